@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -84,6 +84,17 @@ def processes_at(path: Path) -> list[int]:
       RunFileError: see `about_run`.
     """
     return [int(name[1:]) for name in _processes(files_at(path), path)]
+
+
+def processes_of(path: Path) -> int:
+    """How many processes the job has that writes the run at this path, as far as its first process knows.
+
+    Raises:
+      RunFileError: see `about_run`.
+    """
+    files = files_at(path)
+    count = read_last_state(files, f"{_processes(files, path)[0]}/{WRITER}", []).get("processes")
+    return count if type(count) is int and count > 0 else 1
 
 
 def read_state(path: Path) -> dict[str, Any]:
@@ -222,7 +233,8 @@ class RunReader:
             number = line.get("number", -1 if self._is_miscounted else place)
             try:
                 if type(number) is int and number >= 0:
-                    self._taps[number] = read_tap(line)
+                    tap = read_tap(line)
+                    self._taps[number] = replace(tap, site=replace(tap.site, process=self.process))
             except RunFileError as error:
                 self._damages.append(f"Line {place + 1} of {own}/{SITES}: {error}")
 

@@ -69,7 +69,8 @@ class RunWriter:
         self._own = folder / f"p{process:05d}"
         _begin(folder, self._own)
         _write_whole(folder / RUN, {"format": FORMAT, "version": VERSION, **about})
-        _write_whole(self._own / WRITER, {name: about[name] for name in ("host", "pid", "started") if name in about})
+        self._about = {name: about[name] for name in ("host", "pid", "started", "processes") if name in about}
+        _write_whole(self._own / WRITER, self._about)
         self._tables = {name: TableWriter(self._own, name) for name in TABLES}
         self._lines: dict[Tap, TapNumber] = {}
         self._known: dict[str, TapNumber] = {}

@@ -15,7 +15,7 @@ from jax_debug_widgets.events.nesting import Nesting
 from jax_debug_widgets.events.site import NO_VALUE, CallSite, Derivative, Kind, Phase, Watched, told_apart
 from jax_debug_widgets.events.stale_read import StaleRead
 from jax_debug_widgets.events.stamps import times_of
-from jax_debug_widgets.events.status import Barrier, BarrierState, Breakpoint, RunState, Status
+from jax_debug_widgets.events.status import Barrier, BarrierState, Breakpoint, ProcessStatus, RunState, Status
 from jax_debug_widgets.events.stopped import Stopped
 from jax_debug_widgets.events.tap import Bundle, Caller, Firing, Tap
 from jax_debug_widgets.events.thread_spans import ThreadSpans
@@ -48,6 +48,7 @@ __all__ = [
     "Origin",
     "Outcome",
     "Phase",
+    "ProcessStatus",
     "RejectedResultError",
     "RunState",
     "Share",

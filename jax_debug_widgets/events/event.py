@@ -56,6 +56,11 @@ class Event:
         return self.site.kind
 
     @property
+    def process(self) -> int:
+        """The number of the process that it fired in: 0 but in a job of several."""
+        return self.site.process
+
+    @property
     def ordered(self) -> bool:
         """Whether the call asked for `ordered=True`."""
         return self.site.ordered

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -99,6 +99,7 @@ class CallSite:
       name_stack: JAX's name stack, e.g. `jit(f)/transpose(jvp())/while/body`.
       order: how many debugging calls stand before it in its program; -1 where it is not part of one.
       transforms: the transformations in it, outermost first, e.g. `("jit", "transpose", "jvp")`.
+      process: the number of the process that it fires in.
     """
 
     id: int
@@ -122,6 +123,7 @@ class CallSite:
     keywords: tuple[str, ...] = ()
     callers: tuple[str, ...] = ()
     watch: Watched | None = None
+    process: int = 0
 
     @property
     def choice(self) -> str:
@@ -130,13 +132,25 @@ class CallSite:
 
 
 def told_apart(sites: Iterable[CallSite]) -> dict[int, str]:
-    """Site id -> the caller that tells it from others of the same line and name; for sites that have such others."""
+    """Site id -> what tells it from others of the same line and name, for sites that have such others.
+
+    That is its caller, its process, or both.
+    """
     groups: dict[object, list[CallSite]] = {}
     for site in sites:
         groups.setdefault((site.where, site.label, site.kind, site.phase), []).append(site)
     return {
-        site.id: next((one for one in site.callers if not all(one in other.callers for other in group)), "")
+        site.id: " · ".join(filter(None, (_caller_of(site, group), _process_of(site, group))))
         for group in groups.values()
         for site in group
-        if len({other.callers for other in group}) > 1
+        if len({(other.callers, other.process) for other in group}) > 1
     }
+
+
+def _caller_of(site: CallSite, group: Sequence[CallSite]) -> str:
+    own = [other for other in group if other.process == site.process]
+    return next((one for one in site.callers if not all(one in other.callers for other in own)), "")
+
+
+def _process_of(site: CallSite, group: Sequence[CallSite]) -> str:
+    return f"process {site.process}" if any(other.process != site.process for other in group) else ""

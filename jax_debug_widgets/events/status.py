@@ -59,6 +59,25 @@ class Breakpoint:
 
 
 @dataclass(frozen=True, slots=True)
+class ProcessStatus:
+    """One of several processes of a run.
+
+    Attributes:
+      number: its index in its job; `host`: the name of its machine.
+      state: how it does; `events`: how many of its events there are.
+      sign: how long it has given no sign, or that it is gone; empty while it goes on, and when it is over.
+      last: its last call, and how far that has come.
+    """
+
+    number: int
+    host: str
+    state: RunState
+    events: int
+    sign: str
+    last: str
+
+
+@dataclass(frozen=True, slots=True)
 class Status:
     """What the header of the panel and `%jaxdebug status` say.
 
@@ -74,6 +93,8 @@ class Status:
       notes: what could not be done and why, in sentences.
       breakpoints: where the program may stop.
       paused: it is at a stop; stoppable: pausing and ending it would take effect at its next event.
+      processes: of a run of several.
+      copies: site id -> the site of another process that has the same values, to the bit.
       captured: False where only the breakpoints of programs compiled outside a capture are seen.
       commands: in words, how the browser's requests reach the kernel while a cell runs.
     """
@@ -99,3 +120,5 @@ class Status:
     captured: bool = True
     findings: int = 0
     resumed: float = 0.0
+    processes: tuple[ProcessStatus, ...] = ()
+    copies: Mapping[int, int] = field(default_factory=dict)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import glob
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from os import PathLike
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from jax_debug_widgets.archive import RunFileError
 from jax_debug_widgets.session.run.compare import LoadedRuns, RunRow, row_of
 from jax_debug_widgets.session.run.loaded import LoadedRun
+from jax_debug_widgets.session.run.merged import MergedRun
 from jax_debug_widgets.session.run.save import require_pyarrow
 from jax_debug_widgets.session.run.view import new_key
 from jax_debug_widgets.store import Budget
@@ -54,19 +55,24 @@ def load(
 
 
 def _load_one(session: Loading, max_mb: float, at: Path, *, key: str | None = None) -> LoadedRun:
-    from jax_debug_widgets.archive.reader import RunReader, processes_at
+    from jax_debug_widgets.archive.reader import RunReader, processes_at, processes_of
 
     budget = Budget(events=1 << 40, nbytes=max(int(max_mb * _MEBIBYTE), 1))
-    run, *others = (
-        LoadedRun(at, RunReader(at, budget, process), session.panels.of, None if number else key)
-        for number, process in enumerate(processes_at(at))
-    )
-    run.processes = (run, *others)
-    for other in others:
-        other.processes = run.processes
-        other.name = f"{other.name} · process {other.process}"
-    for one in reversed(run.processes):  # The one that was asked for is the newest.
-        session.take_loaded(one)
+
+    def parts(known: Sequence[int]) -> list[LoadedRun]:
+        """What other processes have written; each is a run of its own, too."""
+        found = [number for number in processes_at(at) if number not in known]
+        runs = [LoadedRun(at, RunReader(at, budget, number), session.panels.of) for number in found]
+        for run in runs:
+            run.name = f"{run.name} · process {run.process}"
+            session.take_loaded(run)
+        return runs
+
+    if len(processes_at(at)) == 1 and processes_of(at) == 1:
+        run = LoadedRun(at, RunReader(at, budget), session.panels.of, key)
+    else:
+        run = MergedRun(at, parts, budget, session.panels.of, key)
+    session.take_loaded(run)
     return run
 
 
@@ -74,16 +80,15 @@ def _follow(session: Loading, run: LoadedRun) -> LoadedRun:
     """Read it again and again until it is over, and tell its panel."""
 
     def tick() -> float | None:
-        goes_on = [one.follow() for one in run.processes]
-        for one, is_going_on in zip(run.processes, goes_on, strict=True):
+        run.follow()
+        for one in dict.fromkeys((*run.processes, run)):
             session.panels.send_news(one)
-            if not is_going_on:
+            if not one.goes_on:
                 session.panels.refresh(one)
-            session.listing.tell(one, over=not is_going_on)
-        return _PAUSE_S if any(goes_on) else None
+            session.listing.tell(one, over=not one.goes_on)
+        return _PAUSE_S if run.goes_on else None
 
-    go_on = [one.follow() for one in run.processes]
-    if any(go_on):
+    if run.follow():
         Pump(tick).start()
     return run
 

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from jax_debug_widgets._jax.compat.processes import own_number
+from jax_debug_widgets._jax.compat.processes import joined
 from jax_debug_widgets.archive import RunFileError
 from jax_debug_widgets.events.amounts import in_bytes
 from jax_debug_widgets.session.run import saved
@@ -246,9 +246,8 @@ def _writer(run: Run, wanted: Path) -> RunWriter:
     Raises:
       OSError: it cannot be made.
     """
-    process = own_number()
     for number in itertools.count(1):
         folder = wanted if number == 1 else wanted.with_name(f"{wanted.stem}-{number}{wanted.suffix}")
         with contextlib.suppress(RunFileError):
-            return begin(run, folder, process)
+            return begin(run, folder, processes=joined())
     raise AssertionError

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import jax
 
+from jax_debug_widgets._jax.compat.processes import own_number
 from jax_debug_widgets.events import CallSite
 from jax_debug_widgets.taps.source import CallText, call_text
 
@@ -198,6 +199,7 @@ class SiteBook:
             order=equation.order,
             keywords=value_keywords(equation),
             callers=tuple(map(self._where, dict.fromkeys(equation.callers))),
+            process=own_number(),
         )
 
 

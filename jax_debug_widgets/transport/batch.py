@@ -14,13 +14,14 @@ from jax_debug_widgets.transport.run_messages import (
     BreakpointMessage,
     CallMessage,
     NonFiniteMessage,
+    ProcessMessage,
     SiteMessage,
     StatusMessage,
     WatchMessage,
 )
 
 if TYPE_CHECKING:
-    from jax_debug_widgets.events import Breakpoint, Call, NonFinite, Status, Tap, ThreadSpans, Watched
+    from jax_debug_widgets.events import Breakpoint, Call, NonFinite, ProcessStatus, Status, Tap, ThreadSpans, Watched
 
 NANOSECOND = 1e-9
 
@@ -173,6 +174,7 @@ def site_message(tap: Tap, number: int) -> SiteMessage:
         "name_stack": site.name_stack,
         "transforms": list(site.transforms),
         "callers": list(site.callers),
+        "process": site.process,
         "watch": None if site.watch is None else _watch_message(site.watch),
     }
 
@@ -257,7 +259,21 @@ def status_message(status: Status) -> StatusMessage:
         "paused": status.paused,
         "stoppable": status.stoppable,
         "captured": status.captured,
+        "processes": [process_message(one) for one in status.processes],
+        "copies": {str(site): other for site, other in status.copies.items()},
         "commands": status.commands,
+    }
+
+
+def process_message(one: ProcessStatus) -> ProcessMessage:
+    """One of several processes as the browser knows it."""
+    return {
+        "number": one.number,
+        "host": one.host,
+        "state": one.state,
+        "events": one.events,
+        "sign": one.sign,
+        "last": one.last,
     }
 
 

@@ -85,7 +85,7 @@ class SiteMessage(TypedDict):
     The column `type` of a batch has the type of each event. `order` is its place in its program's order,
     `loops` how often each loop around it runs, outermost first, None where only run time tells, `reverse` which of them run
     from the end (none where it is empty), `leap` the n of each n-th iteration of the outermost that it fires in.
-    `callers` are places, too.
+    `callers` are places, too. `process` is the number of the process that it fires in.
     Of a `watch` site `values` names the statistics of the watched value, or is `["value"]` where that is one number; its
     events have no text.
     """
@@ -114,6 +114,7 @@ class SiteMessage(TypedDict):
     name_stack: str
     transforms: list[str]
     callers: list[str]
+    process: int
     watch: WatchMessage | None
 
 
@@ -184,6 +185,17 @@ class NonFiniteMessage(TypedDict):
     first: int
 
 
+class ProcessMessage(TypedDict):
+    """One of several processes of a run, see `events.ProcessStatus`."""
+
+    number: int
+    host: str
+    state: str
+    events: int
+    sign: str
+    last: str
+
+
 class StatusMessage(TypedDict):
     """The run as a whole. `state` is `running`, `waiting` (for effects), `done`, `failed`, `stopped` or `interrupted`.
 
@@ -192,7 +204,8 @@ class StatusMessage(TypedDict):
     a stop; `stoppable`: `pause` and `halt` would take effect at its next event; `captured`: not only its breakpoints are
     seen; `commands`: in words, how the browser's requests reach the kernel while a cell runs; `added`: what the next run
     watches as well; `nonfinite`: what was among the values that the streams show;
-    `findings`: how many there are.
+    `findings`: how many there are; `processes`: of a run of several; `copies`: site -> the site of another process that has the
+    same values.
     """
 
     state: str
@@ -215,3 +228,5 @@ class StatusMessage(TypedDict):
     stoppable: bool
     captured: bool
     commands: str
+    processes: list[ProcessMessage]
+    copies: dict[str, int]

@@ -45,15 +45,50 @@ def steps(*values: Any):
     return lambda: [train_step(jnp.full(3, value)) for value in values]
 
 
+def texts(run, process):
+    return [event.text for event in run.events if event.process == process and event.kind == "print"]
+
+
 @pytest.mark.behaviour("W6")
-def test_each_process_is_there_and_alike_they_say_nothing(tmp_path):
+def test_processes_are_one_run_and_each_a_run_of_its_own(tmp_path):
     run = jdw.load(of_processes(tmp_path / "run.jdw", steps(1.0, 2.0), steps(1.0, 2.0)))
-    assert [one.process for one in run.processes] == [0, 1] and run.processes[0] is run
-    assert [[event.text for event in one.events if event.kind == "print"] for one in run.processes] == [
-        ["loss 6.0", "loss 12.0"]
-    ] * 2
-    assert not run.findings and "This is process 0, of 2" in run.notes[-1] and run.is_complete
-    assert run.processes[1].panel.bundle()["text/html"]
+    assert [texts(run, process) for process in (0, 1)] == [["loss 6.0", "loss 12.0"]] * 2
+    assert [one.process for one in run.processes] == [0, 1]
+    assert [[event.process for event in one.events] for one in run.processes] == [[0] * 4, [1] * 4]
+    assert [event.seq for event in run.events] == list(range(8)) and [call.events for call in run.calls] == [4, 4]
+    assert not run.findings and run.is_complete and any("A run of 2 processes" in note for note in run.notes)
+    assert all(one.panel.bundle()["text/html"] for one in (run, *run.processes))
+
+
+@pytest.mark.behaviour("W6")
+def test_a_value_that_is_the_same_in_all_processes_is_one_series_and_others_are_one_each(tmp_path):
+    run = jdw.load(of_processes(tmp_path / "run.jdw", steps(1.0, 2.0), steps(1.0, 2.0), steps(1.0, 5.0)))
+    np.testing.assert_array_equal(run.series("y.sum() · process 2")[1], [6, 30])
+    with pytest.raises(KeyError, match="process 0, .*process 1, .*process 2"):
+        run.series("loss")
+    assert [line.get_label() for line in run.plot("y.sum()").lines] == [f"y.sum() · process {n}" for n in range(3)]
+    same = jdw.load(of_processes(tmp_path / "same.jdw", steps(1.0, 2.0), steps(1.0, 2.0)))
+    np.testing.assert_array_equal(same.series("loss")[1], [6, 12])
+    np.testing.assert_array_equal(same["y"]["mean"], [2, 4])
+    copies = [event.site.process for event in same.events if event.site.id in same.copies]
+    assert copies == [1] * 4, "both sites of process 1 are those of process 0"
+
+
+@pytest.mark.behaviour("W6")
+def test_the_order_is_that_of_one_clock(tmp_path):
+    folder = of_processes(tmp_path / "run.jdw", steps(1.0, 2.0), steps(1.0, 2.0))
+    about = folder / "p00001/process.json"
+    told = json.loads(about.read_text())
+    began = json.loads((folder / "p00000/process.json").read_text())["started"]
+    for ahead in (0.0, 3.0):  # Both began at the same moment; the clock of one is wrong.
+        clock = {"ahead": ahead, "error": 1e-4}
+        about.write_text(json.dumps({**told, "started": began + ahead, "clock": clock}))
+        run = jdw.load(folder)
+        times = [event.time_ns for event in run.events]
+        assert times == sorted(times) and run.calls[0].started_ns < 1e9
+        own = [event.time_ns for event in run.processes[1].events]
+        assert [event.time_ns for event in run.events if event.process == 1] == own
+    assert any("The clock of process 1" in note and "+3.000000 s" in note for note in run.notes)
 
 
 @pytest.mark.behaviour("W6")
@@ -62,6 +97,7 @@ def test_a_value_that_was_the_same_in_all_processes_and_is_not_any_more_is_found
     run = jdw.load(of_processes(tmp_path / "run.jdw", ours, theirs))
     found = [one for one in run.findings if one.kind == "replicas"]
     assert found and all("equal to the bit 3 times" in one.why and "process 1" in one.why for one in found)
+    assert run.status().findings == len(run.findings) and not run.copies
     own = jdw.load(of_processes(tmp_path / "own.jdw", steps(1.0, 2.0, 3.0), steps(5.0, 6.0, 7.0)))
     assert not own.findings, "what differs from the first on is the processes' own"
 
@@ -75,17 +111,21 @@ def test_processes_that_call_different_programs_are_found(tmp_path):
     run = jdw.load(of_processes(tmp_path / "run.jdw", steps(1.0, 1.0), evaluated))
     (found,) = run.findings
     assert found.headline == "process 0 calls `train_step`, process 1 `eval_step`" and found.where == "call 1"
+    assert [call.name for call in run.calls] == ["train_step", "train_step | eval_step"]
 
 
 @pytest.mark.behaviour("W6")
-def test_a_process_that_died_is_named_with_its_last_event(tmp_path):
+def test_a_process_that_died_is_named_with_its_last_event_and_what_it_has_not_called(tmp_path):
     folder = of_processes(tmp_path / "run.jdw", steps(1.0, 2.0, 3.0), steps(1.0, 2.0))
     for process, pid in ((0, os.getpid()), (1, 2**22 + 1)):  # There is no such process.
         state = folder / f"p{process:05d}/state.json"
         state.write_text(json.dumps({**json.loads(state.read_text()), "is_over": False}))
         about = folder / f"p{process:05d}/process.json"
-        about.write_text(json.dumps({**json.loads(about.read_text()), "pid": pid}))
+        about.write_text(json.dumps({**json.loads(about.read_text()), "pid": pid, "processes": 3}))
     run = jdw.load(folder)
     told = "".join(run.notes)
     assert "Process 1 is gone; its last call is 1 `train_step` (drained); its last event: y: min 4, max 4" in told
-    assert "Call 2 `train_step` (drained) of another process: not called by process 1." in told
+    assert "Process 1 has not called 2 `train_step`." in told and "Process 2 of this job has written nothing" in told
+    barrier, (first, second) = run.status().barrier, run.status().processes
+    assert barrier.state == "pending" and "process 1 has not called 2 `train_step`" in barrier.pending
+    assert not first.sign and second.sign == "is gone"

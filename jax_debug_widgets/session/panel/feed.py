@@ -160,5 +160,7 @@ def _settled(status: Any) -> object:
         status.breakpoints,
         status.paused,
         status.stoppable,
+        status.processes,
+        dict(status.copies),
         waiting,
     )

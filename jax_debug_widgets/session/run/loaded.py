@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from jax_debug_widgets.archive import RunFileError
 from jax_debug_widgets.archive.layout import stem_of
@@ -14,10 +14,11 @@ from jax_debug_widgets.checks import named_now
 from jax_debug_widgets.events import Barrier, CallSite, Finding, Status, TracePrint
 from jax_debug_widgets.events.amounts import plural
 from jax_debug_widgets.session.options import Options
-from jax_debug_widgets.session.run import nonfinite, replicas
+from jax_debug_widgets.session.run import nonfinite
 from jax_debug_widgets.session.run.findings import Findings
 from jax_debug_widgets.session.run.liveness import has_just_written, is_alive, sign_of, still_open
 from jax_debug_widgets.session.run.loaded_calls import LoadedCalls, LoadedSpans
+from jax_debug_widgets.session.run.place import Place, place_of
 from jax_debug_widgets.session.run.save import file_name, save_copy
 from jax_debug_widgets.session.run.view import RunView, new_key
 from jax_debug_widgets.watch import Watch
@@ -25,7 +26,7 @@ from jax_debug_widgets.watch import Watch
 if TYPE_CHECKING:
     from os import PathLike
 
-    from jax_debug_widgets.archive.reader import RunReader, SavedRun
+    from jax_debug_widgets.archive.reader import SavedRun
     from jax_debug_widgets.watch.choosing.compile_report import Seen
     from jax_debug_widgets.widgets import Panel
 
@@ -39,13 +40,30 @@ _NOT_IN_FILES = {
 }
 
 
+class Reader(Protocol):
+    """Reads a run, and again what has come since.
+
+    Attributes:
+      process: the number of the process that has written it.
+    """
+
+    process: int
+
+    def has_changed(self) -> bool:
+        """Whether there is more than was read."""
+        ...
+
+    def read(self) -> SavedRun:
+        """All that is there; the store is the same each time, and has more."""
+        ...
+
+
 class LoadedRun(RunView):
     """A run that `jdw.load` has read. It needs neither the program nor a device.
 
     Attributes:
       path: the folder or file that it was read from.
       process: the number of the process whose part this is.
-      processes: the parts of all processes that have written this run; the first has what there is to say of all.
       started: seconds since the epoch.
       is_followed: whether it is read again and again, because another process still writes it.
       trace_prints: see `Run`.
@@ -55,11 +73,10 @@ class LoadedRun(RunView):
     is_loaded = True
 
     def __init__(
-        self, path: Path, reader: RunReader, panel_of: Callable[[LoadedRun], Panel], key: str | None = None
+        self, path: Path, reader: Reader, panel_of: Callable[[LoadedRun], Panel], key: str | None = None
     ) -> None:
         self.path, self._reader, self._panel_of = path, reader, panel_of
         self.process = reader.process
-        self.processes: tuple[LoadedRun, ...] = (self,)
         self._saved = reader.read()
         super().__init__(self._saved.store)
         about = self._saved.about
@@ -75,6 +92,16 @@ class LoadedRun(RunView):
         self.started = self._status.started
         self.file = file_name(path)
 
+    @property
+    def processes(self) -> tuple[LoadedRun, ...]:
+        """The parts of all processes that have written this run."""
+        return (self,)
+
+    @property
+    def saved(self) -> SavedRun:
+        """What was read last."""
+        return self._saved
+
     def follow(self) -> bool:
         """Read what has come since; whether there may come more.
 
@@ -86,7 +113,17 @@ class LoadedRun(RunView):
             self._take(self._reader.read())
         else:  # Its process may have ended.
             self._status = self._status_of(self._saved.state)
+        return self.goes_on
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether there may come more."""
         return self._status.state in ("running", "waiting")
+
+    @property
+    def place(self) -> Place:
+        """Where its process runs, and by which clock."""
+        return place_of(self._saved.about)
 
     def _take(self, saved: SavedRun) -> None:
         self._saved, state = saved, saved.state
@@ -112,16 +149,11 @@ class LoadedRun(RunView):
     @property
     def findings(self) -> Findings:
         """What was found, see `Run.findings`."""
-        found = nonfinite.joined(self._findings, self)
-        return Findings([*found, *replicas.findings_of(self.processes)] if self._speaks_for_all else found)
+        return Findings(nonfinite.joined(self._findings, self))
 
     def found_so_far(self) -> list[Finding]:
         """See `RunView`."""
         return self._findings
-
-    @property
-    def _speaks_for_all(self) -> bool:
-        return len(self.processes) > 1 and self.processes[0] is self
 
     @property
     def sign(self) -> str:
@@ -146,8 +178,6 @@ class LoadedRun(RunView):
                 f"{plural(self.store.released, 'event')} were let go of, the oldest, because other runs were loaded after "
                 "this one. Load it again to see them."
             )
-        if self._speaks_for_all:
-            notes += replicas.notes_of(self.processes)
         return replace(self._status, notes=tuple(notes), dropped=self.store.dropped)
 
     @property

@@ -100,7 +100,7 @@ def _asked(choice: Choice) -> tuple[str, ...]:
 
 
 def full_names(choices: Sequence[Choice]) -> list[str]:
-    """Their names, with the caller where a line is called from several places: `h · model.py:41`."""
+    """Their names, with what tells them apart: the caller, `h · model.py:41`, or the process, `loss · process 1`."""
     return _with_callers(choices, [choice.name for choice in choices])
 
 
@@ -117,9 +117,20 @@ def matching(
     """
     pattern = as_name(pattern)
     if not any(sign in pattern for sign in "*?"):
-        return [choose(pattern, choices, read, untaken)]
+        try:
+            return [choose(pattern, choices, read, untaken)]
+        except KeyError:
+            if each := _of_each_process(pattern, choices):
+                return each
+            raise
     found = [one for one in choices if any(fnmatch.fnmatchcase(own, pattern) for own in one.names if own)]
     return found or [choose(pattern, choices, read, untaken)]
+
+
+def _of_each_process(name: str, choices: Sequence[Choice]) -> list[Choice]:
+    """The values of that name, where each process has no more than one; else none."""
+    found = [one for one in choices if name in one.names]
+    return found if len({one.site.process for one in found}) == len(found) else []
 
 
 def choose(
@@ -141,7 +152,7 @@ def choose(
     kinds = max((len(choice.names) for choice in choices), default=0)
     names = [[choice.names[kind] if kind < len(choice.names) else "" for choice in choices] for kind in range(kinds)]
     # A line that is called from several places has a value for each.
-    for kind in [*(_with_callers(choices, names[index]) for index in (0, 2) if names), *names]:
+    for kind in [*(_with_callers(choices, names[index]) for index in (0, 2, 3) if names), *names]:
         found = [choice for choice, called in zip(choices, kind, strict=True) if plain and called == plain]
         numbered = _numbered(found, choices)
         chosen = list(numbered.values())
@@ -150,8 +161,10 @@ def choose(
         # An expression that one call passes twice is one value.
         if len({choice.site.id for choice in chosen}) == 1:
             return chosen[0]
-        are_watched = bool(chosen) and all(choice.site.watch is not None for choice in chosen)
-        if are_watched and read is not None and are_same([read(choice) for choice in chosen]):
+        are_watched = all(choice.site.watch is not None for choice in chosen)
+        is_one_a_process = len({choice.site.process for choice in chosen}) == len(chosen)
+        may_be_one = bool(chosen) and (are_watched or is_one_a_process)
+        if may_be_one and read is not None and are_same([read(choice) for choice in chosen]):
             return chosen[0]
         if chosen:
             msg = f"{name!r} is captured at several places; say which: {', '.join(_told_apart(numbered))}"

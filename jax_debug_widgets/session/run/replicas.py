@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Protocol
 
 import numpy as np
@@ -27,41 +27,61 @@ class OfProcess(Protocol):
         ...
 
     @property
+    def goes_on(self) -> bool:
+        """Whether it may still write."""
+        ...
+
+    @property
     def sign(self) -> str:
         """How long it has given no sign, or that it is gone; empty while it goes on, and when it is over."""
         ...
 
 
-def findings_of(processes: Sequence[OfProcess]) -> list[Finding]:
-    """Values that were the same in all processes and are not any more, and calls of different programs."""
+def compared(
+    processes: Sequence[OfProcess], site_id: Callable[[int, int], int]
+) -> tuple[list[Finding], dict[int, int]]:
+    """Where they part: values that were the same in all processes and are not any more, and calls of different programs.
+
+    And where they do not: the merged number of a site, by process and number -> that of the site of the first process whose
+    values are the same.
+    """
     first, *others = processes
     found: list[Finding] = []
+    copies: dict[int, int] = {}
     for other in others:
-        found += _parted_values(first, other)
+        for site, twin in _twins(first, other):
+            parted = _compared(first, other, site, twin)
+            if isinstance(parted, Finding):
+                found.append(parted)
+            elif parted:
+                copies[site_id(other.process, twin.id)] = site_id(first.process, site.id)
         found += _parted_calls(first, other)
-    return found
+    return found, copies
 
 
 def notes_of(processes: Sequence[OfProcess]) -> Iterator[str]:
     """Which processes there are, which of them give no sign, and which have not come to the newest call."""
-    numbers = ", ".join(str(one.process) for one in processes[1:])
     yield (
-        f"This is process {processes[0].process}, of {len(processes)}. `run.processes` has the others ({numbers}), each with "
-        "its own panel."
+        f"A run of {len(processes)} processes, in one order. `run.processes` has each of them by itself, with its own panel."
     )
-    newest = {one.process: one.call_log.calls()[0][-1:] for one in processes}
     for one in processes:
         if one.sign:
-            events = one.store.last(1)
-            last = f"; its last call is {_told(newest[one.process][0])}" if newest[one.process] else ""
+            calls, events = one.call_log.calls()[0][-1:], one.store.last(1)
+            last = f"; its last call is {_told(calls[0])}" if calls else ""
             event = f"; its last event: {events[0].text}" if events else ""
             yield f"Process {one.process} {one.sign}{last}{event}."
-    ahead = max((calls[0].id for calls in newest.values() if calls), default=-1)
-    behind = [number for number, calls in newest.items() if not calls or calls[0].id < ahead]
-    if behind and any(one.sign or not _is_over(newest[one.process]) for one in processes):
-        (call,) = next(calls for calls in newest.values() if calls and calls[0].id == ahead)
-        who = ", ".join(map(str, behind))
-        yield f"Call {_told(call)} of another process: not called by process {who}."
+    yield from (f"{sentence[:1].upper()}{sentence[1:]}." for sentence in behind(processes))
+
+
+def behind(processes: Sequence[OfProcess]) -> Iterator[str]:
+    """`process 2 has not called 7 `train_step``: which are not where the others are, as long as the run is not over."""
+    newest = {one.process: one.call_log.calls()[0][-1:] for one in processes}
+    ahead = max((calls[0] for calls in newest.values() if calls), key=lambda call: call.id, default=None)
+    if ahead is None or not any(one.sign or not _is_over(newest[one.process]) for one in processes):
+        return
+    for number, calls in newest.items():
+        if not calls or calls[0].id < ahead.id:
+            yield f"process {number} has not called {ahead.id} `{ahead.name}`"
 
 
 def _told(call: Call) -> str:
@@ -85,40 +105,49 @@ def _parted_calls(first: OfProcess, other: OfProcess) -> Iterator[Finding]:
         )
 
 
-def _parted_values(first: OfProcess, other: OfProcess) -> Iterator[Finding]:
+def _twins(first: OfProcess, other: OfProcess) -> Iterator[tuple[CallSite, CallSite]]:
+    """The sites that both have."""
     if first.store.dropped or other.store.dropped:
         return  # Then the n-th value of one is not the n-th of the other.
     theirs = {_key(site): site for site in other.store.sites()}
     for site in first.store.sites():
         twin = theirs.get(_key(site))
-        if twin is None:
-            continue
-        for value, name in enumerate(site.values):
-            try:
-                series = first.store.series(site.id, value), other.store.series(twin.id, value)
-            except ValueError:  # Its shape changes.
-                continue
-            at = _parts_at(series[0][2], series[1][2])
-            if at is not None:
-                yield _parted(first, other, site, name, at, (series[0][2][at], series[1][2][at]))
-                break
+        if twin is not None:
+            yield site, twin
+
+
+def _compared(first: OfProcess, other: OfProcess, site: CallSite, twin: CallSite) -> Finding | bool:
+    """Where the values of a site part; else whether they are the same."""
+    are_same = bool(site.values)
+    for value, name in enumerate(site.values):
+        try:
+            ours, theirs = (store.series(one.id, value)[2] for store, one in ((first.store, site), (other.store, twin)))
+        except ValueError:  # Its shape changes.
+            return False
+        at = _parts_at(ours, theirs)
+        if at is not None and at >= _LIKE_REPLICAS:
+            return _parted(first, other, site, name, at, (ours[at], theirs[at]))
+        are_same &= at is None and len(ours) > 0 and (len(ours) == len(theirs) or first.goes_on or other.goes_on)
+    return are_same
 
 
 def _parts_at(ours: np.ndarray, theirs: np.ndarray) -> int | None:
-    """Where two series part that began as the same; None where they do not, or are not the same at first."""
+    """Where two series part; None where one goes on as the other does."""
     count = min(len(ours), len(theirs))
-    if ours.shape[1:] != theirs.shape[1:] or ours.dtype != theirs.dtype or not count:
+    if not count:
         return None
+    if ours.shape[1:] != theirs.shape[1:] or ours.dtype != theirs.dtype:
+        return 0
     bits = [np.ascontiguousarray(one[:count]).reshape(count, -1).view(np.uint8) for one in (ours, theirs)]
     other = np.flatnonzero((bits[0] != bits[1]).any(axis=1))
-    return int(other[0]) if len(other) and other[0] >= _LIKE_REPLICAS else None
+    return int(other[0]) if len(other) else None
 
 
 def _parted(
     first: OfProcess, other: OfProcess, site: CallSite, name: str, at: int, values: tuple[np.ndarray, np.ndarray]
 ) -> Finding:
     label = site.label or site.source
-    told = [np.array2string(value, precision=9, threshold=8) for value in values]
+    told = [np.array2string(value, precision=9, threshold=8) if value.ndim else str(value[()]) for value in values]
     what = f"its {name} in process {first.process} is {told[0]}, in process {other.process} {told[1]}"
     return Finding.at(
         "replicas",

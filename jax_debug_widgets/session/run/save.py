@@ -10,6 +10,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from jax_debug_widgets._jax.compat.processes import own_number
 from jax_debug_widgets.archive import RunFileError
 from jax_debug_widgets.session.run import saved
 
@@ -73,12 +74,12 @@ def _write(run: saved.Written, folder: Path, *, sources: bool) -> None:
     writer.close()
 
 
-def begin(run: saved.Written, folder: Path, process: int = 0) -> RunWriter:
-    """The writer of a new folder of this run, for what this process sees of it."""
+def begin(run: saved.Written, folder: Path, *, processes: int = 1) -> RunWriter:
+    """The writer of a new folder of this run, for what this process sees of it; so many processes write to it."""
     from jax_debug_widgets.archive.writer import RunWriter
 
     package = import_module("jax_debug_widgets").__version__
-    return RunWriter(folder, saved.about(run, package), process=process)
+    return RunWriter(folder, {**saved.about(run, package), "processes": processes}, process=own_number())
 
 
 def _refuse_overwriting(target: Path) -> None:

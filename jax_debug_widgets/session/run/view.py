@@ -73,6 +73,11 @@ class RunView(ABC):
         self.events: Sequence[Event] = EventView(self)
 
     @property
+    def copies(self) -> Mapping[int, int]:
+        """Site id -> the site of another process that has the same values: these are drawn once."""
+        return {}
+
+    @property
     def checked_calls(self) -> int:
         """How many calls of programs were checked while they ran; `calls` has only those that say something."""
         return 0

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from jax_debug_widgets._jax.compat.guard import HookError
+from jax_debug_widgets._jax.compat.processes import own_number
 from jax_debug_widgets._jax.origins.place import device_names
 from jax_debug_widgets._jax.passes.body_context import Around
 from jax_debug_widgets._jax.passes.choices import left_out_by
@@ -418,6 +419,7 @@ class ProgramWatcher:
             order=order,
             keywords=(),
             watch=watched,
+            process=own_number(),
         )
 
 

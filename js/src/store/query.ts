@@ -1,7 +1,7 @@
 /** What is typed into the filter: words, `/regex/`, and terms such as `site:loss` or `-phase:backward`. */
 import type { CallMessage, SiteMessage } from "../transport/wire";
 
-export const FIELDS = ["site", "phase", "kind", "step", "lane", "device", "call", "in"] as const;
+export const FIELDS = ["site", "phase", "kind", "step", "lane", "device", "process", "call", "in"] as const;
 type Field = (typeof FIELDS)[number];
 
 interface Term {
@@ -60,6 +60,7 @@ export class Query {
     return (
       this.all("site", (wanted) => textOf(site).includes(wanted)) &&
       this.all("phase", (wanted) => site.phase.startsWith(wanted)) &&
+      this.all("process", (wanted) => isIn(site.process, wanted)) &&
       this.all("kind", (wanted) =>
         `${site.kind} ${site.ordered ? "ordered" : "unordered"}`.split(" ").some((word) => word.startsWith(wanted)),
       ) &&

@@ -65,7 +65,7 @@ export class RunStore {
   readonly fired = new Map<number, number>();
   /** By site, how many lanes it has fired in, where there are any. */
   readonly lanes = new Map<number, number>();
-  /** By site, the caller that tells it from others of its line. */
+  /** By site, the caller or process that tells it from others of its line. */
   apart = new Map<number, string>();
   /** Names, by what `EventLog.device` says. */
   devices: string[] = [];
@@ -204,6 +204,11 @@ export class RunStore {
     return [...this.sites.values()].filter((site) => !isWatched(site));
   }
 
+  /** Whether a site has the values of another process, which are shown. */
+  isCopy(site: number): boolean {
+    return this.status?.copies[site] !== undefined;
+  }
+
   /** It goes on, as far as the kernel has told. */
   get active(): boolean {
     return this.status?.state === "running" || this.status?.state === "waiting";
@@ -270,7 +275,10 @@ export class RunStore {
       this.sites.add(site);
       this.watched.addSite(site);
     }
-    if (batch.sites.length > 0) this.apart = tellApart(this.sites.values());
+    const { copies } = batch.status;
+    if (batch.sites.length > 0 || Object.keys(copies).length !== Object.keys(this.status?.copies ?? {}).length) {
+      this.apart = tellApart(this.sites.values(), copies);
+    }
     for (const call of batch.calls) {
       this.calls.set(call.id, call);
       this.flights.add(call);

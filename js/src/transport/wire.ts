@@ -122,6 +122,8 @@ export interface SiteMessage {
   transforms: string[];
   /** The calls that lead to it, innermost first. */
   callers: string[];
+  /** The number of the process that it fires in. */
+  process: number;
   /** Of a site of kind `watch`: its range is what computes the value, its `values` are names of statistics. */
   watch: WatchMessage | null;
 }
@@ -189,6 +191,18 @@ export interface NonFiniteMessage {
   first: number;
 }
 
+/** One of several processes of a run. */
+export interface ProcessMessage {
+  number: number;
+  host: string;
+  state: string;
+  events: number;
+  /** How long it has given no sign, or that it is gone; "" while it goes on, and when it is over. */
+  sign: string;
+  /** Its last call, and how far that has come. */
+  last: string;
+}
+
 export interface StatusMessage {
   state: string;
   title: string;
@@ -220,6 +234,10 @@ export interface StatusMessage {
   captured: boolean;
   /** In words, how requests reach the kernel while a cell runs. */
   commands: string;
+  /** Of a run of several. */
+  processes: ProcessMessage[];
+  /** By site, the site of another process that has the same values. */
+  copies: Record<string, number>;
 }
 
 export interface BatchHeader {
@@ -585,6 +603,8 @@ const UNTOLD_STATUS = {
   stoppable: false,
   captured: true,
   commands: "",
+  processes: [],
+  copies: {},
 };
 const UNTOLD = {
   type: 0,
@@ -597,6 +617,7 @@ const UNTOLD = {
   end_line: 0,
   end_column: -1,
   callers: [],
+  process: 0,
 };
 const UNTOLD_WATCH = { lanes: [], value: null, gradient: null, meant: [], choice: "", merges: [], derivatives: [] };
 

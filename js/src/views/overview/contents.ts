@@ -49,7 +49,7 @@ export interface Group {
 export function scalarsOf(run: RunStore): Scalar[] {
   const printed = run.series.all().flatMap((series): Scalar[] => {
     const site = run.sites.get(series.site);
-    if (!site || isCounter(series, site.dtypes[series.value] ?? "")) return [];
+    if (!site || run.isCopy(site.id) || isCounter(series, site.dtypes[series.value] ?? "")) return [];
     const name = siteName(run, site, site.values[series.value]);
     const rank = rankOf(name, { forward: site.phase === "forward", watched: false });
     return [{ series, name, where: site.where, rank }];
@@ -81,7 +81,7 @@ function isSame({ name, series: a }: Scalar, { name: other, series: b }: Scalar)
 }
 
 function watchedSites(run: RunStore): WatchSite[] {
-  return [...run.sites.values()].filter(isWatched);
+  return [...run.sites.values()].filter(isWatched).filter(({ id }) => !run.isCopy(id));
 }
 
 function isTree({ watch }: WatchSite): boolean {

@@ -6,6 +6,7 @@ import type { UiState } from "../../store/ui";
 import { Calls } from "../calls/Calls";
 import { Arrival } from "../debugger/Arrival";
 import { Header } from "../header/Header";
+import { Processes } from "../header/Processes";
 import { pressed } from "../keys/bindings";
 import { Keys } from "../keys/Keys";
 import { Arrays, Findings, Runs, Source } from "../later/Later";
@@ -76,6 +77,7 @@ export function Panel({ run, ui, dark }: Props) {
       data-stop={run.debugger.stop?.id ?? ""}
     >
       <Header run={run} ui={ui} status={status} />
+      <Processes ui={ui} status={status} />
       <Life run={run} ui={ui} status={status} />
       <Notes run={run} ui={ui} notes={status.notes} />
       <Tabs run={run} ui={ui} />

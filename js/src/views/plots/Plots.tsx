@@ -2,6 +2,7 @@
 import { useState } from "preact/hooks";
 import { count, plural } from "../../kit/format";
 import { Toggle } from "../../kit/Toggle";
+import { lineOf } from "../../store/apart";
 import { sameIn } from "../../store/earlier";
 import type { RunStore } from "../../store/run";
 import type { Series } from "../../store/series";
@@ -23,7 +24,8 @@ interface Props {
 export function Plots({ run, ui, status, dark }: Props) {
   run.watch();
   const [most, setMost] = useState(MOST_PLOTS);
-  const all = run.series.all();
+  const charts = chartsOf(run);
+  const all = charts.flat();
   if (all.length === 0) {
     return (
       <div class="empty">
@@ -59,12 +61,12 @@ export function Plots({ run, ui, status, dark }: Props) {
   return (
     <div class="plots-view">
       <Toolbar ui={ui} earlier={earlier.length} />
-      <div class="plots" data-testid="plots" style={{ "--columns": columnsFor(all.length + overlay.length) }}>
+      <div class="plots" data-testid="plots" style={{ "--columns": columnsFor(charts.length + overlay.length) }}>
         {overlay}
-        {all.slice(0, most).map((series) => plot(keyOf(series), [series]))}
-        {all.length > most && (
+        {charts.slice(0, most).map((chart) => plot(keyOf(chart[0] as Series), chart))}
+        {charts.length > most && (
           <button type="button" class="button more-plots" onClick={() => setMost(most + MOST_PLOTS)}>
-            {count(all.length - most)} more
+            {count(charts.length - most)} more
           </button>
         )}
       </div>
@@ -102,6 +104,19 @@ function Toolbar({ ui, earlier }: { ui: UiState; earlier: number }) {
       <span class="muted hint">drag to zoom · double-click shows all</span>
     </div>
   );
+}
+
+/** A value of several processes is a chart with a line for each; what is the same in some of them is there once. */
+function chartsOf(run: RunStore): Series[][] {
+  const charts = new Map<string, Series[]>();
+  for (const series of run.series.all()) {
+    const site = run.sites.get(series.site);
+    if (!site || run.isCopy(series.site)) continue;
+    const isAlone = !run.status?.processes.length;
+    const key = isAlone ? keyOf(series) : [lineOf(site), site.callers, series.value].join("\n");
+    charts.set(key, [...(charts.get(key) ?? []), series]);
+  }
+  return [...charts.values()];
 }
 
 function keyOf({ site, value }: Series): string {

@@ -115,7 +115,7 @@ function Filter({ run, ui }: Props) {
         data-testid="filter"
         aria-label="Filter the lines"
         aria-invalid={query.problem !== ""}
-        title="text, /regex/, site: phase: kind: step:10-20 lane:3 device: call: in: — with - before it: not"
+        title="text, /regex/, site: phase: kind: step:10-20 lane:3 device: process: call: in: — with - before it: not"
         placeholder="Filter: text, /regex/, site:, step:10-20, lane:"
         spellcheck={false}
         value={ui.filter.value}

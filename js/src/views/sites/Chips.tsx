@@ -1,4 +1,4 @@
-/** The phases and devices that events come from: each a word of the filter, put there and taken away by a click. */
+/** The phases, processes and devices that events come from: each a word of the filter, put there and taken away by a click. */
 import { toggleTerm } from "../../store/query";
 import type { RunStore } from "../../store/run";
 import type { UiState } from "../../store/ui";
@@ -11,13 +11,14 @@ export function Chips({ run, ui }: { run: RunStore; ui: UiState }) {
   const phases = [...new Set(run.streamSites.map((site) => site.phase))];
   const terms = [
     ...(phases.length > 1 ? phases : []).map((phase) => ["phase", phase] as const),
+    ...(run.status?.processes ?? []).map(({ number }) => ["process", String(number)] as const),
     ...run.devices.map((device) => ["device", device] as const),
   ];
   if (terms.length === 0) return null;
   const words = ui.filter.value.split(/\s+/);
   return (
     // biome-ignore lint/a11y/useSemanticElements: a fieldset has a look of its own
-    <div class="chips" role="group" aria-label="Filter by phase or device">
+    <div class="chips" role="group" aria-label="Filter by phase, process or device">
       {terms.slice(0, MOST_CHIPS).map(([field, name]) => {
         const term = `${field}:${name}`;
         return (
@@ -31,7 +32,7 @@ export function Chips({ run, ui }: { run: RunStore; ui: UiState }) {
               ui.filter.value = toggleTerm(ui.filter.value, term);
             }}
           >
-            {name}
+            {field === "process" ? `process ${name}` : name}
           </button>
         );
       })}

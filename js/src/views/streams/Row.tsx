@@ -73,6 +73,7 @@ export function Row({ run, ui, position, find }: Props) {
       <Tags
         ui={ui}
         site={site}
+        process={(run.status?.processes.length ?? 0) > 0}
         lane={log.lane(position)}
         device={run.devices[log.device(position)]}
         phantom={phantom}
@@ -138,13 +139,15 @@ function Text({ text, colours, scalar, find, expanded, select }: TextProps) {
 interface TagsProps {
   ui: UiState;
   site: SiteMessage | undefined;
+  /** The run is of several processes. */
+  process: boolean;
   lane: number;
   device: string | undefined;
   phantom: boolean;
   order: OrderMark | undefined;
 }
 
-function Tags({ ui, site, lane, device, phantom, order }: TagsProps) {
+function Tags({ ui, site, process, lane, device, phantom, order }: TagsProps) {
   const phase = site && site.phase !== "forward" ? site.phase : "";
   return (
     <span class="tags">
@@ -159,6 +162,7 @@ function Tags({ ui, site, lane, device, phantom, order }: TagsProps) {
         </span>
       )}
       {phase && <Tag ui={ui} term={`phase:${phase}`} kind={`phase-${phase}`} words={phase} />}
+      {process && site && <Tag ui={ui} term={`process:${site.process}`} words={`process ${site.process}`} />}
       {lane >= 0 && <Tag ui={ui} term={`lane:${lane}`} words={`lane ${lane}`} />}
       {device && <Tag ui={ui} term={`device:${device}`} words={device} />}
       <span class="tag where">{site?.where}</span>

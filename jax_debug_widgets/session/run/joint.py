@@ -1,0 +1,197 @@
+"""What the processes of a run say of themselves, as what the run says: calls, threads, findings and status."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from jax_debug_widgets.events import Barrier, Call, CallSite, Finding, ProcessStatus, Status, ThreadSpans
+from jax_debug_widgets.session.run import replicas
+
+if TYPE_CHECKING:
+    from jax_debug_widgets.session.run.loaded import LoadedRun
+
+_CALLS = ("failed", "stopped", "interrupted", "tracing", "dispatched", "ready", "drained")
+"""The state of a call of several processes is the first of these that it has in one of them."""
+
+_RUNS = ("failed", "stopped", "running", "waiting", "interrupted", "done")
+_BARRIERS = ("failed", "timeout", "pending", "drained", "idle", "off")
+
+_MICROSECOND = 1e-6
+
+
+def calls_of_all(parts: Sequence[LoadedRun], shifts_ns: Sequence[int]) -> list[Call]:
+    """The calls of all processes, those of one number as one."""
+    by_number: dict[int, list[tuple[int, Call]]] = {}
+    for part, shift in zip(parts, shifts_ns, strict=True):
+        for call in part.call_log.calls()[0]:
+            by_number.setdefault(call.id, []).append((part.process, _later(call, shift)))
+    return [_one_call(by_number[number]) for number in sorted(by_number)]
+
+
+def _later(call: Call, shift: int) -> Call:
+    moved = {
+        name: None if (at := getattr(call, name)) is None else at + shift
+        for name in ("started_ns", "dispatched_ns", "ready_ns", "drained_ns")
+    }
+    queued, flight = call.queued_ns and call.queued_ns + shift, call.flight
+    return replace(call, **moved, queued_ns=queued, flight=flight and (flight[0] + shift, *flight[1:]))
+
+
+def _one_call(own: Sequence[tuple[int, Call]]) -> Call:
+    calls = [call for _, call in own]
+    if len(calls) == 1:
+        return calls[0]
+    slowest = max(calls, key=lambda call: call.run or 0.0)
+    errors = [f"process {process}: {call.error}" for process, call in own if call.error]
+    return replace(
+        calls[0],
+        name=" | ".join(dict.fromkeys(call.name for call in calls)),
+        state=min((call.state for call in calls), key=_CALLS.index),
+        started_ns=min(call.started_ns for call in calls),
+        **{name: _last(calls, name) for name in ("dispatched_ns", "ready_ns", "drained_ns")},
+        **{name: _longest(calls, name) for name in ("trace", "lower", "compile")},
+        effects=any(call.effects for call in calls),
+        ordered=any(call.ordered for call in calls),
+        events=sum(call.events for call in calls),
+        error="; ".join(errors),
+        prints=next((call.prints for call in calls if call.prints), ()),
+        queued_ns=max(call.queued_ns for call in calls),
+        run=slowest.run,
+        run_of=slowest.run_of,
+        flight=slowest.flight,
+    )
+
+
+def _last(calls: Iterable[Call], name: str) -> int | None:
+    """When the last process has come to it; None where one has not."""
+    times = [getattr(call, name) for call in calls]
+    return None if None in times else max(times)
+
+
+def _longest(calls: Iterable[Call], name: str) -> float | None:
+    return max((time for call in calls if (time := getattr(call, name)) is not None), default=None)
+
+
+class SpansOfAll:
+    """What the threads of all processes were at; what has come once keeps its number."""
+
+    def __init__(self, site_id: Callable[[int, int], int]) -> None:
+        self._site_id = site_id
+        self._seen: dict[int, int] = {}
+        self._threads: list[str] = []
+        self._columns = [np.zeros((0, 4), np.int64)]
+
+    def take(self, parts: Sequence[LoadedRun], shifts_ns: Sequence[int]) -> ThreadSpans:
+        """All that there are now."""
+        for part, shift in zip(parts, shifts_ns, strict=True):
+            seen = self._seen.get(part.process, 0)
+            new = part.call_log.spans.since(seen)
+            self._seen[part.process] = seen + len(new.site)
+            self._columns.append(self._moved(part.process, new, shift))
+        table = np.concatenate(self._columns)
+        self._columns = [table]
+        return ThreadSpans(0, tuple(self._threads), *table.T)
+
+    def _moved(self, process: int, new: ThreadSpans, shift: int) -> np.ndarray:
+        if not len(new.site):
+            return np.zeros((0, 4), np.int64)
+        names = [f"process {process} · {name}" for name in new.threads]
+        self._threads += [name for name in names if name not in self._threads]
+        threads = np.array([self._threads.index(name) for name in names], np.int64)[new.thread]
+        sites = [site if site < 0 else self._site_id(process, site) for site in new.site.tolist()]
+        return np.stack([np.array(sites, np.int64), threads, new.from_ns + shift, new.to_ns + shift], axis=1)
+
+
+def found_by_all(parts: Sequence[LoadedRun], site_of: Callable[[CallSite], CallSite]) -> list[Finding]:
+    """What the processes have found by themselves: once where all have, and else with the processes that have."""
+    found: dict[tuple[str, str, str], list[tuple[int, Finding]]] = {}
+    for part in parts:
+        for one in part.found_so_far():
+            if one.kind != "nonfinite" or one.site is None:  # What is in the events is found in the merged ones.
+                found.setdefault((one.kind, one.where, one.headline or one.message), []).append((part.process, one))
+    return [_told(own, len(parts), site_of) for own in found.values()]
+
+
+def _told(own: Sequence[tuple[int, Finding]], count: int, site_of: Callable[[CallSite], CallSite]) -> Finding:
+    numbers = list(dict.fromkeys(number for number, _ in own))
+    first = own[0][1]
+    first = replace(first, site=first.site and site_of(first.site), event=-1, followed_by=())
+    if len(numbers) == count:
+        return first
+    who = f"In {_named(numbers)}."
+    return replace(first, message=f"{who} {first.message}", why=f"{who} {first.why}" if first.headline else first.why)
+
+
+def _named(numbers: Sequence[int]) -> str:
+    return f"process{'es' * (len(numbers) > 1)} {', '.join(map(str, numbers))}"
+
+
+def status_of_all(parts: Sequence[LoadedRun], shifts_ns: Sequence[int], awaited: Sequence[int]) -> Status:
+    """How a run of several processes does."""
+    told = [part.status() for part in parts]
+    first = told[0]
+    titles = list(dict.fromkeys(status.title for status in told))
+    return replace(
+        first,
+        state=min((status.state for status in told), key=_RUNS.index),
+        title=" | ".join(titles),
+        elapsed=max(status.elapsed + shift * 1e-9 for status, shift in zip(told, shifts_ns, strict=True)),
+        rate=sum(status.rate for status in told),
+        barrier=_barrier(parts, told, shifts_ns),
+        notes=tuple(_notes(parts, told, awaited)),
+        nonfinite=None,
+        findings=max(status.findings for status in told),
+        processes=tuple(_status_of(part, status) for part, status in zip(parts, told, strict=True)),
+    )
+
+
+def _status_of(part: LoadedRun, status: Status) -> ProcessStatus:
+    calls = part.call_log.calls()[0]
+    last = f"call {calls[-1].id} `{calls[-1].name}` {calls[-1].state}" if calls else "no call"
+    return ProcessStatus(part.process, part.place.host, status.state, status.events, part.sign, last)
+
+
+def _barrier(parts: Sequence[LoadedRun], told: Sequence[Status], shifts_ns: Sequence[int]) -> Barrier:
+    """What is waited for, process by process."""
+    barriers = [status.barrier for status in told]
+    pending = [
+        f"{call} in process {part.process}"
+        for part, barrier in zip(parts, barriers, strict=True)
+        for call in barrier.pending
+    ]
+    behind = list(replicas.behind(parts))
+    waits = [
+        (start + shift * 1e-9, None if end is None else end + shift * 1e-9)
+        for barrier, shift in zip(barriers, shifts_ns, strict=True)
+        for start, end in barrier.waits
+    ]
+    return Barrier(
+        state="pending" if behind else min((one.state for one in barriers), key=_BARRIERS.index),
+        pending=(*pending, *behind),
+        waited=max(one.waited for one in barriers),
+        timeout=barriers[0].timeout,
+        waits=tuple(sorted(waits, key=lambda wait: wait[0])),
+    )
+
+
+def _notes(parts: Sequence[LoadedRun], told: Sequence[Status], awaited: Sequence[int]) -> Iterator[str]:
+    """What each process says, once where all say it; then what there is to say of all."""
+    says: dict[str, list[int]] = {}
+    for part, status in zip(parts, told, strict=True):
+        for note in status.notes:
+            says.setdefault(note, []).append(part.process)
+    for note, numbers in says.items():
+        yield note if len(numbers) == len(parts) else f"{_named(numbers).capitalize()}: {note}"
+    yield from replicas.notes_of(parts)
+    if awaited:
+        yield f"{_named(awaited).capitalize()} of this job has written nothing yet."
+    for part in parts:
+        if abs(part.place.ahead) > max(part.place.error, _MICROSECOND):
+            yield (
+                f"The clock of process {part.process} ({part.place.host}) is {part.place.ahead:+.6f} s from that of process "
+                f"0, to within {part.place.error:.6f} s: the merged order allows for it."
+            )

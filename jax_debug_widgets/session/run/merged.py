@@ -1,0 +1,172 @@
+"""A run of several processes as one: their events in the order of one clock, their calls by number, and where they part."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from jax_debug_widgets.archive.reader import SavedRun
+from jax_debug_widgets.events import Finding, Status, ThreadSpans
+from jax_debug_widgets.session.run import nonfinite, replicas
+from jax_debug_widgets.session.run.findings import Findings
+from jax_debug_widgets.session.run.joint import SpansOfAll, calls_of_all, found_by_all, status_of_all
+from jax_debug_widgets.session.run.loaded import LoadedRun
+from jax_debug_widgets.session.run.loaded_calls import LoadedSpans
+from jax_debug_widgets.session.run.merging import Merging
+
+if TYPE_CHECKING:
+    from jax_debug_widgets.store import Budget
+    from jax_debug_widgets.widgets import Panel
+
+_SHARE = 50
+"""Of the time that passes, one part of so many goes into comparing the processes of a run that is followed."""
+
+
+class MergedRun(LoadedRun):
+    """A run that several processes have written, as one; `processes` has what each has written by itself.
+
+    Its events say in which process they fired, `event.process`, and are in the order of the clock of process 0. Each process
+    has sites of its own, and calls of one number are one call.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        parts: Callable[[Sequence[int]], list[LoadedRun]],
+        budget: Budget,
+        panel_of: Callable[[LoadedRun], Panel],
+        key: str | None = None,
+    ) -> None:
+        """`parts` reads what processes of other numbers than these have written."""
+        self._found: list[Finding] = []
+        self._copies: dict[int, int] = {}
+        self._compared: object = None
+        self._compare_at = 0.0
+        super().__init__(path, _PartsReader(parts, budget), panel_of, key)
+
+    @property
+    def processes(self) -> tuple[LoadedRun, ...]:
+        """What each process has written."""
+        return tuple(self._parts.parts)
+
+    @property
+    def _parts(self) -> _PartsReader:
+        assert isinstance(self._reader, _PartsReader)
+        return self._reader
+
+    def follow(self) -> bool:
+        """See `LoadedRun`: whether there may come more from any process."""
+        self.is_followed = True
+        goes_on = self._parts.follow()
+        self._take(self._parts.read())
+        return any(goes_on)
+
+    def _take(self, saved: SavedRun) -> None:
+        self._saved, parts = saved, self._parts.parts
+        self.watched = {self._parts.merging.site(site) for part in parts for site in part.watched}
+        calls = calls_of_all(parts, self._parts.shifts_ns())
+        self._call_log.take(calls, LoadedSpans(saved.spans), sum(part.call_log.dropped for part in parts))
+        self.trace_prints = parts[0].trace_prints
+        self.compilations = parts[0].compilations
+        self._compare()
+        self._findings = found_by_all(parts, self._parts.merging.site)
+        self._status = self._status_of({})
+
+    def _compare(self) -> None:
+        """Look where the processes part, but not all the time."""
+        parts = self._parts.parts
+        now = [(len(part.store), part.call_log.newest) for part in parts]
+        if now == self._compared or time.monotonic() < self._compare_at:
+            return
+        began = time.monotonic()
+        self._found, self._copies = replicas.compared(parts, self._parts.merging.site_id)
+        self._compared, ended = now, time.monotonic()
+        is_over = not any(part.goes_on for part in parts)
+        self._compare_at = 0.0 if is_over else ended + _SHARE * (ended - began)
+
+    @property
+    def findings(self) -> Findings:
+        """What was found in each process, and where they part."""
+        return Findings([*self._found, *nonfinite.joined(self._findings, self)])
+
+    @property
+    def copies(self) -> Mapping[int, int]:
+        """See `RunView`."""
+        return self._copies
+
+    @property
+    def sign(self) -> str:
+        """Which processes give no sign, see `LoadedRun.sign`."""
+        return "; ".join(f"process {part.process} {part.sign}" for part in self.processes if part.sign)
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether all processes have come to their end, and their files as well."""
+        return all(part.is_complete for part in self.processes)
+
+    def _status_of(self, state: Any) -> Status:  # noqa: ARG002 - that of each process counts.
+        parts = self._parts.parts
+        status = status_of_all(parts, self._parts.shifts_ns(), self._parts.awaited)
+        return replace(
+            status,
+            started=self._parts.base,
+            events=len(self.store),
+            dropped=self.store.dropped,
+            dropped_by_site=self.store.dropped_by_site(),
+            findings=status.findings + len(self._found),
+            copies=self._copies,
+        )
+
+
+class _PartsReader:
+    """Reads what several processes have written, and merges it."""
+
+    def __init__(self, more: Callable[[Sequence[int]], list[LoadedRun]], budget: Budget) -> None:
+        self.parts: list[LoadedRun] = []
+        self.merging = Merging(budget)
+        self.base = 0.0
+        """Seconds since the epoch, by the clock of process 0: when the run began."""
+        self._more, self._spans = more, SpansOfAll(self.merging.site_id)
+        self._add()
+        self.process = self.parts[0].process
+
+    @property
+    def awaited(self) -> list[int]:
+        """The numbers of the processes of the job that have not written anything."""
+        there = {part.process for part in self.parts}
+        return [number for number in range(max(part.place.count for part in self.parts)) if number not in there]
+
+    def shifts_ns(self) -> list[int]:
+        """What is added to the times of each process."""
+        return [round((part.place.began - self.base) * 1e9) for part in self.parts]
+
+    def has_changed(self) -> bool:
+        """The parts know."""
+        return True
+
+    def follow(self) -> list[bool]:
+        """Read what has come of each process, and which others have begun; which of them may still write."""
+        self._add()
+        return [part.follow() for part in self.parts]
+
+    def read(self) -> SavedRun:
+        """Merge what has come."""
+        parts = self.parts
+        self.merging.take(awaited=[part.process for part in parts if part.is_followed and part.goes_on])
+        spans: ThreadSpans = self._spans.take(parts, self.shifts_ns())
+        sources = {file: source for part in reversed(parts) for file, source in part.saved.sources.items()}
+        first = parts[0].saved
+        return SavedRun(first.about, {}, self.merging.store, [], spans, sources, [], 0)
+
+    def _add(self) -> None:
+        known = [part.process for part in self.parts]
+        found = self._more(known) if not known or self.awaited else []
+        if not found:
+            return
+        self.parts = sorted([*self.parts, *found], key=lambda part: part.process)
+        if not self.base:
+            self.base = min(part.place.began for part in found)
+        self.merging.add(found, [round((part.place.began - self.base) * 1e9) for part in found])
