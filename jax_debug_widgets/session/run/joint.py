@@ -33,12 +33,18 @@ def calls_of_all(parts: Sequence[LoadedRun], shifts_ns: Sequence[int]) -> list[C
 
 
 def _later(call: Call, shift: int) -> Call:
-    moved = {
-        name: None if (at := getattr(call, name)) is None else at + shift
-        for name in ("started_ns", "dispatched_ns", "ready_ns", "drained_ns")
-    }
-    queued, flight = call.queued_ns and call.queued_ns + shift, call.flight
-    return replace(call, **moved, queued_ns=queued, flight=flight and (flight[0] + shift, *flight[1:]))
+    def moved(time: int | None) -> int | None:
+        return None if time is None else time + shift
+
+    return replace(
+        call,
+        started_ns=call.started_ns + shift,
+        queued_ns=call.queued_ns and call.queued_ns + shift,
+        dispatched_ns=moved(call.dispatched_ns),
+        ready_ns=moved(call.ready_ns),
+        drained_ns=moved(call.drained_ns),
+        flight=call.flight and (call.flight[0] + shift, *call.flight[1:]),
+    )
 
 
 def _one_call(own: Sequence[tuple[int, Call]]) -> Call:
@@ -52,8 +58,12 @@ def _one_call(own: Sequence[tuple[int, Call]]) -> Call:
         name=" | ".join(dict.fromkeys(call.name for call in calls)),
         state=min((call.state for call in calls), key=_CALLS.index),
         started_ns=min(call.started_ns for call in calls),
-        **{name: _last(calls, name) for name in ("dispatched_ns", "ready_ns", "drained_ns")},
-        **{name: _longest(calls, name) for name in ("trace", "lower", "compile")},
+        dispatched_ns=_last(call.dispatched_ns for call in calls),
+        ready_ns=_last(call.ready_ns for call in calls),
+        drained_ns=_last(call.drained_ns for call in calls),
+        trace=_longest(call.trace for call in calls),
+        lower=_longest(call.lower for call in calls),
+        compile=_longest(call.compile for call in calls),
         effects=any(call.effects for call in calls),
         ordered=any(call.ordered for call in calls),
         events=sum(call.events for call in calls),
@@ -66,14 +76,14 @@ def _one_call(own: Sequence[tuple[int, Call]]) -> Call:
     )
 
 
-def _last(calls: Iterable[Call], name: str) -> int | None:
+def _last(times: Iterable[int | None]) -> int | None:
     """When the last process has come to it; None where one has not."""
-    times = [getattr(call, name) for call in calls]
-    return None if None in times else max(times)
+    known = list(times)
+    return None if None in known else max(time for time in known if time is not None)
 
 
-def _longest(calls: Iterable[Call], name: str) -> float | None:
-    return max((time for call in calls if (time := getattr(call, name)) is not None), default=None)
+def _longest(times: Iterable[float | None]) -> float | None:
+    return max((time for time in times if time is not None), default=None)
 
 
 class SpansOfAll:
@@ -170,7 +180,7 @@ def _barrier(parts: Sequence[LoadedRun], told: Sequence[Status], shifts_ns: Sequ
         for start, end in barrier.waits
     ]
     return Barrier(
-        state="pending" if behind else min((one.state for one in barriers), key=_BARRIERS.index),
+        state="pending" if behind else min(barriers, key=lambda one: _BARRIERS.index(one.state)).state,
         pending=(*pending, *behind),
         waited=max(one.waited for one in barriers),
         timeout=barriers[0].timeout,

@@ -131,9 +131,17 @@ class Merging:
         columns = piece.segment.columns(piece.first, piece.stop)
         for tap, positions, ordinals, values in piece.segment.firings(piece.first, piece.stop):
             rows = positions - piece.first
-            own = (getattr(columns, name)[rows] for name in ("call", "execution", "occurrence"))
-            times = columns.time_ns[rows] + source.shift_ns
-            yield _Fired(self._tap(tap), number, positions, times, *own, ordinals, values)
+            yield _Fired(
+                self._tap(tap),
+                number,
+                positions,
+                columns.time_ns[rows] + source.shift_ns,
+                columns.call[rows],
+                columns.execution[rows],
+                columns.occurrence[rows],
+                ordinals,
+                values,
+            )
 
     def _tap(self, tap: Tap) -> Tap:
         if tap not in self._taps:
@@ -175,7 +183,7 @@ def _up_to(source: _Source, until_ns: float) -> Iterator[Piece]:
 
 
 def _in_order(source: np.ndarray, positions: np.ndarray, times: np.ndarray) -> np.ndarray:
-    """The order of time; but what one process has told stays in the order in which it came, though it was told late."""
+    """The order of time; but the events of one process stay in the order in which they came, also where one came late."""
     key = np.empty(len(times), np.int64)
     for number in np.unique(source).tolist():
         own = np.flatnonzero(source == number)

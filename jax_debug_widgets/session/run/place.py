@@ -30,10 +30,8 @@ def place_of(about: Mapping[str, Any]) -> Place:
     clock = about.get("clock")
     ahead, error = (_number(clock.get(name)) if isinstance(clock, dict) else 0.0 for name in ("ahead", "error"))
     count = about.get("processes")
-    is_count = type(count) is int and count > 0
-    return Place(
-        str(about.get("host", "")), count if is_count else 1, _number(about.get("started")) - ahead, ahead, error
-    )
+    known = count if isinstance(count, int) and count > 0 else 1
+    return Place(str(about.get("host", "")), known, _number(about.get("started")) - ahead, ahead, error)
 
 
 def _number(value: Any) -> float:

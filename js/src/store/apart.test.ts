@@ -17,3 +17,15 @@ it("names the first caller that differs, and only where one line is called from 
     [2, "net.py:12"],
   ]);
 });
+
+it("names the process where a line runs in several, and all of them where its values are the same", () => {
+  const of = (id: number, process: number, callers = ["net.py:10"]) => ({ ...site, id, process, callers });
+  expect([...tellApart([of(1, 0), of(2, 1), of(3, 2)], { 3: 1 })]).toEqual([
+    [1, "processes 0, 2"],
+    [2, "process 1"],
+    [3, "process 2"],
+  ]);
+  expect(tellApart([of(1, 0), of(2, 1)], { 2: 1 }).get(1)).toBe("all 2 processes");
+  const called = [of(1, 0), of(2, 0, ["net.py:12"]), of(3, 1), of(4, 1, ["net.py:12"])];
+  expect(tellApart(called).get(4)).toBe("net.py:12 · process 1");
+});
