@@ -92,6 +92,10 @@ class MergedRun(LoadedRun):
         """What was found in each process, and where they part."""
         return Findings([*self._found, *nonfinite.joined(self._findings, self)])
 
+    def found_so_far(self) -> list[Finding]:
+        """See `RunView`."""
+        return [*self._found, *self._findings]
+
     @property
     def copies(self) -> Mapping[int, int]:
         """See `RunView`."""
