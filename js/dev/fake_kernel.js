@@ -2,6 +2,7 @@
 // acc, a picture, a vmapped y; three calls or many. Now and then g overtakes x.
 import { answerArray, SHAPES } from "./fake_arrays.js";
 import { FakeDebugger } from "./fake_debugger.js";
+import { fakeCompared, fakeRuns } from "./fake_runs.js";
 import { FakeWatch } from "./fake_watch.js";
 import { pack } from "./pack.js";
 
@@ -68,7 +69,10 @@ const LINES = [
 
 export class FakeKernel {
   /** `rate` in events per second; at the start `seconds` of the run have passed; `calls` of the compiled function. */
-  constructor(run, { rate, seconds, state, calls = 1, watch = null, notes = 0, title = "train(params, digits, key)" }) {
+  constructor(
+    run,
+    { rate, seconds, state, calls = 1, watch = null, notes = 0, runs = 0, title = "train(params, digits, key)" },
+  ) {
     Object.assign(this, {
       watch: watch && new FakeWatch(SITES.length + 1, watch),
       watchRate: watch?.rate ?? 0,
@@ -79,6 +83,7 @@ export class FakeKernel {
       state,
       title,
       notes,
+      runs: runs > 0 && fakeRuns(run, runs),
       calls: [],
       events: [],
       sent: 0,
@@ -210,6 +215,8 @@ export class FakeKernel {
       this.muted[request.muted ? "add" : "delete"](request.site);
       this.emit({ type: "done", id });
     }
+    if (type === "runs" && this.runs) this.emit({ type: "runs", id, rows: this.runs });
+    if (type === "compare") this.emit({ type: "compared", id, ...fakeCompared(request.runs) });
     if (type === "array") {
       const { site, occurrence } = this.events[request.event];
       const { content, buffer } = answerArray(SITES[site] ?? { label: "x" }, occurrence, request);

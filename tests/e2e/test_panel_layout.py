@@ -113,6 +113,19 @@ def test_nothing_is_cut_that_cannot_be_read_otherwise(harness: Harness, width: i
         assert wide == [], view
 
 
+def test_at_a_narrow_width_counts_fields_and_names_have_their_room(harness: Harness):
+    harness.page.set_viewport_size({"width": 640 + 36, "height": 640})
+    panel = harness.open(state="done", rate=200, seconds=4, calls=4, watch=2, runs=4)
+    panel.get_by_test_id("called").wait_for()
+    assert panel.get_by_test_id("tab-calls").locator(".tab-count").is_visible()
+    name, pause = (panel.get_by_test_id(part).bounding_box() for part in ("called", "pause"))
+    assert name and pause and pause["x"] - (name["x"] + name["width"]) < 12, "it is cut where its room ends"
+    harness.page.set_viewport_size({"width": 252 + 36, "height": 640})
+    assert harness.page.evaluate(CUT) == []
+    sites, find = (panel.get_by_test_id(part).bounding_box() for part in ("sites-toggle", "find"))
+    assert sites and find and (find["x"] >= sites["x"] + sites["width"] or find["y"] >= sites["y"] + sites["height"])
+
+
 @pytest.mark.parametrize("width", [190, 232])
 def test_in_the_narrowest_side_panel_values_and_their_lines_are_read(harness: Harness, width: int):
     harness.page.set_viewport_size({"width": width + 36, "height": 640})

@@ -26,7 +26,11 @@ export function RunsView({ rows, ports, dark, ticked, onTicked, ...opening }: Pr
       <div class="runs-left">
         <div class="runs-head">
           <b>{ticked.length > 1 ? `${ticked.length} of ${rows.length} compared` : plural(rows.length, "run")}</b>
-          {ticked.length < 2 && rows.length > 1 && <span class="muted">tick two or more to compare them</span>}
+          {ticked.length < 2 && rows.length > 1 && (
+            <span class="muted runs-hint" title="Tick two or more to compare them">
+              tick two or more to compare them
+            </span>
+          )}
           <span class="grow" />
           <Open ports={ports} />
         </div>
