@@ -16,7 +16,7 @@ from jax_debug_widgets.events import Call, CallSite, Event, Stopped
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
 
-    from jax_debug_widgets.graphs import Comparison, Diff, Linked, ProgramTable, Traces
+    from jax_debug_widgets.graphs import Comparison, Diff, Graph, Linked, ProgramTable, Traces
     from jax_debug_widgets.graphs.table import By
     from jax_debug_widgets.session import Instrumented, Run
     from jax_debug_widgets.session.run.loaded import LoadedRun
@@ -41,6 +41,7 @@ __all__ = [
     "cost",
     "diff",
     "find_run",
+    "graph",
     "instrument",
     "last",
     "linked",
@@ -428,6 +429,32 @@ def linked(function: Callable[..., Any], /, *args: Any, compiled: bool = True, *
     from jax_debug_widgets.session.studies.linked import linked_of
 
     return linked_of(current_session(), function, args, kwargs, compiled=compiled)
+
+
+def graph(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Graph:
+    """Show the program of `function(*args, **kwargs)` as nested boxes, without running it: `%jaxdebug graph f(x)`.
+
+    Boxes are functions, inside them their lines, loops and name scopes, and equations innermost. What is written once and
+    traced several times is one box. The backward pass of a line stands beside it. No level has more than 60 boxes.
+
+    In a notebook boxes open and close; search, colours, and the ways from one value to others are there. In a terminal, and
+    in a saved notebook, what is open at first is shown.
+
+    Example::
+
+        found = jdw.graph(train_step, params, batch)
+        found.find("float64"), found.to_outputs(12).told
+
+    Args:
+      function: a function, jitted or not.
+
+    Raises:
+      Exception: what tracing the function raises.
+    """
+    from jax_debug_widgets.session import current_session
+    from jax_debug_widgets.session.studies.graph import graph_of
+
+    return graph_of(current_session(), function, args, kwargs)
 
 
 def table(

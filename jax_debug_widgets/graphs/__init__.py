@@ -7,6 +7,7 @@ May know: numpy, events.amounts.   Must not know: JAX, Jupyter, any other room.
 
 from jax_debug_widgets.graphs.compare import Comparison, Ran, compare
 from jax_debug_widgets.graphs.diff import Change, Diff, computes_the_same, diff
+from jax_debug_widgets.graphs.graph import Graph
 from jax_debug_widgets.graphs.linked import Linked
 from jax_debug_widgets.graphs.program import Body, Equation, Operand, Program, Role, Source, Type
 from jax_debug_widgets.graphs.table import ProgramTable
@@ -18,6 +19,7 @@ __all__ = [
     "Comparison",
     "Diff",
     "Equation",
+    "Graph",
     "Linked",
     "Operand",
     "Program",

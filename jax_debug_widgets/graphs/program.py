@@ -120,7 +120,7 @@ class Equation:
       names: of its results: as the source calls them, else the primitive and a number: `tanh_2`.
       noted: which of these are names of the source.
       params: what else says what it computes, as text; without bodies.
-      source: the user's line; None where JAX says of none.
+      source: the user's line; None where JAX says of none. `callers`: the lines that have called its function, innermost first.
       scope: JAX's name stack.
       times: how often it runs in a run of the program; None where only run time tells.
       conditional: whether it may be skipped, so that `times` is the most.
@@ -138,6 +138,7 @@ class Equation:
     noted: tuple[bool, ...]
     params: Mapping[str, str] = field(default_factory=dict[str, str])
     source: Source | None = None
+    callers: tuple[Source, ...] = ()
     scope: str = ""
     role: Role = "forward"
     times: int | None = 1

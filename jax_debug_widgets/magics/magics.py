@@ -27,6 +27,7 @@ from jax_debug_widgets.magics.programs import (
     compared,
     cost_of,
     exported,
+    graph_of_call,
     linked_call,
     program_diff,
     program_table,
@@ -60,6 +61,8 @@ HELP = """%%jaxdebug [options]          capture the cell below: a live panel of 
 %jaxdebug step F(X)           run F(X) equation by equation in the panel's debugger: over, into, out, to a line
 %jaxdebug table F(X)          the equations of F(X): names, types, times, flops, bytes; nothing runs;
                               --by line, --by primitive, --by scope
+%jaxdebug graph F(X)          F(X) as nested boxes: functions, lines, loops, equations, the backward pass beside the forward;
+                              nothing runs
 %jaxdebug diff F G -- X       how the programs of F(X) and G(X) differ, equation by equation; nothing runs;
                               diff F -- X --before grad, --before vmap: F against what these make of it
 %jaxdebug compare F G -- X    run F(X) and G(X) equation by equation: outputs, and where they part first; --rtol R
@@ -223,6 +226,10 @@ class JaxDebugMagics(Magics):
     def _table(self, rest: str) -> Any:
         self._cells.show_errors_without_our_frames()
         return program_table(self._session, rest, self.shell.user_ns, self._name_code)
+
+    def _graph(self, rest: str) -> Any:
+        self._cells.show_errors_without_our_frames()
+        return given_to(partial(graph_of_call, self._session), "graph", rest, self.shell.user_ns, self._name_code)
 
     def _diff(self, rest: str) -> Any:
         self._cells.show_errors_without_our_frames()

@@ -33,6 +33,7 @@ COMMANDS = (
     "verify",
     "step",
     "table",
+    "graph",
     "compare",
     "diff",
     "traces",

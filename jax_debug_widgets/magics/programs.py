@@ -18,6 +18,7 @@ from jax_debug_widgets.session import Session
 from jax_debug_widgets.session.studies import programs, questions
 from jax_debug_widgets.session.studies.cost import COMPILE_SECONDS
 from jax_debug_widgets.session.studies.export import ExportError, FolderError, export
+from jax_debug_widgets.session.studies.graph import graph_of
 from jax_debug_widgets.session.studies.linked import linked_of
 
 
@@ -59,6 +60,11 @@ def _add_table_options(parser: argparse.ArgumentParser) -> argparse.ArgumentPars
     parser.add_argument("--by", choices=get_args(By), metavar="BY", default=None)
     parser.add_argument("--xla", action=argparse.BooleanOptionalAction, default=None)
     return parser
+
+
+def graph_of_call(session: Session, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
+    """The program of a call as nested boxes."""
+    return graph_of(session, function, args, kwargs)
 
 
 def compared(session: Session, line: str, namespace: dict[str, Any], name_code: NameCode = nameless) -> Any:

@@ -6,7 +6,7 @@ import functools
 import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import jax
@@ -36,12 +36,20 @@ class Reading:
       names_of: what the variables of a body are called in the source.
       role_of: what a name stack says.
       is_library: whether a file is not one that its user writes; `name_file`: what a person calls a file.
+      sources: of frames that were read before.
     """
 
     names_of: Callable[[core.Jaxpr, Place, Around], Mapping[Any, str]]
     role_of: Callable[[str], Role]
     is_library: Callable[[str], bool]
     name_file: Callable[[str], str]
+    sources: dict[Frame, Source] = field(default_factory=dict[Frame, Source])
+
+    def source_of(self, frame: Frame) -> Source:
+        """The place of a frame."""
+        if frame not in self.sources:
+            self.sources[frame] = _source_of(frame, self.name_file)
+        return self.sources[frame]
 
 
 def program_of(traced: Traced, reading: Reading) -> Program:
@@ -124,6 +132,7 @@ class _Body:
             self._known[variable] = Operand("result", kind, name, number, position)
         stack = str(self._place.stack + equation.source_info.name_stack)
         bodies = tuple(self._inside(number, equation, operands))
+        source, *callers = self._sources(equation) or (None,)
         return Equation(
             number=number,
             path=self._path,
@@ -133,7 +142,8 @@ class _Body:
             names=names,
             noted=tuple(one in self._names for one in equation.outvars),
             params=params_of(equation),
-            source=self._source(equation),
+            source=source,
+            callers=tuple(one for one in callers if one is not None),
             scope=stack,
             role=self._role(number, stack),
             times=self._times,
@@ -159,11 +169,11 @@ class _Body:
         told = self._reading.role_of(stack)
         return "backward" if told == "forward" and self._uses.transposed[number] else told
 
-    def _source(self, equation: core.JaxprEqn) -> Source | None:
+    def _sources(self, equation: core.JaxprEqn) -> list[Source]:
+        """The user's line, and the lines that have called its function, innermost first."""
         frames = joined(frames_inside(traceback_of(equation.source_info)), self._place.callers)
-        of_user = (one for one in frames if not self._reading.is_library(one.file))
-        found = next(of_user, next(iter(frames), None))
-        return None if found is None else _source_of(found, self._reading.name_file)
+        of_user = [one for one in frames if not self._reading.is_library(one.file)]
+        return [self._reading.source_of(one) for one in of_user or frames[:1]]
 
     def _inside(self, number: int, equation: core.JaxprEqn, operands: Sequence[Operand]) -> Iterator[Body]:
         for key, jaxpr in programs_in(equation):

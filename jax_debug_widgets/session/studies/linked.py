@@ -37,7 +37,7 @@ def linked_of(
       Exception: what tracing, lowering or compiling the function raises.
     """
     found, program = traced(session, function, args, kwargs)
-    lines = _lines_of(program)
+    lines = lines_of_sources(program)
     if not compiled:
         return Linked(program, source_lines=lines)
     with session.capture.explaining():
@@ -54,6 +54,7 @@ def linked_of(
     )
 
 
-def _lines_of(program: Program) -> dict[Source, str]:
+def lines_of_sources(program: Program) -> dict[Source, str]:
+    """The text of the lines of its equations."""
     sources = {one.source for one in program.equations if one.source is not None}
     return {one: linecache.getline(one.file, one.line).strip() for one in sources}

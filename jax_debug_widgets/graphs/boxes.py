@@ -1,0 +1,193 @@
+"""A program as nested boxes: functions, their lines, scopes and bodies inside, and equations innermost."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+
+from jax_debug_widgets.graphs.box import Box, Kind
+from jax_debug_widgets.graphs.levels import Levels
+from jax_debug_widgets.graphs.program import CALLS, Body, Equation, Program, Source
+
+
+class _Node:
+    """A box that is being filled."""
+
+    def __init__(self, kind: Kind, what: str = "", source: Source | None = None, number: int = -1) -> None:
+        self.kind: Kind = kind
+        self.what, self.source, self.number = what, source, number
+        self.inside: dict[object, _Node] = {}
+        self._bodies: Counter[tuple[str, bool]] = Counter()
+
+    def child(self, key: object, kind: Kind, what: str = "", source: Source | None = None, number: int = -1) -> _Node:
+        if key not in self.inside:
+            self.inside[key] = _Node(kind, what, source, number)
+        return self.inside[key]
+
+    def pair(self, what: str, number: int, *, is_forward: bool) -> object:
+        """The key of an equation with bodies: that of its derivative is the same, and the last one is derived first."""
+        before = self._bodies[what, is_forward]
+        self._bodies[what, is_forward] += 1
+        forward = self._bodies[what, True]
+        place = before if is_forward else forward - 1 - before
+        return (what, place) if place >= 0 else number
+
+    def numbers(self) -> Iterator[int]:
+        """Of the equations in it, in order."""
+        if self.number >= 0:
+            yield self.number
+        for one in self.inside.values():
+            yield from one.numbers()
+
+
+class Boxes:
+    """The boxes of a program.
+
+    Attributes:
+      root: the program itself; `all`: every box by its number.
+      of_equation: of each equation that runs no others the innermost box.
+    """
+
+    def __init__(self, program: Program, lines: Mapping[Source, str]) -> None:
+        self._equations, self._lines = program.equations, lines
+        self._levels = Levels(program.equations)
+        root = _Node("program")
+        self._numbers = iter(range(len(program.equations)))
+        for one in program.body.equations:
+            self._put(root, one, 0)
+        self.root = self._box(root)
+        self.root.kind, self.root.title = "program", program.name
+        self.all = list(self.root.walk())
+        self.of_equation: dict[int, Box] = {}
+        for number, box in enumerate(self.all):
+            box.number = number
+            for child in box.children:
+                child.parent = box
+            if not box.children:
+                self.of_equation.update((one, box) for one in box.equations)
+
+    def _put(self, node: _Node, equation: Equation, skip: int) -> None:
+        """Put an equation where its frames say, without the `skip` outermost, and what it runs into it."""
+        number = next(self._numbers)
+        frames = [one for one in (*reversed(equation.callers), equation.source) if one is not None]
+        for at, frame in enumerate(frames[skip:], skip):
+            if at or frame.function:
+                node = node.child(("function", frame.file, frame.function), "function", _plain(frame.function), frame)
+            node = node.child(("line", frame.file, frame.line), "line", "", frame)
+        kind, runs = ("body", _runs(equation)) if equation.bodies else ("equation", equation.primitive)
+        key = node.pair(runs, number, is_forward=equation.role == "forward") if equation.bodies else number
+        node = node.child(key, kind, runs, equation.source, number)
+        for body in equation.bodies:
+            inner = node if len(equation.bodies) == 1 else node.child(body.key, "body", body.key, equation.source)
+            self._put_all(inner, body, len(frames))
+
+    def _put_all(self, node: _Node, body: Body, skip: int) -> None:
+        for one in body.equations:
+            self._put(node, one, skip)
+
+    def _box(self, node: _Node) -> Box:
+        """The box of a node; one that only holds another is both."""
+        if not node.inside:
+            equation = self._equations[node.number]
+            return Box("equation", _name(equation), _unless_named(equation), node.source, (node.number,))
+        children = [self._box(one) for one in node.inside.values()]
+        if len(children) == 1:
+            return self._merged(node, children[0])
+        numbers = tuple(number for one in children for number in one.equations)
+        what = "" if node.what.startswith("<") else node.what
+        named = self._names_in(node)
+        title = named or what or self._text_of(node) or self._equations[numbers[-1]].primitive
+        box = Box(node.kind, title, what if title != what else "", node.source, numbers, self._levels.of(children))
+        times = self._times(numbers) if node.kind in ("function", "line") else 1
+        box.what = _joined(box.what, f"× {times}" if times > 1 else "")
+        return box
+
+    def _merged(self, node: _Node, only: Box) -> Box:
+        """The box of a node that holds only one."""
+        runs = "" if node.what.startswith("<") or node.what in CALLS else node.what
+        if node.kind == "function" and not runs:
+            return only
+        if node.kind == "function":
+            what = only.what if only.children else ""
+            return Box("function", runs, what, node.source, only.equations, only.children)
+        inner = _joined(only.title, only.what) if only.kind == "function" else only.what
+        told = _joined(runs, inner if only.kind == "function" and only.title != runs else "") or inner
+        title = self._names_in(node) or (only.title if node.kind != "body" else told) or only.title
+        kind = "function" if only.kind == "function" else node.kind if only.children else "equation"
+        told = told.removeprefix(title).strip() if told.partition(" ")[0] == title else told
+        return Box(kind, title, told, node.source, only.equations, only.children)
+
+    def _text_of(self, node: _Node) -> str:
+        return self._lines.get(node.source, "") if node.source and node.kind == "line" else ""
+
+    def _names_in(self, node: _Node) -> str:
+        """What the source calls that a line, or an equation with bodies, computes."""
+        if node.kind == "body" and node.number >= 0:
+            return ", ".join(_short(_noted(self._equations[node.number]))[:_NAMES])
+        if node.kind != "line":
+            return ""
+        own = [one for one in map(self._equations.__getitem__, node.numbers()) if _is_at(one, node.source)]
+        own = [one for one in own if any(_noted(one))]
+        own = [one for one in own if one.role == "forward"] or own
+        depth = min((one.depth for one in own), default=0)
+        names = [name for one in own if one.depth == depth for name in _noted(one)]
+        names = [name for name in _short(names) if len(name) <= _LONGEST]
+        return ", ".join(names[-_NAMES:])
+
+    def _times(self, numbers: Sequence[int]) -> int:
+        """How often it is written out: what each of its operations has been traced times, if a common number."""
+        own = [one for number in numbers if (one := self._equations[number]).role == "forward"]
+        counts = Counter((one.source, one.primitive, one.path) for one in own)
+        return math.gcd(*counts.values()) if counts else 1
+
+
+_NAMES = 3
+"""Of one line, in its box."""
+
+_LONGEST = 24
+"""Characters of a name in a box; longer ones are expressions."""
+
+
+def _name(equation: Equation) -> str:
+    names = _noted(equation)
+    return (
+        ", ".join(names[:_NAMES]) if names else next((one for one in equation.names if one != "_"), equation.primitive)
+    )
+
+
+def _noted(equation: Equation) -> list[str]:
+    return [name for name, noted in zip(equation.names, equation.noted, strict=True) if noted and name != "_"]
+
+
+def _is_at(equation: Equation, source: Source | None) -> bool:
+    own = equation.source
+    return own is not None and source is not None and (own.file, own.line) == (source.file, source.line)
+
+
+def _plain(function: str) -> str:
+    """`loss.<locals>.step` -> `step`."""
+    return function.rpartition("<locals>.")[2]
+
+
+def _runs(equation: Equation) -> str:
+    """What an equation with bodies is called."""
+    if equation.primitive in CALLS:
+        return equation.params.get("name", equation.primitive)
+    return equation.primitive + (f" × {equation.repeats}" if (equation.repeats or 1) > 1 else "")
+
+
+def _short(names: Sequence[str]) -> list[str]:
+    """Each once; of the leaves of a tree its name."""
+    plain = [name.partition("#")[0] for name in names]
+    roots = Counter(name.partition("[")[0] for name in dict.fromkeys(plain))
+    told = [root if roots[root := name.partition("[")[0]] > 1 and root else name for name in plain]
+    return list(dict.fromkeys(told))
+
+
+def _unless_named(equation: Equation) -> str:
+    return equation.primitive if _noted(equation) else ""
+
+
+def _joined(*words: str) -> str:
+    return " ".join(word for word in words if word)

@@ -1,0 +1,193 @@
+"""Which operation takes what another gives, across calls, loops and branches; and the ways from one to others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from jax_debug_widgets.graphs.program import Body, Equation, Operand, Program
+
+Made = frozenset[int]
+"""The numbers of the equations that a value may come from."""
+
+_LOOPS = ("scan", "while")
+
+
+@dataclass(frozen=True)
+class Way:
+    """Equations on a way, and what is to be said of it."""
+
+    equations: frozenset[int]
+    told: str
+
+
+class Flow:
+    """The values of a program between its equations that run no others.
+
+    Attributes:
+      takes: of each equation the numbers of those whose results it takes; `gives`: the reverse. Both without what a loop
+        hands from one turn to the next, which `again` has: the last equations of a turn, and the first of the next.
+      results: of each result of the program the equations that it comes from.
+    """
+
+    def __init__(self, program: Program) -> None:
+        self.equations = program.equations
+        self.takes: list[set[int]] = [set() for _ in self.equations]
+        self.again: dict[int, set[int]] = {}
+        self._given: dict[int, list[Operand]] = {}
+        """Of each equation what it takes that no equation gives: arguments and arrays."""
+        self._next = 0
+        self.results = self._read(program.body, [frozenset()] * len(program.body.inputs))
+        self.gives: list[set[int]] = [set() for _ in self.equations]
+        for number, taken in enumerate(self.takes):
+            for one in taken:
+                self.gives[one].add(number)
+
+    def _read(self, body: Body, inputs: Sequence[Made], carried: Sequence[Made] = ()) -> list[Made]:
+        made: list[list[Made]] = []
+
+        def read(one: Operand, of: Sequence[Made]) -> Made:
+            if one.kind == "result":
+                return made[one.number][one.position]
+            return of[one.number] if one.kind == "input" and one.number < len(of) else frozenset()
+
+        for equation in body.equations:
+            number, self._next = self._next, self._next + 1
+            operands = [read(one, inputs) for one in equation.operands]
+            if equation.bodies:
+                made.append(self._run(equation, operands))
+                continue
+            self.takes[number].update(*operands)
+            pairs = zip(equation.operands, operands, strict=True)
+            self._given[number] = [one for one, made in pairs if not made and one.kind != "number"]
+            for operand in equation.operands:
+                if operand.kind == "input" and operand.number < len(carried):
+                    for one in carried[operand.number]:
+                        self.again.setdefault(one, set()).add(number)
+            made.append([frozenset({number})] * max(len(equation.types), 1))
+        return [read(one, inputs) for one in body.results]
+
+    def _run(self, equation: Equation, operands: Sequence[Made]) -> list[Made]:
+        """What an equation with bodies gives."""
+        chosen = operands[0] if equation.primitive == "cond" else frozenset[int]()
+        found: list[Made] = [chosen] * len(equation.types)
+        for body in equation.bodies:
+            inputs, first = _inputs(equation, body, operands), self._next
+            results = self._read(body, inputs)
+            if equation.primitive in _LOOPS and len(results) and not body.key.startswith("cond"):
+                self._next = first
+                start = _first_carried(body)
+                kept = [frozenset[int]()] * start + results[: len(body.inputs) - start]
+                self._read(body, inputs, _of_carries(equation, body, kept))
+            if len(results) == len(found) and not body.key.startswith("cond"):
+                found = [one | more for one, more in zip(found, results, strict=True)]
+            else:  # Of the condition of a loop, or what is not known: all of it depends on it.
+                found = [one.union(*results) for one in found]
+        return found
+
+    def after(self, start: Iterable[int]) -> frozenset[int]:
+        """These equations and all that use what they give, in later turns of loops as well."""
+        return self._reached(start, lambda one: (*self.gives[one], *self.again.get(one, ())))
+
+    def before(self, start: Iterable[int]) -> frozenset[int]:
+        """These equations and all whose results they use."""
+        back: dict[int, list[int]] = {}
+        for one, later in self.again.items():
+            for number in later:
+                back.setdefault(number, []).append(one)
+        return self._reached(start, lambda one: (*self.takes[one], *back.get(one, ())))
+
+    def _reached(self, start: Iterable[int], step: Callable[[int], Iterable[int]]) -> frozenset[int]:
+        found = set(start)
+        todo = list(found)
+        while todo:
+            for one in step(todo.pop()):
+                if one not in found:
+                    found.add(one)
+                    todo.append(one)
+        return frozenset(found)
+
+    def to_outputs(self, start: Iterable[int], names: Sequence[str] = ()) -> Way:
+        """The ways from these equations to the results of the program."""
+        after = self.after(start)
+        reached = [number for number, made in enumerate(self.results) if made & after]
+        ends = frozenset[int]().union(*(self.results[one] & after for one in reached)) if reached else frozenset[int]()
+        way = after & self.before(ends) | frozenset(start)
+        told = [names[one] if one < len(names) and names[one] else f"result {one}" for one in reached]
+        many = f" and {len(told) - _MOST} more" if len(told) > _MOST else ""
+        end = f"reaches {', '.join(told[:_MOST])}{many}: {len(told)} of {len(self.results)} results" if told else ""
+        return Way(way, end or "reaches no result of the program")
+
+    def from_inputs(self, start: Iterable[int]) -> Way:
+        """All that these equations depend on."""
+        found = self.before(start)
+        inputs = [one.text for number in sorted(found) for one in self._given.get(number, ()) if one.kind == "input"]
+        names = list(dict.fromkeys(inputs))
+        many = f" and {len(names) - _MOST} more" if len(names) > _MOST else ""
+        return Way(found, f"depends on {len(found)} equations and on {', '.join(names[:_MOST])}{many}" if names else "")
+
+    def why_dtype(self, number: int) -> Way:
+        """Where the dtype of an equation's result comes from: back along results of that dtype, to where it begins."""
+        types = self.equations[number].types
+        if not types:
+            return Way(frozenset({number}), "gives nothing")
+        dtype = types[0].dtype
+
+        def has(one: int) -> bool:
+            return any(kind.dtype == dtype for kind in self.equations[one].types)
+
+        found = self._reached([number], lambda one: [other for other in self.takes[one] if has(other)])
+        told = list(dict.fromkeys(why for one in sorted(found) for why in self._begins(one, dtype, has)))
+        many = f"; and {len(told) - _MOST} more" if len(told) > _MOST else ""
+        return Way(found, f"{dtype} since {'; '.join(told[:_MOST])}{many}")
+
+    def _begins(self, number: int, dtype: str, has: Callable[[int], bool]) -> Iterator[str]:
+        """Why a result has a dtype that no equation before it has given."""
+        one = self.equations[number]
+        at = f" ({one.source})" if one.source else ""
+        given = [operand for operand in self._given.get(number, ()) if operand.type.dtype == dtype]
+        for operand in given:
+            word = operand.text if operand.kind == "input" else "an array that is part of the program"
+            yield f"{word} has it{at}"
+        if not given and not any(has(other) for other in self.takes[number]):
+            others = ", ".join(dict.fromkeys(operand.type.dtype for operand in one.operands))
+            yield f"{one.primitive} makes it{f' of {others}' if others else ''}{at}"
+
+
+_MOST = 3
+"""Names in a sentence."""
+
+
+def _inputs(equation: Equation, body: Body, operands: Sequence[Made]) -> list[Made]:
+    """What the inputs of a body come from; without what an earlier turn gives."""
+    count = len(body.inputs)
+    if equation.primitive == "scan" and count == len(operands):
+        return list(operands)
+    if equation.primitive == "while":
+        start = _first_carried(body)
+        carries = count - start
+        constant = [operands[at] if at is not None else frozenset[int]() for at in body.given[:start]]
+        return [*constant, *operands[len(operands) - carries :]]
+    if all(at is not None for at in body.given):
+        return [operands[at] for at in body.given if at is not None]
+    everything = frozenset[int]().union(*operands)
+    return list(operands) if count == len(operands) else [everything] * count
+
+
+def _first_carried(body: Body) -> int:
+    """The first input that a loop changes from turn to turn; of a scan, its slices follow the carries."""
+    return next((at for at, given in enumerate(body.given) if given is None), len(body.inputs))
+
+
+def _of_carries(equation: Equation, body: Body, kept: Sequence[Made]) -> list[Made]:
+    """Of each input what an earlier turn gives for it: of a scan as many as have the type of a result."""
+    if equation.primitive != "scan":
+        return list(kept)
+    start, found = _first_carried(body), list[Made]()
+    for number, one in enumerate(body.inputs):
+        at = number - start
+        is_carried = 0 <= at < len(body.results) and one.type == body.results[at].type == equation.operands[number].type
+        if at >= 0 and not is_carried:
+            break
+        found.append(kept[number] if is_carried and number < len(kept) else frozenset())
+    return found

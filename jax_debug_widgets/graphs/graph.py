@@ -1,0 +1,175 @@
+"""A program as a graph of nested boxes: what is open, what is found in it, and the ways between values."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping, Sequence
+from functools import cached_property
+
+from jax_debug_widgets.events.amounts import in_bytes, plural
+from jax_debug_widgets.graphs.box import Box
+from jax_debug_widgets.graphs.boxes import Boxes
+from jax_debug_widgets.graphs.diff import text_of
+from jax_debug_widgets.graphs.flow import Flow, Way
+from jax_debug_widgets.graphs.graph_svg import picture
+from jax_debug_widgets.graphs.layout import Scene, scene_of
+from jax_debug_widgets.graphs.page import Line, Page
+from jax_debug_widgets.graphs.program import Amount, Equation, Program, Source
+from jax_debug_widgets.graphs.table import ProgramTable
+from jax_debug_widgets.graphs.tones import Colour, in_short, tones_of
+
+MOST_SHOWN = 40
+"""Boxes that are shown at first; what is open then is open in the text and in a saved notebook."""
+
+
+class Graph:
+    """The program of a call as nested boxes: functions, lines, scopes, loops, equations.
+
+    Attributes:
+      results: what the results of the program are called.
+      lines: the text of lines of its source.
+      not_finite: of equations that were watched how many elements were NaN or infinite, all steps together.
+    """
+
+    def __init__(
+        self,
+        program: Program,
+        results: Sequence[str] = (),
+        lines: Mapping[Source, str] | None = None,
+        not_finite: Mapping[int, int] | None = None,
+    ) -> None:
+        self.program, self.results, self.lines = program, tuple(results), lines or {}
+        self.not_finite = not_finite or {}
+
+    @cached_property
+    def boxes(self) -> Boxes:
+        """All boxes of the program."""
+        return Boxes(self.program, self.lines)
+
+    @cached_property
+    def flow(self) -> Flow:
+        """What goes from one equation to another."""
+        return Flow(self.program)
+
+    @cached_property
+    def opened(self) -> frozenset[int]:
+        """The numbers of the boxes that are open at first: functions and loops, as long as all of it fits a page."""
+        opened, shown = {0}, len(self.boxes.root.children)
+        todo = list(self.boxes.root.children)
+        while todo:
+            box = todo.pop(0)
+            if box.kind not in ("function", "body", "scope") or not box.children:
+                continue
+            if shown + len(box.children) - 1 <= MOST_SHOWN:
+                opened.add(box.number)
+                shown += len(box.children) - 1
+                todo += box.children
+        return frozenset(opened)
+
+    def scene(self, opened: Collection[int] | None = None) -> Scene:
+        """Where boxes and wires are drawn; `opened` are the numbers of those whose inside is shown."""
+        return scene_of(self.boxes, self.flow, self.opened if opened is None else opened)
+
+    def find(self, text: str, most: int = 200) -> list[Equation]:
+        """Equations whose name, primitive, dtype and shape, scope, function or line has this text, upper or lower case."""
+        wanted, found = text.casefold(), list[Equation]()
+        for number in self.numbers_with(wanted):
+            found.append(self.program.equations[number])
+            if len(found) >= most:
+                break
+        return found
+
+    def numbers_with(self, text: str) -> list[int]:
+        """The numbers of the equations that `find` finds, but those that only run others."""
+        wanted = text.strip().casefold()
+        return [
+            number
+            for number, one in enumerate(self.program.equations)
+            if wanted and not one.bodies and wanted in self._words[number]
+        ]
+
+    @cached_property
+    def _words(self) -> list[str]:
+        def words(one: Equation) -> str:
+            place = f"{one.source} {one.source.function} {self.lines.get(one.source, '')}" if one.source else ""
+            return f"{text_of(one)} {one.scope} {place}".casefold()
+
+        return list(map(words, self.program.equations))
+
+    def to_outputs(self, number: int) -> Way:
+        """The equations on a way from this one to the results of the program."""
+        return self.flow.to_outputs([number], self.results)
+
+    def opened_for(self, numbers: Collection[int], opened: Collection[int] = ()) -> frozenset[int]:
+        """`opened` with all boxes that the boxes of these equations are in."""
+        around = {box.number for one in numbers for box in self.boxes.of_equation[one].around}
+        return frozenset(around | set(opened) | {0})
+
+    def type_of(self, box: Box, numbers: Sequence[int]) -> str:
+        """Dtype and shape of the last value of a box that has a name, else of its last one."""
+        own = [self.program.equations[one] for one in numbers]
+        named = [one for one in own if any(one.noted) and one.types and (set(one.names) & set(box.title.split(", ")))]
+        last = next((one for one in reversed(named or own) if one.types), None)
+        return str(last.types[0]) if last else ""
+
+    def page(self) -> Page:
+        """The boxes that are open at first, as an outline."""
+        headers = ("box", "what", "type", "forward", "backward", "flops", "bytes", "source")
+        count = len(self.boxes.root.children)
+        boxes = "1 box" if count == 1 else f"{count:,} boxes"
+        title = f"{self.program.name}: {plural(len(self.program.equations), 'equation')} in {boxes}"
+        notes = ["Boxes with ▸ have boxes inside: a notebook opens them."]
+        lines = [self._line(one) for one in self._outline(self.boxes.root)]
+        return Page(
+            f"{title}; nothing has run", headers, lines, notes, frozenset({"forward", "backward", "flops", "bytes"})
+        )
+
+    def _outline(self, box: Box) -> list[Box]:
+        inside = box.children if box.number in self.opened else ()
+        return [each for one in inside for each in (one, *self._outline(one))]
+
+    def _line(self, box: Box) -> Line:
+        own = [self.program.equations[one] for one in box.equations]
+        forward = [one for one in box.equations if self.program.equations[one].role == "forward"]
+        backward = len(own) - len(forward)
+        is_folded = bool(box.children) and box.number not in self.opened
+        return Line(
+            (
+                f"{box.title}{' ▸' if is_folded else ''}",
+                box.what,
+                "" if box.number in self.opened else self.type_of(box, forward or box.equations),
+                str(len(forward) or ""),
+                str(backward or ""),
+                _sum(own, "flops").told(in_short),
+                _sum(own, "nbytes").told(in_bytes),
+                str(box.source or ""),
+            ),
+            indent=len(box.around) - 1,
+        )
+
+    def picture(self, colour: Colour = "role") -> str:
+        """What is open at first, as SVG."""
+        scene = self.scene()
+        tones = tones_of(self.program.equations, [one.equations for one in scene.placed], colour, self.not_finite)
+        return picture(scene, [self.detail(one.box, one.equations) for one in scene.placed], tones, self.program.name)
+
+    def detail(self, box: Box, numbers: Sequence[int]) -> str:
+        """The second line of a box: where it is, what it does, what it gives."""
+        line = str(box.source.line) if box.source else ""
+        told = _DTYPE.sub(lambda found: found[1] + found[2], self.type_of(box, numbers)) if numbers else ""
+        return " · ".join(word for word in (line, box.what, told) if word)
+
+    def __repr__(self) -> str:
+        return self.page().text()
+
+    def _repr_html_(self) -> str:
+        table = ProgramTable(self.program, "line")
+        return f"{self.picture()}<details><summary>by line</summary>{table.page().html()}</details>"
+
+
+_DTYPE = re.compile(r"\b(bf|f|u?i|c)(?:loat|nt|omplex)(\d+)")
+"""`float32` is `f32` in a box."""
+
+
+def _sum(equations: Sequence[Equation], what: str) -> Amount:
+    return sum((Amount(getattr(one, what), is_most=one.conditional).times(one.times) for one in equations), Amount())

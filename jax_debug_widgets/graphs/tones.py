@@ -1,0 +1,113 @@
+"""Colours of boxes: by role, dtype, flops, bytes, or where values were not finite."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from jax_debug_widgets.events.amounts import in_bytes
+from jax_debug_widgets.graphs.program import Equation
+
+Colour = Literal["role", "dtype", "flops", "bytes", "nan"]
+"""What a colour may say."""
+
+COLOURS: tuple[Colour, ...] = get_args(Colour)
+
+_ROLES = {"forward": "role-forward", "backward": "role-backward", "recompute": "role-recompute"}
+_SHADES = 5
+_HUES = 6
+
+
+@dataclass(frozen=True)
+class Tones:
+    """The colour of each box: `of` gives its class in a style sheet and what it says; `legend` the classes and their words."""
+
+    of: Sequence[tuple[str, str]]
+    legend: Sequence[tuple[str, str]]
+
+
+def tones_of(
+    equations: Sequence[Equation],
+    boxes: Sequence[Sequence[int]],
+    by: Colour,
+    not_finite: Mapping[int, int] | None = None,
+) -> Tones:
+    """The colours of boxes that hold these equations.
+
+    Args:
+      not_finite: of equations that were watched how many of their elements were NaN or infinite.
+    """
+    match by:
+        case "role":
+            found = [_role(equations, own) for own in boxes]
+            return Tones(found, [(f"role-{word}", word) for word in dict.fromkeys(word for _, word in found) if word])
+        case "dtype":
+            return _dtypes(equations, boxes)
+        case "nan":
+            return _not_finite(boxes, not_finite or {})
+    return _amounts(equations, boxes, by)
+
+
+def _role(equations: Sequence[Equation], own: Sequence[int]) -> tuple[str, str]:
+    counts = Counter(equations[one].role for one in own)
+    word = counts.most_common(1)[0][0] if counts else "forward"
+    return _ROLES[word], word
+
+
+def _dtypes(equations: Sequence[Equation], boxes: Sequence[Sequence[int]]) -> Tones:
+    def dtype(own: Sequence[int]) -> str:
+        sizes: Counter[str] = Counter()
+        for one in own:
+            for kind in equations[one].types:
+                sizes[kind.dtype] += max(kind.size * kind.nbytes, 1)
+        return sizes.most_common(1)[0][0] if sizes else ""
+
+    found = [dtype(own) for own in boxes]
+    order = [name for name, _ in Counter(found).most_common() if name]
+    hues = {name: f"hue-{min(number, _HUES - 1)}" for number, name in enumerate(order)}
+    return Tones([(hues.get(name, ""), name) for name in found], [(hues[name], name) for name in order])
+
+
+def _not_finite(boxes: Sequence[Sequence[int]], counts: Mapping[int, int]) -> Tones:
+    def told(own: Sequence[int]) -> tuple[str, str]:
+        known = [counts[one] for one in own if one in counts]
+        if not known:
+            return "", "not watched"
+        return ("bad", f"{sum(known):,} not finite") if any(known) else ("fine", "finite")
+
+    legend = [("bad", "not finite"), ("fine", "finite"), ("", "not watched")] if counts else [("", "no watched values")]
+    return Tones(list(map(told, boxes)), legend)
+
+
+def _amounts(equations: Sequence[Equation], boxes: Sequence[Sequence[int]], by: Colour) -> Tones:
+    def amount(own: Sequence[int]) -> int:
+        each = (
+            (equations[one].flops if by == "flops" else equations[one].nbytes) * (equations[one].times or 1)
+            for one in own
+        )
+        return sum(each)
+
+    def written(count: float) -> str:
+        return in_bytes(int(count)) if by == "bytes" else f"{in_short(count)} flops"
+
+    found = list(map(amount, boxes))
+    most = max(found, default=0)
+    if not most:
+        return Tones([("shade-0", written(0)) for _ in boxes], [("shade-0", written(0))])
+
+    def shade(count: int) -> int:
+        return 0 if not count else max(1, _SHADES - 1 + math.ceil(math.log10(count / most) - 1e-9))
+
+    legend = [(f"shade-{one}", f"≤ {written(most * 10.0 ** (one - _SHADES + 1))}") for one in range(_SHADES - 1, 0, -1)]
+    return Tones([(f"shade-{shade(one)}", written(one)) for one in found], legend)
+
+
+def in_short(count: float) -> str:
+    """`1.2 M`."""
+    for power, letter in ((12, "T"), (9, "G"), (6, "M"), (3, "k")):
+        if count >= 10**power:
+            return f"{count / 10**power:.3g} {letter}"
+    return f"{count:.3g}"
