@@ -88,9 +88,13 @@ def write_part(path: Path, name: str, table: pa.Table) -> None:
 
 
 @contextmanager
-def being_written(path: Path) -> Iterator[Path]:
-    """Where to write a file that is there as a whole, or not at all; what was there before stays until then."""
-    part = path.with_suffix(".tmp")
+def being_written(path: Path, beside: Path | None = None) -> Iterator[Path]:
+    """Where to write a file that is there as a whole, or not at all; what was there before stays until then.
+
+    Args:
+      beside: the folder to write it in first, where other processes write the same file; by default its own.
+    """
+    part = (beside or path.parent) / path.with_suffix(".tmp").name
     try:
         yield part
         part.replace(path)

@@ -18,6 +18,7 @@ from jax_debug_widgets.archive.layout import (
     CALLS,
     EVENTS,
     FORMAT,
+    PROCESS,
     RUN,
     SITES,
     SOURCES,
@@ -68,7 +69,7 @@ class RunWriter:
         self.folder, self.first, self.next = folder, 0, 0
         self._own = folder / f"p{process:05d}"
         _begin(folder, self._own)
-        _write_whole(folder / RUN, {"format": FORMAT, "version": VERSION, **about})
+        _write_whole(folder / RUN, {"format": FORMAT, "version": VERSION, **about}, beside=self._own)
         self._about = {name: about[name] for name in ("host", "pid", "started", "processes") if name in about}
         _write_whole(self._own / WRITER, self._about)
         self._tables = {name: TableWriter(self._own, name) for name in TABLES}
@@ -129,6 +130,10 @@ class RunWriter:
     def write_state(self, state: Mapping[str, Any]) -> None:
         """What the run says of itself now, in place of what it said before."""
         _write_whole(self._own / STATE, {**state, "first": self.first, "next": self.next})
+
+    def write_clock(self, ahead: float, error: float) -> None:
+        """The clock of this process is so many seconds ahead of that of process 0, to within `error`."""
+        _write_whole(self._own / WRITER, {**self._about, "clock": {"ahead": ahead, "error": error}})
 
     def rename(self, name: str) -> None:
         """The run is called so, also where its folder is sealed; all else that it has said of itself stays."""
@@ -197,14 +202,19 @@ class RunWriter:
 
 
 def _begin(folder: Path, own: Path) -> None:
-    if own.exists() or (folder.exists() and any(folder.iterdir()) and not (folder / RUN).is_file()):
+    if own.exists() or (folder.exists() and not all(map(_is_of_a_run, folder.iterdir()))):
         raise RunFileError(f"{folder} is there already: choose another name, or remove it")
     own.mkdir(mode=0o700, parents=True)
 
 
-def _write_whole(path: Path, data: Mapping[str, Any]) -> None:
-    """A file that is there as a whole, or as it was before."""
-    with being_written(path) as part, PrivateFile(part) as file:
+def _is_of_a_run(path: Path) -> bool:
+    """Whether a run has such a file; another process may have just begun to write it."""
+    return path.name == RUN or PROCESS.fullmatch(path.name) is not None
+
+
+def _write_whole(path: Path, data: Mapping[str, Any], *, beside: Path | None = None) -> None:
+    """A file that is there as a whole, or as it was before; it is prepared in its folder, or another one of this process."""
+    with being_written(path, beside) as part, PrivateFile(part) as file:
         file.write(json.dumps(data, indent=1).encode())
         os.fsync(file.fileno())
 

@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING
 from jax_debug_widgets._jax.compat.processes import joined
 from jax_debug_widgets.archive import RunFileError
 from jax_debug_widgets.events.amounts import in_bytes
+from jax_debug_widgets.session.clock import clock_for
+from jax_debug_widgets.session.rendezvous import Rendezvous
 from jax_debug_widgets.session.run import saved
 from jax_debug_widgets.session.run.save import begin, require_pyarrow
 from jax_debug_widgets.session.termination import TERMINATION
@@ -59,8 +61,8 @@ class Recorder:
       folder: where.
     """
 
-    def __init__(self, run: Run, writer: RunWriter, collect: Callable[[], None]) -> None:
-        """Begin; `collect` takes in what has fired."""
+    def __init__(self, run: Run, writer: RunWriter, collect: Callable[[], None], place: str) -> None:
+        """Begin; `collect` takes in what has fired, `place` is how all processes call the folder."""
         self.folder = writer.folder
         self._run, self._writer, self._collect = run, writer, collect
         self._queue: deque[Piece] = deque()
@@ -81,11 +83,19 @@ class Recorder:
         self._thread = threading.Thread(target=self._loop, name="jaxdebug-record", daemon=True)
         self._thread.start()
         TERMINATION.call_before(self._hurry)
+        self._clock = clock_for(place, self._measured)
+
+    def _measured(self, ahead: float, error: float) -> None:
+        """How far the clock of this process is ahead of that of process 0."""
+        with self._lock:
+            self._guarded(lambda: self._writer.write_clock(ahead, error))
 
     def finish(self) -> None:
         """The run is over, or the process ends: write what is left, and seal it."""
         if self._ended.is_set() or os.getpid() != self._process:
             return
+        if self._clock is not None:
+            self._clock.stop()
         self._ended.set()
         self._wake.set()
         TERMINATION.forget(self._hurry)
@@ -234,20 +244,25 @@ def recorder_of(run: Run, collect: Callable[[], None]) -> Recorder | None:
         writer = _writer(run, folder)
         if writer.folder != folder:
             run.note(f"{wanted} is there already: this run is recorded into {writer.folder}.")
-        return Recorder(run, writer, collect)
+        return Recorder(run, writer, collect, wanted)
     except (OSError, RunFileError) as error:
         run.note(f"This run is not recorded: {error}.")
         return None
 
 
 def _writer(run: Run, wanted: Path) -> RunWriter:
-    """The writer of the first folder of that name, `run.jdw`, `run-2.jdw`, …, that this process has not written before.
+    """The writer of the first folder of that name, `run.jdw`, `run-2.jdw`, …, that is not there; the same in all processes.
 
     Raises:
       OSError: it cannot be made.
     """
-    for number in itertools.count(1):
-        folder = wanted if number == 1 else wanted.with_name(f"{wanted.stem}-{number}{wanted.suffix}")
-        with contextlib.suppress(RunFileError):
-            return begin(run, folder, processes=joined())
+    with Rendezvous(str(wanted)) as rendezvous:
+        told = rendezvous.wait()
+        for number in itertools.count(1):
+            name = wanted.name if number == 1 else f"{wanted.stem}-{number}{wanted.suffix}"
+            with contextlib.suppress(RunFileError):
+                writer = begin(run, wanted.with_name(told or name), processes=joined())
+                rendezvous.tell(writer.folder.name)
+                return writer
+            told = None
     raise AssertionError

@@ -1,6 +1,7 @@
-"""One of two processes of a job, each with two CPU devices: `python job.py NUMBER PORT` writes what its captures saw as JSON.
+"""One of two processes of a job, each with two CPU devices, which writes what its captures saw as JSON.
 
-They capture differently wherever that made a job hang, or ended it; the last of them capture alike.
+`python job.py NUMBER PORT FOLDER`. They capture differently wherever that made a job hang, or ended it; the last of them
+capture alike, and record it. The clock of process 1 is three seconds ahead.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import json
 import sys
+import time
 
 import jax
 import jax.numpy as jnp
@@ -18,7 +20,9 @@ from jax.sharding import PartitionSpec as P
 import jax_debug_widgets as jdw
 from jax_debug_widgets.session import agreement
 
-OWN = int(sys.argv[1])
+OWN, real_time = int(sys.argv[1]), time.time
+if OWN == 1:
+    time.time = lambda: real_time() + 3.0
 
 jax.config.update("jax_platforms", "cpu")
 jax.config.update("jax_num_cpu_devices", 2)
@@ -102,4 +106,28 @@ for name, function in (("lanes", chosen), ("shards", sharded), ("silent", watche
     seen[name] = told(*captured(function, {}, {}, calls=3))
 results, run = captured(watched, {"watch": "h,grad/h", "values": True}, {"watch": "h,grad/h", "values": True})
 seen["both watch"] = told(results, run) | {"h": [] if OWN else np.sum(run["h"]["value"], axis=(1, 2)).tolist()}
+
+
+@jax.jit
+def train_step(x):
+    def loss_of(block):
+        jax.debug.callback(lambda _: None, block)
+        return jax.lax.psum((block**2).sum(), "d")
+
+    loss = jax.shard_map(loss_of, mesh=MESH, in_specs=P("d"), out_specs=P())(x)
+    own = (x * 0.5)[0, 0]
+    jax.debug.print("own {own}", own=own)
+    return x * 0.5, loss
+
+
+@jax.jit
+def logged(loss):
+    jax.debug.print("loss {loss}", loss=loss)
+
+
+with jdw.capture(record=sys.argv[3]) as run:
+    x = X
+    for step in range(4):
+        x, loss = train_step(x)
+        logged(np.float32(loss) + (OWN == 1 and step == 3))
 print(json.dumps(seen))

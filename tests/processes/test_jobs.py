@@ -26,14 +26,22 @@ _TIMEOUT_S = 120
 
 
 @pytest.fixture(scope="module")
-def told():
+def folder(tmp_path_factory):
+    """Where `job.py` records."""
+    return tmp_path_factory.mktemp("job") / "run.jdw"
+
+
+@pytest.fixture(scope="module")
+def told(folder):
     """What the two processes of `job.py` saw."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = str(free.getsockname()[1])
     command = ["timeout", "-k", "5", str(_TIMEOUT_S), sys.executable, str(Path(__file__).with_name("job.py"))]
     jobs = [
-        subprocess.Popen([*command, str(own), port], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        subprocess.Popen(
+            [*command, str(own), port, str(folder)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
         for own in range(2)
     ]
     written = [job.communicate() for job in jobs]
@@ -78,6 +86,26 @@ def test_each_process_counts_the_firings_of_its_own_devices(told):
     assert second["calls"] == [0, 0, 1, 1, 2, 2]
     assert not [*first["findings"], *second["findings"], *first["notes"]]
     assert any(note.startswith("Told by process 0, not here: job.py") for note in second["notes"])
+
+
+@pytest.mark.behaviour("W6")
+def test_a_recorded_job_is_one_run_in_the_order_of_one_clock(told, folder):
+    assert told
+    run = jdw.load(folder)
+    assert [one.process for one in run.processes] == [0, 1] and run.is_complete
+    assert [sum(event.process == process for event in run.events) for process in (0, 1)] == [16, 12]
+    blocks = [event for event in run.events if event.kind == "callback"]
+    coordinates = {(event.process, event.mesh_coords["d"]) for event in blocks}
+    assert coordinates == {(0, 0), (0, 1), (1, 2), (1, 3)} and len({event.device for event in blocks}) == 4
+    ahead = run.processes[1].place
+    assert abs(ahead.ahead - 3) < max(20 * ahead.error, 0.2)
+    losses = [(event.call, event.process) for event in run.events if event.text.startswith("loss")]
+    assert [call for call, _ in losses] == sorted(call for call, _ in losses), (
+        "processes that wait for each other are in step"
+    )
+    (found,) = (one for one in run.findings if one.kind == "replicas")
+    assert "no longer the same in processes 0 and 1" in found.headline and "equal to the bit 3 times" in found.why
+    assert not [one for one in run.findings if one.kind != "replicas"]
 
 
 def stopping(x):

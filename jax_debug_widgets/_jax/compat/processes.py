@@ -71,6 +71,10 @@ class SharedStore:
         except jax.errors.JaxRuntimeError:
             return None
 
+    def remove(self, key: str) -> None:
+        """Forget a key."""
+        self._client.key_value_delete(key)
+
 
 def shared_store() -> SharedStore | None:
     """That of this job; None where there is none, as on a cluster whose processes JAX found without `jax.distributed`."""

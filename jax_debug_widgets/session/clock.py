@@ -1,0 +1,103 @@
+"""Measure how far the clock of a process is ahead of that of process 0, over JAX's coordination store."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable
+
+import jax
+
+from jax_debug_widgets._jax.compat.processes import SharedStore, joined, own_number, shared_store
+
+_ROUNDS = 20
+"""Questions to process 0; the one that is answered soonest tells most."""
+
+_PATIENCE_S, _SLICE_S = 20.0, 0.5
+"""How long a question or an answer is waited for; and until the next look whether the run is over."""
+
+_AGAIN_S = 600.0
+"""Until the next time: clocks drift."""
+
+_LAST_S = 2.0
+"""How long the end of a run waits for the first time to be over."""
+
+_BEGUN: Counter[str] = Counter()
+"""How often a clock was begun for a folder, which is the same in all processes."""
+
+
+class Clock:
+    """Measures in a thread of its own, until it is stopped. Process 0 answers the others."""
+
+    def __init__(self, place: str, store: SharedStore, tell: Callable[[float, float], None]) -> None:
+        """`place` is the same in all processes; `tell` takes how many seconds this clock is ahead, to within how many."""
+        name = hashlib.blake2b(place.encode(), digest_size=8).hexdigest()
+        _BEGUN[name] += 1
+        self._name = f"jax_debug_widgets/clock/{name}/{_BEGUN[name]}"
+        self._store, self._tell = store, tell
+        self._over, self._measured = threading.Event(), threading.Event()
+        threading.Thread(target=self._loop, name="jaxdebug-clock", daemon=True).start()
+
+    def stop(self) -> None:
+        """Measure no more; the first time is waited for."""
+        self._measured.wait(_LAST_S)
+        self._over.set()
+
+    def _loop(self) -> None:
+        number = 0
+        while not self._over.is_set():
+            with contextlib.suppress(
+                jax.errors.JaxRuntimeError
+            ):  # Process 0 has ended: its clock is known, or never was.
+                if own_number() == 0:
+                    self._answer(f"{self._name}/{number}")
+                else:
+                    self._ask(f"{self._name}/{number}/{own_number()}")
+            self._measured.set()
+            number += 1
+            self._over.wait(_AGAIN_S)
+
+    def _answer(self, key: str) -> None:
+        for process in range(1, joined()):
+            for number in range(_ROUNDS):
+                own = f"{key}/{process}/{number}"
+                if self._wait(f"{own}/asked") is None:
+                    break
+                came = time.time()
+                self._store.put(f"{own}/told", f"{came!r} {time.time()!r}")
+
+    def _ask(self, key: str) -> None:
+        best = None
+        for number in range(_ROUNDS):
+            own = f"{key}/{number}"
+            asked = time.time()
+            self._store.put(f"{own}/asked", "")
+            told = self._wait(f"{own}/told")
+            answered = time.time()
+            if told is None:
+                break
+            came, went = map(float, told.split())
+            for part in ("asked", "told"):
+                self._store.remove(f"{own}/{part}")
+            took = (answered - asked) - (went - came)
+            if best is None or took < best[0]:
+                best = took, ((asked - came) + (answered - went)) / 2
+        if best is not None:
+            self._tell(best[1], max(best[0], 0.0) / 2)
+
+    def _wait(self, key: str) -> str | None:
+        until = time.monotonic() + _PATIENCE_S
+        while not self._over.is_set() and time.monotonic() < until:
+            found = self._store.wait_for(key, _SLICE_S)
+            if found is not None:
+                return found
+        return None
+
+
+def clock_for(place: str, tell: Callable[[float, float], None]) -> Clock | None:
+    """The clock of a run that is written to this folder; None where there is no other process, or no way to ask it."""
+    store = shared_store() if joined() > 1 else None
+    return None if store is None else Clock(place, store, tell)
