@@ -13,6 +13,7 @@ from jax_debug_widgets._jax.tracing.leaks import Origin, origin_of
 from jax_debug_widgets.checks.holders import holder_of
 from jax_debug_widgets.checks.kinds import Kind
 from jax_debug_widgets.checks.namespace import is_traced
+from jax_debug_widgets.checks.stores import stored_at
 from jax_debug_widgets.events import Finding
 
 if TYPE_CHECKING:
@@ -33,7 +34,10 @@ def leaks_of(tracers: Iterable[tuple[Any, Frame]]) -> Iterator[Checked]:
     for tracer, line in tracers:
         holder, origin = holder_of(tracer), origin_of(tracer)
         if holder:
-            yield Checked("leaks", holder, (origin.frame if origin.frame.line else line,), Leak(origin, holder))
+            frame = origin.frame if origin.frame.line else line
+            if origin.argument:
+                frame = stored_at(frame, origin.argument, holder)
+            yield Checked("leaks", holder, (frame,), Leak(origin, holder))
 
 
 def leak(seen: Seen, name_file: NameFile) -> Finding:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import gc
+import linecache
 
 import jax
 import jax.numpy as jnp
@@ -96,6 +97,42 @@ def test_the_name_that_holds_a_tracer(name, use):
     assert any(line.startswith(f"`{holder}` holds") for line in headlines), headlines
     assert {one.file for one in run.findings} == {__file__}
     keeper.__closure__[0].cell_contents.clear()
+
+
+@jax.jit
+def decorated(x, params):
+    y = x + params["w"]
+    remembered.append(params["w"])
+    return y
+
+
+@jax.jit
+def by_another(x):
+    layers[0].run(x)
+    keep(x)
+    return x + 1
+
+
+def keep(x):
+    remembered.insert(0, x)
+
+
+remembered: list = []
+
+
+def test_an_argument_that_is_held_is_shown_at_the_line_that_stores_it():
+    with jdw.capture(check="leaks") as run:
+        decorated(X, {"w": X})
+        by_another(X)
+    told = {
+        one.headline.rpartition("`: ")[0].rpartition("`")[2]: linecache.getline(__file__, one.span[0])
+        for one in run.findings
+        if "argument" in one.headline
+    }
+    assert sorted(told) == ["by_another", "decorated"], run.findings
+    stored, defined = told["decorated"], told["by_another"]
+    assert stored.strip() == 'remembered.append(params["w"])' and defined.startswith("def by_another(x)")
+    remembered.clear()
 
 
 def cycle(x):

@@ -1,0 +1,70 @@
+"""Find the line of a traced function that stores one of its arguments outside of it."""
+
+from __future__ import annotations
+
+import ast
+import linecache
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from jax_debug_widgets._jax.origins.frames import Frame
+
+_STORING = frozenset({"append", "appendleft", "add", "insert", "extend", "setdefault", "update"})
+_IDENTIFIER = re.compile(r"[^\W\d]\w*")
+
+
+def stored_at(function: Frame, argument: str, holder: str) -> Frame:
+    """The statement that stores `argument` in `holder`; where none is found the `def` line, below any decorators.
+
+    Args:
+      function: the first line of the traced function, as its code tells it: that of the first decorator.
+    """
+    try:
+        tree = ast.parse("".join(linecache.getlines(function.file)))
+    except SyntaxError:
+        return function
+    found = next((node for node in ast.walk(tree) if _begins_at(node, function.line)), None)
+    if not isinstance(found, ast.FunctionDef):
+        return function
+    names, own = set(_IDENTIFIER.findall(holder)), _IDENTIFIER.findall(argument)[:1]
+    for statement in ast.walk(found):
+        targets = set(_stored_to(statement))
+        if targets & names and own and _mentions(statement, own[0]):
+            return _at(function, statement)
+    return replace(function, line=found.lineno, end_line=found.lineno)
+
+
+def _begins_at(node: ast.AST, line: int) -> bool:
+    if not isinstance(node, ast.FunctionDef):
+        return False
+    return line in (node.lineno, *(one.lineno for one in node.decorator_list))
+
+
+def _stored_to(statement: ast.AST) -> Iterator[str]:
+    """The names of what a statement puts something into: `last` of `net.last = x`, `kept` of `kept.append(x)`."""
+    match statement:
+        case ast.Assign(targets=targets):
+            yield from map(_last_name, targets)
+        case ast.AnnAssign(target=target) | ast.AugAssign(target=target):
+            yield _last_name(target)
+        case ast.Expr(value=ast.Call(func=ast.Attribute(value=owner, attr=name))) if name in _STORING:
+            yield _last_name(owner)
+
+
+def _last_name(node: ast.expr) -> str:
+    while isinstance(node, ast.Subscript):
+        node = node.value
+    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+
+
+def _mentions(statement: ast.AST, name: str) -> bool:
+    return any(isinstance(one, ast.Name) and one.id == name for one in ast.walk(statement))
+
+
+def _at(function: Frame, node: ast.AST) -> Frame:
+    line, end = getattr(node, "lineno", function.line), getattr(node, "end_lineno", function.line)
+    column, end_column = getattr(node, "col_offset", -1), getattr(node, "end_col_offset", -1)
+    return replace(function, line=line, column=column, end_line=end, end_column=end_column)
