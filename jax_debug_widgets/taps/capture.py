@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from jax_debug_widgets._jax.compat import hidden_frames
+from jax_debug_widgets._jax.compat.warning_lines import WarningLines
 from jax_debug_widgets._jax.origins.context import (
     captured_settings,
     capturing,
@@ -170,6 +171,7 @@ class Capture:
                 self._note_here,
             ),
             self._trace_counts,
+            WarningLines(),
         )
         self.failures = Failures(watch_hooks, self._note_here)
         self.failures.told_by(

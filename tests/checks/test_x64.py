@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -78,3 +80,22 @@ def test_with_64_bits_nothing_is_lost():
         loss({"w": W}, jnp.ones(2))
         assert jnp.asarray(BIG).dtype == np.int64
     assert run.findings == []
+
+
+@pytest.mark.parametrize("check", [None, "x64"])
+def test_jaxs_warning_is_shown_at_the_line_where_it_is_without_a_capture(check):
+    def asks():
+        jnp.zeros(3, dtype="float64")
+        return jax.jit(lambda x: jnp.asarray(x, dtype=jnp.int64))(1)
+
+    def places():
+        jax.clear_caches()
+        with warnings.catch_warnings(record=True) as found:
+            warnings.simplefilter("always")
+            asks()
+        return [(one.filename, one.lineno) for one in found]
+
+    plain = places()
+    with jdw.capture(check=check):
+        captured = places()
+    assert captured == plain and {file for file, _ in plain} == {__file__}

@@ -1,0 +1,47 @@
+"""Show a warning of JAX's at the line where it is shown without us: our frames are not counted."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Callable
+from itertools import count
+from types import FrameType
+from typing import Any
+
+from jax_debug_widgets._jax.compat.hidden_frames import FOLDER
+from jax_debug_widgets._jax.compat.replacements import Replacements, Replacing
+
+
+class WarningLines(Replacing):
+    """Puts a `warnings.warn` of ours in place: what we replace in JAX stands between a warning and its caller."""
+
+    def _put_in(self, replace: Replacements) -> None:
+        replace.attribute(warnings, "warn", self._warn)
+
+    def _warn(
+        self,
+        theirs: Callable[..., None],
+        message: Any,
+        category: Any = None,
+        stacklevel: int = 1,
+        *rest: Any,
+        **others: Any,
+    ) -> None:
+        # Counted from `theirs`, which stands above this frame.
+        return theirs(message, category, 1 + _levels(sys._getframe(), stacklevel), *rest, **others)
+
+
+def _levels(begin: FrameType, stacklevel: int) -> int:
+    """How many frames there are from `begin` to the one that is meant."""
+    frame: FrameType | None = begin
+    left = max(stacklevel, 1)
+    for number in count(1):
+        if frame is None:
+            return number
+        if not frame.f_code.co_filename.startswith(FOLDER):
+            left -= 1
+        if not left:
+            return number
+        frame = frame.f_back
+    return stacklevel
