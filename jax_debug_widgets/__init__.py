@@ -187,15 +187,18 @@ def capture(
 
 
 def replay(
-    run: Run,
+    run: Run | LoadedRun,
     call: int = -1,
     f: Callable[..., Any] | None = None,
     *,
     watch: str | Sequence[str] | bool | None = True,
     step: bool = False,
+    like: Sequence[Any] = (),
     **options: Any,
 ) -> Replay:
     """Make a call of a run once more, with the inputs that it had: `capture(keep_inputs=2)` keeps those of the last calls.
+
+    A run that is recorded or saved has them in its file, so that another process can do this: `replay(load("run.jdw"), 7, f)`.
 
     What it computes is the same to the bit. Its prints fire again, and its callbacks are called again.
 
@@ -208,23 +211,26 @@ def replay(
         again.run.findings, again.result
 
     Args:
-      run: a run of this process.
+      run: a run of this process, or one that was loaded.
       call: its number, see `run.calls`; negative counts the calls whose inputs are kept from the last.
-      f: what is called instead, such as the function after a change; None for the function itself.
+      f: what is called instead, such as the function after a change; None for the function itself, which a file does not have.
       watch: see `capture`.
       step: run it equation by equation in the panel's debugger.
+      like: for a loaded run, examples of the positional arguments, whose values do not matter: where one is a pytree of a
+        class of your own, or something that no file can hold.
       options: further ones of `capture`.
 
     Returns:
       A `Replay`, with the `result` and the `run` of this call.
 
     Raises:
-      LookupError: the inputs of this call are not kept. Exception: what the function raises.
+      LookupError: the inputs of this call are not kept. TypeError: `f` is missing. ValueError: something of them is not in the
+        file; the message says what. Exception: what the function raises.
     """
     from jax_debug_widgets.session import current_session
     from jax_debug_widgets.session.studies.replay import replay_of
 
-    return replay_of(current_session(), run, call, f, watch=watch, step=step, options=options)
+    return replay_of(current_session(), run, call, f, like=like, watch=watch, step=step, options=options)
 
 
 def breakpoint(x: Any = None, *, when: Any = None, name: str = "", num_frames: int = 1) -> Any:  # noqa: A001

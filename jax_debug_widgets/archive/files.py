@@ -12,6 +12,8 @@ from typing import Protocol
 import pyarrow as pa
 
 from jax_debug_widgets.archive.layout import (
+    INPUT,
+    INPUTS,
     LIVE,
     PART,
     PROCESS,
@@ -173,9 +175,10 @@ def copy_files(path: Path, target: Path, *, sources: bool) -> None:
     processes = [name for name in files.names("") if PROCESS.fullmatch(name)]
     names = [RUN, *(f"{own}/{name}" for own in processes for name in (WRITER, SITES, STATE, *([SOURCES] * sources)))]
     for own in processes:
-        for table in TABLES:
+        for table in (*TABLES, INPUTS):
             there = files.names(f"{own}/{table}")
-            names += [f"{own}/{table}/{one}" for one in there if PART.fullmatch(one) or LIVE.fullmatch(one)]
+            own_names = (PART, LIVE, INPUT)
+            names += [f"{own}/{table}/{one}" for one in there if any(name.fullmatch(one) for name in own_names)]
     for name in names:
         with contextlib.suppress(VanishedError, KeyError), files.source(name) as source:
             copy = target / name

@@ -9,6 +9,8 @@ state.json              status, notes, findings and the like as they were last; 
 events/  watched/  arrays/  calls/  spans/
 part-FIRST-STOP.parquet    sealed
 live-FIRST.arrow           an Arrow IPC stream that is being written, or was when the process ended
+inputs/
+call-CALL.parquet          what a call was given, see `archive.inputs`
 """
 
 from __future__ import annotations
@@ -25,11 +27,14 @@ RUN, SITES, SOURCES, STATE = "run.json", "sites.jsonl", "sources.jsonl", "state.
 
 WRITER = "process.json"
 
+INPUTS = "inputs"
+
 EVENTS, WATCHED, ARRAYS, CALLS, SPANS = TABLES = ("events", "watched", "arrays", "calls", "spans")
 
 PROCESS = re.compile(r"p(\d{5})")
 PART = re.compile(r"part-(\d{12})-(\d{12})\.parquet")
 LIVE = re.compile(r"live-(\d{12})\.arrow")
+INPUT = re.compile(r"call-(\d{12})\.parquet")
 
 
 class RunFileError(ValueError):
@@ -49,3 +54,8 @@ def part_name(first: int, stop: int) -> str:
 def live_name(first: int) -> str:
     """The name of a file that is being written, from row `first` on."""
     return f"live-{first:012d}.arrow"
+
+
+def input_name(call: int) -> str:
+    """The name of the file of what a call was given."""
+    return f"call-{call:012d}.parquet"

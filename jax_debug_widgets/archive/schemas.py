@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from jax_debug_widgets.archive.layout import ARRAYS, CALLS, EVENTS, SPANS, VERSION, WATCHED
+from jax_debug_widgets.archive.layout import ARRAYS, CALLS, EVENTS, INPUTS, SPANS, VERSION, WATCHED
 from jax_debug_widgets.events import Call
 
 _EVENT: dict[str, Any] = {
@@ -60,6 +60,17 @@ _CALL_TYPES: dict[str, Any] = {
 _SPAN: dict[str, Any] = {"site": pa.int64(), "thread": pa.string(), "from_ns": pa.int64(), "to_ns": pa.int64()}
 
 
+_INPUT: dict[str, Any] = {
+    "path": pa.string(),
+    "kind": pa.string(),
+    "dtype": pa.string(),
+    "shape": pa.list_(pa.int64()),
+    "impl": pa.string(),
+    "weak": pa.bool_(),
+    "data": pa.large_binary(),
+}
+
+
 def _schema(columns: dict[str, Any]) -> pa.Schema:
     return pa.schema(columns, metadata={"jdw_version": str(VERSION)})
 
@@ -71,4 +82,5 @@ SCHEMAS: dict[str, pa.Schema] = {
     # A row each time that a call has come further; the last row of an id counts.
     CALLS: _schema({field.name: _CALL_TYPES.get(str(field.type), pa.string()) for field in dataclasses.fields(Call)}),
     SPANS: _schema(_SPAN),
+    INPUTS: _schema(_INPUT),
 }

@@ -46,7 +46,7 @@ def read_stretch(files: Files, own: str, name: str, stretch: Stretch, problems: 
     there, schema = files.names(f"{own}/{name}"), SCHEMAS[name]
     sealed, live = part_name(*stretch), live_name(stretch.first)
     if sealed in there:
-        return _sealed(files, f"{own}/{name}/{sealed}", schema, problems)
+        return read_sealed(files, f"{own}/{name}/{sealed}", schema, problems)
     if live not in there:
         return schema.empty_table()
     rows = _live(files, f"{own}/{name}/{live}", schema, problems)
@@ -60,7 +60,8 @@ def read_table(files: Files, own: str, name: str, problems: list[str]) -> pa.Tab
     return pa.concat_tables([SCHEMAS[name].empty_table(), *tables])
 
 
-def _sealed(files: Files, path: str, schema: pa.Schema, problems: list[str]) -> pa.Table:
+def read_sealed(files: Files, path: str, schema: pa.Schema, problems: list[str]) -> pa.Table:
+    """The rows of a sealed file; of a damaged one those that can be read, and a problem."""
     source = files.source(path)
     size = source.size()
     try:

@@ -18,7 +18,7 @@ import pyarrow as pa
 from pyarrow import parquet
 
 from jax_debug_widgets.archive.checksums import with_checksum
-from jax_debug_widgets.archive.layout import ARRAYS, CALLS, SPANS, WATCHED, live_name, part_name
+from jax_debug_widgets.archive.layout import ARRAYS, CALLS, INPUTS, SPANS, WATCHED, live_name, part_name
 from jax_debug_widgets.archive.schemas import SCHEMAS
 
 _ROW_GROUP, _ARRAY_ROW_GROUP = 65_536, 8
@@ -125,10 +125,10 @@ def _sorted(name: str, table: pa.Table) -> pa.Table:
 
 
 def _options(name: str, schema: pa.Schema) -> dict[str, Any]:
-    encoded = {} if name in (ARRAYS, CALLS, SPANS) else dict.fromkeys(_DELTAS, "DELTA_BINARY_PACKED")
+    encoded = {} if name in (ARRAYS, CALLS, SPANS, INPUTS) else dict.fromkeys(_DELTAS, "DELTA_BINARY_PACKED")
     return {
-        "compression": "zstd",
-        "row_group_size": _ARRAY_ROW_GROUP if name == ARRAYS else _ROW_GROUP,
+        "compression": "none" if name == INPUTS else "zstd",
+        "row_group_size": _ARRAY_ROW_GROUP if name in (ARRAYS, INPUTS) else _ROW_GROUP,
         "use_dictionary": [one for one in (*_FLATS, "dtype", "name", "thread") if one in schema.names],
         "column_encoding": encoded or None,
         "write_page_checksum": True,

@@ -13,11 +13,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from jax_debug_widgets.archive.inputs import StoredCall, write_call
 from jax_debug_widgets.archive.layout import (
     ARRAYS,
     CALLS,
     EVENTS,
     FORMAT,
+    INPUTS,
     PROCESS,
     RUN,
     SITES,
@@ -29,6 +31,7 @@ from jax_debug_widgets.archive.layout import (
     WATCHED,
     WRITER,
     RunFileError,
+    input_name,
     part_name,
 )
 from jax_debug_widgets.archive.rows import TapNumber, batches_of, writable
@@ -58,6 +61,7 @@ class RunWriter:
       folder: where it is.
       first, next: the events that are in it are `first .. next - 1`.
       dropped: how many events of each site are not in it any more.
+      inputs: the calls whose inputs are in it, and how large the file of each is.
     """
 
     def __init__(self, folder: Path, about: Mapping[str, Any], *, process: int = 0) -> None:
@@ -78,6 +82,7 @@ class RunWriter:
         self._sources: dict[str, int] = {}
         self._parts: list[_Part] = []
         self._sealed_bytes = 0
+        self.inputs: dict[int, int] = {}
         self._counts: Counter[int] = Counter()
         """Events by site that are not sealed."""
         self.dropped: Counter[int] = Counter()
@@ -127,6 +132,15 @@ class RunWriter:
                 self._sources[file] = hash(line)
                 _append_text(self._own / SOURCES, line)
 
+    def take_inputs(self, call: int, stored: StoredCall) -> None:
+        """Write what a call was given."""
+        self.inputs[call] = write_call(self._own, call, stored)
+
+    def forget_inputs(self, call: int) -> None:
+        """Keep that of a call no more."""
+        del self.inputs[call]
+        (self._own / INPUTS / input_name(call)).unlink(missing_ok=True)
+
     def write_state(self, state: Mapping[str, Any]) -> None:
         """What the run says of itself now, in place of what it said before."""
         _write_whole(self._own / STATE, {**state, "first": self.first, "next": self.next})
@@ -142,8 +156,8 @@ class RunWriter:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the tables."""
-        return self._sealed_bytes + sum(table.nbytes for table in self._tables.values())
+        """Bytes of the tables, and of inputs of calls."""
+        return self._sealed_bytes + sum(table.nbytes for table in self._tables.values()) + sum(self.inputs.values())
 
     def sync(self) -> None:
         """See to it that what was written outlives the power."""

@@ -33,6 +33,7 @@ from jax_debug_widgets.magics.programs import (
     program_table,
     traces_of_call,
 )
+from jax_debug_widgets.magics.replays import replayed
 from jax_debug_widgets.magics.sites import table_of, words_of
 from jax_debug_widgets.session import snapshot_of
 from jax_debug_widgets.session.loading import load
@@ -78,6 +79,8 @@ HELP = """%%jaxdebug [options]          capture the cell below: a live panel of 
 %jaxdebug plot NAME ...       draw the history of values of the last capture;  --kind ridge, --kind heat  of an array
 %jaxdebug show NAME           draw an array of it, of its last step and first lane;  --step N, --lane I  of others
 %jaxdebug panel               show the panel of the last capture again
+%jaxdebug replay [RUN] CALL   make a call once more with the inputs it had, see --keep-inputs; RUN is a variable or a file;
+                              --step in the debugger, --watch-all, --with F calls F instead
 %jaxdebug save FILE           write the last capture to a folder (run.jdw), or to one file to send (run.jdw.zip)
 %jaxdebug load FILE           read it again, here or elsewhere, and show its panel; --record FILE writes one as well
 
@@ -194,9 +197,12 @@ class JaxDebugMagics(Magics):
 
     def _step(self, rest: str) -> Any:
         options, code = parse(rest, echo_by_default=False)
-        if not self._cells.has_panels():
-            raise UsageError("jaxdebug: `step` needs a notebook: its debugger is the panel's")
+        self._refuse_stepping("step")
         return self._given_to_captured(partial(result_by_steps, self._session), "step", code, options)
+
+    def _refuse_stepping(self, command: str) -> None:
+        if not self._cells.has_panels():
+            raise UsageError(f"jaxdebug: `{command}` needs a notebook: its debugger is the panel's")
 
     def _verify(self, rest: str) -> Any:
         options, code = parse(rest, echo_by_default=False)
@@ -206,13 +212,26 @@ class JaxDebugMagics(Magics):
             print(f"jaxdebug: {found}")
         return found.result
 
+    def _replay(self, rest: str) -> Any:
+        again = replayed(self._session, self.shell.var_expand(rest), self.shell.user_ns)
+        if again.steps:
+            self._refuse_stepping("replay --step")
+        call = partial(result_by_steps, self._session, again.function) if again.steps else again.function
+        return self._captured(again.title, again.options, lambda: call(*again.args, **again.kwargs), again.note)
+
     def _given_to_captured(self, ask: Callable[..., Any], command: str, code: str, options: Options) -> Any:
         """`ask(f, x)` for the call `f(x)` that is written, in a capture; what is no call is refused before there is one."""
         call_of(command, code)
-        recording = self._cells.begin(f"{command} {code}", options)
+        answer = partial(given_to, ask, command, code, self.shell.user_ns, self._name_code)
+        return self._captured(f"{command} {code}", options, answer)
+
+    def _captured(self, title: str, options: Options, answer: Callable[[], Any], note: str = "") -> Any:
+        recording = self._cells.begin(title, options)
         error: BaseException | None = None
         try:
-            return given_to(ask, command, code, self.shell.user_ns, self._name_code)
+            if note:
+                recording.run.note(note)
+            return answer()
         except BaseException as raised:
             error = raised
             raise

@@ -41,6 +41,7 @@ COMMANDS = (
     "jaxpr",
     "hlo",
     "panel",
+    "replay",
     "save",
     "load",
     "help",
@@ -116,7 +117,7 @@ def add_options(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
     parser.add_argument("--record", metavar="FILE", default=defaults.record, help=record)
     record_max = "how many MiB that folder may have (default: as many as the disk has); the oldest events go first"
     parser.add_argument("--record-max-mb", type=float, metavar="MB", default=defaults.record_max_mb, help=record_max)
-    inputs = "keep the inputs of the last K calls, for `jdw.replay` (default: 2 with --break-on, else 0)"
+    inputs = "keep the inputs of the last K calls, for `replay`; in the file, too (default: 2 with --break-on, else 0)"
     parser.add_argument("--keep-inputs", type=int, metavar="K", default=defaults.keep_inputs, help=inputs)
     name = "what the run is called among others"
     parser.add_argument("--name", metavar="NAME", default=defaults.name, help=name)

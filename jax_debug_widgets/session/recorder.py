@@ -20,6 +20,7 @@ from jax_debug_widgets.events.amounts import in_bytes
 from jax_debug_widgets.session.clock import clock_for
 from jax_debug_widgets.session.rendezvous import Rendezvous
 from jax_debug_widgets.session.run import saved
+from jax_debug_widgets.session.run.input_files import InputFiles
 from jax_debug_widgets.session.run.save import begin, require_pyarrow
 from jax_debug_widgets.session.termination import TERMINATION
 
@@ -75,6 +76,8 @@ class Recorder:
         bound = run.options.record_max_mb
         self._bound = None if bound is None else int(bound * (1 << 20))
         self._part_bytes = _PART_BYTES if bound is None else max(min(_PART_BYTES, int(bound * (1 << 20)) // _PARTS), 1)
+        self._inputs = InputFiles(run, writer, self._bound)
+        self._inputs_at = 0.0
         self._most_waiting = max(_WAITING_BYTES, run.options.budget.nbytes)
         self._process = os.getpid()
         atexit.register(self.finish)
@@ -133,7 +136,7 @@ class Recorder:
                 if self._is_stopped or self._ended.is_set():
                     return
                 if is_hurried:
-                    self._state_at = 0.0
+                    self._state_at = self._inputs_at = 0.0
                 self._guarded(self._write)
             if is_hurried:
                 self._wake.clear()
@@ -179,7 +182,14 @@ class Recorder:
                 RuntimeError
             ):  # The program has changed what is looked through; the next time it has not.
                 self._write_state()
+            self._write_inputs()
             self._writer.sync()
+
+    def _write_inputs(self) -> None:
+        """The last ones, unless writing them has taken its share of the time."""
+        began = time.monotonic()
+        if self._run.options.kept_inputs and began >= self._inputs_at and self._inputs.write():
+            self._inputs_at = began + (time.monotonic() - began) / _SHARE
 
     def _next_pieces(self) -> list[Piece]:
         """What becomes the next batch: no more than one part holds, as a part is let go of as a whole."""
@@ -216,6 +226,8 @@ class Recorder:
         self._collect()
         self._write()
         self._sites = -1
+        self._inputs_at = 0.0
+        self._write_inputs()
         self._write_state()
         self._writer.seal()
 

@@ -54,3 +54,34 @@ def test_the_output_of_a_run_in_a_file_says_how_a_new_kernel_loads_it(ours, tmp_
     assert command == "%jaxdebug load 'my run.jdw'"
     loaded = ours.run(command).result.result
     assert [event.text for event in loaded.events] == ["x [0 1 2]"] and command in loaded.panel.bundle()["text/plain"]
+
+
+NAN = (
+    "step = jax.jit(lambda x, key: [jax.debug.print('y {}', y := jnp.log(x - 2) * 0), y + jax.random.uniform(key)][1])"
+)
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("%jaxdebug replay 1 --watch-all", "y nan"),
+        ("%jaxdebug replay", "y 0.0"),
+        ("%jaxdebug replay run 1", "y nan"),
+        ("%jaxdebug replay run.jdw 1 --with step", "y nan"),
+        ("%jaxdebug replay run.jdw 1", "`<lambda>`, which is not here: define it, or add --with F"),
+        ("%jaxdebug replay run.jdw 0 --with step", "the inputs of call 0 are not kept; those of 1, 2 are"),
+        ("%jaxdebug replay run.jdw 1 --with nothing", "nothing is no function here"),
+        ("%jaxdebug replay 1 --step", "needs a notebook"),
+        ("%jaxdebug replay no.jdw 1", "no.jdw is not there"),
+        ("%jaxdebug replay jax 1", "takes a run, not a module"),
+        ("%jaxdebug replay a b 1", "write `%jaxdebug replay [RUN] CALL"),
+    ],
+)
+def test_a_call_is_replayed_by_a_line(ours, tmp_path, monkeypatch, line, said):
+    monkeypatch.chdir(tmp_path)
+    ours.run(NAN)
+    ours.run("%%jaxdebug --record run.jdw --keep-inputs 2\nfor x in (3, 2, 3):\n    y = step(x, jax.random.key(x))")
+    ours.run("run = get_ipython().run_line_magic('jaxdebug', 'panel')")
+    done = ours.run(line)
+    run: Any = current_session().current
+    assert said in done.error or said in [event.text for event in run.events]

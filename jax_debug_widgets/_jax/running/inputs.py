@@ -13,8 +13,10 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from jax_debug_widgets._jax.compat import features
+from jax_debug_widgets._jax.compat.arrays import unchanging
 from jax_debug_widgets._jax.compat.private import core, pjit
 from jax_debug_widgets._jax.compat.replacements import Replacements, Replacing
 from jax_debug_widgets._jax.origins.context import captured_settings
@@ -79,17 +81,25 @@ def _keeps() -> bool:
 
 def _inputs(fun: Any, ji: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Inputs:
     given = {number % len(args) for number in ji.donate_argnums if args and number < len(args)}
+    static = {number % len(args) for number in ji.static_argnums if args}
     copied = [args[number] for number in given] + [kwargs[name] for name in ji.donate_argnames if name in kwargs]
     return Inputs(
         jax.jit(fun, static_argnums=ji.static_argnums, static_argnames=ji.static_argnames, keep_unused=ji.keep_unused),
-        tuple(_copy(arg) if number in given else arg for number, arg in enumerate(args)),
-        {name: _copy(arg) if name in ji.donate_argnames else arg for name, arg in kwargs.items()},
+        tuple(arg if n in static else _kept(arg, n in given) for n, arg in enumerate(args)),
+        {n: arg if n in ji.static_argnames else _kept(arg, n in ji.donate_argnames) for n, arg in kwargs.items()},
         _nbytes(copied),
     )
 
 
-def _copy(tree: Any) -> Any:
-    return jax.tree.map(lambda leaf: jnp.copy(leaf) if isinstance(leaf, jax.Array) else leaf, tree)
+def _kept(tree: Any, is_given: bool) -> Any:
+    """An argument as it is now: what the call gives away is copied, and what its user may write to later."""
+
+    def kept(leaf: Any) -> Any:
+        if isinstance(leaf, np.ndarray):
+            return unchanging(leaf)
+        return jnp.copy(leaf) if is_given and isinstance(leaf, jax.Array) else leaf
+
+    return jax.tree.map(kept, tree)
 
 
 def _nbytes(tree: Any) -> int:

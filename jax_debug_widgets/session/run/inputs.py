@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from jax_debug_widgets.events.amounts import in_bytes, plural
@@ -60,6 +60,11 @@ class KeptInputs(Mapping[int, "Inputs"]):
         calls = list(self)
         number = calls[call] if -len(calls) <= call < 0 else call
         if number not in calls:
-            there = f"those of {', '.join(map(str, calls))} are" if calls else "none are: capture with keep_inputs=2"
-            raise LookupError(f"the inputs of call {call} are not kept; {there}")
+            raise not_kept(call, calls, "capture with keep_inputs=2")
         return self[number]
+
+
+def not_kept(call: int, calls: Sequence[int], remedy: str) -> LookupError:
+    """The error where the inputs of a call are asked for, and others are there."""
+    there = f"those of {', '.join(map(str, calls))} are" if calls else f"none are: {remedy}"
+    return LookupError(f"the inputs of call {call} are not kept; {there}")

@@ -16,6 +16,7 @@ from jax_debug_widgets.events.amounts import plural
 from jax_debug_widgets.session.options import Options
 from jax_debug_widgets.session.run import nonfinite
 from jax_debug_widgets.session.run.findings import Findings
+from jax_debug_widgets.session.run.input_files import StoredInputs
 from jax_debug_widgets.session.run.liveness import has_just_written, is_alive, sign_of, still_open
 from jax_debug_widgets.session.run.loaded_calls import LoadedCalls, LoadedSpans
 from jax_debug_widgets.session.run.place import Place, place_of
@@ -64,6 +65,7 @@ class LoadedRun(RunView):
     Attributes:
       path: the folder or file that it was read from.
       process: the number of the process whose part this is.
+      inputs: what its last calls were given, by call, as far as that was kept, see `jax_debug_widgets.replay`.
       started: seconds since the epoch.
       is_followed: whether it is read again and again, because another process still writes it.
       trace_prints: see `Run`.
@@ -91,6 +93,7 @@ class LoadedRun(RunView):
         self._take(self._saved)
         self.started = self._status.started
         self.file = file_name(path)
+        self.inputs = StoredInputs(path, self.process)
 
     @property
     def processes(self) -> tuple[LoadedRun, ...]:

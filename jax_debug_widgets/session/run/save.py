@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from jax_debug_widgets._jax.compat.processes import own_number
 from jax_debug_widgets.archive import RunFileError
 from jax_debug_widgets.session.run import saved
+from jax_debug_widgets.session.run.input_files import write_inputs
 
 if TYPE_CHECKING:
     from jax_debug_widgets.archive.writer import RunWriter
@@ -69,6 +70,7 @@ def _write(run: saved.Written, folder: Path, *, sources: bool) -> None:
     writer.take_spans(run.call_log.spans.since(0))
     if sources:
         writer.take_sources(saved.sources(run))
+    write_inputs(run, writer)
     writer.write_state(saved.state(run))
     writer.seal()
     writer.close()

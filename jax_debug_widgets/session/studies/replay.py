@@ -7,6 +7,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from jax_debug_widgets.session.options import Options
+from jax_debug_widgets.session.run.input_trees import arguments_of
+from jax_debug_widgets.session.run.loaded import LoadedRun
+from jax_debug_widgets.session.run.view import RunView
 from jax_debug_widgets.session.studies.questions import result_by_steps
 
 if TYPE_CHECKING:
@@ -29,23 +32,46 @@ class Replay:
 
 def replay_of(
     session: Session,
-    run: Run,
+    run: Run | LoadedRun,
     call: int,
     function: Callable[..., Any] | None,
     *,
+    like: Sequence[Any],
     watch: str | Sequence[str] | bool | None,
     step: bool,
     options: dict[str, Any],
 ) -> Replay:
     """See `jax_debug_widgets.replay`."""
-    if not hasattr(run, "inputs"):
-        raise TypeError(f"replay(run, call=N) takes a run of this process, not a {type(run).__name__}")
-    inputs = run.inputs.of(call)
-    again = inputs.function if function is None else function
-    name = getattr(again, "__name__", "a function")
-    with session.run(f"replay of {name}", Options.of(watch=watch, **options)) as replayed:
-        if step:
-            result = result_by_steps(session, again, *inputs.args, **inputs.kwargs)
-        else:
-            result = again(*inputs.args, **inputs.kwargs)
+    again, args, kwargs, note = call_again(run, call, function, like)
+    with session.run(
+        f"replay of {getattr(again, '__name__', 'a function')}", Options.of(watch=watch, **options)
+    ) as replayed:
+        if note:
+            replayed.note(note)
+        result = result_by_steps(session, again, *args, **kwargs) if step else again(*args, **kwargs)
     return Replay(result, replayed)
+
+
+def call_again(
+    run: Run | LoadedRun, call: int, function: Callable[..., Any] | None, like: Sequence[Any] = ()
+) -> tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any], str]:
+    """The function, what it is called with, and what there is to say of that.
+
+    Raises:
+      LookupError: the inputs of this call are not kept. TypeError: it is no run, or no function. ValueError: something of them
+        is not in the file.
+    """
+    if not isinstance(run, RunView):
+        raise TypeError(f"replay(run, call=N) takes a run, not a {type(run).__name__}")
+    if not isinstance(run, LoadedRun):
+        inputs = run.inputs.of(call)
+        return inputs.function if function is None else function, inputs.args, inputs.kwargs, ""
+    stored = run.inputs.of(call)
+    name, devices = stored.tree.get("name", ""), stored.tree.get("devices", 1)
+    if function is None:
+        raise TypeError(f"a file has no functions: give `{name}` itself, replay(run, {call}, {name})")
+    args, kwargs = arguments_of(stored, like)
+    where = (
+        f"The arrays of this call were on {devices} devices. Here they are on one: sums may differ in the last bits."
+    )
+    return function, args, kwargs, where if devices != 1 else ""

@@ -1,0 +1,105 @@
+"""What calls were given, in the folder of a run: a file a call, so that it can be made once more in another process.
+
+A row an array. The first row is the structure around the arrays, as JSON: no pickle, and no names of functions to call.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from jax_debug_widgets.archive.dtypes import dtype_called
+from jax_debug_widgets.archive.files import Files
+from jax_debug_widgets.archive.layout import INPUT, INPUTS, RunFileError, input_name
+from jax_debug_widgets.archive.schemas import SCHEMAS
+from jax_debug_widgets.archive.stretches import read_sealed
+from jax_debug_widgets.archive.tables import write_part
+
+_TREE = "tree"
+
+
+@dataclass(frozen=True)
+class Leaf:
+    """An array among the inputs of a call.
+
+    Attributes:
+      path: where it stands, as JAX writes it: `args[0]['w']`.
+      kind: `array` of JAX, `numpy` array, NumPy `scalar`, or PRNG `key`, whose data it then is.
+      data: its elements.
+      impl: the name of the implementation of a key.
+      weak: whether its type is weak: that of a Python number.
+    """
+
+    path: str
+    kind: str
+    data: np.ndarray
+    impl: str = ""
+    weak: bool = False
+
+
+@dataclass(frozen=True)
+class StoredCall:
+    """The inputs of one call: what is around its arrays, see `session.run.input_trees`, and these."""
+
+    tree: dict[str, Any]
+    leaves: tuple[Leaf, ...]
+
+
+def write_call(own: Path, call: int, stored: StoredCall) -> int:
+    """Write the inputs of a call into the folder of a process: how large the file is."""
+    folder = own / INPUTS
+    folder.mkdir(mode=0o700, exist_ok=True)
+    tree = {"path": "", "kind": _TREE, "dtype": "uint8", "shape": [], "impl": "", "weak": False}
+    rows = [{**tree, "data": json.dumps(stored.tree).encode()}]
+    for leaf in stored.leaves:
+        data = np.ascontiguousarray(leaf.data)
+        about = {"path": leaf.path, "kind": leaf.kind, "impl": leaf.impl, "weak": leaf.weak}
+        bytes_ = data.reshape(-1).view(np.uint8).tobytes() if data.size else b""
+        rows.append({**about, "dtype": data.dtype.name, "shape": list(leaf.data.shape), "data": bytes_})
+    path = folder / input_name(call)
+    write_part(path, INPUTS, pa.Table.from_pylist(rows, SCHEMAS[INPUTS]))
+    return path.stat().st_size
+
+
+def calls_with_inputs(files: Files, own: str) -> list[int]:
+    """The calls whose inputs a process has written."""
+    return sorted(int(found[1]) for name in files.names(f"{own}/{INPUTS}") if (found := INPUT.fullmatch(name)))
+
+
+def read_call(files: Files, own: str, call: int) -> StoredCall:
+    """The inputs of a call.
+
+    Raises:
+      RunFileError: they are damaged, or contradict themselves.
+    """
+    path, problems = f"{own}/{INPUTS}/{input_name(call)}", []
+    rows = read_sealed(files, path, SCHEMAS[INPUTS], problems).to_pylist()
+    if problems or not rows or rows[0]["kind"] != _TREE:
+        raise RunFileError(
+            f"the inputs of call {call} cannot be read: {' '.join(problems) or 'they have no beginning'}"
+        )
+    try:
+        tree = json.loads(rows[0]["data"])
+    except (ValueError, TypeError, RecursionError) as error:
+        raise RunFileError(f"the inputs of call {call} cannot be read: {error}") from None
+    if not isinstance(tree, dict):
+        raise RunFileError(f"the inputs of call {call} are no inputs")
+    return StoredCall(tree, tuple(_leaf(row) for row in rows[1:]))
+
+
+def _leaf(row: dict[str, Any]) -> Leaf:
+    dtype, shape, data = dtype_called(row["dtype"]), row["shape"], row["data"]
+    if any(type(size) is not int or size < 0 for size in shape or ()) or data is None or shape is None:
+        raise RunFileError(f"{row['path']!r:.80} among the inputs has no shape or no data")
+    if math.prod(shape) * dtype.itemsize != len(data):
+        raise RunFileError(
+            f"{row['path']!r:.80} among the inputs has {len(data)} bytes, its shape {shape} wants others"
+        )
+    array = np.frombuffer(data, np.uint8).view(dtype).reshape(shape) if len(data) else np.zeros(shape, dtype)
+    return Leaf(str(row["path"]), str(row["kind"]), array, str(row["impl"]), bool(row["weak"]))

@@ -1,0 +1,90 @@
+"""`%jaxdebug replay [RUN] CALL`: the call that is meant, and the function that is called."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from IPython.core.error import UsageError
+
+from jax_debug_widgets.magics.options import parse
+from jax_debug_widgets.magics.sites import words_of
+from jax_debug_widgets.session.loading import load
+from jax_debug_widgets.session.run.loaded import LoadedRun
+from jax_debug_widgets.session.studies.replay import call_again
+
+if TYPE_CHECKING:
+    from jax_debug_widgets.session import Options, Session
+
+_USAGE = (
+    "write `%jaxdebug replay [RUN] CALL [--step] [--with F] [--watch-all]`, e.g. `%jaxdebug replay run.jdw 7 --step`"
+)
+
+_STEP = re.compile(r"(?:^|\s)--step(?=\s|$)")
+_WITH = re.compile(r"(?:^|\s)--with[=\s]+(\S+)")
+
+
+@dataclass(frozen=True)
+class Replayed:
+    """What is to be called again.
+
+    Attributes:
+      note: what there is to say of its inputs.
+      steps: whether it runs equation by equation.
+    """
+
+    function: Callable[..., Any]
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+    note: str
+    title: str
+    options: Options
+    steps: bool
+
+
+def replayed(session: Session, line: str, namespace: dict[str, Any]) -> Replayed:
+    """What `%jaxdebug replay LINE` means; names are those of the namespace.
+
+    Raises:
+      UsageError: it means nothing; the message says why.
+    """
+    with_ = _WITH.search(line)
+    line, steps = _WITH.sub("", line), _STEP.search(line) is not None
+    before, dashes, rest = _STEP.sub("", line).partition("--")
+    options, after = parse(dashes + rest, echo_by_default=False)
+    words = words_of(f"{before} {after}")
+    number = words.pop() if words and re.fullmatch(r"-?\d+", words[-1]) else "-1"
+    if len(words) > 1:
+        raise UsageError(f"jaxdebug: {_USAGE}")
+    try:
+        run = _run(session, words[0] if words else "", namespace)
+        found = _function(run, int(number), with_ and with_[1], namespace)
+        function, args, kwargs, note = call_again(run, int(number), found)
+    except (ImportError, LookupError, OSError, TypeError, ValueError) as error:
+        raise UsageError(f"jaxdebug: {error.args[0] if error.args else error}") from None
+    name = getattr(function, "__name__", "a function")
+    return Replayed(function, args, kwargs, note, f"replay of {name}, call {number}", options, steps)
+
+
+def _run(session: Session, word: str, namespace: dict[str, Any]) -> Any:
+    """The run that a word means: a variable, or a file; without a word the last one."""
+    if not word:
+        if session.current is None:
+            raise ValueError("nothing has been captured yet")
+        return session.current
+    return namespace[word] if word in namespace else load(session, word)
+
+
+def _function(run: Any, call: int, name: str | None, namespace: dict[str, Any]) -> Callable[..., Any] | None:
+    """What is called: a file has no functions, and so the one that has the name of that in the file."""
+    if name is None and isinstance(run, LoadedRun):
+        name = str(run.inputs.of(call).tree.get("name", ""))
+        if name not in namespace:
+            raise ValueError(
+                f"this call was one of `{name}`, which is not here: define it, or add --with F for a function F"
+            )
+    if name is not None and not callable(namespace.get(name)):
+        raise ValueError(f"{name} is no function here")
+    return None if name is None else namespace[name]

@@ -1,0 +1,110 @@
+"""Write what the last calls of a run were given into its file, so that another process can make them once more; read it."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from jax_debug_widgets.events.amounts import in_bytes
+from jax_debug_widgets.session.run.inputs import not_kept
+
+if TYPE_CHECKING:
+    from jax_debug_widgets.archive.inputs import StoredCall
+    from jax_debug_widgets.archive.writer import RunWriter
+    from jax_debug_widgets.session.run.run import Run
+
+_MOST_BYTES = 1 << 30
+"""Of all inputs in a file, unless the file is to be small."""
+
+_SHARE_OF_FILE = 4
+"""Into so many parts that bound is split; one is for inputs."""
+
+_log = logging.getLogger(__name__)
+
+
+class InputFiles:
+    """Keeps what a file has of the inputs of a run as new as what the run has."""
+
+    def __init__(self, run: Run, writer: RunWriter, bound: int | None) -> None:
+        """`bound` is that of the file in bytes."""
+        self._run, self._writer = run, writer
+        self._most = _MOST_BYTES if bound is None else bound // _SHARE_OF_FILE
+        self._refused: set[int] = set()
+
+    def write(self) -> bool:
+        """Write those of the newest calls that are there and are not written; whether there were any."""
+        from jax_debug_widgets.session.run.input_trees import are_ready, stored_call
+
+        kept, has_written, left = dict(self._run.inputs), False, self._most
+        for call, inputs in sorted(kept.items(), reverse=True):
+            left -= inputs.nbytes
+            if left < 0:
+                self._refuse(call, f"{in_bytes(inputs.nbytes)}, and {in_bytes(self._most)} are kept in all")
+                break
+            if call in self._writer.inputs or call in self._refused:
+                continue
+            try:
+                if not (self._run.is_over() or are_ready((inputs.args, inputs.kwargs))):
+                    continue
+                name = getattr(inputs.function, "__name__", "")
+                self._writer.take_inputs(call, stored_call(name, inputs.args, inputs.kwargs))
+                has_written = True
+            except OSError:
+                raise
+            except Exception as error:  # noqa: BLE001 - all else of the run is recorded.
+                _log.debug("inputs could not be written", exc_info=True)
+                self._refuse(call, f"{type(error).__name__}: {error}")
+        for call in sorted(self._writer.inputs)[: -self._run.options.kept_inputs]:
+            self._writer.forget_inputs(call)
+        return has_written
+
+    def _refuse(self, call: int, why: str) -> None:
+        if not self._refused:
+            self._run.note(f"The inputs of call {call} are not in the file: {why}. Those of older calls go first.")
+        self._refused.add(call)
+
+
+class StoredInputs(Mapping[int, "StoredCall"]):
+    """Call -> its inputs, in the file of a run."""
+
+    def __init__(self, path: Path, process: int) -> None:
+        self._path, self._own = path, f"p{process:05d}"
+
+    def __getitem__(self, call: int) -> StoredCall:
+        from jax_debug_widgets.archive.files import files_at
+        from jax_debug_widgets.archive.inputs import read_call
+
+        if call not in self._calls():
+            raise KeyError(call)
+        return read_call(files_at(self._path), self._own, call)
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self._calls())
+
+    def __len__(self) -> int:
+        return len(self._calls())
+
+    def of(self, call: int) -> StoredCall:
+        """The inputs of a call; negative counts from the last.
+
+        Raises:
+          LookupError: they are not in the file. RunFileError: they cannot be read.
+        """
+        calls = self._calls()
+        number = calls[call] if -len(calls) <= call < 0 else call
+        if number not in calls:
+            raise not_kept(call, calls, "record with keep_inputs=2")
+        return self[number]
+
+    def _calls(self) -> Sequence[int]:
+        from jax_debug_widgets.archive.files import files_at
+        from jax_debug_widgets.archive.inputs import calls_with_inputs
+
+        return calls_with_inputs(files_at(self._path), self._own)
+
+
+def write_inputs(run: Any, writer: RunWriter) -> None:
+    """Write those of a run that is saved."""
+    InputFiles(run, writer, None).write()
