@@ -7,7 +7,7 @@ May know: numpy.   Must not know: JAX, Jupyter, any other room.
 
 from jax_debug_widgets.events.call import Call, CallState, Origin
 from jax_debug_widgets.events.event import Event
-from jax_debug_widgets.events.finding import Finding, NonFinite
+from jax_debug_widgets.events.finding import Finding, FirstNonFinite, NonFinite
 from jax_debug_widgets.events.firing_batch import Column, Lot, Share, joined
 from jax_debug_widgets.events.host_call import Asked, CallbackSummary, HostCall, Outcome, RejectedResultError
 from jax_debug_widgets.events.inbox import COUNTED, Inbox
@@ -39,6 +39,7 @@ __all__ = [
     "Event",
     "Finding",
     "Firing",
+    "FirstNonFinite",
     "HostCall",
     "Inbox",
     "Kind",

@@ -82,3 +82,18 @@ class NonFinite:
     nan: int
     inf: int
     first: int
+
+
+@dataclass(frozen=True, slots=True)
+class FirstNonFinite:
+    """The event with the run's first NaN or infinity.
+
+    Attributes:
+      nan: it has a NaN, and not infinities alone.
+      masked: nothing shows that it reaches a result: a choice (`jnp.where`) may leave it out.
+    """
+
+    site: int
+    event: int
+    nan: bool
+    masked: bool

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from jax_debug_widgets.events.finding import NonFinite
+from jax_debug_widgets.events.finding import FirstNonFinite, NonFinite
 
 BarrierState = Literal["off", "idle", "pending", "drained", "timeout", "failed"]
 """`off`: no automatic barrier; `idle`: no effects yet; `timeout`: the barrier gave up, effects are still pending."""
@@ -88,6 +88,7 @@ class Status:
       muted: ids of the sites that are switched off; `every`: id -> n of the sites that record each n-th firing.
       added: what the next run of the kernel watches as well, if it watches at all.
       nonfinite: what was NaN or infinite among what the streams show; None where nothing was.
+      first_nonfinite: the first NaN or infinity of all, as findings name it; None where all was finite.
       findings: how many there are; what they are is asked for.
       resumed: when the debugger last let the program go on, in seconds since the run started; 0 where it never stopped.
       notes: what could not be done and why, in sentences.
@@ -117,6 +118,7 @@ class Status:
     commands: str = ""
     added: tuple[str, ...] = ()
     nonfinite: NonFinite | None = None
+    first_nonfinite: FirstNonFinite | None = None
     captured: bool = True
     findings: int = 0
     resumed: float = 0.0

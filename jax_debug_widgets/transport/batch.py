@@ -13,6 +13,7 @@ from jax_debug_widgets.transport.columns import pack, pack_texts
 from jax_debug_widgets.transport.run_messages import (
     BreakpointMessage,
     CallMessage,
+    FirstNonFiniteMessage,
     NonFiniteMessage,
     ProcessMessage,
     SiteMessage,
@@ -21,7 +22,17 @@ from jax_debug_widgets.transport.run_messages import (
 )
 
 if TYPE_CHECKING:
-    from jax_debug_widgets.events import Breakpoint, Call, NonFinite, ProcessStatus, Status, Tap, ThreadSpans, Watched
+    from jax_debug_widgets.events import (
+        Breakpoint,
+        Call,
+        FirstNonFinite,
+        NonFinite,
+        ProcessStatus,
+        Status,
+        Tap,
+        ThreadSpans,
+        Watched,
+    )
 
 NANOSECOND = 1e-9
 
@@ -230,6 +241,12 @@ def _nonfinite_message(found: NonFinite | None) -> NonFiniteMessage | None:
     return None if found is None else {"nan": found.nan, "inf": found.inf, "first": found.first}
 
 
+def _first_message(first: FirstNonFinite | None) -> FirstNonFiniteMessage | None:
+    if first is None:
+        return None
+    return {"site": first.site, "event": first.event, "nan": first.nan, "masked": first.masked}
+
+
 def status_message(status: Status) -> StatusMessage:
     """The run's status as the browser knows it."""
     barrier = status.barrier
@@ -246,6 +263,7 @@ def status_message(status: Status) -> StatusMessage:
         "every": {str(site): every for site, every in status.every.items()},
         "added": list(status.added),
         "nonfinite": _nonfinite_message(status.nonfinite),
+        "first_nonfinite": _first_message(status.first_nonfinite),
         "findings": status.findings,
         "barrier": {
             "state": barrier.state,

@@ -196,6 +196,15 @@ class ProcessMessage(TypedDict):
     last: str
 
 
+class FirstNonFiniteMessage(TypedDict):
+    """The event with the first NaN or infinity of all: whether it has a NaN, and whether a choice may leave it out."""
+
+    site: int
+    event: int
+    nan: bool
+    masked: bool
+
+
 class StatusMessage(TypedDict):
     """The run as a whole. `state` is `running`, `waiting` (for effects), `done`, `failed`, `stopped` or `interrupted`.
 
@@ -220,6 +229,7 @@ class StatusMessage(TypedDict):
     every: dict[str, int]
     added: list[str]
     nonfinite: NonFiniteMessage | None
+    first_nonfinite: FirstNonFiniteMessage | None
     findings: int
     barrier: BarrierMessage
     notes: list[str]

@@ -11,6 +11,7 @@ import pytest
 
 import jax_debug_widgets as jdw
 from jax_debug_widgets.session import snapshot_of
+from jax_debug_widgets.session.panel import overview
 from jax_debug_widgets.widgets import summary
 
 
@@ -269,3 +270,51 @@ def test_a_value_that_may_be_masked_follows_nothing_where_it_was_first():
     told = {one.site.label: one for one in run.findings}
     assert "They may be masked" in told["root"].message
     assert "computes it" in told["grad/x"].message
+
+
+@pytest.mark.parametrize("wrap", [lambda f: f, jax.vmap, jax.checkpoint], ids=["jit", "vmap", "checkpoint"])
+def test_what_reaches_a_gradient_is_not_called_masked_and_the_root_at_0_is_named(wrap):
+    def slope(x):
+        def loss(x):
+            n2 = (x**2).sum()
+            norm = jnp.where(n2 > 0, jnp.sqrt(n2), 1.0)
+            return (x / norm).sum()
+
+        return jax.grad(loss)(x)
+
+    with jdw.capture(watch=True) as run:
+        jax.block_until_ready(jax.jit(wrap(slope))(jnp.zeros((2, 3))))
+    found = run.findings[0]
+    assert "The derivative of `jnp.sqrt(n2)`" in found.message and "masked" not in str(run) + found.message
+    first = run.status().first_nonfinite
+    assert first is not None and found.site is not None
+    assert (first.site, first.event, first.nan, first.masked) == (found.site.id, found.event, True, False)
+
+
+@pytest.mark.parametrize("options", [{}, {"values": True}, {"lanes": True}], ids=str)
+def test_the_first_is_one_and_the_same_in_the_status_the_findings_and_the_overview(options):
+    @jax.jit
+    def total(x):
+        logs = jnp.log(x)
+        jax.debug.print("{}", logs.sum())
+        return logs.sum()
+
+    with jdw.capture(watch=True, **options) as run:
+        jax.block_until_ready(total(jnp.array([1.0, -1.0])))
+    first = run.status().first_nonfinite
+    assert first is not None and run.store.event(first.event).site.label == "logs"
+    assert run.findings[0].event == first.event
+    fact = next(one for one in overview.facts(run, [], []) if one.label.startswith("First"))
+    assert (fact.label, fact.value) == ("First NaN", "logs")
+
+
+def test_an_infinity_before_a_nan_is_the_first():
+    @jax.jit
+    def ends(x):
+        high = jnp.exp(x)
+        return high - high
+
+    with jdw.capture(watch=True) as run:
+        jax.block_until_ready(ends(jnp.float32(200)))
+    first = run.status().first_nonfinite
+    assert first is not None and not first.nan

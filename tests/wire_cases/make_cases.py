@@ -125,6 +125,7 @@ def status(events: int, **changes: Any) -> dict[str, Any]:
         "muted": [],
         "added": [],
         "nonfinite": None,
+        "first_nonfinite": None,
         "findings": 0,
         "every": {},
         "barrier": {"state": "drained", "pending": [], "waited": 0.05, "timeout": 30.0, "waits": [[2.1, 2.15]]},
@@ -271,6 +272,9 @@ def steps() -> tuple[dict[str, Any], bytes]:
     )
 
 
+FIRST_NAN = {"site": 3, "event": 1, "nan": True, "masked": False}
+
+
 def nonfinite() -> tuple[dict[str, Any], bytes]:
     values = [1.0, math.nan, math.inf, -math.inf, 5e-324, -0.0]
     n = len(values)
@@ -280,7 +284,7 @@ def nonfinite() -> tuple[dict[str, Any], bytes]:
         texts={i: f"g {value}" for i, value in enumerate(values)},
         sites=[site(3, "g", ordered=False, line=29, phase="backward", values=["x", "g"], shapes=[[], []])],
         calls=[call(2, state="failed", ready=None, drained=None, error="FloatingPointError: nan in g")],
-        status=status(n, state="failed", nonfinite={"nan": 1, "inf": 2, "first": 1}),
+        status=status(n, state="failed", nonfinite={"nan": 1, "inf": 2, "first": 1}, first_nonfinite=FIRST_NAN),
     )
 
 
@@ -412,6 +416,7 @@ def watch() -> tuple[dict[str, Any], bytes]:
             watched(3, "logits", "gradient", line=21, order=5, value=1),
         ],
         calls=[call(1, events=3), call(2, events=3)],
+        status=status(n, first_nonfinite=FIRST_NAN | {"event": 5}),
     )
 
 

@@ -17,7 +17,7 @@ from jax_debug_widgets.session.panel.words import gone_from, seconds
 from jax_debug_widgets.session.run.groups import Path, hues_of, is_bias, kind_of, path_of
 from jax_debug_widgets.session.run.headline import numbers_of
 from jax_debug_widgets.session.run.naming import Choice
-from jax_debug_widgets.session.run.nonfinite import nonfinite_findings
+from jax_debug_widgets.session.run.nonfinite import first_event, nonfinite_findings
 from jax_debug_widgets.session.run.scalars import pace_at, scalars
 from jax_debug_widgets.session.run.thinning import thinned
 from jax_debug_widgets.widgets import Fact, Group, GroupLine, Series
@@ -158,12 +158,14 @@ def facts(run: RunView, drawn: Sequence[tuple[Series, int]], calls: Sequence[Cal
 def _first_odd(run: RunView, finding: Finding) -> Fact:
     site = finding.site
     assert site is not None
-    counted = run.store.nonfinite()[site.id]
+    first = first_event(run)
     name = f"∂ {site.watch.name}" if site.watch and site.watch.role == "gradient" else site.label
     steps, positions = run.store.steps_of([site.id])[site.id], run.store.series(site.id, 0)[0]
     at = np.flatnonzero(positions == finding.event)
     step = f", step {int(steps[at[0]])}" if len(at) and at[0] < len(steps) else ""
-    return Fact("First NaN" if counted.nan else "First infinity", name, f"{finding.where or site.where}{step}", True)
+    return Fact(
+        "First NaN" if first and first.nan else "First infinity", name, f"{finding.where or site.where}{step}", True
+    )
 
 
 def _compiled(calls: Sequence[Call]) -> Fact | None:

@@ -260,6 +260,7 @@ class LoadedRun(RunView):
             state="interrupted" if is_cut else status.state,
             events=len(self.store),
             dropped=self.store.dropped,
+            first_nonfinite=nonfinite.first_event(self),
             dropped_by_site=self.store.dropped_by_site(),
             notes=tuple(notes),
             added=(),

@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
+from weakref import WeakKeyDictionary
 
-from jax_debug_widgets.events import CallSite, Derivative, Event, Finding, NonFinite
+import numpy as np
+
+from jax_debug_widgets.events import CallSite, Derivative, Event, Finding, FirstNonFinite, NonFinite
 from jax_debug_widgets.session.run.ports import Counted
 
 _MOST_NAMES = 4
@@ -38,14 +41,24 @@ class _Site:
         """The call and the steps of loops that its first event is of; None where that is no longer kept."""
         return (self.first.call, self.first.step) if self.first else None
 
-    def finding(self, calls: int) -> Finding:
+    @property
+    def has_nan(self) -> bool:
+        """Whether its first event has a NaN, and not infinities alone."""
+        if self.first is None:
+            return self.found.nan > 0
+        named = dict(zip(self.site.values, self.first.values, strict=False))
+        told = [named["nan"]] if self.site.watch and "nan" in named else self.first.values
+        is_count = self.site.watch is not None and "nan" in named
+        return any(_nans(one, is_count=is_count) for one in told)
+
+    def finding(self, calls: int, *, masked: bool) -> Finding:
         """What there is to say of it, in a run of so many calls."""
         site, found, derivatives = self.site, self.found, _derivatives(self.site)
         where = when(self.first, calls=calls).removeprefix(", ")
         place = f"at {where} (event {found.first})" if where else f"in event {found.first}"
         counts = f"{counted(found)} among its values, first {place}."
         sentences = [f"{_computed(derivatives)}."] if derivatives else []
-        if site.choice:
+        if masked:
             sentences.append(f"They may be masked: they reach a result through {site.choice} only.")
         guilty = derivatives[0] if len(derivatives) == 1 else site
         return Finding(
@@ -71,7 +84,13 @@ def nonfinite_findings(run: Counted) -> list[Finding]:
     be meant. So may be what a choice (`jnp.where`) leaves out: where such a site was first it is a finding of its own.
     """
     calls = run.call_log.newest + 1
-    return [_told([site.finding(calls) for site in group]) for group in _groups(run, _sites(run))]
+    sites = _sites(run)
+    groups = _groups(run, sites)
+    return [
+        # What follows another reaches whatever that reaches.
+        _told([one.finding(calls, masked=one is group[0] and _is_masked(run, one, sites)) for one in group])
+        for group in groups
+    ]
 
 
 def joined(found: Sequence[Finding], run: Counted) -> list[Finding]:
@@ -80,11 +99,44 @@ def joined(found: Sequence[Finding], run: Counted) -> list[Finding]:
     return [*found, *(one for one in nonfinite_findings(run) if (one.file, one.span[0]) not in told)]
 
 
+def _is_masked(run: Counted, one: _Site, sites: Sequence[_Site]) -> bool:
+    """Whether a choice may leave it out: not where, in its call, what is computed from it is not finite and no choice's."""
+    seen = run.watch_seen()
+    upstream = seen.upstream if seen else {}
+
+    def is_reached(other: _Site) -> bool:
+        if other.site.choice or (other.first and one.first and other.first.call != one.first.call):
+            return False
+        own, beside = upstream.get(other.site.id), upstream.get(one.site.id)
+        return own is None or beside is None or own.may_come_from(beside)
+
+    return bool(one.site.choice) and not any(map(is_reached, sites))
+
+
+def first_event(run: Counted) -> FirstNonFinite | None:
+    """The event with the run's first NaN or infinity: what the panel, the overview and the findings name alike."""
+    firsts = {number: found.first for number, found in run.store.nonfinite().items()}
+    if not firsts:
+        return None
+    known = _KNOWN.get(run.store)
+    if known is None or known[0] != firsts:
+        sites = _sites(run)
+        one = sites[0]
+        first = FirstNonFinite(one.site.id, one.found.first, one.has_nan, _is_masked(run, one, sites))
+        known = _KNOWN[run.store] = firsts, first
+    return known[1]
+
+
+_KNOWN: WeakKeyDictionary[Any, tuple[dict[int, int], FirstNonFinite]] = WeakKeyDictionary()
+"""By store: the events among which the first was chosen, and the first. A status is made many times a second."""
+
+
 def first_nonfinite(run: Counted) -> str:
     """The place of the run's first NaN or infinity, and at which call and step; empty where all was finite."""
-    for one in _sites(run):
+    sites = _sites(run)
+    for one in sites:
         site, calls = one.site, run.call_log.newest + 1
-        masked = f", which {site.choice} may mask" if site.choice else ""
+        masked = f", which {site.choice} may mask" if _is_masked(run, one, sites) else ""
         derivatives = _derivatives(site)
         where, of = site.where, ""
         if len(derivatives) == 1:
@@ -122,9 +174,27 @@ def _sites(run: Counted) -> list[_Site]:
     ]
     kept.sort(key=lambda one: one.found.first)
     first = next((one for one in kept if not one.site.choice), next(iter(kept), None))
+    # What came at one time is in the order of the program.
+    first = min(
+        (one for one in kept if first and _is_beside(one, first)), key=lambda one: one.site.order, default=first
+    )
     beside = [one for one in kept if first and one.moment == first.moment]
     born = min(beside, key=_as_computed, default=None)
     return sorted(kept, key=lambda one: one is not born)
+
+
+def _nans(value: Any, *, is_count: bool) -> bool:
+    array = np.asarray(value)
+    return bool((array > 0).any()) if is_count else array.dtype.kind in "fc" and bool(np.isnan(array).any())
+
+
+def _is_beside(one: _Site, other: _Site) -> bool:
+    """Whether both came at one time, and have an order: values and gradients each have their own."""
+    if one is other or not one.first or not other.first or one.first.time_ns != other.first.time_ns:
+        return one is other
+    own, beside = one.site.watch, other.site.watch
+    alike = own is not None and beside is not None and own.role == beside.role
+    return alike and bool(one.site.choice) == bool(other.site.choice)
 
 
 def _as_computed(one: _Site) -> tuple[int, bool]:

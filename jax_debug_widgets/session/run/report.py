@@ -14,7 +14,7 @@ from jax_debug_widgets.events import Finding, NonFinite, Status
 from jax_debug_widgets.session.run.call_book import MAX_CALLS
 from jax_debug_widgets.session.run.callbacks import MAX_HOST_CALLS
 from jax_debug_widgets.session.run.expectations import phantoms_in
-from jax_debug_widgets.session.run.nonfinite import joined
+from jax_debug_widgets.session.run.nonfinite import first_event, joined
 from jax_debug_widgets.session.run.ports import RunPorts, Values
 from jax_debug_widgets.taps import formatted_while_tracing
 from jax_debug_widgets.watch import notes_of, price
@@ -192,6 +192,7 @@ def status(run: Reported, ports: RunPorts) -> Status:
         every=_sampled(run, ports.sampled_sites()),
         added=ports.added_names(),
         nonfinite=_nonfinite_in_streams(run),
+        first_nonfinite=first_event(run),
         barrier=run.life.barrier(run.call_log),
         notes=(
             *run.noted,

@@ -87,57 +87,16 @@ describe("watched values", () => {
     expect(table(watched(), LOSS).rowAt({ moment: 0, call: null })).toBe(-1);
   });
 
-  it("tell the first that was not finite", () => {
+  it("tell which were not finite", () => {
     const run = watched();
-    expect(run.store.watched.firstBad).toEqual({ nan: { site: GRADIENT, type: 0, event: 5, time: 0.625 }, inf: null });
     expect([...run.store.watched.bad.view()]).toEqual([5]);
     expect([0, 1].map((row) => table(run, GRADIENT).isBad(row))).toEqual([false, true]);
-  });
-
-  it("of one time, tell the first in the program", () => {
-    const { events, points } = goldenBatch("watch");
-    const run = watched({
-      events: { ...events, time: new Float64Array(6) },
-      points: { ...points, y: points.y.map((y, i) => (i === points.row.lastIndexOf(3) - 2 ? 1 : y)) },
-    });
-    expect(run.store.watched.firstBad.nan?.site).toBe(LOGITS);
-  });
-
-  it.each([
-    ["that nothing masks", LOGITS, 5, GRADIENT],
-    ["of all where all may be masked", 0, 5, LOGITS],
-    ["of one time, where what may be masked came before what nothing masks", LOGITS, 4, LOGITS],
-  ])("tell the first %s", (_, masked, time, first) => {
-    const { sites, events, points } = goldenBatch("watch");
-    const bad = [2, 3].map((row) => points.row.lastIndexOf(row) - 2);
-    const run = watched({
-      sites: sites.map((site) =>
-        site.watch && (!masked || site.id === masked) ? { ...site, watch: { ...site.watch, choice: "where" } } : site,
-      ),
-      events: {
-        ...events,
-        site: new Uint32Array([1, 2, LOGITS, GRADIENT, 2, 3]),
-        time: new Float64Array([1, 2, 4, time, 6, 7]),
-      },
-      points: { ...points, y: points.y.map((y, i) => (bad.includes(i) ? 1 : y)) },
-    });
-    expect(run.store.watched.firstBad.nan?.site).toBe(first);
-  });
-
-  it("of one time, a gradient came before a value that is computed of it", () => {
-    const { events, points } = goldenBatch("watch");
-    const bad = [2, 3].map((row) => points.row.lastIndexOf(row) - 2);
-    const run = watched({
-      events: { ...events, site: new Uint32Array([1, 2, GRADIENT, LOGITS, 2, 3]), time: new Float64Array(6) },
-      points: { ...points, y: points.y.map((y, i) => (bad.includes(i) ? 1 : y)) },
-    });
-    expect(run.store.watched.firstBad.nan?.site).toBe(GRADIENT);
   });
 
   it("of a number, are not finite when it is not", () => {
     const { points } = goldenBatch("watch");
     const run = watched({ points: { ...points, y: points.y.map((y) => (y === 2.25 ? Number.NEGATIVE_INFINITY : y)) } });
-    expect(run.store.watched.firstBad.inf).toEqual({ site: LOSS, type: 0, event: 1, time: 0.125 });
+    expect([...run.store.watched.bad.view()]).toEqual([1, 5]);
   });
 
   it("become series when they are plotted, and grow with the run", () => {

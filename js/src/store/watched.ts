@@ -29,16 +29,6 @@ export const LANES = "lanes";
 
 export type WatchSite = SiteMessage & { watch: WatchMessage };
 
-export interface BadValue {
-  site: number;
-  /** Which of its types. */
-  type: number;
-  event: number;
-  time: number;
-}
-
-type FirstBad = Record<"nan" | "inf", BadValue | null>;
-
 /** Up to which event the run is looked at, null for the newest, and which call, null for all. */
 export interface Look {
   moment: number | null;
@@ -131,16 +121,15 @@ export class WatchTable {
     return this.length - 1;
   }
 
-  /** `nan` or `inf` where it tells that the value was not finite. */
-  set(row: number, value: number, y: number): "" | "nan" | "inf" {
+  /** Whether it tells that the value was not finite. */
+  set(row: number, value: number, y: number): boolean {
     const name = this.values[value] ?? "";
     this.columns.get(name)?.set(row, y);
     const isBad = COUNTS_BAD.test(name)
       ? y > 0 && !this.meantAt(row).includes(name)
       : this.isScalar && this.isOdd(row, y);
-    if (!isBad) return "";
-    if (this.bad.length === 0 || this.bad.at(-1) < this.event(row)) this.bad.push(this.event(row));
-    return name === "nan" || Number.isNaN(y) ? "nan" : "inf";
+    if (isBad && (this.bad.length === 0 || this.bad.at(-1) < this.event(row))) this.bad.push(this.event(row));
+    return isBad;
   }
 
   /** Whether a number is not finite, and not an infinity that is meant. */
@@ -257,10 +246,6 @@ export class Watched {
   readonly tables = new Map<number, WatchTable>();
   /** Events that arrived. */
   received = 0;
-  /** The first that nothing masks, or came at one time with it; else the first of all. */
-  readonly firstBad: FirstBad = { nan: null, inf: null };
-  private readonly sure: FirstBad = { nan: null, inf: null };
-  private readonly masked: FirstBad = { nan: null, inf: null };
   /** Events that were not finite. */
   readonly bad = new Growable<Uint32Array>(Uint32Array, FIRST_ROWS);
   private readonly series = new Map<string, { series: Series; last: number }>();
@@ -292,9 +277,9 @@ export class Watched {
       const at = rows[row] as number;
       if (at < 0) continue;
       const site = events.site[row] as number;
-      const bad = this.tables.get(site)?.set(at, points.value[i] as number, points.y[i] as number);
-      const [type, time] = [events.type[row] as number, events.time[row] as number];
-      if (bad) this.noteBad(bad, { site, type, event: batch.first + row, time });
+      const isBad = this.tables.get(site)?.set(at, points.value[i] as number, points.y[i] as number);
+      const event = batch.first + row;
+      if (isBad && (this.bad.length === 0 || this.bad.at(-1) < event)) this.bad.push(event);
     }
     const most = Math.max(LEAST_ROWS, this.mostRows / this.tables.size);
     for (const table of this.tables.values()) {
@@ -337,30 +322,5 @@ export class Watched {
       kept.series.push({ events }, row, 0, made, loops.at(site, events.type[row]), table.markAt(row, made));
     }
     return kept.series;
-  }
-
-  /**
-   * The first is the earliest in time, and of one time the earliest in the program: gradients have an order of their own, so
-   * whether one or a value came first their events tell.
-   */
-  private noteBad(kind: "nan" | "inf", bad: BadValue): void {
-    if (this.bad.length === 0 || this.bad.at(-1) < bad.event) this.bad.push(bad.event);
-    const alike = this.sites.of(bad.site, bad.type)?.watch?.choice ? this.masked : this.sure;
-    const before = alike[kind];
-    if (before && !this.isBefore(bad, before)) return;
-    alike[kind] = bad;
-    const [sure, masked] = [this.sure[kind], this.masked[kind]];
-    const isBirth = masked && sure?.time === masked.time && this.isEarlier(masked, sure);
-    this.firstBad[kind] = isBirth ? masked : (sure ?? masked);
-  }
-
-  private isBefore(one: BadValue, other: BadValue): boolean {
-    return one.time < other.time || (one.time === other.time && this.isEarlier(one, other));
-  }
-
-  private isEarlier(one: BadValue, other: BadValue): boolean {
-    const [about, beside] = [this.sites.get(one.site), this.sites.get(other.site)];
-    const alike = about && beside && about.watch?.role === beside.watch?.role;
-    return alike ? about.order < beside.order : one.event < other.event;
   }
 }

@@ -203,6 +203,14 @@ export interface ProcessMessage {
   last: string;
 }
 
+/** The event with the first NaN or infinity of all: whether it has a NaN, and whether a choice may leave it out. */
+export interface FirstNonFiniteMessage {
+  site: number;
+  event: number;
+  nan: boolean;
+  masked: boolean;
+}
+
 export interface StatusMessage {
   state: string;
   title: string;
@@ -219,6 +227,8 @@ export interface StatusMessage {
   added: string[];
   /** Among what the streams show; null where all was finite. */
   nonfinite: NonFiniteMessage | null;
+  /** As the findings name it; null where all was finite. */
+  first_nonfinite: FirstNonFiniteMessage | null;
   /** How many findings there are. */
   findings: number;
   /** When the debugger last let the program go on, in seconds since the run started; 0 where it never stopped. */
@@ -596,6 +606,7 @@ const UNTOLD_STATUS = {
   every: {},
   added: [],
   nonfinite: null,
+  first_nonfinite: null,
   findings: 0,
   resumed: 0,
   breakpoints: [],

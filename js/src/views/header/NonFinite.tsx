@@ -3,7 +3,6 @@ import { count } from "../../kit/format";
 import type { RunStore } from "../../store/run";
 import type { UiState } from "../../store/ui";
 import { guiltyPlace, isWatched } from "../../store/watched";
-import { firstBadOf } from "../overview/contents";
 
 interface Props {
   run: RunStore;
@@ -12,7 +11,7 @@ interface Props {
 
 /** To the line in the streams, or in the source, and the moment. */
 export function goToNonFinite({ run, ui }: Props): void {
-  const first = firstBadOf(run);
+  const first = run.status?.first_nonfinite;
   if (!first || first.event < run.oldest) return;
   ui.moment.value = first.event;
   const site = run.sites.get(first.site);
@@ -31,7 +30,7 @@ export function goToNonFinite({ run, ui }: Props): void {
 
 export function NonFinite({ run, ui }: Props) {
   run.watch();
-  const first = firstBadOf(run);
+  const first = run.status?.first_nonfinite;
   if (!first) return null;
   const { nan, inf } = run.status?.nonfinite ?? { nan: 0, inf: 0 };
   const words = [nan > 0 && `${count(nan)} NaN`, inf > 0 && `${count(inf)} ∞`].filter(Boolean).join(", ");

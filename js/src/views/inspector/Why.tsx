@@ -4,6 +4,7 @@ import type { RunStore } from "../../store/run";
 import type { UiState } from "../../store/ui";
 import { guilty, isWatched, type WatchSite } from "../../store/watched";
 import { watchedName } from "../sites/name";
+import { firstOfCall } from "../source/badOfCall";
 import { badOf, type LookAtStop, type Seen, type SeenValue, seenOf } from "../source/reading";
 import { Section } from "./Section";
 
@@ -20,6 +21,7 @@ interface Props {
 export function Why({ run, ui, found, look }: Props) {
   if (!found || !badOf(found)) return null;
   const { site } = found;
+  const first = found.local ? null : firstOfCall(run, found.table.event(found.row));
   const by = guilty(site);
   const text = by?.text ?? expressionOf(run, site);
   const [file, line] = [by?.file ?? site.file, by?.line ?? site.line];
@@ -31,6 +33,7 @@ export function Why({ run, ui, found, look }: Props) {
     <Section ui={ui} name="Why" about={badOf(found)}>
       <table class="why-table mono">
         <tbody>
+          {first && <Began run={run} ui={ui} site={first} look={look} />}
           {operands.slice(0, MOST_OPERANDS).map((one) => (
             <Operand key={one.id} run={run} ui={ui} site={one} look={look} />
           ))}
@@ -50,6 +53,29 @@ export function Why({ run, ui, found, look }: Props) {
       </table>
       {operands.length === 0 && <p class="muted">What it is computed from was not watched.</p>}
     </Section>
+  );
+}
+
+/** What was the first in the call that was not finite, the operation that computes it, and its operands. */
+function Began({ run, ui, site, look }: { run: RunStore; ui: UiState; site: WatchSite; look: LookAtStop }) {
+  const by = guilty(site);
+  const text = by?.text ?? expressionOf(run, site);
+  const [file, line] = [by?.file ?? site.file, by?.line ?? site.line];
+  return (
+    <>
+      <tr>
+        <td class="muted" colSpan={3}>
+          First in this call: {by ? "the derivative of " : ""}
+          {text}, line {line}
+        </td>
+      </tr>
+      {operandsOf(run, { text, file, line, of: site })
+        .slice(0, MOST_OPERANDS)
+        .map((one) => (
+          <Operand key={`first ${one.id}`} run={run} ui={ui} site={one} look={look} />
+        ))}
+      <Operand run={run} ui={ui} site={site} look={look} />
+    </>
   );
 }
 

@@ -31,7 +31,7 @@ describe("the overview", () => {
     expect(find("[data-testid=fact-nan]").textContent).toContain("∂ logits");
     expect(texts("[data-chart='Gradient norms'] .legend-value")).toEqual(["nan"]);
     click("[data-testid=fact-nan]");
-    expect([ui.tab.value, ui.value.value]).toEqual(["source", store.watched.firstBad.nan?.site]);
+    expect([ui.tab.value, ui.value.value]).toEqual(["source", store.status?.first_nonfinite?.site]);
   });
 
   it("counts the steps at which a number was not finite, too", () => {

@@ -206,14 +206,6 @@ function groupOf(
   return { lines, more: Math.max(0, leaves.length - MOST_LINES) };
 }
 
-/** The first value that was NaN or infinite; undefined where all is finite. */
-export function firstBadOf(run: RunStore): { event: number; site: number } | undefined {
-  const { nan, inf } = run.watched.firstBad;
-  const told = run.status?.nonfinite;
-  const all = [nan, inf, told && { event: told.first, site: -1 }].filter((one) => !!one);
-  return all.sort((a, b) => a.event - b.event)[0];
-}
-
 /** What the facts are made of. */
 export function knownOf(run: RunStore, scalars: readonly Scalar[]): Known {
   const lead = scalars.find(({ series }) => series.elements.size === 1) ?? null;
@@ -271,23 +263,19 @@ function courseOf(scalars: readonly Scalar[], rank: Rank): Course | null {
 }
 
 function badOf(run: RunStore): Known["nan"] {
-  const first = firstBadOf(run);
-  if (!first) return null;
-  const position = run.log.find(first.event);
-  const site = run.sites.get(first.site >= 0 ? first.site : run.log.site(position));
-  if (!site || (first.site < 0 && position < 0)) return null;
-  const time = run.log.time(position);
+  const first = run.status?.first_nonfinite;
+  const position = first ? run.log.find(first.event) : -1;
+  const site = first && run.sites.of(first.site, position < 0 ? 0 : run.log.type(position));
+  if (!site) return null;
+  const time = position < 0 ? Number.NaN : run.log.time(position);
   const all = isWatched(site)
     ? run.watched.plotted([`${site.id}/0`])
     : run.series.all().filter((one) => one.site === site.id);
   const marks = all.map(({ marks }) => marks);
   const steps = marks.flatMap(({ x, time: at }) => [...at.view()].flatMap((one, i) => (one === time ? [x.at(i)] : [])));
-  const isNaNFirst = isWatched(site)
-    ? run.watched.firstBad.nan?.event === first.event
-    : marks.some(({ y, time: at }) => at.view().some((one, i) => one === time && Number.isNaN(y.at(i))));
   const name = isWatched(site)
     ? watchedName(site)
     : siteName(run, site, site.values.length === 1 ? site.values[0] : undefined);
   const where = (isWatched(site) && guilty(site)?.where) || site.where;
-  return { name, where, step: steps.length > 0 ? Math.floor(Math.min(...steps)) : null, nan: isNaNFirst };
+  return { name, where, step: steps.length > 0 ? Math.floor(Math.min(...steps)) : null, nan: first.nan };
 }

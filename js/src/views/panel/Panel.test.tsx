@@ -170,9 +170,8 @@ describe("what is not finite", () => {
   it("is where it was computed, for a watched value", () => {
     const ui = createUi();
     const { store } = show(goldenBatch("watch"), ui);
-    const { event = -1 } = store.watched.firstBad.nan ?? store.watched.firstBad.inf ?? {};
     press(".tab", "!");
-    expect(moved(ui)).toEqual(["source", null, event]);
+    expect(moved(ui)).toEqual(["source", null, store.status?.first_nonfinite?.event]);
     expect(all(".value.chosen, [data-testid=inspect]").length).toBeGreaterThan(0);
   });
 

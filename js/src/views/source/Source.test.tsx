@@ -207,11 +207,30 @@ describe("the source", () => {
       const batch = goldenBatch("watch");
       const choice = "jnp.where(m, logits, 0) at train.py:22";
       const sites = batch.sites.map((site) => ({ ...site, watch: site.watch && { ...site.watch, choice } }));
-      open({ ...batch, sites });
+      const first_nonfinite = { site: 3, event: 5, nan: true, masked: true };
+      open({ ...batch, sites, status: { ...batch.status, first_nonfinite } });
       expect(texts(".first-bad")).toEqual(["first NaN: ∂ logits line 21, masked?"]);
       click("[data-testid=first-nan]");
       const facts = find("[data-testid=inspect] .inspector-head").textContent;
       expect(facts).toContain(`${choice} may mask it`);
+    });
+  });
+
+  it("does not say so where the call has one that no choice leaves out, and says which was the first", () => {
+    withHeight(600, () => {
+      const batch = goldenBatch("watch");
+      const choice = "jnp.where(m, logits, 0) at train.py:22";
+      const masked = batch.sites.map((site) =>
+        site.id === 3 ? { ...site, watch: site.watch && { ...site.watch, choice } } : site,
+      );
+      const y = batch.points.y.map((one) => (one === 2.125 ? Number.NaN : one));
+      const { ui, run } = open({ ...batch, sites: masked, points: { ...batch.points, y } });
+      act(() => {
+        ui.value.value = 3;
+        run.draw();
+      });
+      expect(find("[data-testid=inspect] .inspector-head").textContent).not.toContain("may mask it");
+      expect(texts(".why-table tr")[0]).toBe("First in this call: dot(x) + b, line 22");
     });
   });
 

@@ -3,8 +3,8 @@ import { count } from "../../kit/format";
 import { Toggle } from "../../kit/Toggle";
 import type { RunStore } from "../../store/run";
 import type { UiState } from "../../store/ui";
-import { type BadValue, guilty, guiltyPlace, isWatched } from "../../store/watched";
-import type { StatusMessage } from "../../transport/wire";
+import { guilty, guiltyPlace, isWatched } from "../../store/watched";
+import type { FirstNonFiniteMessage, StatusMessage } from "../../transport/wire";
 import { StatisticChoice } from "../names/StatisticChoice";
 import { watchedName } from "../sites/name";
 import { functionAt, type WatchedFile } from "./files";
@@ -31,10 +31,7 @@ export function Toolbar({ run, ui, status, file, files }: Props) {
       <FunctionChoice ui={ui} file={file} files={files} />
       {names > 0 && <StatisticChoice ui={ui} />}
       <span class="grow" />
-      {(["nan", "inf"] as const).map((kind) => {
-        const bad = run.watched.firstBad[kind];
-        return bad && <FirstBad key={kind} run={run} ui={ui} kind={kind} bad={bad} />;
-      })}
+      {status.first_nonfinite && <FirstBad run={run} ui={ui} first={status.first_nonfinite} />}
     </div>
   );
 }
@@ -67,25 +64,31 @@ function FunctionChoice({ ui, file, files }: Pick<Props, "ui" | "file" | "files"
 interface BadProps {
   run: RunStore;
   ui: UiState;
-  kind: "nan" | "inf";
-  bad: BadValue;
+  first: FirstNonFiniteMessage;
 }
 
-function FirstBad({ run, ui, kind, bad }: BadProps) {
+function FirstBad({ run, ui, first }: BadProps) {
   run.watch();
-  const site = run.sites.of(bad.site, bad.type);
+  const position = run.log.find(first.event);
+  const site = run.sites.of(first.site, position < 0 ? 0 : run.log.type(position));
   if (!site || !isWatched(site)) return null;
   const go = () => {
-    ui.moment.value = bad.event;
+    if (position >= 0) ui.moment.value = first.event;
     ui.place.value = guiltyPlace(site);
     ui.value.value = site.id;
   };
   const by = guilty(site);
   const title = by ? `The derivative of ${by.text} at ${by.where} computes it` : site.where;
   return (
-    <button type="button" class="toggle first-bad" data-testid={`first-${kind}`} title={title} onClick={go}>
-      first {kind === "nan" ? "NaN" : "∞"}: <b class="mono">{watchedName(site)}</b> line {by?.line ?? site.line}
-      {site.watch.choice && ", masked?"}
+    <button
+      type="button"
+      class="toggle first-bad"
+      data-testid={`first-${first.nan ? "nan" : "inf"}`}
+      title={title}
+      onClick={go}
+    >
+      first {first.nan ? "NaN" : "∞"}: <b class="mono">{watchedName(site)}</b> line {by?.line ?? site.line}
+      {first.masked && ", masked?"}
     </button>
   );
 }

@@ -13,7 +13,7 @@ function seenWith(l2: number): Seen {
   return { table, row, site, rows: [row], ...ABOUT, told, get: (name) => told(name) ?? Number.NaN };
 }
 
-const ABOUT = { when: "", earlier: "", local: null };
+const ABOUT = { when: "", earlier: "", local: null, mask: () => "" };
 
 describe("the stripe beside a line", () => {
   it("tells how far elements are from 1", () => {

@@ -9,6 +9,7 @@ import type { LocalMessage } from "../../transport/stops";
 import { localOf, statisticOfLocal } from "../debugger/frameValues";
 import { standsAt } from "../debugger/Stopped";
 import { watchedName } from "../sites/name";
+import { isMasked } from "./badOfCall";
 import type { Value } from "./rows";
 
 export interface Seen {
@@ -24,6 +25,8 @@ export interface Seen {
   earlier: string;
   /** At a stop whose step has no row yet: the variable of the frame, which has its value. */
   local: LocalMessage | null;
+  /** Not finite, the expression that may leave it out; "" where it may not, or all is finite. */
+  mask(): string;
   /** undefined where nobody knows it. */
   told(statistic: string): number | undefined;
   /** NaN where there is no such statistic. */
@@ -49,7 +52,7 @@ export function lookOf(run: RunStore, ui: UiState, newest: number): LookAtStop {
 /** Of one site; null where it had not been computed. */
 export function seenOf(run: RunStore, { id }: WatchSite, look: LookAtStop): Seen | null {
   const table = run.watched.tables.get(id);
-  const found = table ? seenAt(table, table.rowAt(look), look.stop) : null;
+  const found = table ? seenAt(run, table, table.rowAt(look), look.stop) : null;
   const local = look.stop && found?.earlier ? localOf(run, found.site, look.stop.stop) : null;
   return local && found && look.stop ? { ...found, rows: [found.row], ...asTold(local, look.stop) } : found;
 }
@@ -59,18 +62,19 @@ export function seen(run: RunStore, { site, gradient }: Value, look: LookAtStop)
   const found = seenOf(run, site, look);
   if (!found) return null;
   const beside = gradient && gradient !== site && run.watched.tables.get(gradient.id);
-  const other = beside ? seenAt(beside, beside.rowBeside(found.table, found.row, look), look.stop) : null;
+  const other = beside ? seenAt(run, beside, beside.rowBeside(found.table, found.row, look), look.stop) : null;
   // Of an earlier step than the value it would be taken for that of the value.
   return { ...found, gradient: other?.earlier === found.earlier ? other : null };
 }
 
-function seenAt(table: WatchTable, row: number, stop: AtStop | null = null): Seen | null {
+function seenAt(run: RunStore, table: WatchTable, row: number, stop: AtStop | null = null): Seen | null {
   if (row < 0) return null;
   const rows = table.together(row);
   const site = table.siteAt(row) as WatchSite;
   const told = (statistic: string) => table.combined(rows, statistic);
   const about = { when: whenOf(table, row), earlier: stop ? earlier(table, row, stop) : "", local: null };
-  return { table, row, site, rows, ...about, told, get: (statistic) => told(statistic) ?? Number.NaN };
+  const mask = () => (table.isBad(row) && isMasked(run, site, table.event(row)) ? site.watch.choice : "");
+  return { table, row, site, rows, ...about, mask, told, get: (statistic) => told(statistic) ?? Number.NaN };
 }
 
 function asTold(local: LocalMessage, { when, stop: { lanes } }: AtStop) {
@@ -133,8 +137,8 @@ export function typeOf({ watch }: WatchSite): string {
 
 /** What has to be known of it beside its numbers. */
 export function notesOf(found: SeenValue): string[] {
-  const bad = [found, found.gradient].find((one) => one && badOf(one));
-  return bad?.site.watch.choice ? [`${bad.site.watch.choice} may mask it`] : [];
+  const mask = found.mask() || found.gradient?.mask();
+  return mask ? [`${mask} may mask it`] : [];
 }
 
 /** All that is known of it, in few lines. */
