@@ -160,7 +160,12 @@ export class FakeKernel {
   execute() {
     const { step } = this.watch;
     const about = { call: 3, time: step / this.watchRate, y: 0, step, inner: -1, device: -1 };
-    for (const event of this.watch.execute()) this.events.push({ ...event, ...about });
+    for (const event of this.watch.execute()) {
+      // The value that breaks, and not the gradients that follow it.
+      if (event.points[8]?.[1] > 0)
+        this.firstBad ??= { site: event.site + 1, event: this.events.length, nan: false, masked: false };
+      this.events.push({ ...event, ...about });
+    }
   }
 
   sendBatch(first, id) {
@@ -294,6 +299,7 @@ export class FakeKernel {
       rate: this.rate,
       dropped: 0,
       dropped_by_site: {},
+      first_nonfinite: this.firstBad ?? null,
       muted: [...this.muted],
       barrier: {
         state: pending.length ? "pending" : "drained",

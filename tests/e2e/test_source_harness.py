@@ -41,7 +41,7 @@ def test_everything_is_reached_by_the_keyboard(harness: Harness):
     panel = harness.open(**TRAINED)
     panel.get_by_test_id("source").wait_for()
     found = list(stops(harness.page, panel))
-    names = "Function", "Statistic", "Find a name", "Names: Enter", "Source: up and down", "first-nan"
+    names = "Function", "Statistic", "Find a name", "Names: Enter", "Source: up and down", "first-inf"
     for name in (*names, "A step back", "Step"):
         assert any(name in stop for stop in found), f"{name} not among {found}"
     code = panel.get_by_test_id("code")
@@ -102,7 +102,7 @@ def test_values_of_many_sites_are_drawn_as_they_come(harness: Harness):
 def test_code_comes_first_and_nothing_is_cut_off_at_any_width(harness: Harness, width: int):
     harness.page.set_viewport_size({"width": width, "height": 760})
     panel = harness.open(**TRAINED)
-    panel.get_by_test_id("first-nan").click()
+    panel.get_by_test_id("first-inf").click()
     inspect = panel.get_by_test_id("inspect")
     inspect.wait_for()
     code, beside = panel.get_by_test_id("code").bounding_box(), inspect.bounding_box()
