@@ -9,14 +9,14 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from os import PathLike
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar, overload
 
 from jax_debug_widgets.events import Call, CallSite, Event, Stopped
 
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
 
-    from jax_debug_widgets.graphs import Comparison, Diff, Graph, Linked, ProgramTable, Traces
+    from jax_debug_widgets.graphs import AgainstFloat64, Comparison, Diff, Graph, Linked, ProgramTable, Traces
     from jax_debug_widgets.graphs.table import By
     from jax_debug_widgets.session import Instrumented, Run
     from jax_debug_widgets.session.run.loaded import LoadedRun
@@ -313,30 +313,54 @@ def cost(
     return cost_of(current_session(), function, args, kwargs, timeout=timeout, run=run)
 
 
+@overload
 def compare(
-    before: Callable[..., Any], after: Callable[..., Any], /, *args: Any, rtol: float | None = None, **kwargs: Any
-) -> Comparison:
+    function: Callable[..., Any], /, *args: Any, against: Literal["float64"], rtol: float | None = None, **kwargs: Any
+) -> AgainstFloat64: ...
+
+
+@overload
+def compare(
+    function: Callable[..., Any], /, *args: Any, against: None = None, rtol: float | None = None, **kwargs: Any
+) -> Comparison: ...
+
+
+def compare(
+    function: Callable[..., Any], /, *args: Any, against: str | None = None, rtol: float | None = None, **kwargs: Any
+) -> AgainstFloat64 | Comparison:
     """Run two functions equation by equation, and compare their outputs and values: `%jaxdebug compare f g -- x`.
 
     Both run un-jitted, so that what differs is the functions' and not XLA's; their callbacks are called. The result names the
     first divergence: the first equation whose value differs on the way to an output that does, with both lines.
+
+    With `against` one function is compared with itself: `%jaxdebug compare f -- x --against float64`.
+
+    * `"float64"`: each equation runs in float64, too. The result says which line loses digits: how large the error of each
+      line is, and how many times that of its operands.
 
     Example::
 
         found = jax_debug_widgets.compare(loss, new_loss, params, batch)
         found.close, found.outputs, found.first
 
+        found = jax_debug_widgets.compare(loss, params, batch, against="float64")
+        found.headline, found.worst, found.by_line
+
     Args:
-      before, after: functions, jitted or not.
+      function: jitted or not.
+      *args: the other function, and what both take; with `against` what it takes.
+      against: what one function is compared with. Wrap a function with a keyword `against` or `rtol` in a lambda.
       rtol: the relative tolerance; None: 16 times the precision of the dtype. Whole numbers are compared exactly.
 
     Raises:
+      TypeError: there is no second function, and no `against`.
+      ValueError: `against` is something else.
       Exception: what tracing or running one of the functions raises.
     """
     from jax_debug_widgets.session import current_session
-    from jax_debug_widgets.session.studies.programs import comparison_of
+    from jax_debug_widgets.session.studies.comparing import comparison_of
 
-    return comparison_of(current_session(), before, after, args, kwargs, rtol=rtol)
+    return comparison_of(current_session(), function, args, kwargs, rtol=rtol, against=against)
 
 
 def diff(

@@ -5,6 +5,7 @@ Out:  tables, differences, findings: each as text, as HTML, and as rows of plain
 May know: numpy, events.amounts.   Must not know: JAX, Jupyter, any other room.
 """
 
+from jax_debug_widgets.graphs.against_float64 import AgainstFloat64, Rounding
 from jax_debug_widgets.graphs.compare import Comparison, Ran, compare
 from jax_debug_widgets.graphs.diff import Change, Diff, computes_the_same, diff
 from jax_debug_widgets.graphs.graph import Graph
@@ -14,6 +15,7 @@ from jax_debug_widgets.graphs.table import ProgramTable
 from jax_debug_widgets.graphs.traces import Traces
 
 __all__ = [
+    "AgainstFloat64",
     "Body",
     "Change",
     "Comparison",
@@ -26,6 +28,7 @@ __all__ = [
     "ProgramTable",
     "Ran",
     "Role",
+    "Rounding",
     "Source",
     "Traces",
     "Type",

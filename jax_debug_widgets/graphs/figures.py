@@ -79,11 +79,13 @@ def figure_of(one: Any, other: Any, rtol: float | None = None) -> Figure:
         is_close = is_same | (np.isfinite(before) & np.isfinite(after) & (apart <= tolerance))
     far = np.where(np.isnan(apart), np.inf, apart)
     where = np.unravel_index(int(np.argmax(far)), far.shape)[: one.ndim]
+    with np.errstate(over="ignore"):  # What is infinite in the coarser dtype.
+        steps = _ulp(one.astype(coarser), other.astype(coarser))
     return Figure(
         "close" if is_close.all() else "differs",
         float(far.max()),
         float(np.nan_to_num(relative, nan=np.inf).max()),
-        _ulp(one.astype(coarser), other.astype(coarser)),
+        steps,
         tuple(map(int, where)),
         (int(nans[0].sum()), int(nans[1].sum())),
         types,

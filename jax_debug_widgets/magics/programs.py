@@ -16,6 +16,7 @@ from jax_debug_widgets.magics.expressions import NameCode, given_to, nameless
 from jax_debug_widgets.magics.options import parse_with
 from jax_debug_widgets.session import Session
 from jax_debug_widgets.session.studies import programs, questions
+from jax_debug_widgets.session.studies.comparing import WAYS, comparison_of
 from jax_debug_widgets.session.studies.cost import COMPILE_SECONDS
 from jax_debug_widgets.session.studies.export import ExportError, FolderError, export
 from jax_debug_widgets.session.studies.graph import graph_of
@@ -68,23 +69,27 @@ def graph_of_call(session: Session, function: Callable[..., Any], /, *args: Any,
 
 
 def compared(session: Session, line: str, namespace: dict[str, Any], name_code: NameCode = nameless) -> Any:
-    """How `f g -- x` compare; both are run.
+    """How `f g -- x` compare, or `f -- x --against float64`; they are run.
 
     Raises:
       UsageError: it is something else, or an unknown option.
     """
     options, rest = parse_with(_add_compare_options, options_first(line))
-    functions, given = functions_and_arguments("compare", rest, 2)
+    functions, given = functions_and_arguments("compare", rest, 1 if options.against else 2)
 
-    def ask(function: Callable[..., Any], other: Any, /, *args: Any, **kwargs: Any) -> Any:
-        refuse_unfit("compare", (function, other), args, kwargs)
-        return programs.comparison_of(session, function, other, args, kwargs, rtol=options.rtol)
+    def ask(*both: Any, **kwargs: Any) -> Any:
+        function, other, *args = both
+        refuse_unfit("compare", (function,) if options.against else (function, other), args, kwargs)
+        taken = args if options.against else (other, *args)
+        return comparison_of(session, function, taken, kwargs, rtol=options.rtol, against=options.against)
 
-    return given_to(ask, "compare", f"({functions[0]})({functions[1]}, {given})", namespace, name_code)
+    others = functions[1] if len(functions) > 1 else "None"
+    return given_to(ask, "compare", f"({functions[0]})({others}, {given})", namespace, name_code)
 
 
 def _add_compare_options(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
     parser.add_argument("--rtol", type=float, metavar="R", default=None)
+    parser.add_argument("--against", choices=WAYS, metavar="WAY", default=None)
     return parser
 
 
@@ -172,7 +177,8 @@ def functions_and_arguments(command: str, line: str, count: int) -> tuple[list[s
     if (
         not dashes or found is None or re.search(r"(?:^|\s)--[a-z]", functions)
     ):  # `f --rtol` is Python: f minus minus rtol.
-        example = "f -- x --before grad" if count == 1 else "f g -- x"
+        option = {"diff": "--before grad", "compare": "--against float64"}.get(command, "")
+        example = f"f -- x {option}" if count == 1 else "f g -- x"
         raise UsageError(f"jaxdebug: `{command}` takes functions and their arguments: `%jaxdebug {command} {example}`")
     if not _are_arguments(given):
         raise UsageError(f"jaxdebug: `{command}`: these are no arguments: {given.strip()}")

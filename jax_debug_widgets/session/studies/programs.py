@@ -13,10 +13,9 @@ import numpy as np
 from jax.extend.core import ClosedJaxpr, jaxpr_as_fun
 
 from jax_debug_widgets._jax.compat import features
-from jax_debug_widgets._jax.studies.evaluate import evaluate
 from jax_debug_widgets._jax.studies.programs import Reading, program_of
 from jax_debug_widgets._jax.studies.trace import Traced, trace
-from jax_debug_widgets.graphs import Comparison, Diff, Program, ProgramTable, Ran, Traces, compare, diff
+from jax_debug_widgets.graphs import Diff, Program, ProgramTable, Traces, diff
 from jax_debug_widgets.graphs.causes import causes_in
 from jax_debug_widgets.graphs.table import By
 from jax_debug_widgets.taps.sites import phase_of
@@ -86,26 +85,6 @@ def diff_of(
     before = traced(session, function, args, kwargs)[1]
     after = traced(session, other, args if other_args is None else other_args, kwargs)[1]
     return diff(before, after)
-
-
-def comparison_of(
-    session: Session,
-    function: Callable[..., Any],
-    other: Callable[..., Any],
-    args: Sequence[Any],
-    kwargs: Mapping[str, Any],
-    *,
-    rtol: float | None = None,
-) -> Comparison:
-    """How two functions compare on the same arguments, see `jax_debug_widgets.compare`."""
-    before, after = (_ran(session, one, args, kwargs) for one in (function, other))
-    return compare(before, after, rtol)
-
-
-def _ran(session: Session, function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Ran:
-    found, program = traced(session, function, args, kwargs)
-    with session.capture.explaining():
-        return Ran(program, found.paths, *evaluate(found))
 
 
 LANES = 8

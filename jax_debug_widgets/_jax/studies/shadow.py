@@ -1,0 +1,282 @@
+"""Run a program twice at once, equation by equation: as it is, and in float64 beside it, and measure how far they are apart.
+
+What the program as it is decides holds for both: booleans, whole numbers, the random bits, branches, the number of steps. So
+each value has its partner, however far the numbers are apart.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jax_debug_widgets._jax.compat import versions
+from jax_debug_widgets._jax.compat.private import core
+from jax_debug_widgets._jax.passes.inventory import programs_in
+from jax_debug_widgets._jax.passes.program_difference import on_host
+from jax_debug_widgets._jax.studies.programs import as_typed, opened, runs_one_call
+from jax_debug_widgets._jax.studies.stepping import bind
+from jax_debug_widgets._jax.studies.trace import Traced
+from jax_debug_widgets._jax.studies.widening import ENTERED, TAKES_BITS, bind_wide, only_program, solving_of, widened
+from jax_debug_widgets.graphs.rounding import Measure, is_inexact
+
+Path = tuple[tuple[int, str], ...]
+
+MOST_IN_LOOPS = 10_000
+"""So many equations are run in the bodies of loops; what is left of the loops runs as a whole."""
+
+
+@dataclass(frozen=True, eq=False)
+class Pair:
+    """A value of the program, the same in float64, and the error of the first."""
+
+    narrow: Any
+    wide: Any
+    error: float = 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class Shadowed:
+    """A program that has run beside itself.
+
+    Attributes:
+      outputs: each as it is, and in float64.
+      measures: the path and number of an equation, as in `graphs.Program` -> what was measured.
+      first: the key of the equation that was beyond the tolerance first.
+      not_followed: primitives that only run as they are -> how many equations; loops that did not run step by step to their end
+        are `long` ones.
+    """
+
+    outputs: Sequence[tuple[np.ndarray, np.ndarray]]
+    measures: dict[tuple[Path, int], Measure]
+    first: tuple[Path, int] | None
+    not_followed: Counter[str]
+    long: int
+
+
+def shadow(traced: Traced) -> Shadowed:
+    """Run a program beside itself.
+
+    Raises:
+      Exception: what an equation raises.
+    """
+    run = _Run()
+    consts = [_exact(one) for one in traced.consts]
+    operands = [_exact(jnp.asarray(one)) for one in traced.operands]
+    results = run.program(traced.jaxpr, consts, operands, (), (), is_whole=True)
+    outputs = [(on_host(one.narrow), on_host(one.wide)) for one in results]
+    return Shadowed(outputs, run.measures, run.first, run.not_followed, run.long)
+
+
+def _exact(value: Any) -> Pair:
+    """What is given to the program: both begin with the same number."""
+    with jax.enable_x64(True):
+        return Pair(value, widened(value))
+
+
+class _Run:
+    def __init__(self) -> None:
+        self.measures: dict[tuple[Path, int], Measure] = {}
+        self.first: tuple[Path, int] | None = None
+        self.not_followed: Counter[str] = Counter()
+        self.long = 0
+        self._left = MOST_IN_LOOPS
+
+    def program(
+        self,
+        jaxpr: core.Jaxpr,
+        consts: Sequence[Pair],
+        operands: Sequence[Pair],
+        path: Path,
+        steps: tuple[int, ...],
+        *,
+        is_whole: bool = False,
+    ) -> list[Pair]:
+        """The results of a program, which lies there, in these steps of the loops around it."""
+        known = dict(zip((*jaxpr.constvars, *jaxpr.invars), (*consts, *operands), strict=True))
+
+        def read(atom: Any) -> Pair:
+            return _exact(as_typed(atom)) if isinstance(atom, core.Literal) else known[atom]
+
+        for number, equation in enumerate(jaxpr.eqns):
+            self._left -= bool(steps)
+            inputs = [read(atom) for atom in equation.invars]
+            inner = only_program(equation, len(inputs)) if equation.primitive.name in ENTERED else None
+            loop = _LOOPS.get(equation.primitive.name)
+            if inner is not None:
+                within = path if is_whole and runs_one_call(jaxpr) else (*path, (number, _key_of(equation)))
+                results = self.program(inner[0], list(map(_exact, inner[1])), inputs, within, steps)
+            else:
+                results = loop(self, equation, inputs, (path, number), steps) if loop else None
+                results = self.equation(equation, inputs, (path, number), steps) if results is None else results
+            known.update(zip(equation.outvars, results, strict=True))
+        return [read(atom) for atom in jaxpr.outvars]
+
+    def equation(
+        self, equation: core.JaxprEqn, inputs: Sequence[Pair], key: tuple[Path, int], steps: tuple[int, ...]
+    ) -> list[Pair]:
+        """Run one equation twice."""
+        results = bind(equation, [one.narrow for one in inputs])
+        return self.measured(equation, inputs, results, self._wide(equation, inputs, results), key, steps)
+
+    def _wide(self, equation: core.JaxprEqn, inputs: Sequence[Pair], results: Sequence[Any]) -> Sequence[Any]:
+        if not any(_is_float(one) for one in results):
+            decides = equation.primitive.name in _DECIDES and any(_is_float(one.narrow) for one in inputs)
+            if not decides:
+                return results
+        with jax.enable_x64(True):
+            try:
+                return bind_wide(equation, [one.wide for one in inputs])
+            except Exception:  # noqa: BLE001 - whatever it cannot do in float64, the program goes on as it is.
+                self.not_followed[equation.primitive.name] += equation.primitive.name not in TAKES_BITS
+                return [widened(one) for one in results]
+
+    def measured(
+        self,
+        equation: core.JaxprEqn,
+        inputs: Sequence[Pair],
+        narrow: Sequence[Any],
+        wide: Sequence[Any],
+        key: tuple[Path, int],
+        steps: tuple[int, ...],
+    ) -> list[Pair]:
+        """Note how far the results of an equation are apart."""
+        measure = self.measures.setdefault(key, Measure())
+        arrays = [_on_host_or_none(one) for one in narrow]
+        others = [_on_host_or_none(one) for one in wide]
+        before = max((one.error for one in inputs), default=0.0)
+        errors = [0.0] * len(arrays)
+        kept = [at for at, one in enumerate(arrays) if one is not None and others[at] is not None]
+        own: list[Any] = [arrays[at] for at in kept]
+        its: list[Any] = [others[at] for at in kept]
+        dtypes = [one.narrow.dtype for one in inputs if _is_float(one.narrow)]
+        for at, error in zip(kept, measure.note(own, its, dtypes, before, steps), strict=True):
+            errors[at] = error
+        if self.first is None and measure.first is not None:
+            self.first = key
+        if equation.primitive.name in _DECIDES:
+            measure.otherwise += sum(
+                int((a != b).sum()) for a, b in zip(own, its, strict=True) if not is_inexact(a) and a.shape == b.shape
+            )
+        return [
+            Pair(one, other if _is_float(one) else one, error)
+            for one, other, error in zip(narrow, wide, errors, strict=True)
+        ]
+
+
+_DECIDES = frozenset({
+    "eq", "ne", "lt", "le", "gt", "ge", "argmax", "argmin", "is_finite", "convert_element_type", "sort", "top_k", "sign",
+})  # fmt: skip
+"""Primitives that make booleans or whole numbers of floats."""
+
+
+def _key_of(equation: core.JaxprEqn) -> str:
+    return next(key for key, _ in programs_in(equation))
+
+
+def _is_float(value: Any) -> bool:
+    dtype = getattr(value, "dtype", None)
+    return dtype is not None and jax.dtypes.issubdtype(dtype, np.inexact)
+
+
+def _on_host_or_none(value: Any) -> np.ndarray | None:
+    """A value as numbers; a `Ref` has others later."""
+    return on_host(value) if isinstance(value, jax.Array | np.ndarray | np.generic) else None
+
+
+def _both(make: Callable[..., Any], *pairs: Pair) -> Pair:
+    """What a function makes of the values, and of those in float64."""
+    narrow = make(*(one.narrow for one in pairs))
+    error = max((one.error for one in pairs), default=0.0)
+    if not _is_float(narrow):
+        return Pair(narrow, narrow, error)
+    with jax.enable_x64(True):
+        return Pair(narrow, make(*(one.wide for one in pairs)), error)
+
+
+def _scan(
+    run: _Run, equation: core.JaxprEqn, inputs: Sequence[Pair], key: tuple[Path, int], steps: tuple[int, ...]
+) -> list[Pair] | None:
+    params = equation.params
+    (of_consts, of_carry), length = versions.scan_counts(params), params["length"]
+    jaxpr, consts = opened(params["jaxpr"])
+    if not 0 < length <= run._left // max(len(jaxpr.eqns), 1):
+        run.long += length > 0
+        return None
+    read, carry, xs = inputs[:of_consts], inputs[of_consts : of_consts + of_carry], inputs[of_consts + of_carry :]
+    own, rows = list(map(_exact, consts)), []
+    order = range(length - 1, -1, -1) if params["reverse"] else range(length)
+    for step in order:
+        sliced = [_both(lambda array, at=step: array[at], one) for one in xs]
+        within = (*key[0], (key[1], "jaxpr"))
+        outputs = run.program(jaxpr, own, [*read, *carry, *sliced], within, (*steps, step))
+        carry = outputs[:of_carry]
+        rows.append(outputs[of_carry:])
+    rows = rows[::-1] if params["reverse"] else rows
+    stacked = [_both(lambda *parts: jnp.stack(parts), *column) for column in zip(*rows, strict=True)]
+    return _noted(run, equation, inputs, [*carry, *stacked], key, steps)
+
+
+def _while(
+    run: _Run, equation: core.JaxprEqn, inputs: Sequence[Pair], key: tuple[Path, int], steps: tuple[int, ...]
+) -> list[Pair] | None:
+    params = equation.params
+    of_cond, of_body = params["cond_nconsts"], params["body_nconsts"]
+    cond, body = opened(params["cond_jaxpr"]), opened(params["body_jaxpr"])
+    decides: Any = cond[0].outvars[0].aval
+    if decides.shape:  # After `vmap`: each lane ends by itself.
+        return None
+    of_both, carry = inputs[: of_cond + of_body], list(inputs[of_cond + of_body :])
+    own = [list(map(_exact, consts)) for _, consts in (cond, body)]
+    step = 0
+    while True:
+        there = [(*key[0], (key[1], name)) for name in ("cond_jaxpr", "body_jaxpr")]
+        (goes_on,) = run.program(cond[0], own[0], [*of_both[:of_cond], *carry], there[0], (*steps, step))
+        if not bool(goes_on.narrow):
+            return _noted(run, equation, inputs, carry, key, steps)
+        if run._left <= 0:
+            run.long += 1
+            return run.equation(equation, [*of_both, *carry], key, steps)
+        carry = run.program(body[0], own[1], [*of_both[of_cond:], *carry], there[1], (*steps, step))
+        step += 1
+
+
+def _cond(
+    run: _Run, equation: core.JaxprEqn, inputs: Sequence[Pair], key: tuple[Path, int], steps: tuple[int, ...]
+) -> list[Pair]:
+    branches = equation.params["branches"]
+    taken = min(max(int(inputs[0].narrow), 0), len(branches) - 1)
+    jaxpr, consts = opened(branches[taken])
+    within = (*key[0], (key[1], f"branch_{taken}_fun"))
+    found = run.program(jaxpr, list(map(_exact, consts)), inputs[1:], within, steps)
+    return _noted(run, equation, inputs, found, key, steps)
+
+
+def _noted(
+    run: _Run,
+    equation: core.JaxprEqn,
+    inputs: Sequence[Pair],
+    found: Sequence[Pair],
+    key: tuple[Path, int],
+    steps: tuple[int, ...],
+) -> list[Pair]:
+    narrow, wide = [one.narrow for one in found], [one.wide for one in found]
+    return run.measured(equation, inputs, narrow, wide, key, steps)
+
+
+def _solve(
+    run: _Run, equation: core.JaxprEqn, inputs: Sequence[Pair], key: tuple[Path, int], steps: tuple[int, ...]
+) -> list[Pair]:
+    name, program, operands = solving_of(equation, inputs)
+    jaxpr, consts = opened(program)
+    found = run.program(jaxpr, list(map(_exact, consts)), operands, (*key[0], (key[1], name)), steps)
+    return _noted(run, equation, inputs, found, key, steps)
+
+
+_LOOPS: dict[str, Any] = {"scan": _scan, "while": _while, "cond": _cond, "custom_linear_solve": _solve}
+"""Primitives with programs that run otherwise than once, with all operands."""

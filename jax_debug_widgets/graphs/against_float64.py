@@ -1,0 +1,258 @@
+"""A program beside itself in float64: which line loses the digits."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from jax_debug_widgets.events.amounts import plural
+from jax_debug_widgets.graphs.diff import text_of
+from jax_debug_widgets.graphs.figures import Figure
+from jax_debug_widgets.graphs.page import Line, Page
+from jax_debug_widgets.graphs.program import Equation, Program, Source
+from jax_debug_widgets.graphs.rounding import Measure
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+LOSES = 10.0
+"""An equation whose error is so many times that of its operands loses a digit."""
+
+_MOST_LINES = 10
+
+
+@dataclass(frozen=True, eq=False)
+class Rounding:
+    """How far an equation's results are from those in float64.
+
+    Attributes:
+      error: the root mean square of the difference beside that of the result; in loops the largest of all steps.
+      growth: how many times the error of its operands that is; exact operands count half a unit of the last place.
+      born: the same of the steps in which its operands were within the tolerance: what it loses itself; `born_error` and
+        `born_step`: its error in that step, and which one it is.
+      figures: of each result, in the step with the largest error.
+      first: the step of each loop around it at which it is beyond the tolerance first; None where it never is.
+      invented: an infinity or NaN where float64 has a number, in words.
+      otherwise: how many booleans or whole numbers float64 would have decided otherwise.
+    """
+
+    equation: Equation
+    error: float
+    growth: float
+    born: float
+    born_error: float
+    born_step: tuple[int, ...]
+    figures: tuple[Figure, ...]
+    first: tuple[int, ...] | None
+    invented: str
+    otherwise: int
+
+    @property
+    def digits(self) -> float:
+        """How many decimal digits it loses."""
+        return math.log10(max(self.born, 1.0))
+
+
+@dataclass(frozen=True, eq=False)
+class AgainstFloat64:
+    """How far a program is from what it gives in float64.
+
+    Attributes:
+      outputs: each output by its name, with how far it is from float64.
+      roundings: the equations that ran, in the order of the program, with those of bodies behind the equation that runs them.
+      first: the first equation that was beyond the tolerance while they ran; in loops its own `first` is the step.
+      notes: what could not be followed, in words.
+      source_lines: the text of the source.
+    """
+
+    program: Program
+    outputs: Sequence[tuple[str, Figure]]
+    roundings: Sequence[Rounding]
+    first: Rounding | None = None
+    notes: Sequence[str] = ()
+    source_lines: Mapping[Source, str] = field(default_factory=dict[Source, str])
+
+    @property
+    def close(self) -> bool:
+        """Whether all outputs are within the tolerance of their dtype."""
+        return all(one.verdict != "differs" for _, one in self.outputs)
+
+    @cached_property
+    def worst(self) -> Rounding | None:
+        """The first equation that makes an infinity or NaN where float64 has a number, else the one that loses most digits."""
+        leaves = [one for one in self.roundings if not one.equation.bodies]
+        found = next((one for one in leaves if one.invented), None)
+        losing = [one for one in leaves if one.born >= LOSES and (one.first is not None or not self.close)]
+        return found or max(losing, key=lambda one: one.born, default=None)
+
+    @cached_property
+    def by_line(self) -> Sequence[Rounding]:
+        """Of each line of the source the equation that loses most, in the order of the program; the other facts of all."""
+        lines: dict[Any, list[Rounding]] = {}
+        for one in self.roundings:
+            at = one.equation.source
+            key = id(one) if at is None or one.equation.bodies else (at.file, at.line, one.equation.role)
+            lines.setdefault(key, []).append(one)
+        return [_joined(own) for own in lines.values()]
+
+    @property
+    def headline(self) -> str:
+        """All of it in one sentence."""
+        if self.close:
+            on_the_way = f"; on the way {self._told(self.worst)}" if self.worst else ""
+            return f"the outputs are within the tolerance{on_the_way}"
+        if self.worst is not None:
+            return self._told(self.worst)
+        if (first := self.first) is not None:
+            return f"the error builds up: beyond the tolerance first in `{self.text_of(first)}`{_at(first.first)}"
+        return "the outputs are beyond the tolerance, and no equation that was followed is"
+
+    def _told(self, worst: Rounding) -> str:
+        if worst.invented:
+            return f"`{self.text_of(worst)}` gives {worst.invented}{_at(worst.first)}"
+        lost = plural(round(worst.digits), "digit") if worst.born < math.inf else "all digits"
+        told = f"relative error {worst.born_error:.2g}, {_times(worst.born)} that of its operands"
+        return f"`{self.text_of(worst)}` loses {lost}: {told}{_at(worst.born_step)}"
+
+    def text_of(self, one: Rounding) -> str:
+        """The line of the source; the equation where it is not to be had."""
+        source = one.equation.source
+        text = self.source_lines.get(source, "") if source is not None else ""
+        return text.split("#")[0].strip() or text_of(one.equation)
+
+    def page(self) -> Page:
+        """All of it, to be shown."""
+        lines = [
+            Line(
+                ("output", name or "result", str(figure), "", "", ""),
+                kind="changed" if figure.verdict == "differs" else "",
+            )
+            for name, figure in self.outputs
+        ]
+        telling = [one for one in self.by_line if one.growth >= LOSES or one.otherwise or one.invented]
+        largest = sorted(telling, key=lambda one: -one.growth)[:_MOST_LINES]
+        lines += [self._line(one) for one in telling if one in largest]
+        more = len(telling) - len(largest)
+        notes = [*([f"{plural(more, 'further line')} lose a digit or more"] if more else []), *self.notes, NOTE]
+        title = f"{self.program.name} against float64: {self.headline}"
+        return Page(title, ("", "name", "what", "error", "growth", "where"), lines, notes, longest=120)
+
+    def _line(self, one: Rounding) -> Line:
+        what = [self.text_of(one)]
+        if one.invented:
+            what.append(one.invented)
+        if one.otherwise:
+            what.append(f"{one.otherwise:,} decided otherwise in float64")
+        if one.first:
+            what.append(f"beyond the tolerance first{_at(one.first)}")
+        name = next((name for name, noted in zip(one.equation.names, one.equation.noted, strict=True) if noted), "")
+        where = str(one.equation.source or "")
+        kind = "changed" if self.worst is not None and one.equation is self.worst.equation else ""
+        role = "" if one.equation.role == "forward" else f" ({one.equation.role})"
+        cells = f"line{role}", name, "; ".join(what), f"{one.error:.2g}", _times(one.growth), where
+        return Line(cells, kind=kind)
+
+    def to_pandas(self) -> pd.DataFrame:
+        """A row an equation.
+
+        Raises:
+          ImportError: pandas is not installed (`pip install "jax-debug-widgets[pandas]"`).
+        """
+        import pandas as pd
+
+        rows = [
+            (
+                one.equation.names[0] if one.equation.names else "",
+                one.equation.primitive,
+                one.error,
+                one.growth,
+                one.born,
+                max((figure.ulp for figure in one.figures), default=0.0),
+                one.first,
+                one.otherwise,
+                one.invented,
+                str(one.equation.source or ""),
+                one.equation.role,
+            )
+            for one in self.roundings
+        ]
+        columns = [
+            "name",
+            "primitive",
+            "error",
+            "growth",
+            "born",
+            "ulp",
+            "first_step",
+            "otherwise",
+            "invented",
+            "source",
+            "role",
+        ]
+        return pd.DataFrame(rows, columns=columns)
+
+    def __repr__(self) -> str:
+        return self.page().text()
+
+    def _repr_html_(self) -> str:
+        return self.page().html()
+
+
+_COLUMNS = (
+    "name", "primitive", "error", "growth", "born", "ulp", "first_step", "otherwise", "invented", "source", "role",
+)  # fmt: skip
+
+NOTE = (
+    "Both ran equation by equation from the same numbers. What the program decides (comparisons, whole numbers, random bits, "
+    "branches) holds for both."
+)
+
+
+def against_float64(
+    program: Program,
+    outputs: Sequence[tuple[str, Figure]],
+    measures: Mapping[Any, Measure],
+    first: Any = None,
+    notes: Sequence[str] = (),
+    source_lines: Mapping[Source, str] | None = None,
+) -> AgainstFloat64:
+    """Put what was measured beside the equations.
+
+    Args:
+      measures: the path and number of an equation -> what was measured of it; `first`: of that which was beyond the
+        tolerance first.
+    """
+    found = {
+        (one.path, one.number): Rounding(
+            one,
+            own.error,
+            own.growth,
+            own.born,
+            own.born_error,
+            own.born_step,
+            own.figures,
+            own.first,
+            own.invented,
+            own.otherwise,
+        )
+        for one in program.equations
+        if (own := measures.get((one.path, one.number))) is not None
+    }
+    return AgainstFloat64(program, outputs, list(found.values()), found.get(first), notes, source_lines or {})
+
+
+def _joined(several: Sequence[Rounding]) -> Rounding:
+    most = max(several, key=lambda one: one.growth)
+    first = min((one.first for one in several if one.first is not None), default=None)
+    return replace(most, first=first, otherwise=sum(one.otherwise for one in several))
+
+
+def _at(steps: tuple[int, ...] | None) -> str:
+    return f", at step {', '.join(map(str, steps))}" if steps else ""
+
+
+def _times(growth: float) -> str:
+    return "× ∞" if math.isinf(growth) else f"× {growth:.2g}" if growth >= LOSES else ""

@@ -1,0 +1,116 @@
+"""How much of a number's digits each equation of a program loses, beside the same program in float64."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from jax_debug_widgets.graphs.figures import EPSILON, TIMES, Figure, figure_of
+
+Steps = tuple[int, ...]
+
+
+def is_inexact(array: Any) -> bool:
+    """Whether an array has real or complex numbers: `bfloat16` and its like are no subtypes of `np.inexact`."""
+    return array.dtype.kind in "fc" or array.dtype.name.startswith(("bfloat", "float"))
+
+
+def half_step(dtype: Any) -> float:
+    """The largest relative error of a number that is rounded to a dtype."""
+    name = {"complex64": "float32", "complex128": "float64"}.get(str(dtype), str(dtype))
+    return EPSILON.get(name, 2.0**-4) / 2
+
+
+def error_of(narrow: Any, wide: Any) -> float:
+    """The root mean square of a difference beside that of the wide array; infinite where only the narrow one is not finite."""
+    if not narrow.size:
+        return 0.0
+    one, other = (_parts(array) for array in (narrow, wide))
+    if (~np.isfinite(one) & np.isfinite(other)).any():
+        return float("inf")
+    finite = np.isfinite(one) & np.isfinite(other)
+    largest = np.abs(other, where=finite, out=np.zeros(other.shape)).max()
+    if not finite.any() or (largest == 0 and not np.abs(one[finite]).any()):
+        return 0.0
+    if largest == 0:
+        return float("inf")
+    apart = (one[finite] - other[finite]) / largest
+    return float(np.sqrt(np.mean(apart**2) / np.mean((other[finite] / largest) ** 2)))
+
+
+def _parts(array: Any) -> np.ndarray:
+    if array.dtype.kind == "c":
+        array = np.stack([np.real(array), np.imag(array)], -1)
+    return array.astype(np.float64)
+
+
+@dataclass(eq=False)
+class Measure:
+    """What is measured of an equation, in all steps of the loops around it.
+
+    Attributes:
+      error: of its results, the largest of all steps. `growth`: how many times that of its operands, the largest of all steps.
+      born: the largest growth of the steps in which the operands were within the tolerance: what others do not hand on to it.
+      born_error, born_step: the error in that step, and which one it is.
+      figures: of its results, of the step with the largest error.
+      first: the step of each loop around it at which it is beyond the tolerance first; None where it never is.
+      invented: an infinity or NaN where float64 has a number, in words.
+      otherwise: how many booleans or whole numbers float64 would have decided otherwise.
+    """
+
+    error: float = 0.0
+    growth: float = 0.0
+    born: float = 0.0
+    born_error: float = 0.0
+    born_step: Steps = ()
+    figures: tuple[Figure, ...] = ()
+    first: Steps | None = None
+    invented: str = ""
+    otherwise: int = 0
+
+    def note(
+        self, narrow: Sequence[Any], wide: Sequence[Any], operands: Sequence[Any], before: float, steps: Steps
+    ) -> list[float]:
+        """Take in one step's results; returns the error of each.
+
+        Args:
+          operands: the dtypes of what it takes; `before`: the largest error of these.
+        """
+        pairs = [(one, other) for one, other in zip(narrow, wide, strict=True) if is_inexact(one)]
+        if not pairs:
+            return [0.0] * len(narrow)
+        errors = [error_of(one, other) if is_inexact(one) else 0.0 for one, other in zip(narrow, wide, strict=True)]
+        error = max(errors)
+        finest = min(map(half_step, (*(one.dtype for one, _ in pairs), *operands)))
+        floor = max(before, finest)
+        growth = 1.0 if before == float("inf") else error / floor
+        figures = tuple(figure_beside(one, other) for one, other in pairs)
+        self.growth = max(self.growth, growth)
+        if growth > self.born and before <= 2 * TIMES * finest:
+            self.born, self.born_error, self.born_step = growth, error, steps
+        if not self.figures or error > self.error:
+            self.error, self.figures = error, figures
+        if self.first is None and any(one.verdict == "differs" for one in figures):
+            self.first = steps
+        if error == float("inf") and before != error and not self.invented:
+            self.invented = next((text for one, other in pairs if (text := _invented(one, other))), "")
+        return errors
+
+
+def figure_beside(narrow: Any, wide: Any) -> Figure:
+    """How far an array is from the same in float64, by the tolerance of the first."""
+    found = figure_of(narrow, wide)
+    is_same = not found.apart and found.nans[0] == found.nans[1]
+    return Figure("equal") if is_same else replace(found, types="")
+
+
+def _invented(narrow: Any, wide: Any) -> str:
+    one, other = (_parts(array) for array in (narrow, wide))
+    places = np.argwhere(~np.isfinite(one) & np.isfinite(other))
+    if not len(places):
+        return ""
+    at = tuple(places[0])
+    return f"{one[at]:g} where float64 has {other[at]:.3g}"

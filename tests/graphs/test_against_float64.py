@@ -1,0 +1,162 @@
+"""`jdw.compare(f, x, against="float64")`: which line of a program loses digits."""
+
+from __future__ import annotations
+
+import math
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax import lax
+
+import jax_debug_widgets as jdw
+
+
+def normalised(x):
+    mean = jnp.mean(x)
+    square = jnp.mean(x * x)
+    var = square - mean * mean
+    return (x - mean) / jnp.sqrt(var + 1e-5)
+
+
+FAR = jnp.asarray(1000 + np.random.default_rng(0).normal(size=32), jnp.float32)
+
+
+@pytest.mark.behaviour("G1")
+@pytest.mark.parametrize(
+    ("transform", "x"),
+    [
+        (lambda f: f, FAR),
+        (jax.jit, FAR),
+        (jax.vmap, jnp.stack([FAR, FAR])),
+        (jax.checkpoint, FAR),
+        (lambda f: jax.grad(lambda x: f(x).sum()), FAR),
+    ],
+    ids=["plain", "jit", "vmap", "checkpoint", "grad"],
+)
+def test_the_line_of_a_cancellation_is_named(transform, x):
+    found = jdw.compare(transform(normalised), x, against="float64")
+    assert not found.close
+    assert found.worst.equation.names == ("var",)
+    assert found.worst.equation.source.line == normalised.__code__.co_firstlineno + 3
+    assert found.worst.born >= 1e5 and round(found.worst.digits) == 6
+    assert "`var = square - mean * mean` loses 6 digits: relative error 0.078, × 1.3e+06" in str(found).splitlines()[0]
+
+
+def overflowing(x):
+    e = jnp.exp(x)
+    return e / jnp.sum(e)
+
+
+@pytest.mark.behaviour("G1")
+def test_an_overflow_is_told_with_what_float64_has():
+    found = jdw.compare(overflowing, jnp.array([100.0, 1.0, 2.0]), against="float64")
+    assert found.worst.equation.names == ("e",) and found.worst.growth == math.inf
+    assert found.headline == "`e = jnp.exp(x)` gives inf where float64 has 2.69e+43"
+
+
+def chaotic(x, times):
+    def body(value, _):
+        value = 3.9 * value * (1 - value)
+        return value, value
+
+    return lax.scan(body, x, length=times)
+
+
+@pytest.mark.behaviour("G1")
+def test_in_a_loop_the_first_step_beyond_the_tolerance_is_told():
+    found = jdw.compare(lambda x: chaotic(x, 100), 0.3, against="float64")
+    assert not found.close
+    (step,), steps = found.first.first, 0
+    narrow, wide, expected = np.float32(0.3), float(np.float32(0.3)), None
+    while expected is None:
+        rest, exact = np.float32(1) - narrow, 1 - wide
+        expected = steps if abs(rest - exact) > 2 * 16 * 2.0**-23 * exact else None
+        narrow, wide = np.float32(3.9) * narrow * rest, float(np.float32(3.9)) * wide * exact
+        steps += 1
+    assert step == expected
+    assert "beyond the tolerance first, at step " in str(found)
+
+
+@pytest.mark.behaviour("G1")
+def test_float32_decides_for_both_and_what_float64_would_decide_is_counted():
+    def decided(x):
+        big = x + 1e8
+        return jnp.where(big - 1e8 > 0.5, x, -x)
+
+    found = jdw.compare(decided, jnp.array([1.0, 2.0, 300.0]), against="float64")
+    assert found.close
+    assert sum(one.otherwise for one in found.roundings) == 2
+    assert "2 decided otherwise in float64" in str(found)
+
+
+def mixed(x):
+    h = (x @ x.T).astype(jnp.bfloat16)
+    return jnp.sum(h.astype(jnp.float32))
+
+
+def solved(x):
+    return jnp.linalg.solve(x @ x.T + jnp.eye(4), x)
+
+
+def branching(x):
+    y = lax.cond(x[0, 0] > 0, jnp.sin, jnp.cos, x)
+    return lax.while_loop(lambda s: s[0, 0] < 2, lambda s: s * 1.5 + 0.1, y)
+
+
+def drawn(x):
+    return x * jax.random.normal(jax.random.key(0), x.shape) + jax.random.uniform(jax.random.key(1), x.shape)
+
+
+def looked_up(x):
+    return jax.grad(lambda table: jnp.sum(jnp.sort(table[jnp.array([0, 2, 2])]) ** 2))(x)
+
+
+def printing(x):
+    jax.debug.callback(lambda _: None, x)
+    return jnp.cumsum(x)
+
+
+X = jnp.asarray(np.random.default_rng(1).normal(size=(4, 3)), jnp.float32)
+
+
+@pytest.mark.behaviour("G1")
+@pytest.mark.parametrize("f", [solved, branching, drawn, looked_up, printing, jax.grad(lambda x: jax.nn.gelu(x).sum())])
+def test_a_program_that_is_well_conditioned_is_close_and_all_of_it_is_followed(f):
+    found = jdw.compare(f, X, against="float64")
+    jax.effects_barrier()
+    assert found.close, found
+    assert found.headline == "the outputs are within the tolerance"
+    assert not any("Not run in float64" in note for note in found.notes)
+    assert {one.figures[0].verdict for one in found.roundings if one.figures} <= {"equal", "close"}
+
+
+@pytest.mark.behaviour("G1")
+def test_a_cast_to_bfloat16_is_the_line_that_loses_digits():
+    found = jdw.compare(mixed, X, against="float64")
+    assert found.worst.equation.primitive == "convert_element_type"
+    assert found.headline.startswith("`h = (x @ x.T).astype(jnp.bfloat16)` loses 4 digits")
+
+
+def test_a_loop_too_long_for_single_steps_runs_as_a_whole_and_that_is_told():
+    found = jdw.compare(lambda x: chaotic(x, 200_000)[0] * 0 + x, 0.5, against="float64")
+    assert found.close
+    assert any("ran as a whole" in note for note in found.notes)
+
+
+def test_the_rows_are_a_frame_and_a_table():
+    pytest.importorskip("pandas")
+    found = jdw.compare(normalised, FAR, against="float64")
+    frame = found.to_pandas()
+    assert len(frame) == len(found.roundings)
+    assert frame.loc[frame["born"].idxmax(), "name"] == "var"
+    assert "var = square - mean * mean" in found._repr_html_()
+    assert not jax.config.jax_enable_x64
+
+
+@pytest.mark.behaviour("G1")
+def test_the_magic_compares_one_function_with_float64(ours):
+    ours.run("def f(x):\n    y = x + 1e6\n    return y - 1e6")
+    shown = ours.run("%jaxdebug compare f -- jnp.full(3, 0.3) --against float64").value
+    assert shown.splitlines()[0].startswith("f against float64: `return y - 1e6` loses")
