@@ -173,3 +173,28 @@ def test_an_error_of_tracing_names_the_function_and_not_ours():
 def test_an_amount_is_shown_as_in_the_table():
     table = jdw.table(loss, P, X)
     assert repr(table.flops).replace(",", "").isdigit() and repr(table.flops) in str(table)
+
+
+QUESTIONS = {
+    "table": lambda given: jdw.table(given, 1.0),
+    "graph": lambda given: jdw.graph(given, 1.0),
+    "linked": lambda given: jdw.linked(given, 1.0),
+    "traces": lambda given: jdw.traces(given, 1.0),
+    "diff": lambda given: jdw.diff(jnp.sin, given, 1.0),
+    "compare": lambda given: jdw.compare(given, jnp.sin, 1.0),
+    "same": lambda given: jdw.assert_same_program(given, jnp.sin, 1.0),
+    "to_folder": lambda given: jdw.to_folder(given, 1.0, path="written"),
+    "verify": lambda given: jdw.verify(given, 1.0),
+    "cost": lambda given: jdw.cost(given, 1.0),
+    "callbacks": lambda given: jdw.callbacks(given, 1.0),
+}
+
+
+@pytest.mark.parametrize("ask", QUESTIONS.values(), ids=QUESTIONS)
+def test_whoever_gives_no_function_is_told_what_to_give(ask):
+    with pytest.raises(
+        TypeError, match=r"^3 is no function: give the function and its arguments apart, `jdw.table\(f, x\)`"
+    ):
+        ask(3)
+    with pytest.raises(TypeError, match="a value of type ArrayImpl is no function"):
+        ask(jnp.zeros((20, 20)))

@@ -24,6 +24,7 @@ from jax_debug_widgets._jax.studies.export.package import Written, runtime_text,
 from jax_debug_widgets._jax.studies.programs import program_of
 from jax_debug_widgets._jax.studies.trace import trace
 from jax_debug_widgets.graphs import Diff, Program, computes_the_same, diff
+from jax_debug_widgets.session.studies.asked import require_function
 from jax_debug_widgets.session.studies.export_files import host_text, readme_text, test_text
 from jax_debug_widgets.session.studies.programs import lines_of, reading_of
 
@@ -158,6 +159,7 @@ def export(
     """
     if why := features.why_off(features.STEPPING):
         raise NotImplementedError(why)
+    require_function(function)
     folder = Path(path).expanduser().absolute()
     if not folder.name.isidentifier():
         raise FolderError(f"a package is called like a variable, which {folder.name!r} is not")

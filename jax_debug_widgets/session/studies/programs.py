@@ -18,6 +18,7 @@ from jax_debug_widgets._jax.studies.trace import Traced, trace
 from jax_debug_widgets.graphs import Diff, Program, ProgramTable, Traces, diff
 from jax_debug_widgets.graphs.causes import causes_in
 from jax_debug_widgets.graphs.table import By
+from jax_debug_widgets.session.studies.asked import require_function
 from jax_debug_widgets.taps.sites import phase_of
 from jax_debug_widgets.watch import is_library, names_of_variables
 
@@ -41,6 +42,7 @@ def traced(
     """
     if why := features.why_off(features.STEPPING):
         raise NotImplementedError(why)
+    require_function(function)
     capture = session.capture
     with capture.explaining():
         found = trace(function, args, kwargs, partial(lines_of, capture), whole_numbers=False)

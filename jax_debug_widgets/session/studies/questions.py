@@ -11,6 +11,7 @@ from jax_debug_widgets._jax.compat import features
 from jax_debug_widgets._jax.compat.silence import without_prints
 from jax_debug_widgets._jax.studies.stepping import run_stepwise
 from jax_debug_widgets.breakpoints import Stepper, Stopped
+from jax_debug_widgets.session.studies.asked import require_function
 from jax_debug_widgets.session.studies.cost import cost
 from jax_debug_widgets.session.studies.inventory import Inventory, inventory
 from jax_debug_widgets.session.studies.verification import Verification, verify
@@ -30,6 +31,7 @@ def _need(feature: str) -> None:
 
 def inventory_of(session: Session, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Inventory:
     """The callbacks of `function(*args, **kwargs)`, which does not run, see `jax_debug_widgets.callbacks`."""
+    require_function(function)
     _need(features.INVENTORY)
     with session.capture.explaining():
         return inventory(function, args, kwargs, session.capture.sites.name_file)
@@ -45,6 +47,7 @@ def cost_of(
     run: bool,
 ) -> CostReport:
     """What the calls in `function(*args, **kwargs)` cost it, see `jax_debug_widgets.cost`."""
+    require_function(function)
     _need(features.INVENTORY)
     _need(features.COST)
     with session.capture.explaining():
@@ -57,6 +60,7 @@ def verification_of(session: Session, function: Callable[..., Any], /, *args: An
     Raises:
       LookupError: this thread captures nothing.
     """
+    require_function(function)
     run, capture = session.active, session.capture
     if run is None:
         raise LookupError("there is no capture to verify: use jax_debug_widgets.verify")
@@ -87,6 +91,7 @@ def result_by_steps(session: Session, function: Callable[..., Any], /, *args: An
       NotImplementedError: the installed JAX has not what it takes. Stopped: its user has ended it. Exception: what the
         function raises.
     """
+    require_function(function)
     _need(features.STEPPING)
     try:
         return run_stepwise(function, args, kwargs, Stepper(session.debugger), session.capture.lines_of)

@@ -1,0 +1,21 @@
+"""What a question about a function is given."""
+
+from __future__ import annotations
+
+_SHORT = 40
+"""Characters of a value that is told whole."""
+
+
+def require_function(given: object) -> None:
+    """Refuse what is no function, with what to give instead.
+
+    Raises:
+      TypeError: it cannot be called.
+    """
+    if not callable(given):
+        text = repr(given)
+        told = text if len(text) <= _SHORT and "\n" not in text else f"a value of type {type(given).__name__}"
+        raise TypeError(
+            f"{told} is no function: give the function and its arguments apart, `jdw.table(f, x)` and not "
+            "`jdw.table(f(x))`; in the notebook, `%jaxdebug table f(x)`"
+        )
