@@ -64,7 +64,7 @@ def _load_one(session: Loading, max_mb: float, at: Path, *, key: str | None = No
         found = [number for number in processes_at(at) if number not in known]
         runs = [LoadedRun(at, RunReader(at, budget, number), session.panels.of) for number in found]
         for run in runs:
-            run.name = f"{run.name} · process {run.process}"
+            run.name = f"{run.name} · process {run.process}".removeprefix(" · ")
             session.take_loaded(run)
         return runs
 

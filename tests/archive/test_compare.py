@@ -61,7 +61,8 @@ def test_a_table_has_a_row_a_run_in_natural_order(sweep, monkeypatch):
 
 def test_a_folder_of_runs_is_loaded_as_all_of_them_and_what_is_none_is_told(sweep):
     runs = jdw.load(sweep)
-    assert [row.name for row in runs.rows] == ["lr1", "lr2", "lr10", "saved"] and len(runs) == 4
+    assert [row.name for row in runs.rows] == ["lr1", "lr2", "lr10", ""] and len(runs) == 4
+    assert runs.rows[-1].called == "saved" and runs["saved"].name == "", "its user has given it no name"
     assert list(runs.problems) == [str(sweep / "broken.jdw")] and "run.json cannot be read" in repr(runs)
     assert runs.rows[3].findings == 1 and math.isnan(runs.to_pandas()["last"][3])
 

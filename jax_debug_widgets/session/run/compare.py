@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
+from jax_debug_widgets.archive.layout import stem_of
 from jax_debug_widgets.archive.plain import from_plain
 from jax_debug_widgets.plots import draw_series
 from jax_debug_widgets.session.run.figures import series_of
@@ -30,7 +31,7 @@ class RunRow:
 
     Attributes:
       path: where it is.
-      name: what it is called.
+      name: what its user calls it; empty for nothing.
       title: what was run.
       state: how it has ended; `interrupted` also where its process is still running.
       started: seconds since the epoch; `elapsed`: seconds until its end, or until it was written last.
@@ -59,6 +60,11 @@ class RunRow:
     asked: str = ""
     key: str = ""
 
+    @property
+    def called(self) -> str:
+        """What tells it from others: its name, else that of its file."""
+        return self.name or stem_of(self.path)
+
 
 def row_of(path: Path, about: Mapping[str, Any], state: Mapping[str, Any], load: Callable[[], LoadedRun]) -> RunRow:
     """The row of a run; `load` reads all of it, where what it said of itself last is not enough."""
@@ -73,7 +79,7 @@ def row_of(path: Path, about: Mapping[str, Any], state: Mapping[str, Any], load:
     started = about.get("started")
     return RunRow(
         path=path,
-        name=name_of(path, about, state),
+        name=name_of(about, state),
         title=str(title),
         state=str(how),
         started=float(started) if isinstance(started, int | float) else 0.0,
@@ -119,15 +125,15 @@ class LoadedRuns(Sequence["LoadedRun"]):
             return LoadedRuns(self.rows[index], {}, self._run_at)
         if isinstance(index, int):
             return self._run(self.rows[index])
-        found = [row for row in self.rows if row.name == index]
+        found = [row for row in self.rows if row.called == index]
         if len(found) == 1:
             return self._run(found[0])
-        names = ", ".join(row.name for row in self.rows)
+        names = ", ".join(row.called for row in self.rows)
         why = f"{len(found)} runs are" if found else "no run is"
         raise KeyError(f"{why} called {index!r}; there are {names}")
 
     def _ipython_key_completions_(self) -> list[str]:
-        return [row.name for row in self.rows]
+        return [row.called for row in self.rows]
 
     def _run(self, row: RunRow) -> LoadedRun:
         return self._run_at(row.path)
@@ -141,7 +147,7 @@ class LoadedRuns(Sequence["LoadedRun"]):
         """What tells the runs apart, one a run: what differs in `config`, else their names."""
         names = differing([row.config for row in self.rows])
         told = [", ".join(f"{name} {short(row.config.get(name))}" for name in names) for row in self.rows]
-        names = [row.name for row in self.rows]
+        names = [row.called for row in self.rows]
         return (
             told if len(set(told)) == len(told) else [f"{a}, {b}" if b else a for a, b in zip(names, told, strict=True)]
         )
@@ -181,7 +187,7 @@ class LoadedRuns(Sequence["LoadedRun"]):
 
         def columns_of(row: RunRow) -> dict[str, Any]:
             return {
-                "name": row.name,
+                "name": row.called,
                 "title": row.title,
                 "state": row.state,
                 "started": pd.Timestamp(row.started, unit="s", tz="UTC"),
@@ -224,7 +230,7 @@ class LoadedRuns(Sequence["LoadedRun"]):
         )
         rows = [
             (
-                row.name,
+                row.called,
                 row.title,
                 *(_short(getattr(row, part).get(name)) for part, name in names),
                 time.strftime("%Y-%m-%d %H:%M", time.localtime(row.started)) if row.started else "",

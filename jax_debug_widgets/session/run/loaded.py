@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from jax_debug_widgets.archive import RunFileError
-from jax_debug_widgets.archive.layout import stem_of
 from jax_debug_widgets.archive.plain import from_plain
 from jax_debug_widgets.checks import named_now
 from jax_debug_widgets.events import Barrier, CallSite, Finding, Status, TracePrint
@@ -83,7 +82,7 @@ class LoadedRun(RunView):
         super().__init__(self._saved.store)
         about = self._saved.about
         self.key = key or new_key()
-        self._name = name_of(path, about, self._saved.state)
+        self._name = name_of(about, self._saved.state)
         self.config = config_of(about, self._saved.state)
         self.cell, self.asked = cell_of(about), str(about.get("asked", ""))
         self.options = options_of(about)
@@ -290,9 +289,9 @@ class LoadedRun(RunView):
         )
 
 
-def name_of(path: Path, about: Mapping[str, Any], state: Mapping[str, Any]) -> str:
-    """What its user has called it last; the name of the file where there is no such."""
-    return str(state.get("name") or about.get("name") or stem_of(path))
+def name_of(about: Mapping[str, Any], state: Mapping[str, Any]) -> str:
+    """What its user has called it last; empty for nothing."""
+    return str(state.get("name") or about.get("name") or "")
 
 
 def config_of(about: Mapping[str, Any], state: Mapping[str, Any]) -> dict[str, Any]:

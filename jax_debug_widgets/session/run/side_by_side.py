@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from jax_debug_widgets.archive.layout import stem_of
+
 if TYPE_CHECKING:
     from jax_debug_widgets.session.run.ports import Told
 
@@ -41,7 +43,7 @@ def legend_of(runs: Sequence[Told]) -> Legend:
     firsts = [runs[group[0]] for group in members]
     by, labels = _by_config(firsts, of_seeds=all(len(group) == 1 for group in members))
     ways = (
-        [run.name for run in firsts],
+        [_called(run) for run in firsts],
         [run.title for run in firsts],
         [run.asked for run in firsts],
         [f"In [{run.cell}]" if run.cell is not None else "" for run in firsts],
@@ -52,7 +54,7 @@ def legend_of(runs: Sequence[Told]) -> Legend:
         if len(set(way)) > 1:
             by = ""
             labels = [", ".join(filter(None, both)) for both in zip(labels, way, strict=True)]
-    labels = [label or run.name or run.title for label, run in zip(labels, firsts, strict=True)]
+    labels = [label or _called(run) or run.title for label, run in zip(labels, firsts, strict=True)]
     labels = [
         label if labels.count(label) == 1 else f"{label} #{labels[: place + 1].count(label)}"
         for place, label in enumerate(labels)
@@ -76,6 +78,12 @@ def short(value: Any) -> str:
 def is_seed(name: str) -> bool:
     """Whether runs that differ in this name of their config alone are the same experiment."""
     return name.lower().replace("-", "_").split("_")[-1] == "seed"
+
+
+def _called(run: Told) -> str:
+    """Its name, else that of the file that it was read from; empty for none."""
+    path = getattr(run, "path", None)
+    return run.name or (stem_of(path) if path is not None else "")
 
 
 def _members(runs: Sequence[Told]) -> list[list[int]]:
