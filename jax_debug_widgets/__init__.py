@@ -141,7 +141,8 @@ def capture(
       name: what the run is called in a table of runs, see `load`.
       config: what you want to compare runs by, such as `{"lr": 3e-4}`.
       check: what programs are checked for while they run, besides what always is: `"oob"` (indices that are out of
-        bounds), a list of names, or True for all. `run.findings` has what is found.
+        bounds), a list of names, or True for all. `run.findings` has what is found. `nonfinite`, and with it all, can
+        change how XLA fuses the program, and the last bit of its results; `verify` tells whether it did.
       keep_inputs: keep the inputs of so many calls, the last ones, for `replay`; 2 where `break_on` is given, else 0. What
         a call gives away (`donate_argnums`) is copied on its device before; a note says how much. The next run that keeps
         inputs lets go of those of the run before.

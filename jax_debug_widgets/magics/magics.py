@@ -224,10 +224,13 @@ class JaxDebugMagics(Magics):
         """`ask(f, x)` for the call `f(x)` that is written, in a capture; what is no call is refused before there is one."""
         call_of(command, code)
         answer = partial(given_to, ask, command, code, self.shell.user_ns, self._name_code)
-        return self._captured(f"{command} {code}", options, answer)
+        return self._captured(f"{command} {code}", options, answer, is_question=True)
 
-    def _captured(self, title: str, options: Options, answer: Callable[[], Any], note: str = "") -> Any:
+    def _captured(
+        self, title: str, options: Options, answer: Callable[[], Any], note: str = "", *, is_question: bool = False
+    ) -> Any:
         recording = self._cells.begin(title, options)
+        recording.run.is_question = is_question
         error: BaseException | None = None
         try:
             if note:
@@ -328,7 +331,8 @@ class JaxDebugMagics(Magics):
 
     def _findings(self, rest: str) -> None:
         self._refuse_rest("findings", rest)
-        run = self._session.current
+        captured = [run for run in self._session.runs() if not run.is_loaded and not run.is_question]
+        run = captured[-1] if captured else self._session.current
         print("jaxdebug: nothing has been captured yet" if run is None else run.findings)
 
     def _mute(self, rest: str) -> None:

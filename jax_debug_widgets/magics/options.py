@@ -124,6 +124,7 @@ def add_options(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
     config = "what to compare runs by: lr=3e-4,seed=1, or lr={lr} for a variable; may be given again"
     parser.add_argument("--config", action="append", metavar="CONFIG", default=[], help=config)
     check = f"check programs while they run: all, or names of {', '.join(options())}; run.findings has what is found"
+    check += "; nonfinite, and with it all, can change the last bit of results"
     parser.add_argument("--check", action="append", metavar="CHECKS", default=[], help=check)
     return _add_watch_options(parser)
 

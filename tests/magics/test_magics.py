@@ -339,6 +339,11 @@ def test_a_check_is_asked_for_and_muted_by_its_name(ours):
         "| jax.jit(lambda x, i: x[i])(jnp.arange(3.0), 7)\n  |                      ^^^^\n"
         in ours.run("%jaxdebug findings").stdout
     )
+    ours.run("%jaxdebug verify jax.jit(jnp.sin)(1.)")
+    assert "index 7 is outside" in ours.run("%jaxdebug findings").stdout, (
+        "a question about a function is no capture of it"
+    )
+    ours.run("%jaxdebug --check oob jax.jit(lambda x, i: x[i])(jnp.arange(3.0), 7)")
     assert "muted: check:oob" in ours.run("%jaxdebug mute check:oob").stdout
     assert "index 7" not in ours.run("%jaxdebug status").stdout
     ours.run("%jaxdebug unmute check:oob")

@@ -48,12 +48,14 @@ class RunView(ABC):
       watched: the values that are watched in the programs that were dispatched; some may not have been computed yet.
       is_loaded: whether it was read from a file, so that its program is not here.
       config: what its user says of it, to compare runs by; may be changed at any time.
+      is_question: whether it only answers one, about a function (`step`, `verify`).
       cell: the number of the cell that it ran in, `In [n]`; None where there was none.
       asked: the options that were asked for, as they are written after `%%jaxdebug`.
       file: where it is recorded, was saved last or was loaded from, as seen from the working directory; empty for nowhere.
     """
 
     is_loaded = False
+    is_question = False
     cell: int | None = None
     asked = ""
     file = ""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 _SHORT = 40
-"""Characters of a value that is told whole."""
+"""Characters of a value that the error shows whole."""
 
 
 def require_function(given: object) -> None:
