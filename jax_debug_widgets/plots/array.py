@@ -62,4 +62,5 @@ def _heat_map(ax: Axes, rows: np.ndarray) -> None:
     colour_map = colormaps[colours].with_extremes(bad="magenta")
     shown = np.ma.masked_invalid(rows)
     picture = ax.imshow(shown, aspect="auto", interpolation="nearest", cmap=colour_map, vmin=low, vmax=high)
-    ax.figure.colorbar(picture, ax=ax)
+    if finite.size:  # Else there is no scale.
+        ax.figure.colorbar(picture, ax=ax)

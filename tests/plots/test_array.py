@@ -54,6 +54,11 @@ def test_what_is_not_finite_is_masked():
     assert shown.get_clim() == (1, 2)
 
 
+def test_without_a_finite_number_there_is_no_colour_bar():
+    ax = draw_array("p", np.full((2, 3), np.nan))
+    assert len(ax.figure.axes) == 1
+
+
 def test_a_vector_is_a_line_and_leading_axes_are_folded():
     assert np.array_equal(draw_array("v", np.arange(3)).lines[0].get_ydata(), [0, 1, 2])
     assert draw_array("t", np.zeros((2, 5, 6))).images[0].get_array().shape == (10, 6)

@@ -39,6 +39,14 @@ describe("the arrays", () => {
     expect(texts(".colour-bar small")).toEqual(["6", "0", "-6"]);
   });
 
+  it("have no colour bar without a finite number", () => {
+    const { stats } = goldenArray("array");
+    showSlice(
+      goldenArray("array", { event: 3, stats: { ...stats, nan: 48, min: null, max: null, mean: null, std: null } }),
+    );
+    expect(all(".colour-bar")).toHaveLength(0);
+  });
+
   it("go to another firing, and to another index", () => {
     const { run, ui } = showSlice(goldenArray("array", { event: 3, index: [0] }));
     type(".slider input", "0");

@@ -31,7 +31,8 @@ export function Slice({ answer, name, dark, gone, children }: Props) {
     <div class={`slice${answer ? "" : " stale"}`} data-testid="slice" data-event={slice.event}>
       <div class="slice-picture">
         <HeatMap slice={slice} scale={scale} label={label} onRead={setCell} />
-        {!isImage && (
+        {/* Without a finite number there is no scale. */}
+        {!isImage && slice.stats.min !== null && (
           <div class="colour-bar mono number" aria-hidden="true">
             <span style={{ background: gradient(scale) }} />
             <small>{value(scale.high)}</small>

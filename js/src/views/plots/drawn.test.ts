@@ -105,6 +105,13 @@ describe("what is drawn", () => {
     expect(drawnOf([loss], { ...PLAIN, moment: 0 }).at).toBeNull();
   });
 
+  it("are at the step that the newest of them has reached, also where it was not finite", () => {
+    const odd = series("nonfinite", 3);
+    expect(drawnOf([odd], { ...PLAIN, moment: 0.8 }).at).toBe(3);
+    // The first has not come by then.
+    expect(drawnOf([series("small", 1), odd], { ...PLAIN, moment: 0.8 }).at).toBe(3);
+  });
+
   it("can be smoothed, with the line as it was", () => {
     const [curve] = drawnOf([series("small", 1)], { ...PLAIN, smoothing: 0.5 }).curves;
     expect(curve?.y).toEqual([2.5, 1.25, 0.625]);

@@ -101,7 +101,7 @@ export function drawnOf(all: readonly Series[], look: Look, ghosts: readonly Gho
     marks: marks.filter(({ x }) => x >= from && x <= to),
     from,
     to,
-    at: look.moment === null || look.byTime ? look.moment : whereAt(all[0]?.first, look.moment),
+    at: look.moment === null || look.byTime ? look.moment : whereAt(all, look.moment),
   };
 }
 
@@ -202,13 +202,20 @@ function extentOf(curves: Curve[], marks: Mark[]): Range {
 }
 
 /** The last step before `time`. */
-function whereAt(line: Line | Band | undefined, time: number): number | null {
-  if (!line) return null;
+/** The newest step of any of them by then: of one step some come later than others. Numbers that are not finite count, too. */
+function whereAt(all: readonly Series[], time: number): number | null {
+  const reached = all.flatMap(({ first, marks }) =>
+    [first, marks].flatMap((points) => (points ? (newestBy(points, time) ?? []) : [])),
+  );
+  return reached.length > 0 ? Math.max(...reached) : null;
+}
+
+function newestBy({ time, x }: Pick<Line, "time" | "x">, until: number): number | null {
   let last = -1;
-  for (const [i, own] of line.time.view().entries()) {
-    if (own <= time + 1e-9 && (last < 0 || own >= line.time.at(last))) last = i;
+  for (const [i, own] of time.view().entries()) {
+    if (own <= until + 1e-9 && (last < 0 || own >= time.at(last))) last = i;
   }
-  return last < 0 ? null : line.x.at(last);
+  return last < 0 ? null : x.at(last);
 }
 
 /** Of each line its value nearest to `x`: NaN where it was not finite there, undefined where it has none near. */

@@ -14,6 +14,12 @@ describe("beside the code", () => {
     expect(find("[data-testid=when]").textContent).toContain("4 of 4");
   });
 
+  it("the red marks stand under the thumb at their steps", () => {
+    showTab("source", watched);
+    // The second of two steps: at the end.
+    expect(find(".bad-steps path").getAttribute("d")).toBe("M399 0h1v1h-1z");
+  });
+
   it("so does what is plotted over the steps", () => {
     const { run, ui } = showTab("source", watched);
     act(() => {

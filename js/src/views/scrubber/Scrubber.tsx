@@ -76,7 +76,7 @@ function Steps({ run, ui, clock }: Omit<Props, "dark"> & { clock: WatchTable }) 
         {words}
       </output>
       <div class="track">
-        <svg class="pulse" viewBox={`0 0 ${MOST_MARKS} 1`} preserveAspectRatio="none" aria-hidden="true">
+        <svg class="pulse bad-steps" viewBox={`0 0 ${MOST_MARKS} 1`} preserveAspectRatio="none" aria-hidden="true">
           <path d={badSteps(run, clock)} />
         </svg>
         <input
@@ -102,9 +102,14 @@ function badSteps(run: RunStore, clock: WatchTable): string {
   for (let bin = 0; bin < bins && bad.length > 0; bin++) {
     const [from, to] = [bin, bin + 1].map((one) => Math.floor((one * clock.length) / bins)) as [number, number];
     const end = to < clock.length ? clock.event(to) : Number.POSITIVE_INFINITY;
-    if (bad.lowerBound(clock.event(from)) < bad.lowerBound(end)) path += `M${(bin * MOST_MARKS) / bins} 0h1v1h-1z`;
+    if (bad.lowerBound(clock.event(from)) < bad.lowerBound(end)) path += `M${markAt(from, clock.length)} 0h1v1h-1z`;
   }
   return path;
+}
+
+/** Under the middle of the thumb at that row: the first stands at the one end, the last at the other. */
+function markAt(row: number, rows: number): number {
+  return Number((((MOST_MARKS - 1) * row) / Math.max(1, rows - 1)).toFixed(2));
 }
 
 function StepButton({ words, sign, off, go }: { words: string; sign: string; off: boolean; go: () => void }) {
