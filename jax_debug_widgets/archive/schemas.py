@@ -84,3 +84,6 @@ SCHEMAS: dict[str, pa.Schema] = {
     SPANS: _schema(_SPAN),
     INPUTS: _schema(_INPUT),
 }
+
+LATER = frozenset({"numba"})
+"""Columns that came after the first files of this version: null where they are missing."""

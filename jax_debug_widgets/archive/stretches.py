@@ -11,7 +11,7 @@ from pyarrow import parquet
 from jax_debug_widgets.archive.checksums import is_as_written
 from jax_debug_widgets.archive.files import Files
 from jax_debug_widgets.archive.layout import LIVE, PART, RunFileError, live_name, part_name
-from jax_debug_widgets.archive.schemas import SCHEMAS
+from jax_debug_widgets.archive.schemas import LATER, SCHEMAS
 from jax_debug_widgets.events.errors import error_line
 
 OPEN = 1 << 62
@@ -113,13 +113,16 @@ def _live(files: Files, path: str, schema: pa.Schema, problems: list[str]) -> pa
 
 
 def _fitted(table: pa.Table, schema: pa.Schema, path: str) -> pa.Table:
-    """The columns that are known, in their order.
+    """The columns that are known, in their order; those that older files lack are null.
 
     Raises:
       RunFileError: one of them is missing, or of another type.
     """
     try:
         table.validate(full=True)
+        for field in schema:
+            if field.name in LATER and field.name not in table.column_names:
+                table = table.append_column(field, pa.nulls(len(table), field.type))
         return table.select(schema.names).cast(schema)
     except (KeyError, pa.ArrowException) as error:
         raise RunFileError(f"{path} has not the columns of its table: {error}") from None

@@ -4,7 +4,20 @@ from __future__ import annotations
 
 import sys
 
-from tests.benchmarks import checks, events, first_calls, idle, large, peers, scale, training, vmap, watch, watch_peers
+from tests.benchmarks import (
+    checks,
+    events,
+    first_calls,
+    idle,
+    large,
+    peers,
+    runs,
+    scale,
+    training,
+    vmap,
+    watch,
+    watch_peers,
+)
 
 TABLES = {
     "events": events.main,
@@ -18,6 +31,7 @@ TABLES = {
     "watch": watch.main,
     "watch-peers": watch_peers.main,
     "checks": checks.main,
+    "runs": runs.main,
 }
 
 

@@ -1,0 +1,109 @@
+"""Files of runs that are torn at any byte, or made by somebody who wants memory or secrets."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import jax
+import pytest
+
+import jax_debug_widgets as jdw
+from jax_debug_widgets.archive.files import FolderFiles
+from jax_debug_widgets.archive.layout import VERSION
+from jax_debug_widgets.archive.stretches import OPEN, Stretch, read_stretch
+from jax_debug_widgets.archive.writer import RunWriter
+
+GOLDEN = Path(__file__).parents[1] / f"run_cases/v{VERSION}.jdw"
+
+BATCHES, BATCH = 3, 8
+"""So many of so many events."""
+
+
+@pytest.fixture
+def live(tmp_path):
+    """The folder of a run in batches that nobody has sealed."""
+    with jdw.capture() as run:
+        for i in range(BATCHES):
+            jax.jit(lambda x: [jax.debug.print("{x} {i}", x=x, i=i) for i in range(BATCH)])(i)
+    run.collect()
+    writer = RunWriter(tmp_path / "live.jdw", {})
+    for first in range(0, len(run.store), BATCH):
+        for piece in run.store.kept():
+            if piece.first < first + BATCH and first < piece.stop:
+                writer.take([piece._replace(first=max(first, piece.first), stop=min(first + BATCH, piece.stop))])
+    writer.close()
+    return writer.folder
+
+
+@pytest.mark.behaviour("W5")
+@pytest.mark.parametrize("is_sealed", [False, True], ids=["live", "sealed"])
+def test_of_two_thousand_torn_files_complete_batches_are_read_or_nothing(live, tmp_path, is_sealed):
+    folder = jdw.load(live).save(tmp_path / "saved.jdw") if not is_sealed else sealed(tmp_path)
+    files, (file,) = FolderFiles(folder), (folder / "p00000/events").iterdir()
+    whole = Stretch(0, BATCHES * BATCH if is_sealed else OPEN)
+    before = hashlib.sha256(file.read_bytes()).digest()
+    assert len(read_stretch(files, "p00000", "events", whole, [])) == BATCHES * BATCH
+    assert hashlib.sha256(file.read_bytes()).digest() == before, "who reads writes nothing"
+    found = []
+    for size in range(file.stat().st_size - 1, 0, -max(file.stat().st_size // 2000, 1)):
+        os.truncate(file, size)
+        rows = read_stretch(files, "p00000", "events", whole, problems := [])["seq"].to_pylist()
+        assert rows == [*range(len(rows))] and len(rows) % BATCH == 0 and (problems or not is_sealed)
+        found.append(len(rows))
+    assert found == sorted(found, reverse=True) and len(found) > 1900
+    assert {*found} == ({0} if is_sealed else {0, BATCH, 2 * BATCH})
+
+
+def sealed(tmp_path):
+    """The folder of a saved run of as many events."""
+    with jdw.capture() as run:
+        for i in range(BATCHES):
+            jax.jit(lambda x: [jax.debug.print("{x} {i}", x=x, i=i) for i in range(BATCH)])(i)
+    return run.save(tmp_path / "saved.jdw")
+
+
+STRANGER = """
+import resource, sys, jax_debug_widgets as jdw
+def largest(): return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+jdw.load(sys.argv[1])
+before = largest()
+for folder in sys.argv[2:]:
+    try:
+        run = jdw.load(folder)
+        print(len(run.events), *run.notes)
+    except ValueError as error:
+        print(type(error).__name__, error)
+assert largest() - before < 100_000, largest() - before
+"""
+
+
+@pytest.mark.behaviour("D13")
+def test_a_stranger_cannot_have_memory_or_files_by_saying_large_numbers(live, tmp_path):
+    """A batch says of each of its buffers how long it is unpacked; a file of inputs, how many elements an array has."""
+    folders = []
+    for number, length in enumerate((10 << 30, (1 << 63) - 1, -5)):
+        shutil.copytree(live, folder := tmp_path / f"batch{number}")
+        for file in folder.rglob("live-*"):
+            data = bytearray(file.read_bytes())
+            for at in [found.start() - 8 for found in re.finditer(rb"\x04\x22\x4d\x18", data)]:  # Of each LZ4 frame.
+                data[at : at + 8] = length.to_bytes(8, "little", signed=True)
+            file.write_bytes(data)
+        folders.append(folder)
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.write_text("a secret")
+    shutil.copytree(GOLDEN, linked := tmp_path / "linked")
+    (linked / "p00000/sources.jsonl").unlink()
+    (linked / "p00000/sources.jsonl").symlink_to(elsewhere)
+    (linked / "p00000/inputs").mkdir()
+    (linked / "p00000/inputs/call-000000000000.parquet").symlink_to("/dev/zero")
+    command = [sys.executable, "-c", STRANGER, str(GOLDEN), *map(str, [*folders, linked])]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr
+    *batches, of_linked = done.stdout.splitlines()
+    assert all(line.startswith("0 ") for line in batches) and "secret" not in of_linked
