@@ -128,12 +128,13 @@ def test_a_page_can_have_what_the_kernel_has_written_since_it_went(comms, monkey
         assert rows(comms[0], run)[-1]["saved"] == 1
         assert f'data-jaxdebug-run="{run.key}" data-jaxdebug-saved="1"' in shown["text/html"]
     last = rows(comms[0], run)[-1]
-    assert (last["state"], last["saved"]) == ("done", 2)
+    saved = last["saved"]  # More than one further where the run was so slow that it was written anew meanwhile.
+    assert last["state"] == "done" and saved >= 2
     comms[0].ask({"type": "saved", "run": run.key})
     answer, _ = comms[0].messages[-1]
     assert (answer["type"], answer["run"]) == ("saved", run.key)
     assert "1 event" in answer["data"]["text/plain"]
-    assert f'data-jaxdebug-run="{run.key}" data-jaxdebug-saved="3"' in answer["data"]["text/html"]
+    assert f'data-jaxdebug-run="{run.key}" data-jaxdebug-saved="{saved + 1}"' in answer["data"]["text/html"]
 
 
 def test_an_output_that_cannot_be_written_is_logged_once_and_the_run_ends_as_ever(comms, monkeypatch, caplog):
