@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -199,6 +200,13 @@ class RunWriter:
         """Write no more."""
         for table in self._tables.values():
             table.close()
+
+    def discard(self) -> None:
+        """Take back what this process has written."""
+        self.close()
+        shutil.rmtree(self._own, ignore_errors=True)
+        if not any(PROCESS.fullmatch(path.name) for path in self.folder.iterdir()):
+            shutil.rmtree(self.folder, ignore_errors=True)
 
     def _append(self, name: str, batch: pa.RecordBatch) -> None:
         table = self._tables[name]

@@ -7,8 +7,9 @@ import contextlib
 import os
 import sys
 import threading
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
+from functools import partial, wraps
+from typing import TYPE_CHECKING, Any
 
 from jax_debug_widgets.scripts.after_import import after_import
 from jax_debug_widgets.scripts.as_main import run_as_main
@@ -37,6 +38,7 @@ class _Recorded:
         self._command = command
         self._process = os.getpid()
         self._recording: Recording | None = None
+        self._start: Callable[[], Recording]
         self.error: BaseException | None = None
         """What the script has not caught."""
         self.is_interrupted = False
@@ -56,9 +58,32 @@ class _Recorded:
         except UsageError as error:
             print(error, file=sys.stderr)
             sys.exit(WRONG_USAGE)
-        self._recording = current_session().start(command.title, options)
+        self._start = partial(current_session().start, command.title, options)
+        self._begin()
+        self._begin_anew_in_a_job()
         show_errors_of_threads()
+
+    def _begin(self) -> None:
+        self._recording = self._start()
+        atexit.unregister(self._end)
         atexit.register(self._end)  # Those who register later are called before, and are recorded.
+
+    def _begin_anew_in_a_job(self) -> None:
+        """When the script joins the processes of a job, these record into one folder: nothing has run before."""
+        import jax
+
+        join = jax.distributed.initialize
+
+        @wraps(join)
+        def initialize(*args: Any, **options: Any) -> None:
+            if self._recording is None or not self._recording.discard():
+                return join(*args, **options)
+            try:
+                return join(*args, **options)  # Returns when all have come to it, so all of them have discarded theirs.
+            finally:
+                self._begin()
+
+        jax.distributed.initialize = initialize
 
     def _end(self) -> None:
         if self._recording is not None and os.getpid() == self._process:

@@ -86,10 +86,15 @@ def _follow(session: Loading, run: LoadedRun) -> LoadedRun:
             if not one.goes_on:
                 session.panels.refresh(one)
             session.listing.tell(one, over=not one.goes_on)
-        return _PAUSE_S if run.goes_on else None
+        if run.goes_on:
+            return _PAUSE_S
+        run.followed_to_end.set()
+        return None
 
     if run.follow():
         Pump(tick).start()
+    else:
+        run.followed_to_end.set()
     return run
 
 

@@ -110,6 +110,15 @@ class Recorder:
             with contextlib.suppress(OSError, ValueError):
                 self._writer.close()
 
+    def discard(self) -> None:
+        """The run has not been one: nothing is left of it."""
+        with self._lock:
+            self._is_stopped = True
+            self._run.store.tell(None)
+            with contextlib.suppress(OSError):
+                self._writer.discard()
+        self.finish()
+
     def _renamed(self, run: RunView) -> None:
         """A run that goes on says so with all else."""
         if self._ended.is_set() and os.getpid() == self._process:

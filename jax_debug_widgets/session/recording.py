@@ -75,6 +75,15 @@ class Recording:
         """The folder that the run is recorded into; None if it is not, or could not be."""
         return self._recorder and self._recorder.folder
 
+    def discard(self) -> bool:
+        """End it without a trace, if nothing has run yet; whether that is so."""
+        if self.run.call_log.newest >= 0 or len(self.run.store):
+            return False
+        if self._recorder is not None:
+            self._recorder.discard()
+        self.finish()
+        return True
+
     def finish(self, error: BaseException | None = None) -> None:
         """Capture no more, and wait until what was dispatched has drained, if the options say so."""
         if self._is_finished:  # When the interpreter ends, see `Session`.

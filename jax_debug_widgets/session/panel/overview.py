@@ -33,7 +33,7 @@ _LEAST_NAME = 3
 
 def numbers(run: RunView) -> list[tuple[Series, int]]:
     """The curves of the first numbers, each with its rank."""
-    drawn = list(itertools.islice(scalars(run.store), _SERIES))
+    drawn = list(itertools.islice(scalars(run.store, run.copies), _SERIES))
     steps_of = run.store.steps_of({one.choice.site.id for one in drawn})
     found = []
     for one in drawn:
@@ -51,7 +51,7 @@ def _alike(steps: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarra
 
 def groups(run: RunView) -> list[Group]:
     """The norms of gradients, and how widely activations are spread; without lines where there are none."""
-    watched = [site for site in run.store.sites() if site.watch is not None]
+    watched = [site for site in run.store.sites() if site.watch is not None and site.id not in run.copies]
     gradients, activations = _gradients(watched), _activations(watched)
     return [
         Group("Gradient norms", "", True, _lines(run, gradients, "l2")),

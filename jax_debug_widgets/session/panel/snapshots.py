@@ -32,12 +32,13 @@ def snapshot_of(run: RunView, *, lines: bool = True) -> Snapshot:
     run.collect()
     sites = run.store.sites()
     ordered, unordered = (_last_lines(run, sites, ordered=ordered) if lines else [] for ordered in (True, False))
-    told = headline(sites)
+    shown_sites = [site for site in sites if site.id not in run.copies]
+    told = headline(shown_sites)
     drawn = numbers(run)
     calls = [call for call in run.call_log.calls()[0] if shown(call)]
     return Snapshot(
         status=replace(run.status(), notes=tuple(run.notes)),
-        sites=sites,
+        sites=shown_sites,
         counts=run.store.seen_by_site(),
         ordered=ordered,
         unordered=unordered,

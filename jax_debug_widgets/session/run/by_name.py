@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
+from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -62,12 +63,26 @@ def untaken(run: Values) -> Untaken:
 
 
 def watched_sites(run: Values) -> dict[str, CallSite]:
-    """Each site by its shortest name that is its own; the forward pass comes first.
+    """Each site by its shortest name that is its own; the forward pass comes first. Of several processes it has theirs.
 
     Gradients come backwards: what a loop in Python unrolled has that of its last execution first. They have the number
     of their value. Where several derivatives are taken for one value they come in the order of these.
     """
-    sites = [site for site in sites_of(run) if site.watch is not None]
+    of_processes: dict[int, list[CallSite]] = {}
+    for site in sites_of(run):
+        if site.watch is not None:
+            of_processes.setdefault(site.process, []).append(site)
+    named = {process: _watched_by_name(sites) for process, sites in of_processes.items()}
+    times = Counter(name for names in named.values() for name in names)
+    return {
+        name if times[name] == 1 else f"{name} · process {process}": site
+        for process, names in named.items()
+        for name, site in names.items()
+    }
+
+
+def _watched_by_name(sites: Sequence[CallSite]) -> dict[str, CallSite]:
+    """The same of one process."""
     gradients = [site for site in sites if site.watch and site.watch.role == "gradient"]
     values = [site for site in sites if site.watch and site.watch.role == "value"]
     taken_for = Counter(site.watch and site.watch.value for site in gradients)

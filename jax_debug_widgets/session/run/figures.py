@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 def draw_lines(run: Values, names: Sequence[str], *, ax: Axes | None, log: bool, band: bool) -> Axes:
     """See `Run.plot`."""
+    names = [one for name in names for one in WatchedValues(run).of_each_process(name)]
     drawn = [_range(run, name) for name in names if _is_of_statistics(run, name)]
     names = [name for name in names if not _is_of_statistics(run, name)]
     chosen = [choice for name in names for choice in choices_matching(run, name)]

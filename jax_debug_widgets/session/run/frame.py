@@ -51,6 +51,7 @@ def event_columns(store: Store, pieces: Sequence[Piece]) -> Mapping[str, Any]:
         "step": step,
         "lane": lane,
         "device": _objects([*store.devices, ""])[joined("device")],
+        "process": of_site(lambda one: one.process).astype(np.int64),
         "phantom": joined("phantom").astype(bool),
         "phase": of_site(lambda one: one.phase),
         "call": joined("call"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -66,7 +67,8 @@ class LoadedRun(RunView):
       process: the number of the process whose part this is.
       inputs: what its last calls were given, by call, as far as that was kept, see `jax_debug_widgets.replay`.
       started: seconds since the epoch.
-      is_followed: whether it is read again and again, because another process still writes it.
+      is_followed: whether it is read again and again, because another process still writes it; `wait()` waits for its end.
+      followed_to_end: set when it is not read again.
       trace_prints: see `Run`.
       compilations: see `Run`.
     """
@@ -88,6 +90,7 @@ class LoadedRun(RunView):
         self.options = options_of(about)
         self.policy = self.options.policy()
         self.is_followed = False
+        self.followed_to_end = threading.Event()
         self._call_log = LoadedCalls()
         self._take(self._saved)
         self.started = self._status.started
@@ -117,6 +120,10 @@ class LoadedRun(RunView):
             self._status = self._status_of(self._saved.state)
         return self.goes_on
 
+    def wait(self, timeout: float | None = None) -> bool:
+        """Wait until a run that is followed is over, and its panel says so; at most `timeout` seconds. Whether it is over."""
+        return not self.is_followed or self.followed_to_end.wait(timeout)
+
     @property
     def goes_on(self) -> bool:
         """Whether there may come more."""
@@ -129,7 +136,8 @@ class LoadedRun(RunView):
 
     def _take(self, saved: SavedRun) -> None:
         self._saved, state = saved, saved.state
-        self.watched = {from_plain(CallSite, one) for one in _list(state, "watched")}
+        watched = (from_plain(CallSite, one) for one in _list(state, "watched"))
+        self.watched = {replace(site, process=self.process) for site in watched}
         self._call_log.take(saved.calls, LoadedSpans(saved.spans), _whole(state, "dropped_calls"))
         self.trace_prints = [from_plain(TracePrint, one) for one in _list(state, "trace_prints")]
         told = state.get("compilations")

@@ -126,7 +126,8 @@ def _compared(first: OfProcess, other: OfProcess, site: CallSite, twin: CallSite
             return False
         at = _parts_at(ours, theirs)
         if at is not None and at >= _LIKE_REPLICAS:
-            return _parted(first, other, site, name, at, (ours[at], theirs[at]))
+            call = _call_at(first.store, site, at)
+            return _parted(first, other, site, name, at, call, (ours[at], theirs[at]))
         are_same &= at is None and len(ours) > 0 and (len(ours) == len(theirs) or first.goes_on or other.goes_on)
     return are_same
 
@@ -143,8 +144,20 @@ def _parts_at(ours: np.ndarray, theirs: np.ndarray) -> int | None:
     return int(other[0]) if len(other) else None
 
 
+def _call_at(store: Store, site: CallSite, at: int) -> int:
+    """The call of the n-th event of a site; -1 where it is not known."""
+    positions = store.series(site.id, 0)[0]
+    return store.event(int(positions[at])).call
+
+
 def _parted(
-    first: OfProcess, other: OfProcess, site: CallSite, name: str, at: int, values: tuple[np.ndarray, np.ndarray]
+    first: OfProcess,
+    other: OfProcess,
+    site: CallSite,
+    name: str,
+    at: int,
+    call: int,
+    values: tuple[np.ndarray, np.ndarray],
 ) -> Finding:
     label = site.label or site.source
     told = [np.array2string(value, precision=9, threshold=8) if value.ndim else str(value[()]) for value in values]
@@ -153,7 +166,7 @@ def _parted(
         "replicas",
         site.where,
         f"`{label}` is no longer the same in processes {first.process} and {other.process}",
-        f"It was equal to the bit {at} times; then {what}.",
+        f"It was equal to the bit {at} times; then{f', in call {call},' * (call >= 0)} {what}.",
         advice="Look for a key, a batch or an update that differs between the processes.",
         file=site.file,
         span=(site.line, site.column, site.end_line, site.end_column),

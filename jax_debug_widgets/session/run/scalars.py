@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -33,12 +33,18 @@ class Scalar:
     values: np.ndarray
 
 
-def scalars(store: Store) -> Iterator[Scalar]:
+def scalars(store: Store, copies: Container[int] = ()) -> Iterator[Scalar]:
     """The numbers, the most telling first; none that counts steps, and what is printed and watched under one name once.
+
+    The sites in `copies` are those of other processes with the same values: they are left out.
 
     Expressions are among them only where nothing has a name. The twin of `scalarsOf` in `js/src/views/overview/contents.ts`.
     """
-    told = [(choice, name) for choice, name in headline(store.sites()) if _is_number(choice)]
+    told = [
+        (choice, name)
+        for choice, name in headline(site for site in store.sites() if site.id not in copies)
+        if _is_number(choice)
+    ]
     printed = {choice.name for choice, _ in told if choice.site.watch is None}
     ranked = sorted(
         (

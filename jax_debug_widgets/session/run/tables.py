@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _EVENT = (
-    "seq", "time", "kind", "ordered", "where", "label", "occurrence", "step", "lane", "device", "phantom", "phase", "call",
-    "text", "values",
+    "seq", "time", "kind", "ordered", "where", "label", "occurrence", "step", "lane", "device", "process", "phantom", "phase",
+    "call", "text", "values",
 )  # fmt: skip
 
 _SHOWN_CALLS, _SHOWN_SITES = 20, 100
@@ -185,6 +185,7 @@ def _schema(pa: Any) -> pa.Schema:
         "occurrence": pa.int64(),
         "step": pa.list_(pa.int64()),
         "lane": pa.list_(pa.int64()),
+        "process": pa.int64(),
         "phantom": pa.bool_(),
         "call": pa.int64(),
         "values": pa.list_(value),

@@ -39,10 +39,8 @@ class WatchedValues(Mapping[str, WatchedValue]):
         found = _called(as_name(name), sites)
         if len(found) == 1 or name in found:
             return WatchedValue(self._run, found.get(name) or next(iter(found.values())))
-        if found and len({site.values for site in found.values()}) == 1:
-            first, *_ = values = [WatchedValue(self._run, site) for site in found.values()]
-            if all(are_same([value[kind] for value in values]) for kind in first):
-                return first
+        if found and self._are_same(found):
+            return WatchedValue(self._run, next(iter(found.values())))
         if found:
             raise KeyError(f"{name!r} is watched at several places; say which: {', '.join(found)}")
         if leaves := leaves_of(name, (site.label for site in sites.values())):
@@ -65,6 +63,18 @@ class WatchedValues(Mapping[str, WatchedValue]):
         near = difflib.get_close_matches(name, [*sites, *never.labels], n=3) or list(sites)
         raise KeyError(
             f"{name!r} is not watched in this run; there are {', '.join(near[:20]) or 'no watched values'}{hint}"
+        )
+
+    def of_each_process(self, name: str) -> list[str]:
+        """The names of this value in all processes, where it is not the same in them; else its own."""
+        found = _called(name, self.sites())
+        is_one_each = len({site.process for site in found.values()}) == len(found)
+        return [*found] if len(found) > 1 and is_one_each and not self._are_same(found) else [name]
+
+    def _are_same(self, sites: Mapping[str, CallSite]) -> bool:
+        first, *_ = values = [WatchedValue(self._run, site) for site in sites.values()]
+        return len({site.values for site in sites.values()}) == 1 and all(
+            are_same([value[kind] for value in values]) for kind in first
         )
 
     def __iter__(self) -> Iterator[str]:
