@@ -13,10 +13,11 @@ from jax_debug_widgets.widgets.snapshot import Fact, Group, GroupLine, Snapshot
 
 _WIDTH, _FACTS, _CHART, _LEGEND = 820, 66, 156, 16
 """In pixels: of all; of the row of facts, of a chart, of a line of its names."""
-_LEFT, _TOP, _RIGHT, _FOOT = 46, 26, 12, 18
+_LEFT, _TOP, _RIGHT, _FOOT = 54, 26, 12, 18
 _CHARTS, _LINES, _POINTS = 4, 24, 2400
 """Of numbers that are drawn, of lines in a chart, of points in a chart."""
-_LEGENDS = 8
+_LEGENDS, _FIGURES = 8, 6
+"""Of names below a chart, of characters of a number beside its axis."""
 _STYLE = (
     "svg{--bg:#fff;--fg:#1b1f24;--fg2:#4d555e;--line:#e1e4e8;--bad:#c62828;"
     "--h0:#2a6fd6;--h1:#0c8f86;--h2:#b8408f;--h3:#76820f;--h4:#68707a}"
@@ -103,7 +104,7 @@ def _chart(group: Group, wide: int) -> str:
         parts.append(_text(wide - _RIGHT, 16, f"{group.lines[0].values[-1]:.3g}", anchor="end"))
     for y, value in ((_TOP, high), (_TOP + tall, low)) if high > low else ((_TOP + tall / 2, low),):
         parts.append(
-            f'<path class="r" d="M{_LEFT} {y:.0f}H{wide - _RIGHT}"/>{_text(_LEFT - 6, y + 4, f"{value:.3g}", anchor="end")}'
+            f'<path class="r" d="M{_LEFT} {y:.0f}H{wide - _RIGHT}"/>{_text(_LEFT - 6, y + 4, _figure(value), anchor="end")}'
         )
     for line, x, y in drawn:
         parts.append(_path(line, _LEFT + (x - first) * across, at(y)))
@@ -120,6 +121,15 @@ def _chart(group: Group, wide: int) -> str:
         parts.append(_text(_LEFT, foot, f"{first:g}"))
     parts.append(_text(wide - _RIGHT, foot, f"step {last:g}", anchor="end"))
     return "".join([*parts, *_names(group, wide)])
+
+
+def _figure(value: float) -> str:
+    """Three digits; `1.2e-5` where they would not have room beside the axis."""
+    text = f"{value:.3g}"
+    if len(text) <= _FIGURES:
+        return text
+    number, _, power = f"{value:.1e}".partition("e")
+    return f"{number}e{int(power)}"
 
 
 def _names(group: Group, wide: int) -> Iterator[str]:

@@ -98,6 +98,7 @@ class Snapshot:
       series: the numbers that are drawn, the most telling first.
       groups: what is drawn together: gradients, activations.
       file: the file that it is recorded or saved to, as a command names it; empty for none.
+      name: what its user calls it; `cell`: the number of its cell, `In [n]`; empty and None where there is none.
       courses: site id -> how a watched value has gone.
       findings: what was NaN or infinite, in sentences, where it began first.
       dropped_calls: how many calls, the oldest, are no longer among them.
@@ -120,6 +121,8 @@ class Snapshot:
     facts: Sequence[Fact] = ()
     groups: Sequence[Group] = ()
     file: str = ""
+    name: str = ""
+    cell: int | None = None
 
     def count(self, *, ordered: bool) -> int:
         """Events of one stream; what is watched is in none."""

@@ -64,11 +64,18 @@ def _header(snapshot: Snapshot) -> str:
     return (
         f'<div style="padding:6px 10px;border-bottom:{_BORDER};display:flex;gap:10px;align-items:baseline">'
         f'<b data-jaxdebug-part="state">{escape(status.state.capitalize())}</b>'
+        f"{_called(snapshot)}"
         f'<code title="{escape(status.title)}" '
         f'style="{_MONO};min-width:0;overflow:hidden;text-overflow:ellipsis;white-space:nowrap">{escape(status.title)}</code>'
         f'<span data-jaxdebug-part="numbers" style="{_MUTED}">{plural(status.events, "event")}{dropped} · '
         f"{status.elapsed:.2f} s · {escape(barrier_words(status.barrier))}{written}</span></div>"
     )
+
+
+def _called(snapshot: Snapshot) -> str:
+    """The cell that it ran in, and what its user calls it."""
+    cell = "" if snapshot.cell is None else f'<span style="{_MUTED};white-space:nowrap">In [{snapshot.cell}]</span>'
+    return cell + (f"<bdi>{escape(snapshot.name)}</bdi>" if snapshot.name else "")
 
 
 def _goes_on(snapshot: Snapshot) -> bool:

@@ -5,7 +5,10 @@ from __future__ import annotations
 import base64
 import json
 import re
+from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 from xml.etree import ElementTree as ET
 
 import jax
@@ -16,6 +19,7 @@ import pytest
 import jax_debug_widgets as jdw
 from jax_debug_widgets.session import snapshot_of
 from jax_debug_widgets.session.panel.words import gone_from, seconds
+from jax_debug_widgets.session.run import charted
 from jax_debug_widgets.session.run.groups import hues_of, is_bias, kind_of, path_of
 from jax_debug_widgets.session.run.headline import counts, pace_of, pace_of_calls, rank_of
 from jax_debug_widgets.session.run.outline import outline
@@ -44,6 +48,30 @@ def test_the_rules_are_those_of_the_panel():
         assert pace_of_calls([tuple(call) for call in calls], name, steps, *since) == pytest.approx(pace)
     for first, last, words in CASES["courses"]:
         assert gone_from(number(first), number(last)) == words
+
+
+@dataclass
+class Site:
+    """As much of a site as the choice looks at."""
+
+    number: int
+    watch: SimpleNamespace
+    phase: str
+    values: list[str]
+
+
+@pytest.mark.parametrize("case", CASES["charted"], ids=lambda case: str(len(case["sites"])))
+def test_what_is_drawn_is_chosen_as_the_panel_chooses_it(case):
+    sites: Any = [
+        Site(
+            number, SimpleNamespace(name=name, role=role, shape=shape, dtype=dtype, primitive=primitive), phase, values
+        )
+        for number, (name, role, phase, shape, dtype, primitive, values) in enumerate(case["sites"])
+    ]
+    gradients = [[one.site.number, one.path.group, one.path.leaf] for one in charted.gradients(sites)]
+    assert gradients == case["gradients"]
+    assert [[one.site.number, of.site.number] for one, of in charted.ratios(sites)] == case["ratios"]
+    assert [[one.site.number, one.path.group] for one in charted.activations(sites)] == case["activations"]
 
 
 def test_a_row_of_the_table_of_runs_says_what_the_overview_says():
@@ -105,7 +133,8 @@ def test_a_training_loop_has_facts_its_loss_and_the_gradients_of_its_parameters(
     assert "→" in facts["loss"].value and not facts["loss"].bad
     assert facts["First NaN"].value == "∂ n2" and "step 8" in facts["First NaN"].note and facts["First NaN"].bad
     assert [series.name for series in kept.series] == ["loss"]
-    gradients, activations = kept.groups
+    ratios, gradients, activations = kept.groups
+    assert not ratios.lines, "this loop has no updates"
     drawn = {(line.group, line.leaf, line.hue, line.dashed) for line in gradients.lines}
     assert drawn == {(f"layers[{layer}]", leaf, layer, leaf == "b") for layer in (0, 1) for leaf in ("b", "w")}
     assert {"h", "n2", "norm"} <= {line.group for line in activations.lines}
@@ -129,5 +158,54 @@ def test_a_run_that_says_nothing_has_no_picture():
     with jdw.capture() as run:
         jax.jit(lambda x: x + 1)(1.0)
     kept = snapshot_of(run)
-    assert (kept.series, [group.lines for group in kept.groups]) == ([], [[], []])
+    assert (kept.series, [group.lines for group in kept.groups]) == ([], [[], [], []])
     assert run.panel.bundle()["text/html"]
+
+
+@jax.jit
+def update(params, x):
+    def encode(x):
+        h = jnp.tanh(x @ params["w"])
+        return h.sum()
+
+    def decode(x):
+        h = jnp.cos(x @ params["w"]) * 2
+        return h.sum()
+
+    grads = {"w": jnp.where(x.sum() > 8, jnp.full((2, 2), 1e-6).at[0, 0].set(jnp.nan), 1e-6)}
+    updates = {"w": grads["w"] * 0.5}
+    return {"w": params["w"] + jnp.nan_to_num(updates["w"]) * 0}, encode(x) + decode(x)
+
+
+@pytest.fixture(scope="module")
+def updated():
+    params = {"w": jnp.ones((2, 2))}
+    with jdw.capture(watch=True) as run:
+        for step in range(4):
+            params, _ = update(params, jnp.full((2, 2), float(step)))
+    run.name, run.cell = "small <steps>", 7
+    return run
+
+
+def test_the_size_of_updates_and_all_values_of_one_name_are_drawn(updated):
+    ratios, _, activations = snapshot_of(updated).groups
+    (line,) = ratios.lines
+    assert line.values[:3] == pytest.approx(0.5e-6, rel=1e-5) and np.isnan(line.values[3])
+    names = [line.group for line in activations.lines]
+    assert len([name for name in names if name.startswith("h :")]) == 2, names
+
+
+def test_what_is_not_finite_in_part_is_drawn_so_at_its_step_in_each_chart(updated):
+    ratios, gradients, _ = snapshot_of(updated).groups
+    for group in (ratios, gradients):
+        assert [np.flatnonzero(~np.isfinite(line.values)).tolist() for line in group.lines] == [[3]], group.title
+
+
+def test_the_saved_output_says_which_run_it_is_and_cuts_no_number(updated):
+    html = updated.panel.bundle()["text/html"]
+    assert "In [7]</span>" in html and "small &lt;steps&gt;" in html
+    (data,) = re.findall(r'src="data:image/svg\+xml;base64,([^"]*)"', html)
+    svg = ET.fromstring(base64.b64decode(data))  # noqa: S314 - our own
+    axis = [one for one in svg.iter("{http://www.w3.org/2000/svg}text") if one.get("text-anchor") == "end"]
+    # A digit is some 6.2 pixels wide.
+    assert all(float(one.get("x", 0)) >= 6.2 * len(one.text or "") for one in axis), [one.text for one in axis]

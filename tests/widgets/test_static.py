@@ -153,7 +153,7 @@ def test_where_a_value_became_nan_is_seen_in_its_curve(snapshot):
     ((*_, (end, _)),) = curves(page)
     (mark,) = [value for name, value in page.attributes if name == "d" and value and "V" in value]
     at = float(re.match(r"M([\d.]+)", mark)[1])
-    left, right = 46, 398
+    left, right = 54, 398
     assert end == pytest.approx(left + (right - left) * 2 / 6, abs=1)
     assert at == pytest.approx(left + (right - left) * 3 / 6, abs=1)
 

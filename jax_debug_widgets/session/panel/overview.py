@@ -7,14 +7,18 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from jax_debug_widgets.events.amounts import plural
 from jax_debug_widgets.session.panel.words import gone_from, seconds
-from jax_debug_widgets.session.run.groups import Path, hues_of, is_bias, kind_of, path_of
+from jax_debug_widgets.session.run import charted
+from jax_debug_widgets.session.run.charted import Leaf
+from jax_debug_widgets.session.run.groups import Path, hues_of, is_bias
 from jax_debug_widgets.session.run.headline import numbers_of
 from jax_debug_widgets.session.run.naming import Choice
 from jax_debug_widgets.session.run.nonfinite import first_event, nonfinite_findings
@@ -27,8 +31,6 @@ if TYPE_CHECKING:
     from jax_debug_widgets.session.run.view import RunView
 
 _SERIES, _LINES, _STRETCHES = 4, 24, 100
-_LEAST_NAME = 3
-"""Characters of a name that says what it holds."""
 
 
 def numbers(run: RunView) -> list[tuple[Series, int]]:
@@ -50,79 +52,91 @@ def _alike(steps: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarra
 
 
 def groups(run: RunView) -> list[Group]:
-    """The norms of gradients, and how widely activations are spread; without lines where there are none."""
+    """Sizes of updates, norms of gradients, how widely activations are spread; without lines where there are none."""
     watched = [site for site in run.store.sites() if site.watch is not None and site.id not in run.copies]
-    gradients, activations = _gradients(watched), _activations(watched)
+    gradients = ((leaf, _norm(run, leaf.site)) for leaf in charted.gradients(watched))
+    activations = ((leaf, _statistic(run, leaf.site, "std")) for leaf in charted.activations(watched))
+    ratios = ((leaf, _ratio(run, leaf.site, beside.site)) for leaf, beside in charted.ratios(watched))
     return [
-        Group("Gradient norms", "", True, _lines(run, gradients, "l2")),
-        Group("Activations", "std", False, _lines(run, activations, "std")),
+        _group("Update / weight", "", ratios, logarithmic=True),
+        _group("Gradient norms", "", gradients, logarithmic=True),
+        _group("Activations", "std", _told_apart(run, activations), logarithmic=False),
     ]
 
 
-def _gradients(watched: Sequence[CallSite]) -> list[tuple[CallSite, Path]]:
-    """Those of parameters; where none is known as such, of all named arrays."""
-    parameters: dict[tuple[str, str], tuple[CallSite, Path]] = {}
-    others = []
-    for site in watched:
-        watch = site.watch
-        path = path_of(watch.name) if watch else None
-        if watch is None or path is None or site.phase == "recompute":
-            continue
-        if watch.role == "value":
-            is_sure = path.leaf != "" or len(path.root) >= _LEAST_NAME or site.phase == "backward"
-            if kind_of(path.root) == "gradient" and is_sure:
-                parameters.setdefault(path.key, (site, path))
-        elif path.leaf != "" and kind_of(path.root) == "parameter":
-            parameters.setdefault(path.key, (site, path))
-        elif watch.shape:
-            others.append((site, Path(path.root, watch.name, "")))
-    return list(parameters.values()) or others
+_NEWEST = ("min", "max", "mean", "std")
+"""Statistics that are the same where two values are one."""
+
+_Curve = tuple[np.ndarray, np.ndarray]
+"""Steps and numbers."""
 
 
-def _activations(watched: Sequence[CallSite]) -> list[tuple[CallSite, Path]]:
-    found: dict[str, tuple[CallSite, Path]] = {}
-    for site in watched:
-        watch = site.watch
-        path = path_of(watch.name) if watch and watch.role == "value" else None
-        if (
-            watch is None
-            or path is None
-            or not watch.shape
-            or site.phase != "forward"
-            or "float" not in str(watch.dtype)
-        ):
-            continue
-        is_tree = path.leaf != "" and kind_of(path.root) != ""
-        if (
-            watch.primitive == "argument"
-            or is_tree
-            or re.search("grad|update|params|^opt|state$", path.root, re.IGNORECASE)
-        ):
-            continue
-        found.setdefault(watch.name, (site, Path(path.root, watch.name, "")))
-    return list(found.values())
+def _statistic(run: RunView, site: CallSite, name: str) -> _Curve | None:
+    """NaN where the value was not finite, whatever its finite part is."""
+    values = _column(run, site, name)
+    if values is None:
+        return None
+    numbers = values.astype(np.float64)
+    meant = site.watch.meant if site.watch else ()
+    for kind in ("nan", "posinf", "neginf"):
+        counts = _column(run, site, kind) if kind not in meant else None
+        if counts is not None:
+            both = min(len(numbers), len(counts))
+            numbers = np.where(counts[-both:] > 0, np.nan, numbers[-both:]) if both else numbers[:0]
+    return _alike(run.store.steps_of([site.id])[site.id], numbers)
 
 
-def _lines(run: RunView, found: Iterable[tuple[CallSite, Path]], statistic: str) -> list[GroupLine]:
-    chosen = []
-    for site, path in found:
-        name = statistic if statistic in site.values else "value" if site.watch and site.watch.shape == () else None
-        values = numbers_of(run.store, Choice(site, list(site.values).index(name))) if name else None
-        if values is not None and len(chosen) < _LINES:
-            chosen.append((site, path, np.abs(values.astype(np.float64))))
-    if any(path.leaf for _, path, _ in chosen):
-        chosen.sort(
-            key=lambda one: [int(part) if part.isdecimal() else part for part in re.split(r"(\d+)", one[1].group)]
-        )
-    hues = hues_of((_name(path), float(values[-1])) for _, path, values in chosen)
-    steps_of = run.store.steps_of({site.id for site, _, _ in chosen})
+def _column(run: RunView, site: CallSite, name: str) -> np.ndarray | None:
+    return numbers_of(run.store, Choice(site, list(site.values).index(name))) if name in site.values else None
+
+
+def _norm(run: RunView, site: CallSite) -> _Curve | None:
+    found = _statistic(run, site, "l2" if "l2" in site.values else "value")
+    return None if found is None else (found[0], np.abs(found[1]))
+
+
+def _ratio(run: RunView, update: CallSite, parameter: CallSite) -> _Curve | None:
+    """How large each step is, compared with the parameter at that step; nothing where that is 0 or not finite."""
+    step, size = _norm(run, update), _norm(run, parameter)
+    if step is None or size is None:
+        return None
+    both, own, beside = np.intersect1d(step[0], size[0], return_indices=True)
+    kept = np.isfinite(size[1][beside]) & (size[1][beside] > 0)
+    return both[kept], step[1][own[kept]] / size[1][beside[kept]]
+
+
+def _told_apart(run: RunView, found: Iterable[tuple[Leaf, _Curve | None]]) -> Iterator[tuple[Leaf, _Curve]]:
+    """Without what a function and its caller have both; of one name each with its line."""
+    kept: dict[tuple[object, ...], tuple[Leaf, _Curve]] = {}
+    for leaf, curve in found:
+        if curve is not None and len(curve[1]):
+            columns = [_column(run, leaf.site, name) for name in _NEWEST]
+            newest = [None if one is None or not len(one) else repr(one[-1]) for one in columns]
+            kept.setdefault((leaf.path.group, len(curve[1]), *newest), (leaf, curve))
+    names = Counter(leaf.path.group for leaf, _ in kept.values())
+    for leaf, curve in kept.values():
+        name = leaf.path.group
+        own = name if names[name] == 1 else f"{name} :{leaf.site.line}"
+        yield Leaf(leaf.site, replace(leaf.path, group=own)), curve
+
+
+def _group(title: str, note: str, found: Iterable[tuple[Leaf, _Curve | None]], *, logarithmic: bool) -> Group:
+    all_of_them = [(leaf.path, curve) for leaf, curve in found if curve is not None and len(curve[1])]
+    chosen, more = all_of_them[:_LINES], len(all_of_them) - _LINES
+    if any(path.leaf for path, _ in chosen):
+        chosen.sort(key=lambda one: _by_numbers(one[0].group))
+    hues = hues_of((_name(path), float(values[-1])) for path, (_, values) in chosen)
     lines = []
-    for site, path, values in chosen:
-        steps, both = _alike(steps_of[site.id], values)
-        kept = thinned(both, _STRETCHES // 2)
+    for path, (steps, values) in chosen:
+        kept = thinned(values, _STRETCHES // 2)
         leaf = path.leaf if path.group else ""
-        lines.append(GroupLine(_name(path), leaf, hues[_name(path)], is_bias(path.leaf), steps[kept], both[kept]))
-    return lines
+        lines.append(GroupLine(_name(path), leaf, hues[_name(path)], is_bias(path.leaf), steps[kept], values[kept]))
+    left = f"{more} more in the panel" if more > 0 else ""
+    return Group(title, ", ".join(filter(None, (note, left))), logarithmic, lines)
+
+
+def _by_numbers(name: str) -> list[int | str]:
+    return [int(part) if part.isdecimal() else part for part in re.split(r"(\d+)", name.casefold())]
 
 
 def _name(path: Path) -> str:

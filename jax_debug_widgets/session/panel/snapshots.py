@@ -52,6 +52,8 @@ def snapshot_of(run: RunView, *, lines: bool = True) -> Snapshot:
         dropped_calls=run.call_log.dropped,
         first_nonfinite=first_nonfinite(run),
         file=run.file,
+        name=run.name,
+        cell=run.cell,
     )
 
 

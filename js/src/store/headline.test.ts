@@ -1,11 +1,37 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
+import { activationLeaves, gradientLeaves, ratioLeaves } from "./charted";
 import { huesOf, isBias, kindOf, pathOf } from "./groups";
 import { compiledOf, counts, factsOf, goneFrom, paceOf, paceOfCalls, rankOf } from "./headline";
+import type { WatchSite } from "./watched";
 
 /** The rules that the kernel's side has as well. */
 const CASES = JSON.parse(readFileSync(join(import.meta.dirname, "../../../tests/overview_cases.json"), "utf8"));
+
+interface ChartedCase {
+  sites: [string, "value" | "gradient", string, number[], string, string, string[]][];
+  gradients: [number, string, string][];
+  ratios: [number, number][];
+  activations: [number, string][];
+}
+
+describe("what the overview draws", () => {
+  it.each(CASES.charted as ChartedCase[])("is chosen as the saved output chooses it: %#", (one) => {
+    const sites = one.sites.map(([name, role, phase, shape, dtype, primitive, values], number) => {
+      return { number, phase, values, watch: { name, role, shape, dtype, primitive } } as never as WatchSite & Numbered;
+    });
+    const gradients = gradientLeaves(sites).map(({ site, path }) => [site.number, path.group, path.leaf]);
+    expect(gradients).toEqual(one.gradients);
+    expect(ratioLeaves(sites).map(({ leaf, of }) => [leaf.site.number, of.number])).toEqual(one.ratios);
+    const activations = activationLeaves(sites).map(({ site, path }) => [site.number, path.group]);
+    expect(activations).toEqual(one.activations);
+  });
+});
+
+interface Numbered {
+  number: number;
+}
 
 describe("the overview, as the kernel's side tells it too", () => {
   it.each(CASES.ranks as [string, boolean, boolean, number][])("ranks %s", (name, forward, watched, rank) => {

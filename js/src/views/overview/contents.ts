@@ -1,7 +1,8 @@
 /** What the overview of a run draws and tells, by the rules of `store/headline.ts` and `store/groups.ts`. */
 
 import type { Band } from "../../store/band";
-import { huesOf, isBias, isName, kindOf, type Path, pathOf } from "../../store/groups";
+import { activationLeaves, gradientLeaves, type Leaf, ratioLeaves } from "../../store/charted";
+import { huesOf, isBias, kindOf, pathOf } from "../../store/groups";
 import {
   type Course,
   compiledOf,
@@ -21,6 +22,8 @@ import { siteName, watchedName } from "../sites/name";
 const MOST_LINES = 48;
 /** Of these few numbers of a series it is seen whether it counts. */
 const LOOKED_AT = 1000;
+/** Statistics that are the same where two values are one. */
+const NEWEST = ["min", "max", "mean", "std"];
 /** A loop of more steps than that hands over its events while it runs. */
 const STREAMED = 64;
 
@@ -89,26 +92,6 @@ function isTree({ watch }: WatchSite): boolean {
   return path !== null && path.leaf !== "" && kindOf(path.root) !== "";
 }
 
-interface Leaf {
-  site: WatchSite;
-  path: Path;
-  key: string;
-}
-
-/** The leaves of trees of that kind, the first of each path; a tree of a short name is one where it has parts. */
-function leavesOf(run: RunStore, kind: "gradient" | "update" | "parameter"): Leaf[] {
-  const found = new Map<string, Leaf>();
-  for (const site of watchedSites(run)) {
-    const { watch, phase } = site;
-    const path = watch.role === "value" && phase !== "recompute" ? pathOf(watch.name) : null;
-    if (!path || kindOf(path.root) !== kind) continue;
-    const isSure = path.leaf !== "" || path.root.length > 2 || (kind === "gradient" && phase === "backward");
-    const key = `${path.group}/${path.leaf}`;
-    if (isSure && !found.has(key)) found.set(key, { site, path, key });
-  }
-  return [...found.values()];
-}
-
 /** The norm of what a row has, of a number its size; NaN where it was not finite, whatever its finite part is. */
 function norm(table: WatchTable, row: number): number | undefined {
   const y = table.isBad(row) ? Number.NaN : table.at(row, table.isScalar ? "value" : "l2");
@@ -125,32 +108,16 @@ function normOf(run: RunStore, { id, values }: WatchSite): Series | undefined {
 
 /** The norms of the gradients of parameters; where none is known as such, of all named values. */
 export function gradientsOf(run: RunStore): Group {
-  const leaves = leavesOf(run, "gradient");
-  const known = new Set(leaves.map(({ key }) => key));
-  const named: Leaf[] = [];
-  const others: Leaf[] = [];
-  for (const site of watchedSites(run)) {
-    const path = site.watch.role === "gradient" ? pathOf(site.watch.name) : null;
-    if (!path) continue;
-    const isParameter = path.leaf !== "" && kindOf(path.root) === "parameter";
-    const key = `${path.group}/${path.leaf}`;
-    if (!isParameter) others.push({ site, path: { ...path, group: site.watch.name, leaf: "" }, key: `${site.id}` });
-    else if (!known.has(key)) named.push({ site, path, key });
-    known.add(key);
-  }
-  const parameters = [...leaves, ...named];
-  // The gradient of a number is mostly that of the loss by itself, 1.
-  const arrays = others.filter(({ site }) => site.watch.shape.length > 0);
-  return groupOf(run, parameters.length > 0 ? parameters : arrays.length > 0 ? arrays : others, normOf);
+  return groupOf(run, gradientLeaves(watchedSites(run)), normOf);
 }
 
 /** How large a step of each parameter is, compared with the parameter. */
 export function ratiosOf(run: RunStore): Group {
-  const parameters = new Map(leavesOf(run, "parameter").map((leaf) => [leaf.key, leaf.site]));
-  const both = leavesOf(run, "update").filter(({ key }) => parameters.has(key));
-  return groupOf(run, both, (run, site) => {
-    const { path } = { path: pathOf(site.watch.name) as Path };
-    const beside = run.watched.tables.get((parameters.get(`${path.group}/${path.leaf}`) as WatchSite).id);
+  const both = ratioLeaves(watchedSites(run));
+  const parameters = new Map(both.map(({ leaf, of }) => [leaf.site, of]));
+  const leaves = both.map(({ leaf }) => leaf);
+  return groupOf(run, leaves, (run, site) => {
+    const beside = run.watched.tables.get(parameters.get(site)?.id ?? -1);
     return run.watched.derived(`ratio ${site.id}`, site.id, Math.max(0, site.values.indexOf("l2")), (table, row) => {
       if (!beside || beside.length === 0) return undefined;
       const other = beside.rowBeside(table, row, { moment: null, call: table.at(row, "call") ?? null });
@@ -164,32 +131,28 @@ export function ratiosOf(run: RunStore): Group {
 /** How widely the arrays are spread that the program computes on its way forward. */
 export function activationsOf(run: RunStore): Group {
   const seen = new Set<string>();
-  const found: Leaf[] = [];
-  for (const site of watchedSites(run)) {
-    const { watch, phase, values } = site;
-    if (watch.role !== "value" || phase !== "forward" || watch.shape.length === 0 || !values.includes("std")) continue;
-    if (watch.primitive === "argument" || !/float/.test(watch.dtype) || !isName(watch.name) || isTree(site)) continue;
-    const path = pathOf(watch.name) as Path;
-    if (/grad|update|params/i.test(path.root) || /^opt|state$/.test(path.root)) continue;
+  const found = activationLeaves(watchedSites(run)).filter(({ site }) => {
     const newest = run.watched.tables.get(site.id);
-    const same = `${watch.name} ${newest?.total} ${newest?.at(newest.length - 1, "std")}`;
-    if (seen.has(same)) continue;
-    seen.add(same);
-    const apart = run.apart.get(site.id);
-    found.push({
-      site,
-      path: { root: path.root, group: apart ? `${watch.name} · ${apart}` : watch.name, leaf: "" },
-      key: "",
-    });
-  }
-  return groupOf(run, found, (run, { id, values }) =>
+    // A function and its caller often call what it returns by one name.
+    const last = NEWEST.map((name) => newest?.at(newest.length - 1, name));
+    const same = `${site.watch.name} ${newest?.total} ${last}`;
+    return !seen.has(same) && seen.add(same);
+  });
+  const names = found.map(({ site }) => site.watch.name);
+  const told = found.map(({ site, path }) => {
+    const { name } = site.watch;
+    const isShared = names.indexOf(name) !== names.lastIndexOf(name);
+    const apart = run.apart.get(site.id) ?? (isShared ? `:${site.line}` : "");
+    return { site, path: { ...path, group: [name, apart].filter(Boolean).join(" ") } };
+  });
+  return groupOf(run, told, (run, { id, values }) =>
     run.watched.derived(`std ${id}`, id, values.indexOf("std"), spread),
   );
 }
 
 function groupOf(
   run: RunStore,
-  leaves: readonly Leaf[],
+  leaves: readonly Leaf<WatchSite>[],
   series: (run: RunStore, site: WatchSite) => Series | undefined,
 ): Group {
   const drawn = leaves.slice(0, MOST_LINES).flatMap(({ site, path }) => {

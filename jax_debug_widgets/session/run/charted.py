@@ -1,0 +1,83 @@
+"""Which watched values an overview draws without being asked: gradients, sizes of updates, activations.
+
+The twin of `js/src/store/charted.ts`; both are tested on `tests/overview_cases.json`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from jax_debug_widgets.session.run.groups import Path, kind_of, path_of
+
+if TYPE_CHECKING:
+    from jax_debug_widgets.events import CallSite, Watched
+
+_LEAST_NAME = 3
+"""Characters of a name that says what it holds."""
+_NO_ACTIVATION = re.compile(r"grad|update|params|^opt|state$", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Leaf:
+    """A value, and where it stands in its tree."""
+
+    site: CallSite
+    path: Path
+
+
+def gradients(sites: Sequence[CallSite]) -> list[Leaf]:
+    """Those of parameters; where none is known as such, of all named arrays, and without these of numbers."""
+    leaves = _leaves(sites, "gradient")
+    parameters, arrays, numbers = {leaf.path.key: leaf for leaf in leaves}, [], []
+    for site, watch, path in _named(sites, "gradient"):
+        if path.leaf != "" and kind_of(path.root) == "parameter":
+            parameters.setdefault(path.key, Leaf(site, path))
+        else:
+            (arrays if watch.shape else numbers).append(Leaf(site, Path(path.root, watch.name, "")))
+    # The gradient of a number is mostly that of the loss by itself, 1.
+    return list(parameters.values()) or arrays or numbers
+
+
+def ratios(sites: Sequence[CallSite]) -> list[tuple[Leaf, Leaf]]:
+    """Each update with the parameter that it is added to."""
+    parameters = {leaf.path.key: leaf for leaf in _leaves(sites, "parameter")}
+    updates = _leaves(sites, "update")
+    return [(one, parameters[one.path.key]) for one in updates if one.path.key in parameters]
+
+
+def activations(sites: Sequence[CallSite]) -> list[Leaf]:
+    """The arrays that the program computes on its way forward; several may have one name."""
+    return [
+        Leaf(site, Path(path.root, watch.name, ""))
+        for site, watch, path in _named(sites, "value")
+        if site.phase == "forward"
+        and watch.shape
+        and "std" in site.values
+        and watch.primitive != "argument"
+        and "float" in str(watch.dtype)
+        and not (path.leaf != "" and kind_of(path.root) != "")
+        and not _NO_ACTIVATION.search(path.root)
+    ]
+
+
+def _named(sites: Sequence[CallSite], role: str) -> list[tuple[CallSite, Watched, Path]]:
+    """What is called by a name, and is not only computed again."""
+    found = []
+    for site in sites:
+        path = path_of(site.watch.name) if site.watch and site.watch.role == role else None
+        if site.watch and path and site.phase != "recompute":
+            found.append((site, site.watch, path))
+    return found
+
+
+def _leaves(sites: Sequence[CallSite], kind: str) -> list[Leaf]:
+    """The leaves of trees of that kind, the first of each path; a tree of a short name is one where it has parts."""
+    found: dict[tuple[str, str], Leaf] = {}
+    for site, _, path in _named(sites, "value"):
+        is_sure = path.leaf != "" or len(path.root) >= _LEAST_NAME or (kind == "gradient" and site.phase == "backward")
+        if kind_of(path.root) == kind and is_sure:
+            found.setdefault(path.key, Leaf(site, path))
+    return list(found.values())
