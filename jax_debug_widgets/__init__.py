@@ -16,7 +16,17 @@ from jax_debug_widgets.events import Call, CallSite, Event, Stopped
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
 
-    from jax_debug_widgets.graphs import AgainstFloat64, Comparison, Diff, Graph, Linked, ProgramTable, Traces
+    from jax_debug_widgets.graphs import (
+        AgainstFloat64,
+        AgainstOpByOp,
+        Comparison,
+        Diff,
+        Graph,
+        Linked,
+        ProgramTable,
+        SavedValues,
+        Traces,
+    )
     from jax_debug_widgets.graphs.table import By
     from jax_debug_widgets.session import Instrumented, Run
     from jax_debug_widgets.session.run.loaded import LoadedRun
@@ -322,13 +332,37 @@ def compare(
 
 @overload
 def compare(
+    function: Callable[..., Any], /, *args: Any, against: Literal["op-by-op"], rtol: float | None = None, **kwargs: Any
+) -> AgainstOpByOp: ...
+
+
+@overload
+def compare(
+    function: Callable[..., Any], /, *args: Any, save: str | PathLike[str], rtol: float | None = None, **kwargs: Any
+) -> SavedValues: ...
+
+
+@overload
+def compare(
     function: Callable[..., Any], /, *args: Any, against: None = None, rtol: float | None = None, **kwargs: Any
 ) -> Comparison: ...
 
 
+@overload
 def compare(
-    function: Callable[..., Any], /, *args: Any, against: str | None = None, rtol: float | None = None, **kwargs: Any
-) -> AgainstFloat64 | Comparison:
+    function: Callable[..., Any], /, *args: Any, against: str, rtol: float | None = None, **kwargs: Any
+) -> AgainstFloat64 | AgainstOpByOp | Comparison: ...
+
+
+def compare(
+    function: Callable[..., Any],
+    /,
+    *args: Any,
+    against: str | None = None,
+    save: str | PathLike[str] | None = None,
+    rtol: float | None = None,
+    **kwargs: Any,
+) -> AgainstFloat64 | AgainstOpByOp | Comparison | SavedValues:
     """Run two functions equation by equation, and compare their outputs and values: `%jaxdebug compare f g -- x`.
 
     Both run un-jitted, so that what differs is the functions' and not XLA's; their callbacks are called. The result names the
@@ -338,6 +372,11 @@ def compare(
 
     * `"float64"`: each equation runs in float64, too. The result says which line loses digits: how large the error of each
       line is, and how many times that of its operands.
+    * `"op-by-op"`: the jitted program and the same run op by op. The result says which line XLA computes otherwise: which
+      operation it rewrites, or which value gives the same numbers if it is made apart; and which of XLA's passes decides.
+      The program is compiled some twenty times for that, for a minute at most.
+    * `"saved:FILE"`: the values of an earlier run, which `save=FILE` has written.
+    * `"cpu"`: the accelerator and the CPU.
 
     Example::
 
@@ -347,21 +386,25 @@ def compare(
         found = jax_debug_widgets.compare(loss, params, batch, against="float64")
         found.headline, found.worst, found.by_line
 
+        jax_debug_widgets.compare(loss, params, batch, save="before.npz")  # before an upgrade, or a change
+        jax_debug_widgets.compare(loss, params, batch, against="saved:before.npz")
+
     Args:
       function: jitted or not.
       *args: the other function, and what both take; with `against` what it takes.
-      against: what one function is compared with. Wrap a function with a keyword `against` or `rtol` in a lambda.
+      against: what one function is compared with. Wrap a function with such a keyword in a lambda.
+      save: the file into which the values of `function` are written instead.
       rtol: the relative tolerance; None: 16 times the precision of the dtype. Whole numbers are compared exactly.
 
     Raises:
       TypeError: there is no second function, and no `against`.
-      ValueError: `against` is something else.
+      ValueError: `against` is something else, or there is no such file, or no accelerator.
       Exception: what tracing or running one of the functions raises.
     """
     from jax_debug_widgets.session import current_session
     from jax_debug_widgets.session.studies.comparing import comparison_of
 
-    return comparison_of(current_session(), function, args, kwargs, rtol=rtol, against=against)
+    return comparison_of(current_session(), function, args, kwargs, rtol=rtol, against=against, save=save)
 
 
 def diff(

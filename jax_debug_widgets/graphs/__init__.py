@@ -6,16 +6,19 @@ May know: numpy, events.amounts.   Must not know: JAX, Jupyter, any other room.
 """
 
 from jax_debug_widgets.graphs.against_float64 import AgainstFloat64, Rounding
+from jax_debug_widgets.graphs.against_op_by_op import AgainstOpByOp, Observed
 from jax_debug_widgets.graphs.compare import Comparison, Ran, compare
 from jax_debug_widgets.graphs.diff import Change, Diff, computes_the_same, diff
 from jax_debug_widgets.graphs.graph import Graph
 from jax_debug_widgets.graphs.linked import Linked
 from jax_debug_widgets.graphs.program import Body, Equation, Operand, Program, Role, Source, Type
+from jax_debug_widgets.graphs.saved import SavedValues
 from jax_debug_widgets.graphs.table import ProgramTable
 from jax_debug_widgets.graphs.traces import Traces
 
 __all__ = [
     "AgainstFloat64",
+    "AgainstOpByOp",
     "Body",
     "Change",
     "Comparison",
@@ -23,12 +26,14 @@ __all__ = [
     "Equation",
     "Graph",
     "Linked",
+    "Observed",
     "Operand",
     "Program",
     "ProgramTable",
     "Ran",
     "Role",
     "Rounding",
+    "SavedValues",
     "Source",
     "Traces",
     "Type",

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from jax_debug_widgets.graphs.diff import paired, text_of
 from jax_debug_widgets.graphs.figures import Figure, figure_of
 from jax_debug_widgets.graphs.flat import Flat, Node
 from jax_debug_widgets.graphs.page import Line, Page
 from jax_debug_widgets.graphs.program import Equation, Program
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,11 +106,34 @@ class Comparison:
             f"{self.names[0]} and {self.names[1]}: {said}", ("", "name", "what", "where"), lines, notes, longest=120
         )
 
+    def to_pandas(self) -> pd.DataFrame:
+        """A row a pair of equations, in the order of the second program.
+
+        Raises:
+          ImportError: pandas is not installed (`pip install "jax-debug-widgets[pandas]"`).
+        """
+        import pandas as pd
+
+        rows = [(text_of(one.before), text_of(one.after), *_worst(one), *_places(one)) for one in self.pairs]
+        columns = ["before", "after", "verdict", "apart", "relative", "ulp", "source_before", "source_after"]
+        return pd.DataFrame(rows, columns=columns)
+
     def __repr__(self) -> str:
         return self.page().text()
 
     def _repr_html_(self) -> str:
         return self.page().html()
+
+
+def _worst(pair: Pair) -> tuple[str, float, float, float]:
+    """The verdict of the result that is furthest apart, and how far."""
+    order = ("equal", "close", "differs")
+    worst = max(pair.figures, key=lambda one: (order.index(one.verdict), one.relative), default=Figure("equal"))
+    return worst.verdict, worst.apart, worst.relative, worst.ulp
+
+
+def _places(pair: Pair) -> tuple[str, str]:
+    return str(pair.before.source or ""), str(pair.after.source or "")
 
 
 def compare(before: Ran, after: Ran, rtol: float | None = None) -> Comparison:

@@ -67,7 +67,9 @@ HELP = """%%jaxdebug [options]          capture the cell below: a live panel of 
 %jaxdebug diff F G -- X       how the programs of F(X) and G(X) differ, equation by equation; nothing runs;
                               diff F -- X --before grad, --before vmap: F against what these make of it
 %jaxdebug compare F G -- X    run F(X) and G(X) equation by equation: outputs, and where they part first; --rtol R;
-                              compare F -- X --against float64: the line of F that loses digits
+                              compare F -- X --against float64: the line of F that loses digits;
+                              --against op-by-op: the line that XLA computes otherwise, and by which pass;
+                              --against saved:FILE, written by --save FILE;  --against cpu
 %jaxdebug traces F(X)         trace F(X) twice: the same program? If not, where it differs, and the line that may cause it
 %jaxdebug jaxpr F(X)          its source and equations beside each other; %jaxdebug hlo F(X)  with StableHLO and what XLA has
                               made of them: fusions, bytes, what is folded away; compiles F(X), and nothing runs

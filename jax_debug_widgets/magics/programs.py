@@ -16,7 +16,7 @@ from jax_debug_widgets.magics.expressions import NameCode, given_to, nameless
 from jax_debug_widgets.magics.options import parse_with
 from jax_debug_widgets.session import Session
 from jax_debug_widgets.session.studies import programs, questions
-from jax_debug_widgets.session.studies.comparing import WAYS, comparison_of
+from jax_debug_widgets.session.studies.comparing import comparison_of, refuse_unknown
 from jax_debug_widgets.session.studies.cost import COMPILE_SECONDS
 from jax_debug_widgets.session.studies.export import ExportError, FolderError, export
 from jax_debug_widgets.session.studies.graph import graph_of
@@ -75,13 +75,20 @@ def compared(session: Session, line: str, namespace: dict[str, Any], name_code: 
       UsageError: it is something else, or an unknown option.
     """
     options, rest = parse_with(_add_compare_options, options_first(line))
-    functions, given = functions_and_arguments("compare", rest, 1 if options.against else 2)
+    is_alone = bool(options.against or options.save)
+    functions, given = functions_and_arguments("compare", rest, 1 if is_alone else 2)
+    if options.against is not None:
+        try:
+            refuse_unknown(options.against)
+        except ValueError as refused:
+            raise UsageError(f"jaxdebug: `compare`: {refused}") from None
 
     def ask(*both: Any, **kwargs: Any) -> Any:
         function, other, *args = both
-        refuse_unfit("compare", (function,) if options.against else (function, other), args, kwargs)
-        taken = args if options.against else (other, *args)
-        return comparison_of(session, function, taken, kwargs, rtol=options.rtol, against=options.against)
+        refuse_unfit("compare", (function,) if is_alone else (function, other), args, kwargs)
+        taken = args if is_alone else (other, *args)
+        how = {"rtol": options.rtol, "against": options.against, "save": options.save}
+        return comparison_of(session, function, taken, kwargs, **how)
 
     others = functions[1] if len(functions) > 1 else "None"
     return given_to(ask, "compare", f"({functions[0]})({others}, {given})", namespace, name_code)
@@ -89,7 +96,8 @@ def compared(session: Session, line: str, namespace: dict[str, Any], name_code: 
 
 def _add_compare_options(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
     parser.add_argument("--rtol", type=float, metavar="R", default=None)
-    parser.add_argument("--against", choices=WAYS, metavar="WAY", default=None)
+    parser.add_argument("--against", metavar="WAY", default=None)
+    parser.add_argument("--save", metavar="FILE", default=None)
     return parser
 
 

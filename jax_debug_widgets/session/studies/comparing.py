@@ -1,22 +1,41 @@
-"""Functions that run, compared: with another one, and with themselves in float64."""
+"""Functions that run, compared: with another one, and with themselves otherwise."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from os import PathLike
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import jax
 
 from jax_debug_widgets._jax.studies.evaluate import evaluate
 from jax_debug_widgets._jax.studies.shadow import MOST_IN_LOOPS, Shadowed, shadow
-from jax_debug_widgets.graphs import AgainstFloat64, Comparison, Ran, compare
+from jax_debug_widgets._jax.studies.trace import Traced
+from jax_debug_widgets.graphs import (
+    AgainstFloat64,
+    AgainstOpByOp,
+    Comparison,
+    Program,
+    Ran,
+    SavedValues,
+    compare,
+    saved,
+)
 from jax_debug_widgets.graphs.against_float64 import against_float64
 from jax_debug_widgets.graphs.rounding import figure_beside
 from jax_debug_widgets.session.studies.linked import lines_of_sources
+from jax_debug_widgets.session.studies.op_by_op import against_op_by_op
 from jax_debug_widgets.session.studies.programs import traced
 
 if TYPE_CHECKING:
     from jax_debug_widgets.session.session import Session
 
-Against = AgainstFloat64 | Comparison
+Against = AgainstFloat64 | AgainstOpByOp | Comparison | SavedValues
+
+SAVED = "saved:"
+"""What is compared with begins so, where it is a file."""
 
 
 def comparison_of(
@@ -27,20 +46,93 @@ def comparison_of(
     *,
     rtol: float | None = None,
     against: str | None = None,
+    save: str | PathLike[str] | None = None,
 ) -> Against:
     """How a function compares with another one, the first of the arguments, or with itself: `jax_debug_widgets.compare`.
 
     Raises:
-      TypeError: there is nothing to compare with. ValueError: an unknown way. Exception: what tracing or running raises.
+      TypeError: there is nothing to compare with. ValueError: an unknown way, or one that this machine has not.
+      OSError: a file cannot be read or written. Exception: what tracing or running raises.
     """
+    if save is not None:
+        if against is not None:
+            raise ValueError("save keeps the values of a run to compare with later: it takes no against")
+        return saved.save(_ran(session, function, args, kwargs), Path(save).expanduser())
     if against is None:
         if not args or not callable(args[0]):
             raise TypeError('compare takes two functions and their arguments, or one function and against="float64"')
         before, after = (_ran(session, one, args[1:], kwargs) for one in (function, args[0]))
         return compare(before, after, rtol)
-    if against not in WAYS:
-        raise ValueError(f"against={against!r} is none of {', '.join(WAYS)}")
-    return WAYS[against](session, function, args, kwargs)
+    refuse_unknown(against)
+    if against.startswith(SAVED):
+        return _with_saved(session, function, args, kwargs, Path(against.removeprefix(SAVED)).expanduser(), rtol)
+    if against == "cpu":
+        return _cpu(session, function, args, kwargs, rtol)
+    found, program = traced(session, function, args, kwargs)
+    return _float64(session, found, program) if against == "float64" else against_op_by_op(session, found, program)
+
+
+WAYS = ("float64", "op-by-op", "cpu", f"{SAVED}FILE")
+
+
+def refuse_unknown(against: str) -> None:
+    """Say what a function can be compared with.
+
+    Raises:
+      ValueError: it is none of that, or cannot be had here.
+    """
+    if against.startswith(SAVED):
+        file = Path(against.removeprefix(SAVED)).expanduser()
+        if not file.is_file():
+            how = f"%jaxdebug compare f -- x --save {file}, or jdw.compare(f, x, save={str(file)!r}), writes it"
+            raise ValueError(f"there is no file {file}: {how}")
+    elif against not in WAYS:
+        raise ValueError(f"against {against!r} is none of {', '.join(WAYS)}")
+    if against == "cpu" and _accelerator() is None:
+        raise ValueError(
+            "against cpu compares an accelerator with the CPU, and JAX has only a CPU here: float64 and op-by-op tell what "
+            "rounding and XLA do on it"
+        )
+
+
+def _with_saved(
+    session: Session,
+    function: Callable[..., Any],
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any],
+    file: Path,
+    rtol: float | None,
+) -> Comparison:
+    before, after = saved.load(file), _ran(session, function, args, kwargs)
+    return compare(_called(before, f"{before.program.name} in {file.name}"), after, rtol)
+
+
+def _cpu(
+    session: Session, function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any], rtol: float | None
+) -> Comparison:
+    accelerator, cpu = _accelerator(), jax.devices("cpu")[0]
+    found, program = traced(session, function, args, kwargs)
+    ran: list[Ran] = []
+    for device in (cpu, accelerator):
+        with session.capture.explaining(), jax.default_device(device):
+            moved = replace(
+                found,
+                consts=[jax.device_put(one, device) for one in found.consts],
+                operands=[jax.device_put(one, device) for one in found.operands],
+            )
+            own = Ran(program, found.paths, *evaluate(moved))
+        ran.append(_called(own, f"{program.name} on {device.platform}"))
+    return compare(ran[0], ran[1], rtol)
+
+
+def _accelerator() -> Any:
+    """The device that programs run on; None where that is a CPU."""
+    device = jax.devices()[0]
+    return None if device.platform == "cpu" else device
+
+
+def _called(ran: Ran, name: str) -> Ran:
+    return replace(ran, program=replace(ran.program, name=name))
 
 
 def _ran(session: Session, function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Ran:
@@ -49,10 +141,7 @@ def _ran(session: Session, function: Callable[..., Any], args: Sequence[Any], kw
         return Ran(program, found.paths, *evaluate(found))
 
 
-def _float64(
-    session: Session, function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
-) -> AgainstFloat64:
-    found, program = traced(session, function, args, kwargs)
+def _float64(session: Session, found: Traced, program: Program) -> AgainstFloat64:
     with session.capture.explaining():
         ran = shadow(found)
     outputs = [(path, figure_beside(*both)) for path, both in zip(found.paths, ran.outputs, strict=True)]
@@ -68,6 +157,3 @@ def _notes_of(ran: Shadowed) -> list[str]:
             "ran as a whole: lines inside are not told there."
         )
     return notes
-
-
-WAYS: dict[str, Callable[..., Against]] = {"float64": _float64}

@@ -1,0 +1,170 @@
+"""A program as XLA compiles it beside the same run op by op: which line differs, and what XLA does there."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
+
+from jax_debug_widgets.events.amounts import plural
+from jax_debug_widgets.graphs.diff import text_of
+from jax_debug_widgets.graphs.figures import Figure
+from jax_debug_widgets.graphs.flat import flat_of
+from jax_debug_widgets.graphs.page import Line, Page
+from jax_debug_widgets.graphs.program import Equation, Program, Source
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Cause = Literal["", "operation", "fusion", "unknown"]
+
+
+@dataclass(frozen=True, eq=False)
+class Observed:
+    """An equation whose value was a result of the compiled program, and how far it is from op by op.
+
+    Attributes:
+      step: the first step of each loop around it at which it differs; empty outside of loops, and where it does not differ.
+    """
+
+    equation: Equation
+    figures: tuple[Figure, ...]
+    step: tuple[int, ...] = ()
+
+    @property
+    def differs(self) -> bool:
+        """Whether a bit differs."""
+        return any(one.verdict != "equal" for one in self.figures)
+
+
+@dataclass(frozen=True, eq=False)
+class AgainstOpByOp:
+    """How far a compiled program is from the same run op by op.
+
+    Attributes:
+      outputs: each output by its name, with how far the compiled one is from op by op.
+      cause: `operation`: an equation is compiled to something else, see `first`; `fusion`: equations that are compiled together
+        give other numbers, see `pins`; `unknown`: it was not found; empty where all is equal.
+      first: the first equation that differs although what it takes is equal, while all values are results of the program.
+      pins: the fewest equations that, made apart, give the numbers of op by op.
+      passes: XLA's passes and options that decide: with the pass left out, or the option set, the numbers are those of op by
+        op (`as op by op`) or others (`other numbers`).
+      observed: all equations that were results of the compiled program, once.
+      notes: what could not be told, in words. `compiles`: how many programs were compiled for the answer.
+    """
+
+    program: Program
+    outputs: Sequence[tuple[str, Figure]]
+    cause: Cause = ""
+    first: Observed | None = None
+    pins: Sequence[Equation] = ()
+    passes: Sequence[tuple[str, str]] = ()
+    observed: Sequence[Observed] = ()
+    notes: Sequence[str] = ()
+    compiles: int = 1
+    source_lines: Mapping[Source, str] = field(default_factory=dict[Source, str])
+
+    @property
+    def equal(self) -> bool:
+        """Whether all outputs are equal to the bit."""
+        return all(one.verdict == "equal" for _, one in self.outputs)
+
+    @property
+    def close(self) -> bool:
+        """Whether all outputs are within the tolerance of their dtype."""
+        return all(one.verdict != "differs" for _, one in self.outputs)
+
+    @property
+    def deciding(self) -> list[str]:
+        """The passes and options with which the numbers are those of op by op."""
+        return [name for name, told in self.passes if told == AS_OP_BY_OP]
+
+    @property
+    def headline(self) -> str:
+        """All of it in one sentence."""
+        if self.equal:
+            return "equal to the bit"
+        said = "close" if self.close else "DIFFERENT"
+        passes = f" ({', '.join(self.deciding)})" if self.deciding else ""
+        if self.cause == "operation" and self.first is not None:
+            step = f", at step {', '.join(map(str, self.first.step))}" if self.first.step else ""
+            one = self.first.equation
+            return f"{said}: {one.primitive} in `{self.line_of(one)}` is compiled to something else{step}{passes}"
+        if self.cause == "fusion":
+            lines = list(dict.fromkeys(f"`{self.line_of(one)}`" for one in self.pins))
+            how = "product and sum are contracted (FMA)" if self.is_contracted else "it is fused with what uses it"
+            return (
+                f"{said}: the numbers are those of op by op if {' and '.join(lines[:3])} is made apart: {how}{passes}"
+            )
+        return f"{said}: the line was not found{passes}"
+
+    @property
+    def is_contracted(self) -> bool:
+        """Whether each of the pins is a product that a sum takes, and no rewriting of the algebra decides."""
+        flat = flat_of(self.program.body, [("input", at) for at in range(len(self.program.body.inputs))])
+        numbers = {(one.equation.path, one.equation.number): one.number for one in flat.nodes}
+        sums = [one for one in flat.nodes if one.equation.primitive in ("add", "sub", "add_any")]
+        summed = {edge[1] for one in sums for edge in one.operands if edge[0] == "result"}
+        if not self.pins or any("algsimp" in one for one in self.deciding):
+            return False
+        return all(one.primitive == "mul" and numbers.get((one.path, one.number)) in summed for one in self.pins)
+
+    def line_of(self, one: Equation) -> str:
+        """The line of the source; the equation where it is not to be had."""
+        text = self.source_lines.get(one.source, "") if one.source is not None else ""
+        return text.split("#")[0].strip() or text_of(one)
+
+    def page(self) -> Page:
+        """All of it, to be shown."""
+        lines = [
+            Line(("output", name or "result", str(figure), ""), kind="changed" if figure.verdict == "differs" else "")
+            for name, figure in self.outputs
+        ]
+        if self.cause == "operation" and self.first is not None:
+            one = self.first
+            worst = next(figure for figure in one.figures if figure.verdict != "equal")
+            lines.append(
+                Line(("first", one.equation.names[0], self.line_of(one.equation), str(one.equation.source or "")))
+            )
+            lines.append(Line(("", "", str(worst), "")))
+        lines += [
+            Line(("made apart", one.names[0], self.line_of(one), str(one.source or "")))
+            for one in (self.pins if self.cause == "fusion" else ())
+        ]
+        lines += [Line(("XLA", name, told, "")) for name, told in self.passes]
+        searched = f"{plural(self.compiles, 'program')} compiled for this." if self.compiles > 1 else ""
+        notes = [*self.notes, *([searched] if searched else [])]
+        title = f"{self.program.name} jitted and op by op: {self.headline}"
+        return Page(title, ("", "name", "what", "where"), lines, notes, longest=120)
+
+    def to_pandas(self) -> pd.DataFrame:
+        """A row an equation that was observed.
+
+        Raises:
+          ImportError: pandas is not installed (`pip install "jax-debug-widgets[pandas]"`).
+        """
+        import pandas as pd
+
+        rows = [
+            (
+                one.equation.names[0] if one.equation.names else "",
+                one.equation.primitive,
+                "equal" if not one.differs else "differs",
+                max((figure.ulp for figure in one.figures), default=0.0),
+                one.step,
+                one.equation in self.pins,
+                str(one.equation.source or ""),
+            )
+            for one in self.observed
+        ]
+        return pd.DataFrame(rows, columns=["name", "primitive", "verdict", "ulp", "first_step", "pin", "source"])
+
+    def __repr__(self) -> str:
+        return self.page().text()
+
+    def _repr_html_(self) -> str:
+        return self.page().html()
+
+
+AS_OP_BY_OP = "as op by op"
+OTHER_NUMBERS = "other numbers"

@@ -1,0 +1,154 @@
+"""Why a compiled program gives other numbers than the same run op by op: the search."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from jax_debug_widgets._jax.studies.op_by_op import Key, Numbers, compiled, op_by_op
+from jax_debug_widgets._jax.studies.trace import Traced
+from jax_debug_widgets.graphs.against_op_by_op import AS_OP_BY_OP, OTHER_NUMBERS, AgainstOpByOp, Cause, Observed
+from jax_debug_widgets.graphs.figures import figure_of
+from jax_debug_widgets.graphs.pins import fewest
+from jax_debug_widgets.graphs.program import Equation, Program
+from jax_debug_widgets.session.studies.linked import lines_of_sources
+
+if TYPE_CHECKING:
+    from jax_debug_widgets.session.session import Session
+
+SECONDS = 60.0
+"""After so long nothing further is compiled."""
+
+_WAYS: dict[str, dict[str, Any]] = {
+    **{
+        f"without the pass {name}": {"xla_disable_hlo_passes": name}
+        for name in (
+            "algsimp", "fusion", "cpu-instruction-fusion", "priority-fusion", "constant_folding", "dot_decomposer", "cse",
+            "simplify-fp-conversions", "float-normalization-bf16", "reduce-window-rewriter", "gemm-rewriter",
+        )
+    },
+    "LLVM without optimisation": {"xla_backend_optimization_level": 0},
+    "no excess precision": {"xla_allow_excess_precision": False},
+}  # fmt: skip
+
+
+def against_op_by_op(session: Session, found: Traced, program: Program) -> AgainstOpByOp:
+    """How far a compiled program is from op by op, and why.
+
+    Raises:
+      Exception: what running or compiling the program raises.
+    """
+    with session.capture.explaining():
+        return _Search(found, program).find()
+
+
+class _Search:
+    def __init__(self, found: Traced, program: Program) -> None:
+        self._found, self._program = found, program
+        self._slow = op_by_op(found)
+        self._compiles = 0
+        self._until = time.monotonic() + SECONDS
+        self._equations = {(one.path, one.number): one for one in program.equations}
+
+    def find(self) -> AgainstOpByOp:
+        """Ask for the outputs first, and for the cause only where they differ."""
+        fast = self._numbers()
+        outputs = [
+            (path, figure_of(one, other))
+            for path, one, other in zip(self._found.paths, fast.outputs, self._slow.outputs, strict=True)
+        ]
+        lines = lines_of_sources(self._program)
+        if all(one.verdict == "equal" for _, one in outputs):
+            return AgainstOpByOp(self._program, outputs, compiles=self._compiles, source_lines=lines)
+        if any(one.has_effects for one in self._program.equations):
+            notes = ["It calls the host: the search for the cause would call it again and again, and was not made."]
+            return AgainstOpByOp(self._program, outputs, "unknown", notes=notes, source_lines=lines)
+        observed, is_same = self._observe(list(self._slow.values))
+        first = next((one for one in observed if one.differs), None)
+        pins: Sequence[Equation] = ()
+        cause: Cause = "operation" if first else "unknown"
+        if first is None and is_same:
+            every = [key for key in self._slow.values if key in self._equations]
+            pins = [self._equations[key] for key in fewest(every, self._is_enough, self._goes_on)]
+            cause = "fusion"
+        passes = self._passes(fast)
+        return AgainstOpByOp(
+            self._program,
+            outputs,
+            cause,
+            first,
+            pins,
+            passes,
+            observed,
+            list(self._notes(first)),
+            self._compiles,
+            lines,
+        )
+
+    def _numbers(self, observed: Sequence[Key] = (), options: dict[str, Any] | None = None) -> Numbers:
+        self._compiles += 1
+        return compiled(self._found, observed, options)
+
+    def _observe(self, keys: Sequence[Key]) -> tuple[list[Observed], bool]:
+        """These equations as results of the program; and whether its outputs are those of op by op then."""
+        numbers = self._numbers(keys)
+        found = [
+            Observed(
+                self._equations[key], *_apart(numbers.values[key], self._slow.values[key], key[0], self._equations)
+            )
+            for key in keys
+            if key in numbers.values and key in self._equations
+        ]
+        return found, _is_same(numbers.outputs, self._slow.outputs)
+
+    def _is_enough(self, keys: Sequence[Key]) -> bool:
+        return _is_same(self._numbers(keys).outputs, self._slow.outputs)
+
+    def _goes_on(self) -> bool:
+        return time.monotonic() < self._until
+
+    def _passes(self, fast: Numbers) -> list[tuple[str, str]]:
+        """Those with which the numbers change; XLA ignores what it does not know."""
+        told: list[tuple[str, str]] = []
+        for name, options in _WAYS.items():
+            if not self._goes_on():
+                break
+            try:
+                outputs = self._numbers((), options).outputs
+            except Exception:  # noqa: BLE001, S112 - an option that this XLA does not have.
+                continue
+            if _is_same(outputs, self._slow.outputs):
+                told.append((name, AS_OP_BY_OP))
+            elif not _is_same(outputs, fast.outputs):
+                told.append((name, OTHER_NUMBERS))
+        return told
+
+    def _notes(self, first: Observed | None) -> Any:
+        if not self._goes_on():
+            yield f"The search ended after {SECONDS:g} s: what it found may be more than it takes."
+        if first is not None:
+            key = first.equation.path, first.equation.number
+            (alone,), _ = self._observe([key])
+            if not alone.differs:
+                yield "It differs only where all values are results of the program, which changes what XLA fuses."
+
+
+def _apart(
+    one: Sequence[Any], other: Sequence[Any], path: Any, equations: Any
+) -> tuple[tuple[Any, ...], tuple[int, ...]]:
+    """How far results are apart, and the first step at which they are."""
+    figures = tuple(figure_of(a, b) for a, b in zip(one, other, strict=True))
+    loops = [equations.get((path[:at], number)) for at, (number, _) in enumerate(path)]
+    depth = sum(loop is not None and loop.primitive == "scan" for loop in loops)
+    if not depth or all(figure.verdict == "equal" for figure in figures):
+        return figures, ()
+    lengths = one[0].shape[:depth]
+    steps = (tuple(map(int, step)) for step in np.ndindex(*lengths))
+    return figures, next(step for step in steps if not _is_same([a[step] for a in one], [b[step] for b in other]))
+
+
+def _is_same(one: Sequence[Any], other: Sequence[Any]) -> bool:
+    return all(figure_of(a, b).verdict == "equal" for a, b in zip(one, other, strict=True))

@@ -1,0 +1,128 @@
+"""`jdw.compare(f, x, against="op-by-op")`: which line the compiler computes otherwise, and by what."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax import lax
+
+import jax_debug_widgets as jdw
+from jax_debug_widgets.graphs.pins import fewest
+
+
+def contracted(a, b, c):
+    p = a * b
+    return p + c
+
+
+def threshold(x):
+    y = x / 1e9
+    return y >= 0.1  # jax#25601
+
+
+def divided(x):
+    return jnp.sum(x) / 5.0
+
+
+ARRAYS = [jnp.asarray(np.random.default_rng(0).normal(size=(3, 64)), jnp.float32)[at] for at in range(3)]
+
+
+def _as_jax_does(f, *args):  # noqa: ANN002
+    return all(map(np.array_equal, jax.tree.leaves(jax.jit(f)(*args)), jax.tree.leaves(f(*args))))
+
+
+@pytest.mark.behaviour("G1")
+@pytest.mark.parametrize(
+    ("transform", "args"),
+    [(lambda f: f, ARRAYS), (jax.vmap, [one.reshape(8, 8) for one in ARRAYS])],
+    ids=["plain", "vmap"],
+)
+def test_a_product_and_a_sum_that_are_contracted_are_named(transform, args):
+    found = jdw.compare(transform(contracted), *args, against="op-by-op")
+    assert found.equal == _as_jax_does(contracted, *args)
+    if found.equal:  # This processor has no such instruction.
+        assert found.cause == "" and not found.pins and found.compiles == 1
+        return
+    assert found.cause == "fusion" and found.close and found.first is None
+    ((pin,),) = (found.pins,)
+    assert pin.names == ("p",) and pin.source.line == contracted.__code__.co_firstlineno + 1
+    assert "LLVM without optimisation" in found.deciding
+    assert "if `p = a * b` is made apart: product and sum are contracted (FMA)" in found.headline
+    assert not any(one.differs for one in found.observed)
+
+
+@pytest.mark.behaviour("G1")
+def test_an_operation_that_is_rewritten_is_named_with_the_pass():
+    x = np.float32(0.1e9)
+    found = jdw.compare(threshold, x, against="op-by-op")
+    assert found.equal == _as_jax_does(threshold, x)
+    assert not found.equal and not found.close
+    assert found.cause == "operation" and found.first.equation.primitive == "div"
+    assert found.first.equation.source.line == threshold.__code__.co_firstlineno + 1
+    assert found.first.figures[0].ulp == 1
+    assert found.deciding == ["without the pass algsimp"]
+    assert "div in `y = x / 1e9` is compiled to something else (without the pass algsimp)" in found.headline
+
+
+@pytest.mark.behaviour("G1")
+@pytest.mark.parametrize("x", [jnp.asarray([0.1, 0.2, 0.3, 0.7, 1.9], jnp.float32) * 3, jnp.arange(5.0)])
+def test_no_cause_is_told_where_nothing_differs(x):
+    found = jdw.compare(divided, x, against="op-by-op")
+    assert found.equal == _as_jax_does(divided, x)
+    if found.equal:
+        assert found.cause == "" and found.headline == "equal to the bit"
+    else:
+        assert found.first.equation.primitive == "div"
+
+
+@pytest.mark.behaviour("G1")
+def test_inside_a_scan_the_line_and_the_step_are_told():
+    def loop(x):
+        def body(c, a):
+            c = c + a / 7.0
+            return c, c
+
+        return lax.scan(body, x[0], x)
+
+    x = ARRAYS[0]
+    found = jdw.compare(loop, x, against="op-by-op")
+    exact = np.asarray(x) / np.float32(7)
+    rewritten = np.asarray(x) * (np.float32(1) / np.float32(7))
+    assert found.first.equation.primitive == "div"
+    assert found.first.step == (int(np.argmax(exact != rewritten)),)
+    assert f"at step {found.first.step[0]}" in found.headline
+
+
+def test_a_program_that_calls_the_host_is_run_but_not_searched():
+    calls = []
+
+    def called(x):
+        jax.debug.callback(calls.append, x)
+        return threshold(x)
+
+    found = jdw.compare(called, np.float32(0.1e9), against="op-by-op")
+    jax.effects_barrier()
+    assert not found.equal and found.cause == "unknown"
+    assert "It calls the host" in str(found) and len(calls) == 2
+
+
+@pytest.mark.parametrize("needed", [{3}, {0, 9}, {1, 5, 6}, set(range(10))])
+def test_the_fewest_values_are_found(needed):
+    assert set(fewest(list(range(10)), lambda some: needed <= set(some), lambda: True)) == needed
+
+
+def test_the_observed_equations_are_a_frame():
+    pytest.importorskip("pandas")
+    found = jdw.compare(threshold, np.float32(0.1e9), against="op-by-op")
+    frame = found.to_pandas()
+    assert list(frame["verdict"]) == ["differs", "differs"] and frame.loc[0, "name"] == "y"
+    assert "algsimp" in found._repr_html_()
+
+
+@pytest.mark.behaviour("G1")
+def test_the_magic_compares_the_jitted_program_with_op_by_op(ours):
+    ours.run("def f(x):\n    return x / 1e9 >= 0.1")
+    shown = ours.run("%jaxdebug compare f -- jnp.float32(0.1e9) --against op-by-op").value
+    assert shown.startswith("f jitted and op by op: DIFFERENT: div in `return x / 1e9 >= 0.1`")

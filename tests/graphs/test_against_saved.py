@@ -1,0 +1,97 @@
+"""`jdw.compare` with the values of an earlier run, and with those of a CPU."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from IPython.core.error import UsageError
+from jax import lax
+
+import jax_debug_widgets as jdw
+from jax_debug_widgets.session.studies import comparing
+
+
+def before(x, key):
+    h = jnp.tanh(x * 2.0).astype(jnp.bfloat16)
+    y, _ = lax.scan(lambda c, a: (c + a, a), jnp.zeros(()), x)
+    return {"h": h, "y": y + jax.random.uniform(key)}
+
+
+def after(x, key):
+    h = jnp.tanh(x * -2.0).astype(jnp.bfloat16)
+    y, _ = lax.scan(lambda c, a: (c + a, a), jnp.zeros(()), x)
+    return {"h": h, "y": y + jax.random.uniform(key)}
+
+
+ARGUMENTS = (jnp.linspace(0.1, 1.0, 5), jax.random.key(0))
+
+
+@pytest.mark.behaviour("G1")
+@pytest.mark.parametrize("transform", [lambda f: f, jax.jit], ids=["plain", "jit"])
+def test_values_of_an_earlier_run_are_compared_with_those_of_now(tmp_path, transform):
+    file = tmp_path / "before.npz"
+    saved = jdw.compare(transform(before), *ARGUMENTS, save=file)
+    assert f"--against saved:{file}" in str(saved) and saved.outputs == 2
+    same = jdw.compare(transform(before), *ARGUMENTS, against=f"saved:{file}")
+    assert same.equal and same.only == (0, 0) and same.pairs
+    other = jdw.compare(transform(after), *ARGUMENTS, against=f"saved:{file}")
+    assert not other.close and [figure.verdict for _, figure in other.outputs] == ["differs", "equal"]
+    assert other.first.after.primitive == "mul"
+    assert other.first.before.source.line == before.__code__.co_firstlineno + 1
+    assert other.first.after.source.line == after.__code__.co_firstlineno + 1
+    assert "before in before.npz" in str(other)
+
+
+def test_a_file_that_is_another_one_is_refused(tmp_path):
+    np.savez(tmp_path / "other.npz", a=np.ones(3))
+    with pytest.raises(ValueError, match="no values that compare has saved"):
+        jdw.compare(before, *ARGUMENTS, against=f"saved:{tmp_path / 'other.npz'}")
+    with pytest.raises(ValueError, match=r"there is no file .*none.npz: %jaxdebug compare f -- x --save .*none.npz"):
+        jdw.compare(before, *ARGUMENTS, against=f"saved:{tmp_path / 'none.npz'}")
+
+
+@pytest.mark.behaviour("G1")
+def test_the_magic_saves_and_compares(ours, tmp_path):
+    ours.run("def f(x):\n    return jnp.sin(x) * 2.0")
+    file = tmp_path / "f.npz"
+    assert (
+        "1 output and the values of 2 equations" in ours.run(f"%jaxdebug compare f -- jnp.ones(3) --save {file}").value
+    )
+    ours.run("def f(x):\n    return jnp.sin(x) * -2.0")
+    shown = ours.run(f"%jaxdebug compare f -- jnp.ones(3) --against saved:{file}").value
+    assert "f in f.npz and f: DIFFERENT" in shown and "= mul" in shown
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ("--against cpu", "JAX has only a CPU here"),
+        ("--against float16", "none of float64, op-by-op, cpu, saved:FILE"),
+        ("--against saved:nowhere.npz", "there is no file nowhere.npz"),
+    ],
+)
+def test_what_cannot_be_compared_with_is_refused_in_words(ours, options, told):
+    ours.ip.push({"f": before, "X": jnp.ones(3)})
+    with pytest.raises(UsageError, match=told):
+        ours.ip.run_line_magic("jaxdebug", f"compare f -- X, jax.random.key(0) {options}")
+
+
+def test_two_devices_are_compared_value_by_value(monkeypatch):
+    monkeypatch.setattr(comparing, "_accelerator", lambda: jax.devices()[0])
+    found = jdw.compare(before, *ARGUMENTS, against="cpu")
+    assert found.equal and found.only == (0, 0) and found.pairs
+    assert found.names == ("before on cpu", "before on cpu")
+
+
+def test_the_pairs_of_a_comparison_are_a_frame():
+    pytest.importorskip("pandas")
+    frame = jdw.compare(before, after, *ARGUMENTS).to_pandas()
+    assert {"equal", "differs"} <= set(frame["verdict"])
+    assert frame.loc[frame["verdict"] != "equal", "source_before"].iloc[0].startswith("test_against_saved.py")
+
+
+def test_one_function_alone_needs_something_to_be_compared_with():
+    with pytest.raises(TypeError, match="two functions"):
+        jdw.compare(before, *ARGUMENTS)
