@@ -8,8 +8,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Literal
 
-Place = Literal["panel", "prompt", "nowhere"]
-"""Where a breakpoint opens: in the panel, as JAX's own prompt, or not at all."""
+Place = Literal["panel", "prompt", "nowhere", "job"]
+"""Where a breakpoint opens: in the panel, as JAX's own prompt, or not at all.
+
+In a job of several processes none does: the others would wait for this one in a collective, and end it.
+"""
 
 FIRST_PATIENCE = 10.0
 """Seconds that the first stop waits for a page that may still be loading."""

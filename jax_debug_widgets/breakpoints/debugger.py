@@ -128,7 +128,7 @@ class Debugger:
                 if how != "unanswered":
                     return given if replaceable is None else tuple(replaceable.given)
             self.stage.leave()
-            if self.audience.may_ask() and (place == "prompt" or self.policy.prompt):
+            if place != "job" and self.audience.may_ask() and (place == "prompt" or self.policy.prompt):
                 run = self.policy.context.copy().run
                 return run(plain, *arrays) if is_jax_own else run(self._prompt, tap, arrays, equation)
             self._skipped(point)
@@ -258,6 +258,7 @@ class Debugger:
         with self.stage.lock:
             name = f" {point.name!r}" if point.name else ""
             what = f"{point.condition} (--break-on)" if point.number < 0 else f"breakpoint{name} at {point.where}"
+            self.policy.is_in_job = self.audience.place() == "job"
             self.policy.skipped[what] += 1
 
 

@@ -49,6 +49,7 @@ class Policy:
       over: nothing of the run is left to stop.
       resumed_ns: when a stop last ended, as `perf_counter_ns` tells it; 0 where there was none.
       skipped: breakpoint -> how often nobody was there.
+      is_in_job: whether they were skipped because other processes would wait.
       notes: what else became of stops, in sentences -> how often.
       points: the breakpoints of this run's programs, which other runs may share; `hits`: by number, how often this one has
         reached each.
@@ -70,6 +71,7 @@ class Policy:
     over: bool = False
     resumed_ns: int = 0
     skipped: Counter[str] = field(default_factory=Counter)
+    is_in_job: bool = False
     notes: Counter[str] = field(default_factory=Counter)
     points: dict[int, Point] = field(default_factory=dict)
     hits: Counter[int] = field(default_factory=Counter)
@@ -92,7 +94,12 @@ class Policy:
 
     def skipped_lines(self) -> list[str]:
         """A sentence for each breakpoint that nobody was there for."""
+        why = (
+            "in a job of several processes the others would wait for this one, so it is recorded as a print is"
+            if self.is_in_job
+            else "nobody is there to go on from it"
+        )
         return [
-            f"{what} skipped {'once' if count == 1 else f'{count} times'}: nobody is there to go on from it"
+            f"{what} skipped {'once' if count == 1 else f'{count} times'}: {why}"
             for what, count in self.skipped.items()
         ]

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import jax
 
 from jax_debug_widgets._jax.compat import features
+from jax_debug_widgets._jax.compat.processes import joined
 from jax_debug_widgets._jax.compat.uninterrupted import uninterrupted
 from jax_debug_widgets._jax.origins.context import is_capturing
 from jax_debug_widgets._jax.running import dispatch
@@ -412,6 +413,8 @@ class Session:
         return Audience(self._place, may_ask, lambda: self.panels.way)
 
     def _place(self) -> Place:
+        if joined() > 1:
+            return "job"
         run = self.current
         if run is not None and self.panels.shows(run):
             return "panel"

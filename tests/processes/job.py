@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import sys
 import time
 
@@ -125,6 +126,17 @@ def logged(loss):
     jax.debug.print("loss {loss}", loss=loss)
 
 
+@jax.jit
+def stopping(x):
+    jax.debug.breakpoint()
+    return x + 1
+
+
+sys.stdin = open(os.devnull)  # noqa: SIM115
+sys.stdin.isatty = lambda: True
+with jdw.capture() as run:
+    stopping(np.float32(OWN))
+seen["breakpoints"] = told([], run) | {"kinds": [event.kind for event in run.events]}
 with jdw.capture(record=sys.argv[3]) as run:
     x = X
     for step in range(4):

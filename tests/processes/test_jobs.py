@@ -89,6 +89,14 @@ def test_each_process_counts_the_firings_of_its_own_devices(told):
 
 
 @pytest.mark.behaviour("W6")
+def test_a_breakpoint_in_a_job_is_recorded_and_holds_nobody(told):
+    for process in told:
+        assert process["breakpoints"]["kinds"] == ["breakpoint"]
+        (note,) = process["breakpoints"]["notes"]
+        assert "skipped once: in a job of several processes the others would wait" in note
+
+
+@pytest.mark.behaviour("W6")
 def test_a_recorded_job_is_one_run_in_the_order_of_one_clock(told, folder):
     assert told
     run = jdw.load(folder)

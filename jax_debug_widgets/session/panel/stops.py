@@ -6,6 +6,7 @@ import threading
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from jax_debug_widgets._jax.compat.processes import joined
 from jax_debug_widgets.breakpoints import Debugger
 from jax_debug_widgets.breakpoints.describe import stop_body
 from jax_debug_widgets.transport.stops import TypedMessage
@@ -86,6 +87,6 @@ def debugging_status(run: RunView, debugger: Debugger, way: str, *, is_active: b
     return {
         "breakpoints": tuple(point.frozen(run.policy.hits[point.number]) for point in points),
         "paused": debugger.policy is run.policy and debugger.stop is not None,
-        "stoppable": is_active,
+        "stoppable": is_active and joined() == 1,  # Else the other processes wait in a collective, and end it.
         "commands": _WAYS[way],
     }

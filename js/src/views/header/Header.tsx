@@ -6,6 +6,10 @@ import type { UiState } from "../../store/ui";
 import type { StatusMessage } from "../../transport/wire";
 import { NonFinite } from "./NonFinite";
 
+const RETURNED = "The program has returned: only its effects are waited for";
+const ELSEWHERE =
+  "The program runs in another process, or together with others that would wait for it in a collective and end the job";
+
 interface Props {
   run: RunStore;
   status: StatusMessage;
@@ -88,7 +92,8 @@ function Control({ run, status }: Props) {
   run.watch();
   const { stop, resuming, wanted } = run.debugger;
   const held = status.stoppable || stop !== null;
-  const why = run.over || (held ? "" : "The program has returned: only its effects are waited for");
+  const elsewhere = status.state === "running" ? ELSEWHERE : RETURNED;
+  const why = run.over || (held ? "" : elsewhere);
   const can = !why && !resuming;
   return (
     <>
