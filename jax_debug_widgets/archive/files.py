@@ -12,6 +12,7 @@ from typing import Protocol
 import pyarrow as pa
 
 from jax_debug_widgets.archive.layout import (
+    FOLLOWED,
     INPUT,
     INPUTS,
     LIVE,
@@ -81,7 +82,7 @@ class FolderFiles:
     def stamp(self) -> object:
         """See `Files`."""
         stamps = []
-        for path in sorted(self._folder.rglob("*")):
+        for path in sorted(path for path in self._folder.rglob("*") if path.name != FOLLOWED):
             with contextlib.suppress(OSError):
                 told = path.stat()
                 stamps.append((str(path), told.st_size, told.st_mtime_ns))

@@ -29,6 +29,9 @@ WRITER = "process.json"
 
 INPUTS = "inputs"
 
+FOLLOWED = "followed"
+"""An empty file that who follows a run touches: whoever writes the run then writes more often."""
+
 EVENTS, WATCHED, ARRAYS, CALLS, SPANS = TABLES = ("events", "watched", "arrays", "calls", "spans")
 
 PROCESS = re.compile(r"p(\d{5})")

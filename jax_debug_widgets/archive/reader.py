@@ -133,6 +133,9 @@ class RunReader:
         self._has_begun = False
         self._damages: list[str] = []
         """What is damaged in what was read for good."""
+        self._calls: dict[int, Call] = {}
+        self._call_rows = 0
+        """How many rows of calls were looked at: a row says how far one has come, and the last one counts."""
         self._stamp: object = None
 
     def has_changed(self) -> bool:
@@ -159,7 +162,7 @@ class RunReader:
         state = read_last_state(files, f"{own}/{STATE}", problems)
         try:
             self._read_events(files, own, state, problems)
-            calls = _calls(read_table(files, own, CALLS, problems))
+            calls = self._read_calls(read_table(files, own, CALLS, problems))
             spans = _spans(read_table(files, own, SPANS, problems))
         except (pa.ArrowException, OSError) as error:
             raise RunFileError(f"{self._path} cannot be read: {error}") from None
@@ -186,6 +189,15 @@ class RunReader:
                     )
                 break
             self._has_begun = len(store) > store.oldest
+
+    def _read_calls(self, table: pa.Table) -> list[Call]:
+        """All calls, in the order in which they began; what was read before is not read again."""
+        if len(table) < self._call_rows:  # Damaged since.
+            self._calls, self._call_rows = {}, 0
+        newest = {row["id"]: row for row in table.slice(self._call_rows).to_pylist()}
+        self._calls |= {number: from_plain(Call, row) for number, row in newest.items()}
+        self._call_rows = len(table)
+        return [self._calls[number] for number in sorted(self._calls)]
 
     def _begin_at(self, first: int, dropped: dict[int, int]) -> None:
         self._next = self._first = first
@@ -273,11 +285,6 @@ def _counts(data: Any) -> dict[int, int]:
         return {int(site): int(count) for site, count in data.items()}
     except (AttributeError, TypeError, ValueError):
         raise RunFileError(f"{data!r:.80} are no counts of events by site") from None
-
-
-def _calls(table: pa.Table) -> list[Call]:
-    newest = {row["id"]: row for row in table.to_pylist()}
-    return [from_plain(Call, row) for _, row in sorted(newest.items())]
 
 
 def _spans(table: pa.Table) -> ThreadSpans:

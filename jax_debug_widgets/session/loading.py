@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import glob
 import re
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -12,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from jax_debug_widgets.archive import RunFileError
+from jax_debug_widgets.session.following import Follower
 from jax_debug_widgets.session.run.compare import LoadedRuns, RunRow, row_of
 from jax_debug_widgets.session.run.loaded import LoadedRun
 from jax_debug_widgets.session.run.merged import MergedRun
@@ -32,8 +34,11 @@ _NUMBERS = re.compile(r"(\D*)(\d+(?:\.\d+)?)?")
 
 _RUN = "run.json"
 
-_PAUSE_S = 0.25
+_PAUSE_S, _LONGEST_PAUSE_S = 0.03, 1.0
 """Between two looks at a run that another process writes."""
+
+_SHARE = 1 / 5
+"""Of the time, that looking may take."""
 
 
 def load(
@@ -78,8 +83,11 @@ def _load_one(session: Loading, max_mb: float, at: Path, *, key: str | None = No
 
 def _follow(session: Loading, run: LoadedRun) -> LoadedRun:
     """Read it again and again until it is over, and tell its panel."""
+    follower = Follower(run.path)
 
     def tick() -> float | None:
+        began = time.thread_time()
+        follower.tell()
         run.follow()
         for one in dict.fromkeys((*run.processes, run)):
             session.panels.send_news(one)
@@ -87,11 +95,13 @@ def _follow(session: Loading, run: LoadedRun) -> LoadedRun:
                 session.panels.refresh(one)
             session.listing.tell(one, over=not one.goes_on)
         if run.goes_on:
-            return _PAUSE_S
+            return min(_PAUSE_S + (time.thread_time() - began) / _SHARE, _LONGEST_PAUSE_S)
+        follower.end()
         run.followed_to_end.set()
         return None
 
     if run.follow():
+        follower.tell()
         Pump(tick).start()
     else:
         run.followed_to_end.set()

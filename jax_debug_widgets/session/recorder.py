@@ -18,6 +18,7 @@ from jax_debug_widgets._jax.compat.processes import joined
 from jax_debug_widgets.archive import RunFileError
 from jax_debug_widgets.events.amounts import in_bytes
 from jax_debug_widgets.session.clock import clock_for
+from jax_debug_widgets.session.following import Followed
 from jax_debug_widgets.session.rendezvous import Rendezvous
 from jax_debug_widgets.session.run import saved
 from jax_debug_widgets.session.run.input_files import InputFiles
@@ -135,8 +136,10 @@ class Recorder:
         self._flushed.wait(_HURRY_S)
 
     def _loop(self) -> None:
+        followed, took = Followed(self.folder), 0.0
         while True:
-            is_hurried = self._wake.wait(_PAUSE_S)
+            is_hurried = self._wake.wait(followed.pause(_PAUSE_S, took))
+            began = time.thread_time()
             if self._ended.is_set():
                 return
             with contextlib.suppress(Exception):  # The pump says what goes wrong there.
@@ -150,6 +153,7 @@ class Recorder:
             if is_hurried:
                 self._wake.clear()
                 self._flushed.set()
+            took = time.thread_time() - began
 
     def _guarded(self, write: Callable[[], None]) -> None:
         """Whatever goes wrong, the program goes on, and a note says what was lost."""

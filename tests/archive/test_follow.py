@@ -58,9 +58,11 @@ def test_a_job_is_followed_to_its_end(job, tmp_path):
         assert run.status().state == "running" and not run.notes
         counted += sum(content["count"] for content, _ in feed.news())
         assert counted == len(run.events), "the panel gets each event once"
+    assert (tmp_path / "run.jdw/followed").exists(), "the job knows it, and writes more often"
     job.stdin.close()
     assert job.wait(60) == 0
     until(lambda: run.status().state == "done")
+    until(lambda: not (tmp_path / "run.jdw/followed").exists())
     assert [event.seq for event in run.events] == list(range(1000)) and run.is_complete
     printed = [event.text.split()[0] for event in run.events if event.kind == "print"]
     assert printed == [str(i) for i in range(100)] * 5 and len(run.calls) == 500

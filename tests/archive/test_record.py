@@ -153,44 +153,71 @@ def test_a_disk_that_is_really_full(tmp_path):
 
 
 KILLED = """
-import itertools, sys, jax, jax.numpy as jnp, jax_debug_widgets as jdw
+import itertools, os, sys, jax, jax.numpy as jnp, jax_debug_widgets as jdw
+from jax_debug_widgets.archive import writer  # And pyarrow, once.
 from jax_debug_widgets.session import recorder
-recorder._PAUSE_S, recorder._PART_ROWS = 0.005, 500
+recorder._PAUSE_S, recorder._PART_ROWS = 0.005, 100
 
-@jax.jit
-def step(x, i):
-    y = x * i
-    jax.debug.print("{i} loss {y}", i=i, y=y.sum())
-    return y
+def child(folder):
+    @jax.jit
+    def step(x, i):
+        y = x * i
+        jax.debug.print("{i} loss {y}", i=i, y=y.sum())
+        return y
 
-with jdw.capture(watch="y", values=True, record=sys.argv[1]):
-    for i in itertools.count():
-        step(jnp.ones(30), i)
+    with jdw.capture(watch="y", values=True, record=folder):
+        for i in itertools.count():
+            step(jnp.ones(30), i)
+
+for folder in sys.stdin:  # JAX is imported once, and each child starts its own backend.
+    process = os.fork()
+    if not process:
+        child(folder.strip())
+    print(process, flush=True)
+    os.waitpid(process, 0)
 """
 
 
 @pytest.mark.behaviour("R1")
-def test_a_killed_process_leaves_all_that_was_written(tmp_path):
-    """It is killed at several moments, also while it seals."""
-    script = tmp_path / "train.py"
-    script.write_text(KILLED)
-    for number in range(3):
-        folder = tmp_path / f"run{number}.jdw"
-        program = subprocess.Popen([sys.executable, str(script), str(folder)])
-        try:
-            until(lambda folder=folder, parts=3 * (number + 1): len(list(folder.rglob("part-*"))) >= parts)
-            before = recorded(folder)
-        finally:
-            program.send_signal(signal.SIGKILL)
-            program.wait(20)
-        loaded = jdw.load(folder)
-        assert len(loaded.events) >= before > 0
-        assert [event.seq for event in loaded.events] == list(range(len(loaded.events)))
-        printed = [event.text.split()[0] for event in loaded.events if event.kind == "print"]
-        assert printed == [str(i) for i in range(len(printed))]
-        np.testing.assert_array_equal(loaded["y"]["mean"], np.arange(len(loaded["y"]["mean"])))
-        assert loaded.status().state == "interrupted" and "The recording has no end" in loaded.notes[-1]
-        assert loaded.title == "capture" and loaded.panel.bundle()["text/html"]
+def test_killed_processes_leave_all_that_was_written(tmp_path):
+    """Each is killed at another moment: after so many files were sealed, or while one is. `JAXDEBUG_SOAK=20` kills more."""
+    (script := tmp_path / "train.py").write_text(KILLED)
+    command = [sys.executable, "-W", "ignore", str(script)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as parent:
+        assert parent.stdin is not None and parent.stdout is not None
+        for number in range(int(os.environ.get("JAXDEBUG_SOAK", "3"))):
+            folder = tmp_path / f"run{number}.jdw"
+            parent.stdin.write(f"{folder}\n")
+            parent.stdin.flush()
+            process = int(parent.stdout.readline())
+            try:
+                sealed = "part-*" if number % 2 else "*/*.tmp"
+                until(lambda folder=folder: recorded_if_any(folder) > 50)
+                until(lambda folder=folder, n=number % 4: len(list(folder.rglob("part-*"))) > 3 * n)
+                until(lambda folder=folder, sealed=sealed: list(folder.rglob(sealed)))
+                before = recorded(folder)
+            finally:
+                os.kill(process, signal.SIGKILL)
+            until(lambda process=process: not Path(f"/proc/{process}").exists())
+            assert_is_whole(jdw.load(folder), before)
+        parent.stdin.close()
+
+
+def recorded_if_any(folder):
+    """The same; 0 where there is nothing yet."""
+    return recorded(folder) if (folder / "run.json").exists() else 0
+
+
+def assert_is_whole(loaded, before):
+    """Each event that was in the folder is there, once and in order, with its values."""
+    assert len(loaded.events) >= before > 0
+    assert [event.seq for event in loaded.events] == list(range(len(loaded.events)))
+    printed = [event.text.split()[0] for event in loaded.events if event.kind == "print"]
+    assert printed == [str(i) for i in range(len(printed))]
+    np.testing.assert_array_equal(loaded["y"]["mean"], np.arange(len(loaded["y"]["mean"])))
+    assert loaded.status().state == "interrupted"
+    assert any("The recording has no end" in note for note in loaded.notes)
+    assert loaded.title == "capture" and loaded.panel.bundle()["text/html"]
 
 
 def test_a_run_that_goes_on_is_read_as_far_as_it_has_come(tmp_path):
