@@ -16,7 +16,7 @@ from jax import lax
 from jax.sharding import AxisType
 
 from jax_debug_widgets._jax.compat import versions
-from jax_debug_widgets._jax.compat.native import importable
+from jax_debug_widgets._jax.compat import native
 from jax_debug_widgets.watch.statistics import statistics
 
 OUTER, INNER = 8, 3
@@ -295,12 +295,9 @@ def test_devices_have_their_own_values_at_the_same_steps(program, every, watched
 def test_without_numba(program, every, watched, monkeypatch):
     monkeypatch.setattr(statistics, "native_target", lambda: None)
     monkeypatch.setitem(sys.modules, "jax_debug_widgets._jax.passes.rings_native", None)
-    importable.cache_clear()
-    try:
-        values, gradients = events_of(
-            watched(jax.jit(jax.value_and_grad(program, 1)), X, ones_of(program), watch="h", every=every)
-        )
-    finally:
-        importable.cache_clear()
+    monkeypatch.setattr(native, "_known", {})
+    values, gradients = events_of(
+        watched(jax.jit(jax.value_and_grad(program, 1)), X, ones_of(program), watch="h", every=every)
+    )
     same(values[0], taken(values_of(program), every))
     same(gradients[0], taken(gradients_of(program), every))

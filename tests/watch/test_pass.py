@@ -15,7 +15,7 @@ from jax import lax
 
 import jax_debug_widgets as jdw
 from jax_debug_widgets._jax.compat import versions
-from jax_debug_widgets._jax.compat.native import importable
+from jax_debug_widgets._jax.compat import native
 from jax_debug_widgets._jax.passes.watching import WatchHooks
 from jax_debug_widgets.watch.choosing.lanes import by_lane
 from jax_debug_widgets.watch.statistics import statistics
@@ -356,10 +356,9 @@ def test_statistics_are_computed_natively_where_each_device_has_the_whole_array_
 
 def test_a_numba_that_does_not_work_is_told_and_done_without(monkeypatch):
     monkeypatch.setitem(sys.modules, "jax_debug_widgets.watch.statistics.native", None)
-    importable.cache_clear()
+    monkeypatch.setattr(native, "_known", {})
     with pytest.warns(UserWarning, match="Numba cannot be used"):
         assert statistics.native_target() is None
-    importable.cache_clear()
     monkeypatch.undo()
     assert statistics.native_target() == "jax_debug_widgets_statistics"
 

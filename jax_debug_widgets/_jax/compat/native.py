@@ -6,9 +6,9 @@ devices each has a part, and a call of ours would make XLA bring them together.
 
 from __future__ import annotations
 
-import functools
 import importlib
 import importlib.util
+import sys
 import threading
 import time
 import warnings
@@ -21,6 +21,7 @@ from jax.extend import core as jax_core
 from jax_debug_widgets._jax.compat import features
 from jax_debug_widgets._jax.compat.private import core, ffi, mlir, sharding_impls
 from jax_debug_widgets._jax.compat.registrations import register_all, registers
+from jax_debug_widgets._jax.compat.uninterrupted import uninterrupted
 
 if TYPE_CHECKING:
     import jax
@@ -37,12 +38,26 @@ _spent = threading.local()
 """`seconds`: of this thread, see `taken`."""
 
 
-@functools.cache
+_known: dict[str, bool] = {}
+"""The modules that were asked for: whether they could be imported. What was broken off is not among them."""
+
+_lock = threading.RLock()
+
+
 def importable(module: str, what: str) -> bool:
     """Whether a module that needs Numba can be imported; a warning says that not `what`, if Numba is there all the same."""
+    with _lock:  # Of two threads that import Numba at once one may see half of it.
+        if module not in _known:
+            _known[module] = _import(module, what)
+        return _known[module]
+
+
+def _import(module: str, what: str) -> bool:
     if importlib.util.find_spec("numba") is None:
         return False
     try:
+        with uninterrupted():
+            _import_numba()
         event = importlib.import_module("numba.core.event")
         listener, since = event.RecordingListener(), time.monotonic()
         _importing[module] = since, listener
@@ -51,11 +66,22 @@ def importable(module: str, what: str) -> bool:
         if listener.buffer:
             _spent.seconds = getattr(_spent, "seconds", 0.0) + time.monotonic() - since
     except Exception as error:  # noqa: BLE001 - it can be done without, whatever is wrong with Numba.
-        warnings.warn(f"Numba cannot be used, so {what}: {error}", stacklevel=3)
+        warnings.warn(f"Numba cannot be used, so {what}: {error}", stacklevel=4)
         return False
     finally:
         _importing.pop(module, None)
     return True
+
+
+def _import_numba() -> None:
+    """Import Numba: all of it anew where an import was broken off, by an interrupt or a time limit, as nothing else mends that.
+
+    Python keeps the parts that were imported by then. A new `numba` has no attributes for them: `numba.core` is missing.
+    """
+    if "numba" not in sys.modules:
+        for name in [name for name in sys.modules if name.startswith("numba.")]:
+            del sys.modules[name]
+    importlib.import_module("numba")
 
 
 def numba_compiles() -> bool:
