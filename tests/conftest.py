@@ -1,4 +1,7 @@
-"""JAX as all Python tests have it, strict and with four CPU devices, and the transformations a program can be under."""
+"""JAX as all Python tests have it, strict and with four CPU devices, and the transformations a program can be under.
+
+`JDW_PLATFORM=gpu` makes a GPU the default device.
+"""
 
 from __future__ import annotations
 
@@ -12,12 +15,13 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from jax import lax
-from jax.sharding import AxisType, NamedSharding
+from jax.sharding import NamedSharding
 from jax.sharding import PartitionSpec as P
 
-from jax_debug_widgets._jax.running import backlog
+from jax_debug_widgets._jax.running import backlog, dispatch
 from jax_debug_widgets.session import recording
 from tests import cases
+from tests.devices import PLATFORM, PLATFORMS, cpu_mesh, cpu_pmap
 
 DEVICES = 4
 
@@ -25,7 +29,9 @@ DEVICES = 4
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Settings of this process and no environment variables: tests start other processes, which must not inherit them.
-jax.config.update("jax_platforms", "cpu")
+jax.config.update("jax_platforms", PLATFORMS)
+if PLATFORM != "cpu":  # GPUs round the operands of products to fewer bits, which no test of ours is about.
+    jax.config.update("jax_default_matmul_precision", "highest")
 jax.config.update("jax_num_cpu_devices", DEVICES)
 jax.config.update("jax_numpy_dtype_promotion", "strict")
 jax.config.update("jax_numpy_rank_promotion", "raise")
@@ -37,8 +43,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out the cases that `--cases` does not ask for."""
+    """Leave out the cases that `--cases` does not ask for, and on another platform what is the CPU's alone."""
     kept = cases.chosen(items, config.getoption("cases"))
+    if PLATFORM != "cpu":
+        kept = [item for item in kept if item.get_closest_marker("cpu") is None]
     left_out = set(items) - set(kept)
     if left_out:
         config.hook.pytest_deselected(items=[item for item in items if item in left_out])
@@ -67,6 +75,20 @@ def own_print_options():
         yield
 
 
+@pytest.fixture
+def platform() -> str:
+    """What the default device is called: `cpu`, `gpu`."""
+    return jax.devices()[0].platform
+
+
+@pytest.fixture(autouse=True)
+def no_failed_effects():
+    """On a GPU an effect fails later than its call, and JAX's barrier raises its error again in each test after it."""
+    yield
+    if PLATFORM != "cpu":
+        dispatch.forget_failed_tokens()
+
+
 Body = Callable[[Any], Any]
 """A program under test: float32 of any shape to the same; it prints, or calls back, once."""
 
@@ -88,7 +110,7 @@ class Transform:
 
 
 def mesh() -> jax.sharding.Mesh:
-    return jax.make_mesh((DEVICES,), ("d",), axis_types=(AxisType.Auto,))
+    return cpu_mesh((DEVICES,), ("d",))
 
 
 X = np.float32(0.5)
@@ -240,7 +262,7 @@ TRANSFORMS = (
     Transform("eager_shard_map", of(sharded, XS), 4, DEVICES),
     Transform("grad_shard_map", of(lambda b: jax.jit(jax.grad(total(sharded(b)))), XS), 4, DEVICES),
     Transform("vmap_shard_map", of(jitted(lambda b: jax.vmap(sharded(b), 1)), np.stack([XS, XS + 1], 1)), 8, DEVICES),
-    Transform("pmap", of(jax.pmap, XS), 4, DEVICES),
+    Transform("pmap", of(lambda b: cpu_pmap(b, DEVICES), XS), 4, DEVICES),
     Transform("sharded_jit", on_all_devices, 1, DEVICES),
 )
 

@@ -10,6 +10,7 @@ from jax import lax
 
 import jax_debug_widgets as jdw
 from jax_debug_widgets.session import current_session
+from tests.devices import cpu_mesh
 from tests.tapped import tapped
 
 X = np.linspace(0, 1, 6, dtype=np.float32)
@@ -66,7 +67,7 @@ def ordered(x):
 
 
 def parted(x):
-    mesh = jax.make_mesh((2,), ("i",), axis_types=(jax.sharding.AxisType.Auto,))
+    mesh = cpu_mesh((2,), ("i",))
     return jax.shard_map(statistics, mesh=mesh, in_specs=jax.P("i"), out_specs=jax.P("i"))(x)
 
 

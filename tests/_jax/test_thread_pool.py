@@ -23,6 +23,8 @@ from jax_debug_widgets._jax.compat.ffi import (
 )
 from jax_debug_widgets.watch.statistics.native import TARGET
 
+pytestmark = pytest.mark.cpu("threads of XLA's CPU backend")
+
 PARTS = 500
 
 _COUNTS, _WORDS = range(thread_pool.WORK, thread_pool.WORK + 2)

@@ -10,6 +10,8 @@ import pytest
 from tests.breakpoints.kernel_client import KernelClient
 from tests.e2e.kernels import versions
 
+pytestmark = pytest.mark.cpu("starts processes that choose their own devices")
+
 SETUP = """
 %load_ext jax_debug_widgets
 import jax, jax.numpy as jnp, jax_debug_widgets as jdw, threading

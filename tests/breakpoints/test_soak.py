@@ -9,6 +9,8 @@ import pytest
 from tests.breakpoints.kernel_client import KernelClient
 from tests.breakpoints.test_kernels import SETUP
 
+pytestmark = pytest.mark.cpu("starts processes that choose their own devices")
+
 TIMES = int(os.environ.get("JAXDEBUG_SOAK", "1"))
 """`JAXDEBUG_SOAK=10` runs ten times as many of each."""
 

@@ -17,6 +17,8 @@ from jax_debug_widgets.breakpoints import audience as audience_module
 from jax_debug_widgets.session import current_session
 from tests.breakpoints.conftest import Page
 
+pytestmark = pytest.mark.cpu("starts processes that choose their own devices")
+
 
 def three(x):
     for _ in range(3):

@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 from IPython.core.error import UsageError
 from jax.experimental import io_callback
-from jax.sharding import AxisType
 from jax.sharding import PartitionSpec as P
 
 import jax_debug_widgets as jdw
 from jax_debug_widgets.magics.expressions import given_to
 from tests.callbacks.bodies import like
+from tests.devices import cpu_mesh
 
 
 class Never:
@@ -143,7 +143,7 @@ def test_a_print_that_xla_drops_is_seen_to_be_dropped():
 
 @pytest.mark.behaviour("C1")
 def test_a_program_on_several_devices_has_an_inventory():
-    mesh = jax.make_mesh((4,), ("d",), axis_types=(AxisType.Auto,))
+    mesh = cpu_mesh((4,), ("d",))
     f = jax.shard_map(lambda x: jax.pure_callback(SOLVE, like(x), x), mesh=mesh, in_specs=P("d"), out_specs=P("d"))
     (one,) = jdw.callbacks(f, np.ones(4, np.float32))
     assert (one.inside, one.staged, one.kept) == (("shard_map",), 1, 1)

@@ -16,6 +16,7 @@ import jax_debug_widgets as jdw
 from jax_debug_widgets.session import current_session
 from jax_debug_widgets.taps.results import Results
 from tests.callbacks.bodies import like
+from tests.devices import cpu_pmap
 
 
 class OwnError(Exception):
@@ -185,7 +186,7 @@ def test_calls_on_xlas_threads_are_told_apart_from_the_main_thread():
     def host(x):
         seen[int(x)] = threading.get_ident()
 
-    program = jax.pmap(lambda x: (jax.debug.callback(host, x), x)[1])
+    program = cpu_pmap(lambda x: (jax.debug.callback(host, x), x)[1], 4)
     with jdw.capture() as run:
         jax.block_until_ready(program(jnp.arange(4)))
         jax.effects_barrier()

@@ -7,11 +7,11 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from jax.experimental import io_callback
-from jax.sharding import AxisType
 from jax.sharding import PartitionSpec as P
 
 import jax_debug_widgets as jdw
 from tests.callbacks.bodies import like
+from tests.devices import cpu_mesh, cpu_pmap
 
 X = np.ones(2, np.float32)
 
@@ -46,7 +46,7 @@ def looped(f):
 
 
 def on_two_axes(f):
-    mesh = jax.make_mesh((2, 1), ("d", "e"), axis_types=(AxisType.Auto,) * 2)
+    mesh = cpu_mesh((2, 1), ("d", "e"))
     return jax.jit(jax.shard_map(f, mesh=mesh, in_specs=P("d"), out_specs=P("d"), axis_names={"d"}))(X)
 
 
@@ -63,7 +63,7 @@ REFUSED = {
         "outside the cond",
     ),
     "vmap of while": (lambda: looped(io), "io_callback(host)", "outside the loop"),
-    "several devices": (lambda: jax.pmap(printing)(X), "jax.debug.print('{}', ordered=True)", "ordered=False"),
+    "several devices": (lambda: cpu_pmap(printing, len(X))(X), "jax.debug.print('{}', ordered=True)", "ordered=False"),
     "partly manual": (lambda: on_two_axes(io), "io_callback(host)", "all axes"),
 }
 LINES = {
@@ -111,7 +111,7 @@ WAYS_OUT = {
     "a debug callback under vmap of cond": lambda: jax.vmap(
         lambda x: jax.lax.cond(x > 0, lambda x: (jax.debug.callback(host, x), x)[1], lambda x: x, x)
     )(X),
-    "ordered io on several devices": lambda: jax.pmap(ordered)(X),
+    "ordered io on several devices": lambda: cpu_pmap(ordered, len(X))(X),
 }
 
 

@@ -7,16 +7,17 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from jax._src.debugger import core as debugger  # noqa: TID251 - where JAX keeps its debuggers.
-from jax.sharding import AxisType, NamedSharding
+from jax.sharding import NamedSharding
 from jax.sharding import PartitionSpec as P
 
 import jax_debug_widgets as jdw
+from tests.devices import cpu_mesh
 
 
 @pytest.mark.behaviour("C1")
 @pytest.mark.parametrize("wrap", [lambda f: f, jax.jit], ids=["eager", "jit"])
 def test_a_sharding_is_told_as_text_and_the_users_function_called_as_ever(wrap):
-    mesh = jax.make_mesh((4,), ("d",), axis_types=(AxisType.Auto,))
+    mesh = cpu_mesh((4,), ("d",))
     x = jax.device_put(np.arange(8.0, dtype=np.float32), NamedSharding(mesh, P("d")))
     seen = []
 

@@ -9,12 +9,13 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from jax.experimental import io_callback
-from jax.sharding import AxisType, NamedSharding
+from jax.sharding import NamedSharding
 from jax.sharding import PartitionSpec as P
 
 import jax_debug_widgets as jdw
 from jax_debug_widgets.taps.survival import REFUSED, TRANSFORMS
 from tests.callbacks.bodies import like
+from tests.devices import cpu_mesh
 
 X = np.ones(2, np.float32)
 
@@ -44,7 +45,7 @@ VARIANTS = {
 
 def mesh(*shape: int):
     names = ("d", "e")[: len(shape)]
-    return jax.make_mesh(shape, names, axis_types=(AxisType.Auto,) * len(shape), devices=jax.devices()[:2])
+    return cpu_mesh(shape, names)
 
 
 def mapped(f, on, **options: Any):

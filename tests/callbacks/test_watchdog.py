@@ -11,6 +11,7 @@ import pytest
 
 import jax_debug_widgets as jdw
 from jax_debug_widgets.taps.stuck import standstill
+from tests.devices import cpu_pmap
 from tests.waiting import PATIENCE, until
 
 
@@ -31,7 +32,7 @@ class Gate:
 @pytest.mark.behaviour("C6")
 def test_a_stuck_callback_is_named_until_it_returns():
     gate = Gate()
-    program = jax.pmap(lambda x: (jax.debug.callback(gate.host, x), x)[1], devices=jax.devices()[:1])
+    program = cpu_pmap(lambda x: (jax.debug.callback(gate.host, x), x)[1], 1)
     looked = []
 
     def look(run):
@@ -106,7 +107,7 @@ def test_a_function_that_waits_for_jax_is_told_so():
         assert gate.wait(PATIENCE)
         return np.asarray(x)
 
-    pending = jax.pmap(lambda x: jax.pure_callback(slow, x, x))(jnp.arange(2.0))
+    pending = cpu_pmap(lambda x: jax.pure_callback(slow, x, x), 2)(jnp.arange(2.0))
 
     def host():
         started.set()

@@ -9,6 +9,8 @@ import pytest
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError
 
+pytestmark = pytest.mark.cpu("starts processes that choose their own devices")
+
 SETUP = """\
 import jax
 jax.config.update("jax_platforms", "cpu")

@@ -13,6 +13,7 @@ from matplotlib.figure import Figure
 
 import jax_debug_widgets as jdw
 from jax_debug_widgets.plots import Series, draw_series
+from tests.devices import cpu_mesh
 
 STEPS = np.arange(5)
 
@@ -239,7 +240,7 @@ def test_run_plot_has_the_steps_of_a_loop_that_runs_from_its_end_in_their_order(
 
 
 def test_run_plot_has_a_line_for_each_device_and_a_band_of_many_lanes(ax):
-    mesh = jax.make_mesh((4,), ("d",), axis_types=(jax.sharding.AxisType.Auto,))
+    mesh = cpu_mesh((4,), ("d",))
 
     @jax.jit
     @jax.shard_map(mesh=mesh, in_specs=jax.P("d"), out_specs=jax.P("d"))
@@ -327,7 +328,7 @@ def test_a_watched_array_is_its_mean_with_a_band_and_marks_where_it_is_not_finit
 
 
 def test_a_watched_array_on_several_devices_has_a_line_and_a_band_for_each(ax):
-    mesh = jax.make_mesh((2,), ("d",), axis_types=(jax.sharding.AxisType.Auto,))
+    mesh = cpu_mesh((2,), ("d",))
 
     @jax.jit
     def program(xs):

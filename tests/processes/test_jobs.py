@@ -22,6 +22,8 @@ from jax_debug_widgets._jax.origins import context
 from jax_debug_widgets.session import Options, current_session
 from tests.conftest import mesh
 
+pytestmark = pytest.mark.cpu("starts processes that choose their own devices")
+
 _TIMEOUT_S = 120
 
 

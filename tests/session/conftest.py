@@ -5,10 +5,11 @@ from __future__ import annotations
 import threading
 
 import jax
-import jax.numpy as jnp
+import numpy as np
 import pytest
 
 from jax_debug_widgets.session import current_session
+from tests.devices import cpu_pmap
 from tests.magics.shells import shell
 
 PATIENCE = 20
@@ -21,8 +22,8 @@ class SlowProgram:
     def __init__(self) -> None:
         self._gate = threading.Event()
         self.fired = threading.Event()
-        self.run = jax.pmap(self._body)
-        self.x = jnp.arange(4, dtype=jnp.float32)
+        self.run = cpu_pmap(self._body, 4)
+        self.x = np.arange(4, dtype=np.float32)
 
     def _body(self, x):
         jax.debug.callback(self._wait, x)

@@ -10,12 +10,13 @@ import threading
 import jax
 import jax.numpy as jnp
 import pytest
-from jax.sharding import AxisType, NamedSharding
+from jax.sharding import NamedSharding
 from jax.sharding import PartitionSpec as P
 
 import jax_debug_widgets as jdw
 from jax_debug_widgets.session import current_session
 from jax_debug_widgets.session.run.run import Run
+from tests.devices import cpu_mesh, cpu_pmap
 from tests.session.conftest import PATIENCE
 
 
@@ -220,7 +221,7 @@ def test_a_failure_on_many_devices_does_not_fail_the_runs_after_it(caplog):
         msg = "broken"
         raise ValueError(msg)
 
-    everywhere = jax.pmap(lambda x: (jax.debug.callback(bad, x), x)[1])
+    everywhere = cpu_pmap(lambda x: (jax.debug.callback(bad, x), x)[1], 4)
     with caplog.at_level("CRITICAL"), jdw.capture() as failed:
         everywhere(jnp.arange(4.0))
     assert failed.status().state == "failed"
@@ -230,7 +231,7 @@ def test_a_failure_on_many_devices_does_not_fail_the_runs_after_it(caplog):
     assert [(call.state, call.error) for call in run.calls] == [("drained", "")]
     assert run.status().state == "done"
     # Leave nothing failed behind for JAX's own barrier: a good program on the same devices takes its place.
-    jax.block_until_ready(jax.pmap(lambda x: (jax.debug.print("{}", x), x)[1])(jnp.arange(4.0)))
+    jax.block_until_ready(cpu_pmap(lambda x: (jax.debug.print("{}", x), x)[1], 4)(jnp.arange(4.0)))
     jax.effects_barrier()
 
 
@@ -255,7 +256,7 @@ def test_a_program_with_nothing_but_a_pure_callback_is_waited_for():
         assert go_on.wait(PATIENCE)
         return x
 
-    mesh = jax.make_mesh((2,), ("d",), devices=jax.devices()[:2], axis_types=(AxisType.Auto,))
+    mesh = cpu_mesh((2,), ("d",))
     each = jax.shard_map(
         lambda x: jax.pure_callback(host, x, x), mesh=mesh, in_specs=P("d"), out_specs=P("d"), check_vma=False
     )

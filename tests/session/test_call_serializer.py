@@ -15,6 +15,7 @@ import pytest
 import jax_debug_widgets as jdw
 from jax_debug_widgets.session import call_serializer
 from jax_debug_widgets.session.call_serializer import Turns
+from tests.devices import cpu_mesh
 from tests.waiting import PATIENCE, until
 
 
@@ -106,7 +107,7 @@ def test_a_call_that_may_fire_any_number_of_times_waits_for_those_before_it(pool
 @pytest.mark.behaviour("P5")
 @pytest.mark.parametrize("echo", [False, True])
 def test_the_steps_of_loops_of_any_length_on_several_devices_are_their_calls_own(echo, capsys):
-    mesh = jax.make_mesh((2,), ("d",), devices=jax.devices()[:2], axis_types=(jax.sharding.AxisType.Auto,))
+    mesh = cpu_mesh((2,), ("d",))
 
     def body(x):
         device = jax.lax.axis_index("d")

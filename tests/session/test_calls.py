@@ -26,6 +26,7 @@ from jax_debug_widgets.breakpoints import Policy
 from jax_debug_widgets.session import current_session
 from jax_debug_widgets.session.run.calls import CallLog
 from jax_debug_widgets.session.run.waiter import Waiter
+from tests.devices import cpu_pmap
 from tests.waiting import until
 
 
@@ -216,13 +217,15 @@ def test_methods_aot_compiled_and_pmapped_functions_are_calls(ours):
 
         step = staticmethod(fresh())
 
-    ours.ip.push({"model": Model(), "aot": fresh(printing=False).lower(1.0).compile(), "p": jax.pmap(lambda x: x + 1)})
+    ours.ip.push(
+        {"model": Model(), "aot": fresh(printing=False).lower(1.0).compile(), "p": cpu_pmap(lambda x: x + 1, 4)}
+    )
     calls = calls_of(ours, "model.step(1.)\naot(1.)\np(jnp.arange(4.))\nlen('abc')\nprint()")
     assert [call.name for call in calls] == ["model.step(1.0)", "aot(1.0)", "p(jnp.arange(4.0))"]
 
 
 def test_a_pmapped_function_that_prints_is_one_call(ours):
-    ours.ip.push({"p": jax.pmap(lambda x: (jax.debug.print("{}", x), x)[1])})
+    ours.ip.push({"p": cpu_pmap(lambda x: (jax.debug.print("{}", x), x)[1], 4)})
     calls = calls_of(ours, "p(jnp.arange(4.))")
     assert [(call.name, call.events) for call in calls] == [("p(jnp.arange(4.0))", 4)]
     assert calls[0].compile > 0

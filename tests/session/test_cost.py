@@ -37,6 +37,7 @@ def in_the_middle(x):
     return jnp.cos(y) + y * y
 
 
+@pytest.mark.cpu("other backends fuse otherwise")
 @pytest.mark.behaviour("P10")
 def test_a_print_that_breaks_a_fusion_is_told_with_its_memory(capfd):
     report = jdw.cost(in_the_middle, jnp.ones(1024))

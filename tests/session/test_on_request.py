@@ -20,6 +20,8 @@ from jax_debug_widgets.session.run import tables
 from jax_debug_widgets.session.run.histograms import BINS, MAX_EVENTS
 from jax_debug_widgets.transport.columns import unpack
 
+pytestmark = pytest.mark.cpu("starts processes that choose their own devices")
+
 STEPS = 500
 
 

@@ -18,6 +18,7 @@ from jax.sharding import PartitionSpec as P
 import jax_debug_widgets as jdw
 from jax_debug_widgets.events.stamps import Stamps
 from jax_debug_widgets.session import current_session
+from tests.devices import cpu_mesh
 from tests.session.conftest import PATIENCE
 
 
@@ -138,7 +139,7 @@ def test_events_of_calls_that_wait_for_other_programs_are_each_calls_own():
 
 def on_all_devices(function):
     """It, jitted, of a number, and once on each device."""
-    mesh = jax.make_mesh((len(jax.devices()),), ("data",), axis_types=(jax.sharding.AxisType.Auto,))
+    mesh = cpu_mesh((len(jax.devices("cpu")),), ("data",))
     return jax.jit(jax.shard_map(function, mesh=mesh, in_specs=P(), out_specs=P(), check_vma=False))
 
 
@@ -166,13 +167,13 @@ def test_events_of_calls_that_threads_make_of_a_program_on_several_devices_are_e
         results = list(pool.map(call, range(3)))
     assert results == [[10 * number + i for i in range(4)] for number in range(3)]
     events = [event for event in run.events if event.kind == kind]
-    assert len(events) == 12 * 3 * len(jax.devices())
+    assert len(events) == 12 * 3 * len(jax.devices("cpu"))
     for made in run.calls:
         own = [event for event in events if event.call == made.id]
         said = collections.Counter((int(event.values[0]), event.step) for event in own)
         assert {step for _, step in said} == {(0,), (1,), (2,)}
         assert len({value for value, _ in said}) == 1
-        assert set(said.values()) == {len(jax.devices())}
+        assert set(said.values()) == {len(jax.devices("cpu"))}
     assert run.notes == []
 
 

@@ -34,7 +34,7 @@ def jitted_inside(x):
 
 
 def sharded(xs):
-    mesh = Mesh(np.array(jax.devices()[:2]), ("d",))
+    mesh = Mesh(np.array(jax.devices("cpu")[:2]), ("d",))
     spec = PartitionSpec("d")
     return jax.shard_map(plain, mesh=mesh, in_specs=spec, out_specs=spec)(xs)
 
@@ -200,7 +200,7 @@ def test_who_asks_for_a_sharding_is_told_once(around):
 
 
 def test_it_is_compiled_once_more_for_the_same_device():
-    device = jax.devices()[1]
+    device = jax.devices("cpu")[1]
     with jdw.capture() as run, jax.default_device(device):
         compiled = jax.jit(plain).lower(1.0).compile()
     assert compiled(1.0).devices() == {device}

@@ -23,6 +23,7 @@ def host_calls(f, x):
     return tapped(jax.jit(f).lower(x)).compile().as_text().count("xla_ffi_python_cpu_callback")
 
 
+@pytest.mark.cpu("counts calls by the name that they have on the CPU")
 @pytest.mark.behaviour("P4")
 @pytest.mark.parametrize(
     "loop", [lambda f: f, lambda f: lambda x: lax.fori_loop(0, 3, lambda _, y: f(y), x)], ids=["once", "in a loop"]

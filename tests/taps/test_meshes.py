@@ -10,16 +10,17 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from jax import lax
-from jax.sharding import AxisType, NamedSharding
+from jax.sharding import NamedSharding
 from jax.sharding import PartitionSpec as P
 
 import jax_debug_widgets as jdw
+from tests.devices import cpu_mesh
 
 SIDE = 2
 
 
 def mesh_of_four():
-    return jax.make_mesh((SIDE, SIDE), ("a", "b"), axis_types=(AxisType.Auto,) * 2)
+    return cpu_mesh((SIDE, SIDE), ("a", "b"))
 
 
 def spread(mesh, spec):

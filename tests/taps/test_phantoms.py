@@ -15,6 +15,7 @@ from jax.sharding import PartitionSpec as P
 
 import jax_debug_widgets as jdw
 from tests.conftest import mesh
+from tests.devices import cpu_mesh
 
 XS = jnp.array([3.0, -2.0, 0.5, 7.0])
 
@@ -358,7 +359,7 @@ def test_a_plot_leaves_them_out():
 
 
 def test_lanes_that_the_user_shards_explicitly_run_as_ever(printed, same_bits):
-    explicit = jax.make_mesh((4,), ("d",), axis_types=(AxisType.Explicit,))
+    explicit = cpu_mesh((4,), ("d",), AxisType.Explicit)
 
     def said(x):
         jax.debug.print("here")

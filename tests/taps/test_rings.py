@@ -18,8 +18,11 @@ from jax_debug_widgets._jax.compat.native import importable
 from jax_debug_widgets._jax.passes import rings
 from jax_debug_widgets.session import current_session
 from tests.conftest import TRANSFORMS
+from tests.devices import cpu_mesh
 from tests.tapped import tapped
 from tests.waiting import until
+
+pytestmark = pytest.mark.cpu("other devices have no rings")
 
 DTYPES = ["bool", "int8", "uint16", "int32", "float16", "bfloat16", "float8_e5m2", "float32", "complex64"]
 
@@ -227,7 +230,7 @@ def looped(say):
 
 
 def on_mesh(f):
-    mesh = jax.make_mesh((2,), ("d",), devices=jax.devices()[:2], axis_types=(jax.sharding.AxisType.Auto,))
+    mesh = cpu_mesh((2,), ("d",))
     return jax.shard_map(f, mesh=mesh, in_specs=jax.P(), out_specs=jax.P())
 
 

@@ -9,10 +9,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from jax import lax
-from jax.sharding import AxisType
 from jax.sharding import PartitionSpec as P
 
 import jax_debug_widgets as jdw
+from tests.devices import cpu_mesh
 
 
 def say(x):
@@ -21,7 +21,7 @@ def say(x):
 
 
 def two_devices():
-    return jax.make_mesh((2,), ("d",), devices=jax.devices()[:2], axis_types=(AxisType.Auto,))
+    return cpu_mesh((2,), ("d",))
 
 
 def every_third(x, i):
@@ -222,7 +222,7 @@ def test_a_loop_around_a_mesh():
 @pytest.mark.parametrize("is_checked", [True, False], ids=["check_vma", "as before"])
 def test_in_a_loop_over_a_mesh_of_which_some_axes_are_left_to_the_compiler(is_checked):
     # One device of each group fires, and the coordinates on the other axes count the groups apart.
-    mesh = jax.make_mesh((2, 2), ("a", "b"), axis_types=(AxisType.Auto,) * 2)
+    mesh = cpu_mesh((2, 2), ("a", "b"))
 
     def shard(x):
         def inner(x, at):

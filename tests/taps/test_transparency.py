@@ -14,6 +14,7 @@ from jax.sharding import PartitionSpec as P
 
 import jax_debug_widgets as jdw
 from jax_debug_widgets._jax.running import handover, hooks
+from tests.devices import cpu_mesh
 
 
 def unordered(x):
@@ -103,8 +104,8 @@ def test_a_users_callback_is_called_as_without_a_capture(transform, is_ordered, 
 
 @pytest.mark.behaviour("P5")
 def test_a_partitioned_print_shows_each_shard(printed):
-    devices = jax.devices()
-    mesh = jax.make_mesh((len(devices),), ("d",), axis_types=(AxisType.Auto,))
+    devices = jax.devices("cpu")
+    mesh = cpu_mesh((len(devices),), ("d",))
     f, x = jax.jit(partitioned), jax.device_put(np.arange(8.0, dtype=np.float32), NamedSharding(mesh, P("d")))
     _, written = printed(lambda: f(x))
     with jdw.capture() as run:
@@ -121,8 +122,8 @@ def test_parts_that_devices_hand_over_have_their_own_shape_step_and_series():
         jax.debug.print("{step} {x}", step=step, x=x + carry, partitioned=True)
         return carry + 1, None
 
-    count = len(jax.devices())
-    spread = NamedSharding(Mesh(np.array(jax.devices()), ("d",)), P(None, "d"))
+    count = len(jax.devices("cpu"))
+    spread = NamedSharding(Mesh(np.array(jax.devices("cpu")), ("d",)), P(None, "d"))
     xs = jax.device_put(np.arange(6.0 * count, dtype=np.float32).reshape(3, -1), spread)
     with jdw.capture() as run:
         jax.jit(lambda xs: jax.lax.scan(body, 0.0, (jnp.arange(3), xs))[0])(xs)
@@ -137,7 +138,7 @@ def test_parts_that_devices_hand_over_have_their_own_shape_step_and_series():
 @pytest.mark.behaviour("P5")
 @pytest.mark.parametrize("kind", [AxisType.Auto, AxisType.Explicit])
 def test_the_mesh_of_shard_map_may_be_the_one_that_is_set(kind):
-    mesh = jax.make_mesh((len(jax.devices()),), ("d",), axis_types=(kind,))
+    mesh = cpu_mesh((len(jax.devices("cpu")),), ("d",), kind)
 
     def each(x):
         jax.debug.print("{d}", d=jax.lax.axis_index("d"))
@@ -159,7 +160,7 @@ def test_lanes_of_which_devices_hand_over_parts_print_as_ever(printed):
         jax.lax.cond(row[0] > 0, lambda: jax.debug.print("cond {row}", row=row, partitioned=True), lambda: None)
         return row
 
-    f, mesh = jax.jit(jax.vmap(lane)), Mesh(np.array(jax.devices()), ("d",))
+    f, mesh = jax.jit(jax.vmap(lane)), Mesh(np.array(jax.devices("cpu")), ("d",))
     xs = jax.device_put(np.arange(4.0 * mesh.size).reshape(-1, 2), NamedSharding(mesh, P("d")))
     _, written = printed(lambda: f(xs))
     with jdw.capture() as run:
@@ -171,7 +172,7 @@ def test_lanes_of_which_devices_hand_over_parts_print_as_ever(printed):
 @pytest.mark.behaviour("P5")
 @pytest.mark.parametrize("devices", [1, 4])
 def test_a_shard_map_over_some_axes_prints_as_often_as_ever(devices, printed):
-    mesh = jax.make_mesh((devices // 2 or 1, devices // 2 or 1), ("a", "b"), axis_types=(AxisType.Auto,) * 2)
+    mesh = cpu_mesh((devices // 2 or 1, devices // 2 or 1), ("a", "b"))
     f = jax.jit(jax.shard_map(unordered, mesh=mesh, in_specs=P("a"), out_specs=P("a"), axis_names={"a"}))
     x = np.arange(4, dtype=np.float32)
     _, written = printed(lambda: f(x))
@@ -240,7 +241,7 @@ def test_a_condition_that_xla_keeps_for_plain_jax_fires_as_often_in_a_capture(ne
 
 def test_an_un_jitted_shard_map_prints_numbers_that_are_not_on_its_mesh(printed):
     """JAX's own rule runs on the first device alone then."""
-    mesh = jax.make_mesh((len(jax.devices()),), ("d",), axis_types=(AxisType.Auto,))
+    mesh = cpu_mesh((len(jax.devices("cpu")),), ("d",))
 
     def body(x):
         jax.debug.print("{i} of {n}", i=jax.lax.axis_index("d"), n=3)

@@ -15,6 +15,7 @@ import jax_debug_widgets as jdw
 from jax_debug_widgets.session import current_session
 from jax_debug_widgets.transport import run_messages, wire
 from jax_debug_widgets.transport.columns import unpack, unpack_texts
+from tests.devices import cpu_mesh
 
 
 @jax.jit
@@ -46,7 +47,7 @@ def test_every_event_has_its_row(captured):
 
 
 def test_steps_and_devices_are_told():
-    mesh = jax.make_mesh((4,), ("d",), axis_types=(jax.sharding.AxisType.Auto,))
+    mesh = cpu_mesh((4,), ("d",))
     spec = jax.sharding.PartitionSpec("d")
 
     @jax.jit

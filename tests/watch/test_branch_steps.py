@@ -13,11 +13,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from jax import lax
-from jax.sharding import AxisType
 
-from jax_debug_widgets._jax.compat import versions
-from jax_debug_widgets._jax.compat import native
+from jax_debug_widgets._jax.compat import native, versions
 from jax_debug_widgets.watch.statistics import statistics
+from tests.devices import cpu_mesh
 
 OUTER, INNER = 8, 3
 X = jnp.float32(0.5)
@@ -277,7 +276,7 @@ def test_lanes_have_the_same_steps(program, every, watched):
 @pytest.mark.parametrize("program", [cond, branch_loop_branch], ids=lambda one: one.__name__)
 def test_devices_have_their_own_values_at_the_same_steps(program, every, watched):
     split = jax.P("d")
-    mesh = jax.make_mesh((2,), ("d",), axis_types=(AxisType.Auto,))
+    mesh = cpu_mesh((2,), ("d",))
     step = jax.shard_map(
         lambda x, ones: jax.grad(program, 1)(x[0], ones[0])[None], mesh=mesh, in_specs=split, out_specs=split
     )

@@ -10,6 +10,7 @@ from jax import lax
 
 import jax_debug_widgets as jdw
 from jax_debug_widgets.watch import HISTOGRAM
+from tests.devices import cpu_mesh
 
 X = jnp.asarray(np.random.default_rng(0).normal(size=(7, 8)).astype(np.float32))
 
@@ -188,7 +189,7 @@ def test_loops_of_unknown_length_branches_and_samples(watched):
 
 
 def test_on_a_mesh_each_device_looks_for_itself(watched):
-    mesh = jax.make_mesh((4,), ("d",), axis_types=(jax.sharding.AxisType.Auto,))
+    mesh = cpu_mesh((4,), ("d",))
 
     @jax.jit
     def sharded(x):

@@ -9,6 +9,7 @@ import pytest
 from jax import lax
 
 from jax_debug_widgets._jax.compat import versions
+from tests.devices import cpu_mesh
 
 W = jnp.linspace(-1.0, 1.0, 16).reshape(4, 4)
 X = jnp.linspace(-2.0, 1.0, 12).reshape(3, 4)
@@ -113,7 +114,7 @@ def test_what_jax_moves_out_of_a_loop_is_not_the_value_of_the_statement_that_it_
 
 
 def test_what_a_mapped_function_keeps_of_a_branch_is_not_what_the_branch_gives(watched, whole):
-    mesh = jax.make_mesh((2,), ("d",), axis_types=(jax.sharding.AxisType.Auto,))
+    mesh = cpu_mesh((2,), ("d",))
 
     def loss(w, x):
         y = jnp.sin(x @ w)

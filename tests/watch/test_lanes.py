@@ -252,7 +252,7 @@ def test_chains_of_a_sampler_in_a_library(watched):
 
 
 def test_devices_are_told_one_by_one_with_their_lanes():
-    devices = jax.devices()[:2]
+    devices = jax.devices("cpu")[:2]
     mesh = Mesh(np.array(devices), ("i",))
     xs = jnp.linspace(-2.0, 2.0, 2 * LANES * 4).reshape(2 * LANES, 4)
     spec = PartitionSpec("i")

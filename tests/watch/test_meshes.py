@@ -13,6 +13,7 @@ from jax.sharding import PartitionSpec as P
 import jax_debug_widgets as jdw
 from jax_debug_widgets._jax.compat import versions
 from jax_debug_widgets.watch.statistics import statistics
+from tests.devices import cpu_mesh
 
 W = jnp.linspace(-1.0, 1.0, 6).reshape(2, 3)
 XS = jnp.arange(16.0).reshape(8, 2) - 3
@@ -30,7 +31,7 @@ def model(w, x):
 
 
 def mesh_of(shape=(4,), axes=("d",), kind=AxisType.Auto):
-    return jax.make_mesh(shape, axes, axis_types=(kind,) * len(axes))
+    return cpu_mesh(shape, axes, kind)
 
 
 def by_hand(xs=XS):
@@ -73,7 +74,7 @@ def test_gradients_in_a_shard_map(watched, agrees):
 
     mapped = jax.shard_map(summed, mesh=mesh_of(), in_specs=(P(), P("d")), out_specs=P())
     run = watched(jax.jit(jax.value_and_grad(mapped)), W, XS)
-    devices = [f"{device.platform}:{device.id}" for device in jax.devices()[:4]]
+    devices = [f"{device.platform}:{device.id}" for device in jax.devices("cpu")[:4]]
     for name in ("grad/t", "grad/h"):
         events = [event for event in run.events if event.site.label == name]
         assert {event.device for event in events} == set(devices)
@@ -114,7 +115,7 @@ def test_gradients_that_are_taken_on_each_device(is_checked, watched, agrees):
 
     mapped = jax.shard_map(step, mesh=mesh_of(), in_specs=P("d"), out_specs=P("d"), check_vma=is_checked)
     run = watched(jax.jit(mapped), jnp.stack([W] * 4), XS)
-    devices = [f"{device.platform}:{device.id}" for device in jax.devices()[:4]]
+    devices = [f"{device.platform}:{device.id}" for device in jax.devices("cpu")[:4]]
     for name in ("grad/t", "grad/h"):
         events = [event for event in run.events if event.site.label == name]
         assert {event.device for event in events} == set(devices)

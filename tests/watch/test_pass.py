@@ -14,13 +14,13 @@ import pytest
 from jax import lax
 
 import jax_debug_widgets as jdw
-from jax_debug_widgets._jax.compat import versions
-from jax_debug_widgets._jax.compat import native
+from jax_debug_widgets._jax.compat import native, versions
 from jax_debug_widgets._jax.passes.watching import WatchHooks
 from jax_debug_widgets.watch.choosing.lanes import by_lane
 from jax_debug_widgets.watch.statistics import statistics
 from jax_debug_widgets.watch.statistics.full_values import MAX_ELEMENTS, sampled, whole_shape
 from jax_debug_widgets.watch.statistics.statistics import STATISTICS, stacked
+from tests.devices import cpu_mesh
 
 
 def body(x):
@@ -284,7 +284,7 @@ def test_statistics_of_every_dtype(array, agrees):
     agrees({name: [number] for name, number in zip(STATISTICS, np.asarray(table[1]), strict=True)}, other)
 
 
-@pytest.fixture(params=["natively", "by XLA"])
+@pytest.fixture(params=[pytest.param("natively", marks=pytest.mark.cpu("Numba reads memory of CPUs")), "by XLA"])
 def way(request, monkeypatch):
     """Who computes statistics: each has to find the same."""
     if request.param == "by XLA":
@@ -341,7 +341,7 @@ def test_odd_values_in_long_arrays_are_found_each_way(way, agrees):
 
 
 def test_statistics_are_computed_natively_where_each_device_has_the_whole_array_only(agrees):
-    mesh = jax.make_mesh((4,), ("x",), axis_types=(jax.sharding.AxisType.Auto,))
+    mesh = cpu_mesh((4,), ("x",))
     split = jax.sharding.NamedSharding(mesh, jax.P("x"))
     array = np.linspace(-1, 1, 4096, dtype=np.float32)
     program = jax.jit(lambda x: stacked([x]))

@@ -15,10 +15,10 @@ import numpy as np
 from hypothesis import HealthCheck, Phase, assume, given, note, settings
 from hypothesis import strategies as st
 from jax import lax
-from jax.sharding import AxisType
 from jax.sharding import PartitionSpec as Spec
 
 import jax_debug_widgets as jdw
+from tests.devices import cpu_mesh
 from tests.watch.random_source import sources
 
 LANES, LARGE = 2, 1e3
@@ -47,7 +47,7 @@ ALL = {
 
 
 def _on_devices(function, *, out):
-    mesh = jax.make_mesh((LANES,), ("d",), axis_types=(AxisType.Auto,))
+    mesh = cpu_mesh((LANES,), ("d",))
     return jax.shard_map(function, mesh=mesh, in_specs=(Spec(), Spec("d")), out_specs=out)
 
 
