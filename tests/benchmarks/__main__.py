@@ -8,6 +8,7 @@ from tests.benchmarks import (
     checks,
     events,
     first_calls,
+    gpu,
     idle,
     large,
     peers,
@@ -32,6 +33,7 @@ TABLES = {
     "watch-peers": watch_peers.main,
     "checks": checks.main,
     "runs": runs.main,
+    "gpu": gpu.main,
 }
 
 

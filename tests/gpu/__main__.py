@@ -1,0 +1,104 @@
+"""`python -m tests.gpu [tests]`: run the tests with a GPU as default device, measure, and write `gpu-report.json` and `.md`.
+
+Ends within eight minutes, whatever hangs. `JDW_PLATFORM=cpu` runs the same without a GPU.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from tests.gpu.report import lines_in, report_of, text_of
+
+ROOT = Path(__file__).parents[2]
+
+ROOMS = [
+    f"tests/{room}"
+    for room in ["_jax", "taps", "callbacks", "session", "watch", "breakpoints", "plots", "magics", "widgets", "checks"]
+]
+"""Those whose tests run programs of JAX, and need neither JupyterLab nor a browser."""
+
+COSTS_SHARE = 0.4
+"""How much of the time the tables of costs may take."""
+
+ENDING_S = 15
+"""How long before its time is over the last process is ended."""
+
+
+def arguments() -> argparse.Namespace:
+    """What the command was given."""
+    parser = argparse.ArgumentParser(prog="python -m tests.gpu", description=__doc__)
+    parser.add_argument(
+        "tests",
+        nargs="*",
+        default=[f"tests/{room}" for room in ROOMS],
+        help="files, folders or single tests; all that can run",
+    )
+    parser.add_argument("--minutes", type=float, default=8, help="when the command has ended at the latest")
+    parser.add_argument("--out", type=Path, default=Path(), help="the folder of the report")
+    parser.add_argument("--workers", type=int, default=min(8, os.cpu_count() or 1), help="processes that run tests")
+    parser.add_argument("--no-costs", action="store_true", help="tests only")
+    return parser.parse_args()
+
+
+def run(command: list[str], seconds: float, **environment: str) -> str:
+    """Run a part of it in a process of its own; why it was ended, empty if it ended itself."""
+    with subprocess.Popen(
+        [sys.executable, *command], cwd=ROOT, env={**os.environ, **environment}, start_new_session=True
+    ) as process:
+        try:
+            process.wait(max(seconds, 1))
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)  # Its workers as well.
+            return f"`{' '.join(command[:3])}` was ended after {seconds:.0f} s"
+    return ""
+
+
+def tests(asked: argparse.Namespace, seconds: float, lines: Path) -> str:
+    """Run the tests; why they were ended early."""
+    command = ["-m", "pytest", "-q", "-p", "tests.gpu.recorder", "-p", "no:cacheprovider", "--cases", "each"]
+    command += ["-c", "tests/gpu/settings.ini", "--rootdir", ".", "--confcutdir", "."]
+    if asked.workers > 1 and importlib.util.find_spec("xdist") is not None:
+        command += ["-n", str(asked.workers)]
+    return run([*command, *asked.tests], seconds, JDW_GPU_LINES=str(lines))
+
+
+def main() -> int:
+    """Do all, and write the report; 1 where a test failed or none ran."""
+    asked = arguments()
+    over = time.monotonic() + 60 * asked.minutes - ENDING_S
+    os.environ.setdefault("JDW_PLATFORM", "gpu")
+    # Several processes share the GPU: none may take all of its memory.
+    os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
+    asked.out.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory() as folder:
+        lines, costs = Path(folder, "tests.jsonl"), Path(folder, "costs.jsonl")
+        found = subprocess.run(
+            [sys.executable, "-m", "tests.gpu.environment"], cwd=ROOT, capture_output=True, text=True, check=False
+        )
+        if found.returncode:
+            sys.stderr.write(found.stderr)
+            return 1
+        environment: dict[str, Any] = json.loads(found.stdout.splitlines()[-1])
+        ended = []
+        if not asked.no_costs:
+            ended.append(run(["-m", "tests.benchmarks.gpu", str(costs)], COSTS_SHARE * (over - time.monotonic())))
+        ended.append(tests(asked, over - time.monotonic(), lines))
+        environment["notes"] = [why for why in ended if why]
+        report = report_of(environment, lines_in(lines), lines_in(costs))
+    Path(asked.out, "gpu-report.json").write_text(json.dumps(report, indent=1) + "\n")
+    Path(asked.out, "gpu-report.md").write_text(text_of(report))
+    sys.stdout.write(text_of(report))
+    return 0 if report["tests"].get("passed") and not report["failures"] else 1
+
+
+sys.exit(main())

@@ -1,0 +1,112 @@
+"""The command for a machine with a GPU, where there is none: what becomes of tests is in the report."""
+
+from __future__ import annotations
+
+import configparser
+import json
+import os
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+from tests.gpu.report import report_of, text_of
+
+ROOT = Path(__file__).parents[2]
+
+TESTS = """
+import time
+import pytest
+from tests.gpu import recorder
+
+def test_fails():
+    assert 1 == 2, "as it should"
+
+@pytest.mark.skip("for a reason")
+def test_is_skipped(): ...
+
+@pytest.fixture
+def shortly(monkeypatch):
+    monkeypatch.setattr(recorder, "LIMIT_S", 0.1)
+
+def test_takes_too_long(shortly):
+    time.sleep(60)
+"""
+
+
+def test_what_becomes_of_tests_is_in_the_report(tmp_path):
+    own = tmp_path / "test_own.py"
+    own.write_text(TESTS)
+    command = [sys.executable, "-m", "tests.gpu", "--no-costs", "--workers", "1", "--out", str(tmp_path)]
+    run = subprocess.run(
+        [*command, "tests/taps/test_lanes.py::test_no_lanes_are_no_event", str(own)],
+        cwd=ROOT,
+        env={**os.environ, "JDW_PLATFORM": "cpu"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert run.returncode == 1, run.stderr
+    report = json.loads((tmp_path / "gpu-report.json").read_text())
+    tests = report["tests"]
+    assert (tests["passed"], tests["failed"], tests["skipped"], tests["not run"]) == (1, 2, 1, 0)
+    assert tests["skipped because"] == {"Skipped: for a reason": 1}
+    fails, takes_too_long = report["failures"]
+    assert "as it should" in fails["why"]
+    assert "takes more than 0.1 s" in takes_too_long["why"]
+    assert "(cpu)" in report["device"]
+    assert "jax" in report["versions"]
+    told = (tmp_path / "gpu-report.md").read_text()
+    assert "1 passed, 2 failed, 1 skipped, 0 not run, 4 collected" in told
+    assert "test_fails`: AssertionError: as it should" in told
+
+
+def test_what_was_broken_off_and_what_it_costs_is_told():
+    lines = [
+        {"left_out": {"threads": 2}},
+        {"collected": 3},
+        {"test": "test_a[1]", "outcome": "failed", "why": "E\nmore"},
+        {"test": "test_a[2]", "outcome": "failed", "why": "E"},
+    ]
+    costs = [{"program": "A", "kind": "one large name", "ms": 4.0, "ratio": 1.5, "first": 2.0}]
+    text = text_of(report_of({"notes": ["ended after 8 s"]}, lines, costs))
+    assert "0 passed, 2 failed, 0 skipped, 1 not run, 3 collected" in text
+    assert "- 2 × `test_a`: E\n" in text
+    assert "- 2 left out because: threads" in text
+    assert "- ended after 8 s" in text
+    assert "| A | one large name | 4 | 1.500 | 2.0 |" in text
+
+
+def test_what_is_the_cpus_alone_is_left_out_elsewhere():
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "--collect-only",
+        "-p",
+        "no:cacheprovider",
+        "tests/taps/test_lanes.py",
+    ]
+    environment = {**os.environ, "JDW_PLATFORM": "another"}
+    told = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=True).stdout
+    assert "(2 deselected)" in told
+    assert "test_a_vmapped_print_is_one_host_call" not in told
+
+
+def test_the_settings_are_those_of_the_project():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["pytest"]["ini_options"]
+    parser = configparser.ConfigParser(interpolation=None)
+    parser.read(ROOT / "tests/gpu/settings.ini")
+    ours = dict(parser["pytest"])
+    for name in ("markers", "filterwarnings"):
+        assert sorted(ours[name].strip().splitlines()) == sorted(project[name])
+    assert set(ours["addopts"].split()) <= set(project["addopts"])
+
+
+def test_what_the_tests_import_is_required():
+    names = {
+        line.split(">")[0] for line in (ROOT / "tests/gpu/requirements.txt").read_text().splitlines() if ">" in line
+    }
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]["kernel"]
+    assert {line.split(">")[0] for line in extras if not line.startswith("jax-debug")} <= names
