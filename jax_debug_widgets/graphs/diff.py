@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
 from jax_debug_widgets.events.amounts import plural
-from jax_debug_widgets.graphs.flat import Edge, Flat, Node, flat_of, hash_down, hash_up
+from jax_debug_widgets.graphs.flat import Edge, Flat, Node, flat_of, hash_down, hash_up, live_in
 from jax_debug_widgets.graphs.page import Line, Page
 from jax_debug_widgets.graphs.pairing import Pairing, out_of_order
 from jax_debug_widgets.graphs.program import Body, Equation, Program
@@ -171,9 +171,13 @@ _WORDS: dict[Kind, str] = {
 }
 
 
-def diff(before: Program, after: Program) -> Diff:
-    """What differs between two programs; seen from the other one it is the same mirrored."""
-    found = _diff_of(before.body, after.body, (before.name, after.name))
+def diff(before: Program, after: Program, *, dead: bool = True) -> Diff:
+    """What differs between two programs; seen from the other one it is the same mirrored.
+
+    Args:
+      dead: whether equations that no result needs count, where only one program has them.
+    """
+    found = _diff_of(before.body, after.body, (before.name, after.name), dead=dead)
     return found if before.structure == after.structure else Diff(found.names, tuple(found), results=False)
 
 
@@ -191,15 +195,15 @@ def text_of(equation: Equation) -> str:
     return f"{made} = {equation.primitive} {taken}" if made else f"{equation.primitive} {taken}"
 
 
-def _diff_of(before: Body, after: Body, names: tuple[str, str]) -> Diff:
+def _diff_of(before: Body, after: Body, names: tuple[str, str], *, dead: bool = True) -> Diff:
     one, other = (flat_of(body, keys) for body, keys in zip((before, after), _input_keys(before, after), strict=True))
     computed = hash_down(one), hash_down(other)
     # Pairs are looked for in one direction, whichever is asked for.
     if (len(one.nodes), computed[0], [node.down for node in one.nodes]) > (
         len(other.nodes), computed[1], [node.down for node in other.nodes],
     ):  # fmt: skip
-        return _compared(other, one, (names[1], names[0])).mirrored()
-    return _compared(one, other, names)
+        return _compared(other, one, (names[1], names[0]), dead=dead).mirrored()
+    return _compared(one, other, names, dead=dead)
 
 
 def paired(before: Body, after: Body) -> tuple[Flat, Flat, Pairing]:
@@ -220,22 +224,25 @@ def _input_keys(before: Body, after: Body) -> Iterator[list[Edge]]:
         yield [("input", name if name in shared else next(rest)) for name in own]
 
 
-def _compared(before: Flat, after: Flat, names: tuple[str, str]) -> Diff:
+def _compared(before: Flat, after: Flat, names: tuple[str, str], *, dead: bool) -> Diff:
     hash_up(before)
     hash_up(after)
     pairing = Pairing(before, after).find()
-    changes = {number: _change(before, after, one, number, pairing) for number, one in sorted(pairing.back.items())}
+    changes = {
+        number: _change(before, after, one, number, pairing, dead=dead) for number, one in sorted(pairing.back.items())
+    }
+    needed = [None if dead else live_in(flat) for flat in (before, after)]
     same = [number for number, one in changes.items() if one.kind == "same"]
     for number in out_of_order(same, [pairing.back[number] for number in same]):
         changes[number] = Change("moved", changes[number].before, changes[number].after)
-    for node in after.nodes:
+    for node in _counting(after, needed[1]):
         changes.setdefault(node.number, Change("added", None, node.equation))
     ordered = [((number, 0, 0), one) for number, one in changes.items()]
     place = -1
     for node in before.nodes:
         if node.number in pairing.forth:
             place = pairing.forth[node.number]
-        else:
+        elif needed[0] is None or node.number in needed[0]:
             ordered.append(((place, 1, node.number), Change("removed", node.equation, None)))
     ordered.sort(key=lambda one: one[0])
     pairs = zip(before.results, after.results, strict=False)
@@ -243,13 +250,17 @@ def _compared(before: Flat, after: Flat, names: tuple[str, str]) -> Diff:
     return Diff(names, [one for _, one in ordered], results=results)
 
 
-def _change(before: Flat, after: Flat, one: int, other: int, pairing: Pairing) -> Change:
+def _counting(flat: Flat, needed: set[int] | None) -> list[Node]:
+    return [one for one in flat.nodes if needed is None or one.number in needed]
+
+
+def _change(before: Flat, after: Flat, one: int, other: int, pairing: Pairing, *, dead: bool) -> Change:
     left, right = before.nodes[one], after.nodes[other]
     inside: tuple[Diff, ...] = ()
     what = list(_differences(left, right))
     if left.label != right.label and len(left.equation.bodies) == len(right.equation.bodies):
         bodies = zip(left.equation.bodies, right.equation.bodies, strict=True)
-        inside = tuple(_diff_of(own, its, (own.key, its.key)) for own, its in bodies)
+        inside = tuple(_diff_of(own, its, (own.key, its.key), dead=dead) for own, its in bodies)
         what += [f"inside: {inner.headline}" for inner in inside if not inner.is_same]
     what += _other_operands(left, right, pairing)
     return Change("changed" if what else "same", left.equation, right.equation, tuple(what), inside)

@@ -87,6 +87,19 @@ def _inlined(body: Body, inputs: Sequence[Edge], flat: Flat, rules: tuple[str, .
     return [read(one) for one in body.results]
 
 
+def live_in(flat: Flat) -> set[int]:
+    """The operations that a result or an effect needs."""
+    todo = [edge[1] for edge in flat.results if edge[0] == "result"]
+    todo += [one.number for one in flat.nodes if one.equation.has_effects]
+    found: set[int] = set()
+    while todo:
+        number = todo.pop()
+        if number not in found:
+            found.add(number)
+            todo += [edge[1] for edge in flat.nodes[number].operands if edge[0] == "result"]
+    return found
+
+
 def _give_name(node: Node, position: int, name: str) -> None:
     """Call a result as the source calls what the call around it gives."""
     names = list(node.equation.names)

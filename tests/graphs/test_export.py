@@ -7,6 +7,7 @@ import importlib.util
 import re
 import subprocess
 import sys
+from functools import partial
 
 import jax
 import jax.numpy as jnp
@@ -406,3 +407,26 @@ def test_the_magic_takes_a_call_and_a_folder(ours, tmp_path):
     for line, told in (("net(P, X)", "a call and a folder"), (f"net {tmp_path / 'other'}", "takes a call")):
         with pytest.raises(UsageError, match=told):
             ours.ip.run_line_magic("jaxdebug", f"export {line}")
+
+
+@pytest.mark.behaviour("G4")
+def test_an_equation_that_no_result_needs_is_no_difference(tmp_path):
+    exported = jdw.to_folder(jax.grad(lambda x: clip_grad(x).sum()), jnp.ones(3), path=tmp_path / "clipped")
+    assert exported.is_same and exported.check().is_same and exported.difference.is_same
+    assert "the same computation" in exported.check().headline
+
+
+@pytest.mark.behaviour("G4")
+def test_what_jit_was_given_beside_the_function_is_noted(tmp_path):
+    here = jax.sharding.SingleDeviceSharding(jax.devices()[0])
+
+    @partial(jax.jit, in_shardings=here, donate_argnums=0)
+    def inner(x):
+        return x * 2
+
+    for name, f in (("outer", lambda x: inner(x) + 1), ("alone", inner)):
+        exported = jdw.to_folder(f, jnp.ones(3), path=tmp_path / name)
+        told = " ".join(exported.notes)
+        assert "jax.jit(inner) was given in_shardings" in told and "donate_argnums" in told
+        assert "donate_argnums" in (exported.path / "README.md").read_text()
+    assert jdw.to_folder(jax.jit(jnp.sin), jnp.ones(3), path=tmp_path / "plain").notes == []

@@ -56,7 +56,7 @@ class Exported:
 
     Attributes:
       path: its folder. `name`: what the function is called in it.
-      difference: how the program of what was written differs from the function's.
+      difference: how the program of what was written differs from the function's; what no result needs does not count.
       notes: what is written otherwise than JAX has traced it. `hosts`: functions that are to be filled in, in `host.py`.
     """
 
@@ -65,7 +65,7 @@ class Exported:
         self.hosts = [one.name for one in written.hosts]
         self._written, self._retraced = written, retraced
         again = retraced(self.load())
-        self.difference = diff(written.program, again)
+        self.difference = diff(written.program, again, dead=False)
         self._is_same = computes_the_same(written.program, again)
 
     @property
@@ -113,7 +113,7 @@ class Exported:
             if one.dtype != other.dtype or on_host(one).tobytes() != on_host(other).tobytes():
                 raise AssertionError(f"result {place} of {self.name} is not equal to the bit")
         _save(self.path / "expected.npz", [f"r{place}" for place in range(len(expected))], expected)
-        return diff(self._written.program, self._retraced(self.load()))
+        return diff(self._written.program, self._retraced(self.load()), dead=False)
 
     def __repr__(self) -> str:
         return "\n".join(self._lines())

@@ -9,6 +9,7 @@ import jax
 
 from jax_debug_widgets._jax.compat import versions
 from jax_debug_widgets._jax.studies.export.bodies import WRITERS, Step, bare, sequence, write_function
+from jax_debug_widgets._jax.studies.export.jit_options import left_out
 from jax_debug_widgets._jax.studies.export.library import library_calls
 from jax_debug_widgets._jax.studies.export.literals import RefusedError, dtype_of, text_of
 from jax_debug_widgets._jax.studies.programs import opened
@@ -19,6 +20,8 @@ def _call(key: str, step: Step) -> list[str]:
     if text is not None:
         return [step.called(text)]
     program, name = step.equation.params[key], str(step.equation.params.get("name", "function"))
+    for one in left_out(step.equation.params, name):
+        step.module.note(one)
 
     def write(own: str) -> list[str]:
         return ["@jax.jit", *write_function(step.module, program, step.body(key)).defined(own)]

@@ -18,6 +18,7 @@ from jax_debug_widgets._jax.passes.program_difference import on_host
 from jax_debug_widgets._jax.studies.export import runtime
 from jax_debug_widgets._jax.studies.export.bodies import Function, text_of_atom, write_function
 from jax_debug_widgets._jax.studies.export.call import Call, is_no_array, is_no_float
+from jax_debug_widgets._jax.studies.export.jit_options import left_out
 from jax_debug_widgets._jax.studies.export.module import Host, Module, fresh, identifier, indented
 from jax_debug_widgets._jax.studies.export.trees import Arguments, built, read_arguments
 from jax_debug_widgets._jax.studies.programs import Reading, program_of, runs_one_call
@@ -118,6 +119,8 @@ def _written(call: Call, traced: Traced, program: Program, reading: Reading, nam
     outer = dict(enumerate(texts))
     if runs_one_call(whole):
         equation = whole.eqns[0]
+        for one in left_out(equation.params, str(equation.params.get("name", name))):
+            module.note(one)
         program_jaxpr = equation.params["jaxpr"]
         of = dict(zip(inputs, texts, strict=True)) | {
             one: module.constant(value) for one, value in zip(whole.constvars, traced.consts, strict=True)
