@@ -38,14 +38,17 @@ def read_last_state(files: Files, name: str, problems: list[str]) -> dict[str, A
         return {}
 
 
-def read_lines(files: Files, name: str, first: int = 0) -> tuple[list[tuple[int, dict[str, Any]]], list[str]]:
+def read_lines(
+    files: Files, name: str, first: int = 0, *, is_over: bool = False
+) -> tuple[list[tuple[int, dict[str, Any]]], list[str]]:
     """The JSON objects of a file, one a line, each with its place, from `first` on; and which cannot be read.
 
-    The last line may be torn.
+    The last line may be torn, unless nobody writes any more: `is_over`.
     """
     found: list[tuple[int, dict[str, Any]]] = []
-    problems: list[str] = []
-    for place, line in enumerate((files.text(name) or "").split("\n")[:-1]):
+    *whole, last = (files.text(name) or "").split("\n")
+    problems = [f"Line {len(whole) + 1} of {name}, the last, is torn."] if last and is_over else []
+    for place, line in enumerate(whole):
         if place < first:
             continue
         try:
@@ -57,4 +60,17 @@ def read_lines(files: Files, name: str, first: int = 0) -> tuple[list[tuple[int,
             found.append((place, data))
         else:
             problems.append(f"Line {place + 1} of {name} is no JSON object.")
+    return found, problems
+
+
+def read_sources(files: Files, name: str, *, is_over: bool) -> tuple[dict[str, dict[str, Any]], list[str]]:
+    """The texts of source files, and which lines hold none."""
+    lines, problems = read_lines(files, name, is_over=is_over)
+    found = {}
+    for place, line in lines:
+        text = line.get("lines")
+        if isinstance(line.get("file"), str) and isinstance(text, list) and all(isinstance(one, str) for one in text):
+            found[line["file"]] = line
+        else:
+            problems.append(f"Line {place + 1} of {name} holds no file of source.")
     return found, problems

@@ -13,7 +13,7 @@ import pyarrow as pa
 from jax_debug_widgets.archive.damage import whole_firings
 from jax_debug_widgets.archive.files import Files, VanishedError, files_at
 from jax_debug_widgets.archive.firings import Arrays, Rows
-from jax_debug_widgets.archive.json_files import read_json, read_last_state, read_lines
+from jax_debug_widgets.archive.json_files import read_json, read_last_state, read_lines, read_sources
 from jax_debug_widgets.archive.layout import (
     ARRAYS,
     CALLS,
@@ -31,7 +31,7 @@ from jax_debug_widgets.archive.layout import (
     RunFileError,
 )
 from jax_debug_widgets.archive.plain import from_plain
-from jax_debug_widgets.archive.stretches import OPEN, Stretch, read_stretch, read_table, stretches_of
+from jax_debug_widgets.archive.stretches import OPEN, Stretch, is_sealed, read_stretch, read_table, stretches_of
 from jax_debug_widgets.archive.taps import read_tap
 from jax_debug_widgets.events import Call, Tap, ThreadSpans
 from jax_debug_widgets.events.amounts import plural
@@ -161,20 +161,22 @@ class RunReader:
         about |= read_last_state(files, f"{own}/{WRITER}", problems)
         state = read_last_state(files, f"{own}/{STATE}", problems)
         try:
+            if "is_over" not in state and is_sealed(files, own, (*_OF_EVENTS, CALLS, SPANS)):
+                # Of a run that goes on there is a file that is being written.
+                state["is_over"] = True
             self._read_events(files, own, state, problems)
             calls = self._read_calls(read_table(files, own, CALLS, problems))
             spans = _spans(read_table(files, own, SPANS, problems))
         except (pa.ArrowException, OSError) as error:
             raise RunFileError(f"{self._path} cannot be read: {error}") from None
-        lines, torn = read_lines(files, f"{own}/{SOURCES}")
-        sources = {str(line["file"]): line for _, line in lines if "file" in line}
+        sources, torn = read_sources(files, f"{own}/{SOURCES}", is_over=bool(state.get("is_over")))
         left_out = self._store.oldest - self._first
         return SavedRun(about, state, self._store, calls, spans, sources, [*problems, *self._damages, *torn], left_out)
 
     def _read_events(self, files: Files, own: str, state: dict[str, Any], problems: list[str]) -> None:
         stretches, store = stretches_of(files, own, _OF_EVENTS), self._store
         if not self._has_begun:
-            self._begin_at(stretches[0].first if stretches else _first(state), _counts(state.get("dropped", {})))
+            self._begin_at(stretches[0].first if stretches else _first(state), _dropped(state, problems))
         for number, stretch in enumerate(stretches):
             if self._has_begun and stretch.stop <= self._next:
                 continue
@@ -211,7 +213,7 @@ class RunReader:
             name: read_stretch(files, own, name, stretch, damages if is_sealed else problems) for name in _OF_EVENTS
         }
         # Read after the events: a tap is written before its first event.
-        self._read_taps(files, own)
+        self._read_taps(files, own, is_over=is_sealed)
         events, start = pa.concat_tables([tables[EVENTS], tables[WATCHED]]), max(self._next, stretch.first)
         arrays = tables[ARRAYS]
         if start > stretch.first:
@@ -223,7 +225,11 @@ class RunReader:
         if is_damaged:
             events, arrays = whole_firings(events, arrays, self._taps, start)
             lost = stretch.stop - start - len(events)
-            self._damages += [*damages, f"{plural(lost, 'event')} of {start} to {stretch.stop - 1} cannot be read."]
+            why = "" if is_known.all() else f": {own}/{SITES} does not say what they are of"
+            self._damages += [
+                *damages,
+                f"{plural(lost, 'event')} of {start} to {stretch.stop - 1} cannot be read{why}.",
+            ]
         if start > self._next and self._has_begun:
             self._damages.append(f"Events {self._next} to {start - 1} are not in the folder.")
         rows = Rows(events, self._taps)
@@ -235,10 +241,10 @@ class RunReader:
         self._next = stretch.stop if is_all and is_damaged else start + count
         return is_all and stretch.stop in (OPEN, self._next)
 
-    def _read_taps(self, files: Files, own: str) -> None:
+    def _read_taps(self, files: Files, own: str, *, is_over: bool) -> None:
         """What sites.jsonl says more than is known. Old files do not number their lines: these are counted."""
-        lines, damages = read_lines(files, f"{own}/{SITES}", self._lines)
-        self._damages += damages
+        lines, damages = read_lines(files, f"{own}/{SITES}", self._lines, is_over=is_over)
+        self._damages += (one for one in damages if one not in self._damages)
         self._is_miscounted |= bool(damages)
         for place, line in lines:
             self._lines = place + 1
@@ -248,7 +254,7 @@ class RunReader:
                     tap = read_tap(line)
                     self._taps[number] = replace(tap, site=replace(tap.site, process=self.process))
             except RunFileError as error:
-                self._damages.append(f"Line {place + 1} of {own}/{SITES}: {error}")
+                self._damages.append(f"Line {place + 1} of {own}/{SITES} cannot be read: {error}.")
 
 
 def _about(files: Files, path: Path) -> dict[str, Any]:
@@ -280,11 +286,12 @@ def _first(state: dict[str, Any]) -> int:
     return first if type(first) is int and first >= 0 else 0
 
 
-def _counts(data: Any) -> dict[int, int]:
+def _dropped(state: dict[str, Any], problems: list[str]) -> dict[int, int]:
     try:
-        return {int(site): int(count) for site, count in data.items()}
+        return {int(site): int(count) for site, count in state.get("dropped", {}).items()}
     except (AttributeError, TypeError, ValueError):
-        raise RunFileError(f"{data!r:.80} are no counts of events by site") from None
+        problems.append(f"{STATE} does not say how many events were dropped: {state['dropped']!r:.80}")
+        return {}
 
 
 def _spans(table: pa.Table) -> ThreadSpans:

@@ -41,6 +41,12 @@ def stretches_of(files: Files, own: str, names: Sequence[str]) -> list[Stretch]:
     return sorted(sealed | live)
 
 
+def is_sealed(files: Files, own: str, names: Sequence[str]) -> bool:
+    """Whether the tables have rows, and no file that is being written."""
+    stretches = [stretch for name in names for stretch in stretches_of(files, own, [name])]
+    return bool(stretches) and all(stretch.stop != OPEN for stretch in stretches)
+
+
 def read_stretch(files: Files, own: str, name: str, stretch: Stretch, problems: list[str]) -> pa.Table:
     """The rows of a table in a stretch; empty where it has none."""
     there, schema = files.names(f"{own}/{name}"), SCHEMAS[name]

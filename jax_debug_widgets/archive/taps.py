@@ -69,8 +69,10 @@ def read_tap(data: Any) -> Tap:
             is_numbered=bool(data["is_numbered"]),
             callers=None if data["callers"] is None else tuple(map(_caller, data["callers"])),
         )
-    except (AttributeError, KeyError, RecursionError, TypeError, ValueError) as error:
-        raise RunFileError(f"a line of sites.jsonl cannot be read: {type(error).__name__}: {error}") from None
+    except KeyError as error:
+        raise RunFileError(f"it does not say {error}") from None
+    except (AttributeError, RecursionError, TypeError, ValueError) as error:
+        raise RunFileError(f"something in it is of another form than it should be ({error})") from None
     _refuse_impossible(tap)
     return tap
 

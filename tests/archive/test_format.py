@@ -346,6 +346,59 @@ def test_of_a_run_whose_state_cannot_be_read_its_events_are_shown(golden):
     assert len(run.events) == 15 and "state.json cannot be read" in "".join(run.notes)
 
 
+def rewritten(name, change):
+    """The damage that replaces a text by `change` of it."""
+
+    def damage(folder):
+        (folder / "p00000" / name).write_text(change((folder / "p00000" / name).read_text("utf-8")), "utf-8")
+
+    return damage
+
+
+DAMAGES = {
+    "state, half": (
+        rewritten("state.json", lambda text: text[: len(text) // 2]),
+        8,
+        "What the run said of itself is lost",
+    ),
+    "state, nothing": (rewritten("state.json", lambda _: "{}"), 8, "does not say how the run was doing"),
+    "state, odd": (
+        rewritten("state.json", lambda text: text.replace('"findings": [', '"findings": 7, "_": [')),
+        8,
+        "findings",
+    ),
+    "sources, torn": (rewritten("sources.jsonl", lambda text: text[:-9]), 8, "sources.jsonl, the last, is torn"),
+    "sources, odd": (rewritten("sources.jsonl", lambda _: '{"file": 3}\n'), 8, "holds no file of source"),
+    "sites, torn": (rewritten("sites.jsonl", lambda text: text[:-9]), 4, "sites.jsonl does not say what they are of"),
+    "sites, odd": (
+        rewritten("sites.jsonl", lambda text: text.replace('"site"', '"sight"', 1)),
+        4,
+        "it does not say 'site'.",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", DAMAGES)
+def test_what_is_damaged_of_a_finished_run_is_told_and_the_rest_loads_while_its_process_lives(tmp_path, name):
+    damage, events, says = DAMAGES[name]
+
+    @jax.jit
+    def f(x):
+        y = x * 2
+        jax.debug.print("{y}", y=y)
+        return y
+
+    with jdw.capture(watch="y", record=tmp_path / "run.jdw") as run:
+        for step in range(4):
+            f(jnp.float32(step))
+    damage(tmp_path / "run.jdw")
+    loaded = jdw.load(tmp_path / "run.jdw")
+    assert len(run.events) == 8
+    new = " ".join(note for note in loaded.notes if note not in run.notes)
+    assert says in new and "Still being written" not in new and "Error" not in new, new
+    assert (loaded.status().state, len(loaded.events)) == ("done", events)
+
+
 def test_numbers_are_the_numbers_of_the_columns(golden):
     """What others read there is what we show."""
     frame = parquet.read_table(golden / "p00000/events").to_pandas()

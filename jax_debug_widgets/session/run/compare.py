@@ -13,8 +13,8 @@ from jax_debug_widgets.archive.layout import stem_of
 from jax_debug_widgets.archive.plain import from_plain
 from jax_debug_widgets.plots import draw_series
 from jax_debug_widgets.session.run.figures import series_of
-from jax_debug_widgets.session.run.loaded import cell_of, config_of, name_of
 from jax_debug_widgets.session.run.outline import Outline, outline
+from jax_debug_widgets.session.run.said import cell_of, config_of, name_of
 from jax_debug_widgets.session.run.side_by_side import differing, short
 from jax_debug_widgets.widgets.table import Table
 

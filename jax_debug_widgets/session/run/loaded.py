@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from jax_debug_widgets.archive import RunFileError
 from jax_debug_widgets.archive.plain import from_plain
 from jax_debug_widgets.checks import named_now
-from jax_debug_widgets.events import Barrier, CallSite, Finding, Status, TracePrint
+from jax_debug_widgets.events import CallSite, Finding, Status, TracePrint
 from jax_debug_widgets.events.amounts import plural
 from jax_debug_widgets.session.options import Options
 from jax_debug_widgets.session.run import nonfinite
@@ -20,6 +20,7 @@ from jax_debug_widgets.session.run.input_files import StoredInputs
 from jax_debug_widgets.session.run.liveness import has_just_written, is_alive, sign_of, still_open
 from jax_debug_widgets.session.run.loaded_calls import LoadedCalls, LoadedSpans
 from jax_debug_widgets.session.run.place import Place, place_of
+from jax_debug_widgets.session.run.said import all_of, cell_of, config_of, name_of, status_of
 from jax_debug_widgets.session.run.save import file_name, save_copy
 from jax_debug_widgets.session.run.view import RunView, new_key
 from jax_debug_widgets.watch import Watch
@@ -136,14 +137,13 @@ class LoadedRun(RunView):
 
     def _take(self, saved: SavedRun) -> None:
         self._saved, state = saved, saved.state
-        watched = (from_plain(CallSite, one) for one in _list(state, "watched"))
+        watched = all_of(saved, CallSite, "watched")
         self.watched = {replace(site, process=self.process) for site in watched}
         self._call_log.take(saved.calls, LoadedSpans(saved.spans), _whole(state, "dropped_calls"))
-        self.trace_prints = [from_plain(TracePrint, one) for one in _list(state, "trace_prints")]
+        self.trace_prints = all_of(saved, TracePrint, "trace_prints")
         told = state.get("compilations")
         self.compilations: dict[str, float] = told if isinstance(told, dict) else {}
-        found = [from_plain(Finding, one) for one in _list(state, "findings")]
-        self._findings = [replace(one, kind=named_now(one.kind)) for one in found]
+        self._findings = [replace(one, kind=named_now(one.kind)) for one in all_of(saved, Finding, "findings")]
         self._status = self._status_of(state)
 
     @property
@@ -242,12 +242,10 @@ class LoadedRun(RunView):
         return self._saved.sources[file]
 
     def _status_of(self, state: Mapping[str, Any]) -> Status:
-        status = from_plain(Status, state["status"]) if "status" in state else self._unknown_status()
-        about, is_over = self._saved.about, bool(state.get("is_over"))
+        status, about, is_over = status_of(self._saved), self._saved.about, bool(state.get("is_over"))
         is_there = not is_over and is_alive(about, state)
         goes_on = is_there and (self.is_followed or has_just_written(about, state))
-        # Files of former versions have the findings among the notes.
-        told = {one.message for one in self._findings}
+        told = {one.message for one in self._findings}  # Former versions have them among the notes.
         notes = [*(note for note in status.notes if note not in told), *self._saved.problems]
         if left_out := self._saved.left_out:
             notes.append(
@@ -278,40 +276,6 @@ class LoadedRun(RunView):
             stoppable=False,
         )
 
-    def _unknown_status(self) -> Status:
-        """Of a run whose process ended before it had said anything of itself."""
-        about = self._saved.about
-        started = about.get("started")
-        return Status(
-            state="running",
-            title=str(about.get("title", "")),
-            started=float(started) if isinstance(started, int | float) else 0.0,
-            elapsed=0.0,
-            events=len(self.store),
-            rate=0.0,
-            dropped=0,
-            dropped_by_site={},
-            muted=(),
-            barrier=Barrier("off", (), 0.0, None),
-            notes=(),
-        )
-
-
-def name_of(about: Mapping[str, Any], state: Mapping[str, Any]) -> str:
-    """What its user has called it last; empty for nothing."""
-    return str(state.get("name") or about.get("name") or "")
-
-
-def config_of(about: Mapping[str, Any], state: Mapping[str, Any]) -> dict[str, Any]:
-    """What its user has said of it last."""
-    return next((one for one in (state.get("config"), about.get("config")) if isinstance(one, dict)), {})
-
-
-def cell_of(about: Mapping[str, Any]) -> int | None:
-    """The number of its cell."""
-    cell = about.get("cell")
-    return cell if type(cell) is int else None
-
 
 def options_of(about: Mapping[str, Any]) -> Options:
     """What the run was asked to watch; all else has no meaning here."""
@@ -321,13 +285,6 @@ def options_of(about: Mapping[str, Any]) -> Options:
         return Options(watch=None if watch is None else from_plain(Watch, watch))
     except ValueError as error:
         raise RunFileError(f"what the run was asked to watch cannot be read: {error}") from None
-
-
-def _list(state: Mapping[str, Any], name: str) -> list[Any]:
-    found = state.get(name, [])
-    if not isinstance(found, list):
-        raise RunFileError(f"{name} in state.json is no list")
-    return found
 
 
 def _whole(state: Mapping[str, Any], name: str) -> int:

@@ -1,0 +1,83 @@
+"""What the file of a run says of it; what is damaged is left out, and told."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from jax_debug_widgets.archive import RunFileError
+from jax_debug_widgets.archive.plain import from_plain
+from jax_debug_widgets.events import Barrier, RunState, Status
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from jax_debug_widgets.archive.reader import SavedRun
+
+T = TypeVar("T")
+_DONE: RunState = "done"
+_ENDS: tuple[RunState, ...] = ("interrupted", "stopped", "failed")
+
+
+def name_of(about: Mapping[str, Any], state: Mapping[str, Any]) -> str:
+    """What its user has called it last; empty for nothing."""
+    return str(state.get("name") or about.get("name") or "")
+
+
+def config_of(about: Mapping[str, Any], state: Mapping[str, Any]) -> dict[str, Any]:
+    """What its user has said of it last."""
+    return next((one for one in (state.get("config"), about.get("config")) if isinstance(one, dict)), {})
+
+
+def cell_of(about: Mapping[str, Any]) -> int | None:
+    """The number of its cell."""
+    cell = about.get("cell")
+    return cell if type(cell) is int else None
+
+
+def all_of(saved: SavedRun, kind: type[T], name: str) -> list[T]:
+    """What state.json has under a name; where that is damaged nothing, and a problem."""
+    found, why = saved.state.get(name, []), ""
+    try:
+        if isinstance(found, list):
+            return [from_plain(kind, one) for one in found]
+        why = f"{found!r:.80} is no list"
+    except RunFileError as error:
+        why = str(error)
+    saved.problems.append(f"The part {name} of state.json is damaged and left out: {why}.")
+    return []
+
+
+def status_of(saved: SavedRun) -> Status:
+    """How the run was doing last; where nothing that can be read says so, what can be told without it."""
+    is_over = bool(saved.state.get("is_over"))
+    if "status" not in saved.state:
+        if is_over and not any("state.json" in one for one in saved.problems):
+            saved.problems.append("state.json does not say how the run was doing.")
+        return _untold_status(saved, is_over=is_over)
+    try:
+        return from_plain(Status, saved.state["status"])
+    except RunFileError as error:
+        saved.problems.append(f"The part status of state.json is damaged and left out: {error}.")
+        return _untold_status(saved, is_over=is_over)
+
+
+def _untold_status(saved: SavedRun, *, is_over: bool) -> Status:
+    """Of a run that has said nothing of itself: how it ended its calls tell."""
+    about, last = saved.about, saved.store.last(1)
+    states, ended = [call.state for call in saved.calls], _DONE
+    for one in _ENDS:
+        ended = one if one in states else ended
+    started = about.get("started")
+    return Status(
+        state=ended if is_over else "running",
+        title=str(about.get("title", "")),
+        started=float(started) if isinstance(started, int | float) else 0.0,
+        elapsed=last[0].time_ns * 1e-9 if last else 0.0,
+        events=len(saved.store),
+        rate=0.0,
+        dropped=0,
+        dropped_by_site={},
+        muted=(),
+        barrier=Barrier("off", (), 0.0, None),
+        notes=(),
+    )
