@@ -47,8 +47,8 @@ _PART_ROWS, _PART_BYTES, _PARTS = 1_000_000, 64 << 20, 8
 _WAITING_BYTES = 256 << 20
 """Of events that have come and are not written, at least; or as many as the run holds in memory."""
 
-_AT_ONCE = 64
-"""Segments that become one batch."""
+_AT_ONCE = 4
+"""Segments that become one batch: as many events as a row group has, so that memory is used again."""
 
 _HURRY_S = 2.0
 """How long a process that is asked to end waits until what has come is written."""

@@ -120,6 +120,8 @@ def _is_same(one: Scalar, other: Scalar) -> bool:
 def _times(store: Store, positions: np.ndarray) -> np.ndarray:
     """Seconds since the run started, of the events at these positions."""
     pieces = store.columns(int(positions.min()), int(positions.max()) + 1)
-    where = np.concatenate([piece.first + np.arange(len(piece.site)) for piece in pieces])
     times = np.concatenate([piece.time_ns for piece in pieces])
-    return times[np.isin(where, positions)] * 1e-9
+    places = (
+        np.sort(positions) - pieces[0].first
+    )  # The pieces follow one another; the oldest may have been dropped meanwhile.
+    return times[places[places >= 0]] * 1e-9
