@@ -1,5 +1,5 @@
-// Bundles `src/entry/panel.ts`, and the views that come later (`src/views/later/views.ts`), into the two files that the
-// Python package ships. Fails when one grows too large, or when the second holds a module of the first.
+// Bundles `src/entry/panel.ts`, and the views that come later (`src/views/later/views.ts`, `program.ts`), into the files
+// that the Python package ships. Fails when one grows too large, or when a later one holds a module of the first.
 import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import { dirname, join, relative } from "node:path";
 import { build, context, transform } from "esbuild";
@@ -7,9 +7,11 @@ import { packed, unpacker } from "./sheets.mjs";
 
 const PANEL = { outfile: "../jax_debug_widgets/static/panel.js", limitKb: 200 };
 const VIEWS = { outfile: "../jax_debug_widgets/static/views.js", limitKb: 120 };
+const PROGRAM = { outfile: "../jax_debug_widgets/static/program.js", limitKb: 120 };
 const SHARED = "src/views/later/shared.ts";
-/** Whose style sheets come with the second bundle. */
+/** Whose style sheets come with the second bundle, and with the third. */
 const LATER = /^(source|names|inspector|debugger|findings|arrays|spread|runs\.raw)\.css$/;
+const OF_PROGRAMS = /^program\.css$/;
 
 /** A style sheet imported by a module arrives there as minified text; the panel puts it into its shadow root. */
 const cssAsText = (isMine) => ({
@@ -98,7 +100,7 @@ const panel = {
   entryPoints: ["src/entry/panel.ts"],
   outfile: PANEL.outfile,
   format: "esm",
-  plugins: [cssAsText((sheet) => !LATER.test(sheet)), writeIfSmall(PANEL)],
+  plugins: [cssAsText((sheet) => !LATER.test(sheet) && !OF_PROGRAMS.test(sheet)), writeIfSmall(PANEL)],
 };
 
 /** Of a built bundle, the modules that it holds something of. */
@@ -107,13 +109,13 @@ function modulesOf({ metafile }) {
   return new Set(Object.keys(inputs).filter((path) => inputs[path].bytesInOutput > 0 && !path.startsWith("unpack:")));
 }
 
-async function views(first) {
+async function laterBundle(first, entry, product, sheets) {
   const list = await build({ ...options, inject: [], plugins: [], entryPoints: [SHARED], format: "esm", outdir: "." });
   const [{ exports: names }] = Object.values(list.metafile.outputs);
   return {
     ...options,
-    entryPoints: ["src/views/later/views.ts"],
-    outfile: VIEWS.outfile,
+    entryPoints: [entry],
+    outfile: product.outfile,
     // A function of the table, which knows it by the name `shared`; it returns what the entry exports.
     format: "iife",
     globalName: "views",
@@ -121,9 +123,9 @@ async function views(first) {
     footer: { js: "return views}" },
     plugins: [
       sharedFrom(modulesOf(first), names),
-      cssAsText((sheet) => LATER.test(sheet)),
+      cssAsText((sheet) => sheets.test(sheet)),
       holdsNoneOf(modulesOf(first)),
-      writeIfSmall(VIEWS),
+      writeIfSmall(product),
     ],
   };
 }
@@ -140,6 +142,9 @@ const holdsNoneOf = (modules) => ({
 });
 
 const first = await build(panel);
-const later = await views(first);
-if (process.argv.includes("--watch")) for (const each of [panel, later]) await (await context(each)).watch();
-else await build(later);
+const later = [
+  await laterBundle(first, "src/views/later/views.ts", VIEWS, LATER),
+  await laterBundle(first, "src/views/later/program.ts", PROGRAM, OF_PROGRAMS),
+];
+if (process.argv.includes("--watch")) for (const each of [panel, ...later]) await (await context(each)).watch();
+else for (const each of later) await build(each);

@@ -17,6 +17,7 @@ class Box:
     """Equations that belong together.
 
     Attributes:
+      gives: dtype and shape of what it gives, where an equation with bodies says so.
       number: its place among all boxes of the program, which a front end names it by.
       title: what its user would call it; `what`: what it does: `scan × 5`, `block × 4`; may be empty.
       source: the line to go to.
@@ -30,6 +31,7 @@ class Box:
     source: Source | None = None
     equations: tuple[int, ...] = ()
     children: list[Box] = field(default_factory=list["Box"])
+    gives: str = ""
     number: int = -1
     parent: Box | None = field(default=None, repr=False)
 

@@ -99,6 +99,7 @@ class Boxes:
         named = self._names_in(node)
         title = named or what or self._text_of(node) or self._equations[numbers[-1]].primitive
         box = Box(node.kind, title, what if title != what else "", node.source, numbers, self._levels.of(children))
+        box.gives = self._gives(node)
         times = self._times(numbers) if node.kind in ("function", "line") else 1
         box.what = _joined(box.what, f"× {times}" if times > 1 else "")
         return box
@@ -116,7 +117,18 @@ class Boxes:
         title = self._names_in(node) or (only.title if node.kind != "body" else told) or only.title
         kind = "function" if only.kind == "function" else node.kind if only.children else "equation"
         told = told.removeprefix(title).strip() if told.partition(" ")[0] == title else told
-        return Box(kind, title, told, node.source, only.equations, only.children)
+        gives = self._gives(node) or (only.gives if node.kind == "line" else "")
+        return Box(kind, title, told, node.source, only.equations, only.children, gives)
+
+    def _gives(self, node: _Node) -> str:
+        """The type of the first named result of an equation with bodies, else of its first."""
+        if node.kind != "body" or node.number < 0:
+            return ""
+        one = self._equations[node.number]
+        return next(
+            (str(kind) for kind, noted in zip(one.types, one.noted, strict=True) if noted),
+            str(one.types[0]) if one.types else "",
+        )
 
     def _text_of(self, node: _Node) -> str:
         return self._lines.get(node.source, "") if node.source and node.kind == "line" else ""

@@ -45,10 +45,13 @@ class Diff(Sequence[Change]):
     Attributes:
       names: of both programs.
       results: whether they give the same results of the paired equations, in the same order.
+      program: the second one; None of a body.
     """
 
-    def __init__(self, names: tuple[str, str], changes: Sequence[Change], *, results: bool) -> None:
-        self.names, self.results, self._changes = names, results, tuple(changes)
+    def __init__(
+        self, names: tuple[str, str], changes: Sequence[Change], *, results: bool, program: Program | None = None
+    ) -> None:
+        self.names, self.results, self._changes, self.program = names, results, tuple(changes), program
 
     def __len__(self) -> int:
         return len(self._changes)
@@ -178,7 +181,7 @@ def diff(before: Program, after: Program, *, dead: bool = True) -> Diff:
       dead: whether equations that no result needs count, where only one program has them.
     """
     found = _diff_of(before.body, after.body, (before.name, after.name), dead=dead)
-    return found if before.structure == after.structure else Diff(found.names, tuple(found), results=False)
+    return Diff(found.names, tuple(found), results=found.results and before.structure == after.structure, program=after)
 
 
 def computes_the_same(before: Program, after: Program) -> bool:

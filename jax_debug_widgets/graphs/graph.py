@@ -108,6 +108,8 @@ class Graph:
     def type_of(self, box: Box, numbers: Sequence[int]) -> str:
         """Dtype and shape of the last value of a box that has a name, else of its last one."""
         own = [self.program.equations[one] for one in numbers]
+        if box.gives and any(one.role == "forward" for one in own):
+            return box.gives
         named = [one for one in own if any(one.noted) and one.types and (set(one.names) & set(box.title.split(", ")))]
         last = next((one for one in reversed(named or own) if one.types), None)
         return str(last.types[0]) if last else ""

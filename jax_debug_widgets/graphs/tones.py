@@ -43,7 +43,7 @@ def tones_of(
     match by:
         case "role":
             found = [_role(equations, own) for own in boxes]
-            return Tones(found, [(f"role-{word}", word) for word in dict.fromkeys(word for _, word in found) if word])
+            return Tones(found, [(tone, word) for word, tone in _ROLES.items() if (tone, word) in found])
         case "dtype":
             return _dtypes(equations, boxes)
         case "nan":

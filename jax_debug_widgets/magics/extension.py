@@ -6,6 +6,7 @@ import builtins
 from typing import TYPE_CHECKING, Any
 
 from jax_debug_widgets._jax.compat import hidden_frames
+from jax_debug_widgets.magics import program_outputs
 from jax_debug_widgets.magics.calls import CallRewriter
 from jax_debug_widgets.magics.capture_cell import CellCapture
 from jax_debug_widgets.magics.cell import ENTER, transform_lines
@@ -43,6 +44,7 @@ class _Loaded:
         self.shell.events.register("pre_execute", self.cells.before_execution)
         self.shell.events.register("post_execute", self.cells.after_execution)
         self.uncaptured.put_in()
+        program_outputs.put_in(self.shell, current_session())
         # As IPython does with `get_ipython`: there while cells run, no name of the user's, and no `%reset` loses them.
         with self.shell.builtin_trap as trap:
             trap.auto_builtins |= self.hidden
@@ -58,6 +60,7 @@ class _Loaded:
         self.shell.events.unregister("pre_execute", self.cells.before_execution)
         self.shell.events.unregister("post_execute", self.cells.after_execution)
         self.uncaptured.take_out()
+        program_outputs.take_out(self.shell)
         current_session().name_files_by(short_name)
         hidden_frames.show()
         # Those of the cell that is running now go when it ends: the rest of it may still call them.

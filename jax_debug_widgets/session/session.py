@@ -38,6 +38,7 @@ from jax_debug_widgets.session.run.ports import RunPorts
 from jax_debug_widgets.session.run.run import UNCAPTURED, Run
 from jax_debug_widgets.session.run.waiter import Waiter
 from jax_debug_widgets.session.runs import Runs
+from jax_debug_widgets.session.studies.program_views import ProgramViews
 from jax_debug_widgets.session.switches import Switches
 from jax_debug_widgets.taps import Capture
 from jax_debug_widgets.watch import Watching
@@ -68,6 +69,7 @@ class Session:
 
     def __init__(self) -> None:
         self.panels = Panels(self)
+        self.program_views = ProgramViews()
         self._runs = Runs(self._forget)
         self.capture = Capture()
         self.observer = Observer(self)

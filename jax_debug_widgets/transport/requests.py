@@ -14,8 +14,10 @@ Each has `run` and `id`, which the answer repeats:
 `every`    record every `n`-th firing of site `site`, from now on.
 `barrier`  wait until the effects of the run's calls have drained; answered when they have.
 `breakpoint`  switch site `site` on or off (`enabled`), let its next `skip` firings pass; both may be absent.
-`module`   send part `name` of the front end (`views`, of `static/`): what a page loads when it is first shown. Answered
-           whether or not the kernel knows `run`.
+`module`   send part `name` of the front end (`views`, `program`, of `static/`): what a page loads when it is first shown.
+           Answered whether or not the kernel knows `run`.
+`program`  what a page shows of a program that belongs to no run, see `ProgramViews.answer`: `what`, `key` and others.
+           Answered by `program`, with `answer`, whether or not the kernel knows `run`.
 `pause`    stop at the next event of any site; `halt`: end the program at its next event.
 
 Those that name a `stop` (its `id`) are refused when another one is there, or none:

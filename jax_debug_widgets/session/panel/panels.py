@@ -13,7 +13,7 @@ from jax_debug_widgets.session.panel.snapshots import snapshot_of
 from jax_debug_widgets.session.panel.stops import StopFeed
 from jax_debug_widgets.transport import reply
 from jax_debug_widgets.widgets import Channel, Panel
-from jax_debug_widgets.widgets.channel import front_end
+from jax_debug_widgets.widgets.channel import front_end, outputs_are_isolated
 
 if TYPE_CHECKING:
     from jax_debug_widgets.session.panel.ports import PanelPorts
@@ -39,7 +39,7 @@ class Panels:
         """The panel of `run`."""
         with self._lock:
             if run.key not in self._panels:
-                self._panels[run.key] = Panel(run.key, lambda: snapshot_of(run), self._open_channel(run))
+                self._panels[run.key] = Panel(run.key, lambda: snapshot_of(run), self._open_channel(run.key))
             return self._panels[run.key]
 
     def shows(self, run: RunView) -> bool:
@@ -117,7 +117,15 @@ class Panels:
             table.pop(key, None)
         self._unwritten.discard(key)
 
-    def _open_channel(self, run: RunView) -> Channel:
-        if self._channel is None or not self._channel.serves(run.key):
-            self._channel = Channel.open(run.key, functools.partial(answer, self._session))
+    def open_for_programs(self) -> bool:
+        """Have a channel that serves what belongs to no run; whether there can be one."""
+        if outputs_are_isolated():
+            return False
+        with self._lock:
+            self._open_channel("")
+        return True
+
+    def _open_channel(self, run: str) -> Channel:
+        if self._channel is None or not self._channel.serves(run):
+            self._channel = Channel.open(run, functools.partial(answer, self._session))
         return self._channel

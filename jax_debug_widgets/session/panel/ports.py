@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from jax_debug_widgets.breakpoints import Debugger
@@ -25,11 +26,19 @@ class PanelsOfRuns(Protocol):
     def tell_others(self, run: RunView) -> None: ...
 
 
+class ProgramAnswers(Protocol):
+    """The programs that pages look at."""
+
+    def answer(self, request: Mapping[str, Any]) -> dict[str, Any]: ...
+
+
 class PanelPorts(Protocol):
     """The session, as the panel sees it."""
 
     @property
     def panels(self) -> PanelsOfRuns: ...
+    @property
+    def program_views(self) -> ProgramAnswers: ...
     @property
     def debugger(self) -> Debugger: ...
     @property

@@ -46,8 +46,8 @@ def answer(session: PanelPorts, request: dict[str, Any]) -> Iterable[Message]:
     session.debugger.audience.heard()
     key, number = str(request.get("run", "")), request.get("id")
     number = number if isinstance(number, int) else -1
-    if request.get("type") == "module":
-        return [_module(key, number, str(request.get("name", "")))]
+    if request.get("type") in ("module", "program"):
+        return [_of_no_run(session, key, number, request)]
     run = session.find_run(key)
     if run is None:
         return [(reply("error", key, number, message="This run is gone: run the cell again."), b"")]
@@ -64,11 +64,26 @@ def answer(session: PanelPorts, request: dict[str, Any]) -> Iterable[Message]:
         return [(reply("error", key, number, message=told), b"")]
 
 
+def _of_no_run(session: PanelPorts, key: str, number: int, request: dict[str, Any]) -> Message:
+    if request["type"] == "module":
+        return _module(key, number, str(request.get("name", "")))
+    return _program(session, key, number, request)
+
+
 def _module(key: str, number: int, name: str) -> Message:
     try:
         return reply("module", key, number, name=name, text=front_end(name)), b""
     except (OSError, ValueError) as error:
         return reply("error", key, number, message=str(error)), b""
+
+
+def _program(session: PanelPorts, key: str, number: int, request: dict[str, Any]) -> Message:
+    """Of a program, which belongs to no run."""
+    try:
+        return reply("program", key, number, answer=session.program_views.answer(request)), b""
+    except Exception as error:  # noqa: BLE001 - the asker is a browser, and shows why.
+        told = str(error) if isinstance(error, (ValueError, LookupError)) else f"{type(error).__name__}: {error}"
+        return reply("error", key, number, message=told.strip("'")), b""
 
 
 def _answer(session: PanelPorts, run: RunView, request: dict[str, Any], number: int) -> Iterable[Message]:

@@ -4,6 +4,7 @@ import { RunStore } from "../store/run";
 import { Channel, problemOf } from "../transport/channel";
 import type { StopChange } from "../transport/stops";
 import { decode, type Request, type RequestBody } from "../transport/wire";
+import type { Asked } from "../views/later/load";
 import { Presence } from "./presence";
 import type { RunSource } from "./registry";
 
@@ -22,6 +23,7 @@ export class Client implements RunSource {
     this.channel.request(body, (message) => answer(problemOf(message) || message)),
   );
   private readonly presence: Presence;
+  private readonly asking: Asked;
 
   /** `onRun` gets each run when its first batch is here. `only` is the one run of a model that has but one. */
   constructor(
@@ -30,6 +32,9 @@ export class Client implements RunSource {
     private readonly only = "",
   ) {
     this.channel = new Channel(send);
+    const ask: Asked["ask"] = (body, answer) =>
+      this.channel.request({ ...body, run: "" }, (message) => answer(problemOf(message) || message));
+    this.asking = { gone: false, ask };
     this.presence = new Presence((run, stop) => this.channel.request({ type: "here", run, stop }));
   }
 
@@ -43,6 +48,10 @@ export class Client implements RunSource {
       this.channel.request({ type: "sync", run: key, first: 0 });
     }
     return run?.status && run;
+  }
+
+  get program(): Asked | undefined {
+    return this.only ? undefined : this.asking;
   }
 
   known(key: string): RunStore | undefined {

@@ -5,6 +5,7 @@
 import type { RunStore } from "../store/run";
 import type { UiState } from "../store/ui";
 import type { Request } from "../transport/wire";
+import { showProgram } from "../views/later/ProgramOutput";
 import { mountPanel } from "../views/panel/mount";
 import { Client } from "./client";
 import { sendControl } from "./control";
@@ -14,7 +15,7 @@ import { pageRegistry, RUN_ATTRIBUTE } from "./registry";
 const mount = (host: HTMLElement, run: RunStore, ui: UiState) => mountPanel(host, run, ui);
 
 function initialize({ model }: { model: Model }): () => void {
-  const registry = pageRegistry(mount);
+  const registry = pageRegistry(mount, showProgram);
   const comm = model.get("comm_id");
   if (model.standsIn) registry.standIns.add(comm);
   else if (registry.standIns.has(comm)) return () => {};
@@ -65,7 +66,7 @@ function render({ model, el }: { model: Model; el: HTMLElement }): () => void {
   output.setAttribute(RUN_ATTRIBUTE, model.get("run"));
   output.innerHTML = "<p>Waiting for the kernel; if it has ended, run the cell again.</p>";
   el.append(output);
-  pageRegistry(mount).attach(output);
+  pageRegistry(mount, showProgram).attach(output);
   return () => output.remove();
 }
 

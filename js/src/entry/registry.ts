@@ -20,10 +20,13 @@
  */
 import type { RunStore } from "../store/run";
 import { createUi, type UiState } from "../store/ui";
+import type { Asked } from "../views/later/load";
 import { type LastSeen, lastSeen } from "./last";
 import { Place } from "./place";
 
 export const RUN_ATTRIBUTE = "data-jaxdebug-run";
+/** Of an output that shows a program, see `magics/program_outputs.py`. */
+export const PROGRAM_ATTRIBUTE = "data-jaxdebug-program";
 const FILE_ATTRIBUTE = "data-jaxdebug-file";
 
 /** Serves the runs of one kernel session. */
@@ -32,6 +35,8 @@ export interface RunSource {
   find(key: string): RunStore | undefined;
   /** The run, as far as it is here; asks for nothing. */
   known(key: string): RunStore | undefined;
+  /** Whom the views of programs ask. */
+  readonly program?: Asked | undefined;
   /** Lets go of a run that can be had from the kernel again. */
   forget(key: string): void;
 }
@@ -39,6 +44,7 @@ export interface RunSource {
 /** So many events are kept of runs that no output shows: what a cell that is run again is compared with. */
 const MOST_HIDDEN_EVENTS = 200_000;
 
+export type ShowProgram = (output: HTMLElement, key: string, asked: Asked, done: (remove: () => void) => void) => void;
 export type Mount = (host: HTMLElement, run: RunStore, ui: UiState) => () => void;
 
 interface View {
@@ -61,15 +67,21 @@ export class Registry {
   private readonly lastUi = new Map<string, UiState>();
   /** The runs that were shown and are not, the one that went last at the end. */
   private readonly hidden = new Map<string, RunStore>();
+  /** By output of a program, what takes its views away. */
+  private readonly programs = new Map<HTMLElement, () => void>();
+  private readonly askedFor = new WeakMap<HTMLElement, Set<RunSource>>();
   private readonly observer = new MutationObserver(() => this.sweepSoon());
   private sweeping = false;
 
   constructor(
     readonly waiting: HTMLElement[],
     private readonly mount: Mount,
+    private readonly showProgram: ShowProgram = () => {},
   ) {}
 
   readonly attach = (output: HTMLElement): void => {
+    const program = output.getAttribute(PROGRAM_ATTRIBUTE);
+    if (program) this.attachProgram(output, program);
     const key = output.getAttribute(RUN_ATTRIBUTE);
     if (!key || this.views.has(output)) return;
     for (const source of this.sources) {
@@ -80,6 +92,20 @@ export class Registry {
       }
     }
   };
+
+  /** Each kernel of the page is asked once whether the program is its own. */
+  private attachProgram(output: HTMLElement, key: string): void {
+    const asked = this.askedFor.get(output) ?? new Set();
+    this.askedFor.set(output, asked);
+    for (const source of this.sources) {
+      if (!source.program || asked.has(source) || this.programs.has(output)) continue;
+      asked.add(source);
+      this.showProgram(output, key, source.program, (remove) => {
+        if (output.isConnected && !this.programs.has(output)) this.programs.set(output, remove);
+        else remove();
+      });
+    }
+  }
 
   add(source: RunSource): void {
     this.sources.add(source);
@@ -97,8 +123,9 @@ export class Registry {
   /** Takes the views of outputs that left the page, gives one to those that can have it now. */
   sweep(): void {
     this.removeDisconnected();
-    for (const output of document.querySelectorAll<HTMLElement>(`[${RUN_ATTRIBUTE}]`)) this.attach(output);
-    if (this.sources.size === 0 && this.views.size === 0) this.observer.disconnect();
+    const outputs = `[${RUN_ATTRIBUTE}], [${PROGRAM_ATTRIBUTE}]`;
+    for (const output of document.querySelectorAll<HTMLElement>(outputs)) this.attach(output);
+    if (this.sources.size === 0 && this.views.size === 0 && this.programs.size === 0) this.observer.disconnect();
   }
 
   /** Of runs whose kernel is gone, shows how their files are read again, see `widgets/reload.py`. */
@@ -117,6 +144,11 @@ export class Registry {
   }
 
   private removeDisconnected(): void {
+    for (const [output, remove] of this.programs) {
+      if (output.isConnected) continue;
+      remove();
+      this.programs.delete(output);
+    }
     for (const [output, view] of this.views) {
       if (output.isConnected) continue;
       view.unmount();
@@ -198,10 +230,10 @@ declare global {
 }
 
 /** The registry of this page, made by the first model that comes. */
-export function pageRegistry(mount: Mount): Registry {
+export function pageRegistry(mount: Mount, showProgram?: ShowProgram): Registry {
   const page = window.__jaxDebug;
   if (page && "attach" in page) return page;
-  const registry = new Registry(page?.waiting ?? [], mount);
+  const registry = new Registry(page?.waiting ?? [], mount, showProgram);
   window.__jaxDebug = registry;
   return registry;
 }

@@ -31,7 +31,10 @@ const UNSEEN_MS = 500;
 type Without<Body, Key extends PropertyKey> = Body extends unknown ? Omit<Body, Key> : never;
 /** What is asked for one place of a view only. */
 export type Question = Without<
-  Extract<RequestBody, { type: "values" | "histograms" | "file" | "source" | "findings" | "watch" | "module" }>,
+  Extract<
+    RequestBody,
+    { type: "values" | "histograms" | "file" | "source" | "findings" | "watch" | "module" | "program" }
+  >,
   "run"
 >;
 

@@ -10,6 +10,7 @@ export const TABS = [
   "findings",
   "timeline",
   "calls",
+  "program",
   "runs",
 ] as const;
 export type Tab = (typeof TABS)[number];

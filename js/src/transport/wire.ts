@@ -449,6 +449,15 @@ export interface ModuleMessage {
   text: string;
 }
 
+/** What is asked of a program that belongs to no run: its views know what it is. */
+export interface ProgramMessage {
+  type: "program";
+  version: number;
+  run: string;
+  id: number;
+  answer: unknown;
+}
+
 export interface Done {
   type: "done";
   version: number;
@@ -476,6 +485,7 @@ type Plain =
   | TypedBefore
   | Completions
   | ModuleMessage
+  | ProgramMessage
   | RunsAnswer
   | ComparedAnswer
   | Done
@@ -509,7 +519,8 @@ export type RequestBody =
   | { type: "rename"; run: string; of: string; name: string }
   | { type: "load"; run: string; path: string }
   | { type: "compare"; run: string; runs: string[] }
-  | { type: "module"; run: string; name: "views" }
+  | { type: "module"; run: string; name: "views" | "program" }
+  | { type: "program"; run: string; what: string }
   | { type: "watch"; run: string; names: string[]; on: boolean };
 export type Request = RequestBody & { id: number };
 
@@ -556,6 +567,7 @@ export function decode(content: unknown, buffers: readonly ArrayBufferView[] = [
     case "findings":
     case "values":
     case "module":
+    case "program":
     case "runs":
     case "compared":
     case "done":

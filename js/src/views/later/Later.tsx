@@ -1,10 +1,12 @@
 /** A view of the second bundle; until that is here, what is going on. */
 import type { ComponentType } from "preact";
 import { useEffect } from "preact/hooks";
-import { type LaterViews, later, type Views } from "./load";
+import type { RunStore } from "../../store/run";
+import { type AllViews, type LaterViews, later, laterProgram } from "./load";
+import { useAsk } from "./program_ask";
 
-type Name = "Source" | "Arrays" | "EventArrays" | "Findings" | "Runs";
-type Props<View extends Name> = Parameters<Views[View]>[0];
+type Name = "Source" | "Arrays" | "EventArrays" | "Findings" | "Runs" | "Program";
+type Props<View extends Name> = Parameters<AllViews[View]>[0] & { run: RunStore };
 
 interface LaterProps<View extends Name> {
   name: View;
@@ -18,6 +20,9 @@ export const Source = (props: Props<"Source">) => <Later name="Source" words="Co
 export const Arrays = (props: Props<"Arrays">) => <Later name="Arrays" props={props} />;
 export const Findings = (props: Props<"Findings">) => <Later name="Findings" props={props} />;
 export const Runs = (props: Props<"Runs">) => <Later name="Runs" props={props} />;
+export function Program({ run }: { run: RunStore }) {
+  return <Later name="Program" props={{ run, ask: useAsk(run) }} from={laterProgram} />;
+}
 /** In a line that is opened. */
 export const EventArrays = (props: Props<"EventArrays">) => <Later name="EventArrays" words="Arrays" props={props} />;
 
@@ -28,7 +33,7 @@ export function Later<View extends Name>({ name, words = name, props, from = lat
     if (run.gone) from.lose(run);
     else from.want(run);
   }, [run, run.gone, from]);
-  const View = from.views?.[name] as ComponentType<Props<View>> | undefined;
+  const View = from.views?.[name] as ComponentType<object> | undefined;
   if (View) return <View {...props} />;
   if (run.gone) return <NeedsKernel name={words} />;
   if (from.problem) return <Failed name={words} problem={from.problem} again={() => from.want(run)} />;
@@ -64,5 +69,10 @@ function Failed({ name, problem, again }: { name: string; problem: string; again
 
 /** Their style sheet. */
 export function LaterStyle() {
-  return <style>{later.views?.css}</style>;
+  return (
+    <style>
+      {later.views?.css}
+      {laterProgram.views?.css}
+    </style>
+  );
 }

@@ -1,10 +1,14 @@
-/** Brings the second bundle (`views.ts`) to the page, when one of its views is first shown. */
+/** Brings a later bundle (`views.ts`, `program.ts`) to the page, when one of its views is first shown. */
 import { signal } from "@preact/signals";
 import type { RunStore } from "../../store/run";
 import type { Message } from "../../transport/wire";
 import * as shared from "./shared";
 
-export type Views = typeof import("./views");
+/** The views of all later bundles; each brings some of them. */
+export type AllViews = typeof import("./views") & typeof import("./program");
+export type Views = Partial<AllViews>;
+/** Whom the bundle is had from: a run, or a kernel session. */
+export type Asked = Pick<RunStore, "gone" | "ask">;
 type MakeViews = (table: typeof shared) => Views;
 
 /** What the kernel sent as text, run as anywidget runs the first bundle. */
@@ -21,9 +25,12 @@ async function evaluated(text: string): Promise<Views> {
 export class LaterViews {
   private readonly loaded = signal<Views | null>(null);
   private readonly failure = signal("");
-  private asked: RunStore | null = null;
+  private asked: Asked | null = null;
 
-  constructor(private readonly evaluate: (text: string) => Promise<Views> = evaluated) {}
+  constructor(
+    private readonly evaluate: (text: string) => Promise<Views> = evaluated,
+    private readonly name: "views" | "program" = "views",
+  ) {}
 
   /** The views, once they are here. */
   get views(): Views | null {
@@ -36,15 +43,15 @@ export class LaterViews {
   }
 
   /** Asks the kernel of `run`, unless the views are here or a kernel that lives is asked already. */
-  want(run: RunStore): void {
+  want(run: Asked): void {
     if (this.loaded.peek() || run.gone || (this.asked && !this.asked.gone)) return;
     this.asked = run;
     this.failure.value = "";
-    run.ask({ type: "module", name: "views" }, (answer) => void this.take(answer));
+    run.ask({ type: "module", name: this.name }, (answer) => void this.take(answer));
   }
 
   /** The kernel of `run` is gone: what it was asked will not be answered. */
-  lose(run: RunStore): void {
+  lose(run: Asked): void {
     if (this.asked === run) this.asked = null;
   }
 
@@ -66,3 +73,4 @@ export class LaterViews {
 
 /** Those of this page. */
 export const later = new LaterViews();
+export const laterProgram = new LaterViews(evaluated, "program");

@@ -262,7 +262,7 @@ describe("the tabs", () => {
     expect(find("[aria-selected=true]").id).toBe("tab-streams");
     press("#tab-streams", "ArrowLeft");
     press("#tab-overview", "ArrowLeft");
-    expect(find("[aria-selected=true]").id).toBe("tab-calls");
+    expect(find("[aria-selected=true]").id).toBe("tab-program");
     expect(texts("[role=tab][tabindex='0']")).toHaveLength(1);
   });
 
@@ -275,9 +275,10 @@ describe("the tabs", () => {
       "Plots",
       "Timeline",
       "Calls",
+      "Program",
     ]);
     show(goldenBatch("small"));
-    expect(all("[role=tab]")).toHaveLength(7);
+    expect(all("[role=tab]")).toHaveLength(8);
   });
 });
 

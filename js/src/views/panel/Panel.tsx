@@ -9,7 +9,7 @@ import { Header } from "../header/Header";
 import { Processes } from "../header/Processes";
 import { pressed } from "../keys/bindings";
 import { Keys } from "../keys/Keys";
-import { Arrays, Findings, Runs, Source } from "../later/Later";
+import { Arrays, Findings, Program, Runs, Source } from "../later/Later";
 import { Life } from "../life/Life";
 import { Overview } from "../overview/Overview";
 import { Plots } from "../plots/Plots";
@@ -31,6 +31,7 @@ const BODIES = {
   findings: Findings,
   timeline: Timeline,
   calls: Calls,
+  program: Program,
   runs: Runs,
 };
 const CLOCK_MS = 250;

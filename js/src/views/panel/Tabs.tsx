@@ -14,6 +14,7 @@ const NAMES: Readonly<Record<Tab, string>> = {
   findings: "Findings",
   timeline: "Timeline",
   calls: "Calls",
+  program: "Program",
   runs: "Runs",
 };
 const STEPS: Readonly<Record<string, number>> = { ArrowRight: 1, ArrowLeft: -1 };

@@ -1,0 +1,129 @@
+"""What a page draws of a graph, as plain data: boxes, wires, colours, what is marked."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from jax_debug_widgets.graphs.flow import Way
+from jax_debug_widgets.graphs.graph import Graph
+from jax_debug_widgets.graphs.layout import Placed, Scene
+from jax_debug_widgets.graphs.tones import COLOURS, tones_of
+
+_MOST_FOUND = 100
+"""Equations that are listed of those found."""
+
+
+def scene_data(graph: Graph, request: Mapping[str, Any]) -> dict[str, Any]:
+    """The boxes and wires that are drawn.
+
+    Args:
+      request: `opened`, the numbers of open boxes (None: those that are open at first); `colour`; `find`, a text; `way`, of
+        the box `box` on its `side`: `outputs`, `inputs` or `dtype`; `reveal`, the number of an equation that is to be seen.
+    """
+    asked = request.get("opened")
+    opened = graph.opened if asked is None else frozenset(map(int, asked)) | {0}
+    marked, told = _marked(graph, request)
+    reveal = request.get("reveal")
+    if isinstance(reveal, int):
+        opened = graph.opened_for([reveal], opened)
+    scene = graph.scene(opened)
+    colour = request.get("colour")
+    colour = colour if colour in COLOURS else "role"
+    tones = tones_of(graph.program.equations, [one.equations for one in scene.placed], colour, graph.not_finite)
+    return {
+        "width": scene.width,
+        "height": scene.height,
+        "opened": sorted(opened),
+        "boxes": [_box(graph, one, tone, marked) for one, tone in zip(scene.placed, tones.of, strict=True)],
+        "wires": [
+            {
+                "start": one.start,
+                "end": one.end,
+                "points": [round(each) for point in one.points for each in point],
+                "shown": one.is_shown,
+                "told": _told(graph, one.numbers),
+            }
+            for one in scene.wires
+        ],
+        "legend": tones.legend,
+        "colours": [one for one in COLOURS if one != "nan" or graph.not_finite],
+        "told": told,
+        "found": _found(graph, request, scene),
+        "shown": None if not isinstance(reveal, int) else scene.of_equation.get(reveal),
+    }
+
+
+def _box(graph: Graph, one: Placed, tone: tuple[str, str], marked: Collection[int] | None) -> dict[str, Any]:
+    box = one.box
+    count = len(one.equations)
+    return {
+        "box": box.number,
+        "side": one.side,
+        "at": [round(one.x), round(one.y), round(one.width), round(one.height)],
+        "open": one.is_open,
+        "opens": bool(box.children),
+        "title": box.title,
+        "what": box.what,
+        "detail": graph.detail(box, one.equations),
+        "type": graph.type_of(box, one.equations),
+        "source": str(box.source or ""),
+        "parent": box.parent.number if box.parent else -1,
+        "count": count,
+        "tone": tone[0],
+        "says": tone[1],
+        "lit": marked is None or any(each in marked for each in one.equations),
+    }
+
+
+def _told(graph: Graph, numbers: Collection[int]) -> str:
+    """What goes along a wire."""
+    types = list(dict.fromkeys(str(kind) for one in sorted(numbers) for kind in graph.program.equations[one].types))
+    more = f" and {len(types) - 3} more types" if len(types) > 3 else ""  # noqa: PLR2004 - as many as are read.
+    many = f"{len(numbers)} values: " if len(numbers) > 1 else ""
+    return f"{many}{', '.join(types[:3])}{more}"
+
+
+def _marked(graph: Graph, request: Mapping[str, Any]) -> tuple[Collection[int] | None, str]:
+    """The equations that are asked for, None for all; and a sentence."""
+    text = str(request.get("find") or "").strip()
+    if text:
+        found = graph.numbers_with(text)
+        return frozenset(found), f"{len(found):,} of {len(graph.program.equations):,} equations have “{text}”"
+    if request.get("way"):
+        way = _way(graph, request)
+        return way.equations, way.told
+    return None, ""
+
+
+def _way(graph: Graph, request: Mapping[str, Any]) -> Way:
+    box = graph.boxes.all[int(request["box"])]
+    is_backward = request.get("side") == "backward"
+    own = [one for one in box.equations if (graph.program.equations[one].role != "forward") == is_backward] or list(
+        box.equations
+    )
+    match request["way"]:
+        case "outputs":
+            return graph.flow.to_outputs(own, graph.results)
+        case "inputs":
+            return graph.flow.from_inputs(own)
+        case "dtype":
+            return graph.flow.why_dtype(own[-1])
+        case unknown:
+            msg = f"unknown way {unknown!r}"
+            raise ValueError(msg)
+
+
+def _found(graph: Graph, request: Mapping[str, Any], scene: Scene) -> list[dict[str, Any]]:
+    """The first equations that are found, and the boxes in which they are seen."""
+    numbers = graph.numbers_with(str(request.get("find") or ""))[:_MOST_FOUND]
+    return [
+        {
+            "equation": number,
+            "name": ", ".join(graph.program.equations[number].names),
+            "primitive": graph.program.equations[number].primitive,
+            "source": str(graph.program.equations[number].source or ""),
+            "at": scene.of_equation.get(number),
+        }
+        for number in numbers
+    ]

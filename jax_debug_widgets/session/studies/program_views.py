@@ -1,0 +1,152 @@
+"""The programs that a page may look at: what each view of them shows, and the answers to what is asked of it."""
+
+from __future__ import annotations
+
+import linecache
+import threading
+import uuid
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from typing import Any, get_args
+
+from jax_debug_widgets.graphs import Diff, Graph, Linked, Program, ProgramTable
+from jax_debug_widgets.graphs.scene_data import scene_data
+from jax_debug_widgets.graphs.table import By
+from jax_debug_widgets.session.studies.linked import lines_of_sources
+
+View = Graph | ProgramTable | Linked | Diff
+
+MOST_KEPT = 24
+"""Views that are kept for pages; older ones keep their picture only."""
+
+MOST_LINKED = 3000
+"""Equations of a program whose source and equations are shown in columns; a page holds all of these rows."""
+
+_AROUND = 8
+"""Lines of source above and below the one that is shown."""
+
+FIRST: dict[type[View], str] = {Graph: "graph", ProgramTable: "table", Linked: "linked", Diff: "diff"}
+"""What is shown of each at first."""
+
+
+class _Kept:
+    """One view, and the others of the same program, made when first asked for."""
+
+    def __init__(self, view: View) -> None:
+        self.view, self._graph = view, view if isinstance(view, Graph) else None
+        self.program: Program | None = view.program
+
+    @property
+    def graph(self) -> Graph:
+        if self._graph is None:
+            if self.program is None:
+                raise ValueError(_NO_PROGRAM)
+            results = self.view.results if isinstance(self.view, Graph) else ()
+            self._graph = Graph(self.program, results, lines_of_sources(self.program))
+        return self._graph
+
+    def linked(self) -> Linked:
+        if isinstance(self.view, Linked):
+            return self.view
+        graph = self.graph
+        if len(graph.program.equations) > MOST_LINKED:
+            msg = f"The columns are for programs of up to {MOST_LINKED:,} equations; `%jaxdebug jaxpr f(x)` shows a part of it."
+            raise ValueError(msg)
+        why = "`%jaxdebug hlo f(x)` compiles the program, and shows what XLA has made of these equations."
+        return Linked(graph.program, why=why, source_lines=graph.lines)
+
+
+_NO_PROGRAM = "Only the differences are kept of these programs; `%jaxdebug graph f(x)` shows one."
+
+
+_NO_DIFF = (
+    "`%jaxdebug diff f g -- x` compares two programs; `%jaxdebug diff f -- x --before grad` one with its gradient."
+)
+
+
+class ProgramViews:
+    """Keeps the views that were shown, and answers pages. Safe from any thread."""
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[str, _Kept] = OrderedDict()
+        self._session, self._count = uuid.uuid4().hex[:12], 0
+        self._lock = threading.Lock()
+
+    def add(self, view: View) -> str:
+        """Keep a view; returns the key by which a page asks for it."""
+        with self._lock:
+            known = next((key for key, kept in self._kept.items() if kept.view is view), None)
+            if known is not None:
+                return known
+            self._count += 1
+            key = f"program-{self._session}-{self._count}"
+            self._kept[key] = _Kept(view)
+            while len(self._kept) > MOST_KEPT:
+                self._kept.popitem(last=False)
+            return key
+
+    def answer(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        """What a page asks: `what` is `programs`, `about`, `scene`, `source` or `html`.
+
+        Raises:
+          LookupError: the program is not kept any more. ValueError: it cannot be shown so; the message says why.
+        """
+        if request["what"] == "programs":
+            with self._lock:
+                return {"programs": [_about(key, kept) for key, kept in reversed(self._kept.items())]}
+        key = str(request.get("key", ""))
+        kept = self._kept.get(key)
+        if kept is None:
+            raise LookupError("This program is gone: run the cell again.")
+        return _ANSWERS[request["what"]](key, kept, request)
+
+
+def _about(key: str, kept: _Kept, _request: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    view = kept.view
+    name = f"{view.names[0]} → {view.names[1]}" if isinstance(view, Diff) else view.program.name
+    size = len(kept.program.equations) if kept.program else 0
+    return {"key": key, "name": name, "first": FIRST[type(view)], "equations": size, "has_diff": isinstance(view, Diff)}
+
+
+def _scene(_key: str, kept: _Kept, request: Mapping[str, Any]) -> dict[str, Any]:
+    return scene_data(kept.graph, request)
+
+
+def _source(_key: str, kept: _Kept, request: Mapping[str, Any]) -> dict[str, Any]:
+    """The lines around that of a box."""
+    source = kept.graph.boxes.all[int(request["box"])].source
+    if source is None:
+        return {"label": "", "first": 0, "line": 0, "lines": []}
+    first = max(source.line - _AROUND, 1)
+    lines = [linecache.getline(source.file, line).rstrip("\n") for line in range(first, source.line + _AROUND + 1)]
+    while lines and not lines[-1].strip():
+        lines.pop()
+    return {"label": source.label, "first": first, "line": source.line, "lines": lines}
+
+
+def _html(_key: str, kept: _Kept, request: Mapping[str, Any]) -> dict[str, Any]:
+    match request["view"]:
+        case "table":
+            asked = request.get("by")
+            by = asked if asked in get_args(By) else None
+            if by == "equation" and len(kept.graph.program.equations) > MOST_LINKED:
+                msg = f"The list of equations is for programs of up to {MOST_LINKED:,}; `jdw.table(f, x)` has all of them."
+                raise ValueError(msg)
+            table = kept.view if isinstance(kept.view, ProgramTable) else ProgramTable(kept.graph.program)
+            shown = table.grouped(by) if by else table
+            return {"html": shown.page().html(), "by": shown.by}
+        case "linked":
+            return {"html": kept.linked()._repr_html_()}
+        case "diff" if isinstance(kept.view, Diff):
+            return {"html": kept.view._repr_html_()}
+    raise ValueError(
+        "`%jaxdebug diff f g -- x` compares two programs; `%jaxdebug diff f -- x --before grad` one with its gradient."
+    )
+
+
+_ANSWERS: dict[str, Callable[[str, _Kept, Mapping[str, Any]], dict[str, Any]]] = {
+    "about": _about,
+    "scene": _scene,
+    "source": _source,
+    "html": _html,
+}

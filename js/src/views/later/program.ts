@@ -1,0 +1,5 @@
+/** The third bundle, `static/program.js`: the views of programs. `load.ts` brings it to the page. */
+import programCss from "../program/program.css";
+
+export { Program } from "../program/Program";
+export const css = programCss;

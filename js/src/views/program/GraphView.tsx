@@ -1,0 +1,203 @@
+/** The program as nested boxes: open and close them, search, colour, follow values. */
+import { useEffect, useRef, useState } from "preact/hooks";
+import { Canvas } from "./Canvas";
+import { Side } from "./Side";
+import { type About, type Ask, keyOf, type Scene, type SceneBox } from "./scene";
+
+interface Props {
+  ask: Ask;
+  about: About;
+}
+
+interface Wanted {
+  opened: number[] | null;
+  colour: string;
+  find: string;
+  way: string;
+  box: number;
+  side: string;
+  reveal: number | null;
+}
+
+const FIRST: Wanted = { opened: null, colour: "role", find: "", way: "", box: 0, side: "forward", reveal: null };
+const COLOURS: Readonly<Record<string, string>> = { nan: "NaN" };
+const ZOOMS = [0.5, 0.7, 0.85, 1, 1.25, 1.6];
+
+export function GraphView({ ask, about }: Props) {
+  const [wanted, setWanted] = useState(FIRST);
+  const [scene, setScene] = useState<Scene | null>(null);
+  const [problem, setProblem] = useState("");
+  const [chosen, setChosen] = useState("");
+  const [found, setFound] = useState(-1);
+  const [zoom, setZoom] = useState(3);
+  const search = useRef<HTMLInputElement>(null);
+  const plane = useRef<HTMLElement>(null);
+  useEffect(() => {
+    let isNewest = true;
+    ask<Scene>("scene", wanted).then(
+      (answer) => {
+        if (!isNewest) return;
+        setScene(answer);
+        setProblem("");
+        const shown = answer.shown === null ? undefined : answer.boxes[answer.shown];
+        if (shown) setChosen(keyOf(shown));
+      },
+      (error: Error) => isNewest && setProblem(error.message),
+    );
+    return () => {
+      isNewest = false;
+    };
+  }, [ask, wanted]);
+  // What was looked for is brought into sight once it is drawn.
+  useEffect(() => {
+    if (wanted.reveal === null) return;
+    const box = plane.current?.querySelector(`[data-key="${chosen}"]`);
+    box?.scrollIntoView?.({ block: "nearest", inline: "nearest" });
+  }, [chosen, scene, wanted.reveal]);
+  if (problem) return <Problem words={problem} />;
+  if (!scene) return <div class="plane loading" role="status" aria-label="Loading the graph" />;
+
+  const change = (changes: Partial<Wanted>) => setWanted({ ...wanted, opened: scene.opened, reveal: null, ...changes });
+  const box = scene.boxes.find((one) => keyOf(one) === chosen);
+  const turn = (one: SceneBox) => {
+    if (!one.opens) return;
+    setChosen(keyOf(one));
+    const opened = one.open ? scene.opened.filter((number) => number !== one.box) : [...scene.opened, one.box];
+    change({ opened });
+  };
+  const goTo = (step: number) => {
+    if (!scene.found.length) return;
+    const next = (found + step + scene.found.length) % scene.found.length;
+    setFound(next);
+    change({ reveal: scene.found[next]?.equation ?? null });
+  };
+  const clear = () => {
+    if (search.current) search.current.value = "";
+    setFound(-1);
+    change({ find: "", way: "" });
+  };
+  return (
+    <section
+      class="graph-view"
+      aria-label="Graph"
+      onKeyDown={(event) => {
+        if (event.target instanceof HTMLInputElement && event.key !== "Escape") return;
+        if (event.key === "/") search.current?.focus();
+        else if (event.key === "Escape" && (wanted.find || wanted.way)) clear();
+        else return;
+        event.preventDefault();
+        event.stopPropagation();
+      }}
+    >
+      <div class="tools">
+        <label>
+          colour{" "}
+          <select
+            data-testid="colour"
+            value={wanted.colour}
+            onChange={({ currentTarget }) => change({ colour: currentTarget.value })}
+          >
+            {scene.colours.map((name) => (
+              <option key={name} value={name}>
+                {COLOURS[name] ?? name}
+              </option>
+            ))}
+          </select>
+        </label>
+        <input
+          ref={search}
+          type="search"
+          data-testid="find"
+          placeholder="search names, operations, types, lines"
+          aria-label="Search the program"
+          onInput={({ currentTarget }) => {
+            setFound(-1);
+            change({ find: currentTarget.value, way: "" });
+          }}
+          onKeyDown={(event) => {
+            if (event.key !== "Enter") return;
+            event.preventDefault();
+            goTo(event.shiftKey ? -1 : 1);
+          }}
+        />
+        {scene.found.length > 0 && (
+          <span class="steps">
+            <button type="button" class="button" aria-label="The one before" onClick={() => goTo(-1)}>
+              ‹
+            </button>
+            <button type="button" class="button" aria-label="The next one" data-testid="next" onClick={() => goTo(1)}>
+              ›
+            </button>
+          </span>
+        )}
+        <span class="told" role="status" data-testid="told">
+          {scene.told}
+        </span>
+        {(wanted.way || wanted.find) && (
+          <button type="button" class="button" onClick={clear}>
+            show all
+          </button>
+        )}
+        <span class="grow" />
+        <span class="steps">
+          <button
+            type="button"
+            class="button"
+            aria-label="Smaller"
+            disabled={zoom === 0}
+            onClick={() => setZoom(zoom - 1)}
+          >
+            −
+          </button>
+          <button
+            type="button"
+            class="button"
+            aria-label="Larger"
+            disabled={zoom === ZOOMS.length - 1}
+            onClick={() => setZoom(zoom + 1)}
+          >
+            +
+          </button>
+        </span>
+      </div>
+      <div class="split">
+        {/* biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls. */}
+        <section class="plane" ref={plane} tabIndex={0} aria-label="The boxes">
+          <Canvas
+            scene={scene}
+            name={about.name}
+            zoom={ZOOMS[zoom] ?? 1}
+            chosen={chosen}
+            choose={(one) => setChosen(keyOf(one))}
+            turn={turn}
+          />
+        </section>
+        {box && (
+          <Side
+            ask={ask}
+            box={box}
+            way={wanted.box === box.box && wanted.side === box.side ? wanted.way : ""}
+            follow={(way) => change({ way, find: "", box: box.box, side: box.side })}
+          />
+        )}
+      </div>
+      <div class="legend">
+        {scene.legend.map(([tone, words]) => (
+          <span key={tone + words}>
+            <i class={`tone ${tone}`} /> {words}
+          </span>
+        ))}
+        <span class="grow" />
+        <span class="muted">double click or Enter opens a box</span>
+      </div>
+    </section>
+  );
+}
+
+export function Problem({ words }: { words: string }) {
+  return (
+    <div class="empty" role="alert" data-testid="program-problem">
+      <span>{words}</span>
+    </div>
+  );
+}

@@ -1,0 +1,117 @@
+import { render } from "preact";
+import { act } from "preact/test-utils";
+import { afterEach, expect, it } from "vitest";
+import { Program } from "./Program";
+import type { Ask, Scene } from "./scene";
+
+const hosts: HTMLElement[] = [];
+afterEach(() => {
+  for (const host of hosts.splice(0)) {
+    render(null, host);
+    host.remove();
+  }
+});
+
+const BOX = {
+  side: "forward",
+  open: false,
+  opens: true,
+  what: "",
+  detail: "3 · f32[]",
+  type: "float32[]",
+  source: "a.py:3",
+  parent: 0,
+  count: 2,
+  tone: "role-forward",
+  says: "forward",
+  lit: true,
+} as const;
+const SCENE: Scene = {
+  width: 300,
+  height: 200,
+  opened: [0],
+  boxes: [
+    { ...BOX, box: 0, at: [0, 0, 300, 200], open: true, title: "step", parent: -1 },
+    { ...BOX, box: 1, at: [12, 26, 176, 36], title: "h" },
+    { ...BOX, box: 2, at: [12, 80, 176, 36], title: "loss", opens: false },
+  ],
+  wires: [
+    { start: 1, end: 2, points: [100, 62, 100, 80], shown: true, told: "float32[]" },
+    { start: 1, end: 2, points: [12, 44, 4, 44, 4, 98, 12, 98], shown: false, told: "float32[2]" },
+  ],
+  legend: [["role-forward", "forward"]],
+  colours: ["role", "dtype"],
+  told: "",
+  found: [],
+  shown: null,
+};
+const ABOUT = { key: "p1", name: "step", first: "graph", equations: 4, has_diff: false };
+
+/** A program whose kernel answers with `SCENE`; `asked` is what it was asked. */
+async function show(answers: Record<string, unknown> = {}) {
+  const asked: [string, object | undefined][] = [];
+  const known: Record<string, unknown> = {
+    about: ABOUT,
+    programs: { programs: [ABOUT] },
+    scene: SCENE,
+    source: { label: "a.py", first: 2, line: 3, lines: ["def f(x):", "  h = x"] },
+    html: { html: "<table><tr><td>row</td></tr></table>", by: "line" },
+    ...answers,
+  };
+  const ask = ((what: string, body?: object) => {
+    asked.push([what, body]);
+    const answer = known[what];
+    return answer instanceof Error ? Promise.reject(answer) : Promise.resolve(answer);
+  }) as Ask;
+  const host = document.createElement("div");
+  hosts.push(host);
+  document.body.append(host);
+  await act(async () => render(<Program ask={ask} program="p1" />, host));
+  await act(async () => {});
+  await act(async () => {});
+  const find = (selector: string) => host.querySelector<HTMLElement>(selector) as HTMLElement;
+  return { host, asked, find, of: (title: string) => find(`[data-title="${title}"]`) };
+}
+
+const press = (element: HTMLElement, event: Event) =>
+  act(async () => {
+    element.dispatchEvent(event);
+  });
+/** What is asked after something was drawn has been answered. */
+const settled = () => act(async () => {});
+
+it("opens a box by Enter and asks for the scene with it open", async () => {
+  const { asked, of, find } = await show();
+  await press(of("h"), new MouseEvent("click", { bubbles: true }));
+  await press(find("svg"), new KeyboardEvent("keydown", { key: "Enter", bubbles: true, cancelable: true }));
+  expect(asked.filter(([what]) => what === "scene").at(-1)?.[1]).toMatchObject({ opened: [0, 1], key: "p1" });
+});
+
+it("shows the line of the chosen box, and the wires that there was no room for", async () => {
+  const { host, of, find } = await show();
+  expect(host.querySelectorAll(".wire")).toHaveLength(1);
+  await press(of("h"), new MouseEvent("click", { bubbles: true }));
+  await settled();
+  expect(find(".here").textContent).toContain("h = x");
+  expect(host.querySelectorAll(".wire.hot")).toHaveLength(2);
+});
+
+it("follows a value, and shows all again", async () => {
+  const { asked, of, find } = await show();
+  await press(of("loss"), new MouseEvent("click", { bubbles: true }));
+  await act(async () => find("[data-testid=way-dtype]").click());
+  expect(find("[data-testid=way-dtype]").textContent).toBe("why float32?");
+  expect(asked.at(-1)?.[1]).toMatchObject({ way: "dtype", box: 2, side: "forward", opened: [0] });
+  await act(async () => find("[data-testid=way-dtype]").click());
+  expect(asked.at(-1)?.[1]).toMatchObject({ way: "" });
+});
+
+it("has the table, and says why something cannot be shown", async () => {
+  const { find } = await show();
+  await act(async () => find("[data-testid=program-table]").click());
+  await settled();
+  expect(find("[data-testid=view-table]").textContent).toBe("row");
+  expect(find("[data-testid=program-diff]")).toBeNull();
+  const failed = await show({ about: new Error("This program is gone: run the cell again.") });
+  expect(failed.find("[role=alert]").textContent).toBe("This program is gone: run the cell again.");
+});

@@ -1,0 +1,94 @@
+/** A program as Table | Linked | Graph | Diff; of several programs one is chosen. */
+import { useEffect, useMemo, useState } from "preact/hooks";
+import { GraphView, Problem } from "./GraphView";
+import { HtmlView } from "./HtmlView";
+import type { About, Ask, View } from "./scene";
+
+const VIEWS: readonly (readonly [View, string])[] = [
+  ["table", "Table"],
+  ["linked", "Linked"],
+  ["graph", "Graph"],
+  ["diff", "Diff"],
+];
+
+interface Props {
+  ask: Ask;
+  /** The only one that is shown; without it those that this kernel has shown. */
+  program?: string;
+}
+
+export function Program({ ask, program }: Props) {
+  const [all, setAll] = useState<About[] | null>(null);
+  const [key, setKey] = useState(program ?? "");
+  const [view, setView] = useState<View | null>(null);
+  const [problem, setProblem] = useState("");
+  useEffect(() => {
+    const asked = program
+      ? ask<About>("about", { key: program }).then((one) => [one])
+      : ask<{ programs: About[] }>("programs").then(({ programs }) => programs);
+    asked.then(setAll, (error: Error) => setProblem(error.message));
+  }, [ask, program]);
+  const about = all?.find((one) => one.key === key) ?? all?.[0];
+  const askOf = useMemo<Ask>(() => (what, body) => ask(what, { ...body, key: about?.key }), [ask, about?.key]);
+  if (problem) return <Problem words={problem} />;
+  if (!all) return <div class="program loading" role="status" aria-label="Loading the program" />;
+  if (!about) return <NoProgram />;
+  const shown = view && (view !== "diff" || about.has_diff) ? view : about.first;
+  return (
+    <div class="program" data-testid="program">
+      <div class="tools">
+        <fieldset class="views" aria-label="Views of the program">
+          {VIEWS.filter(([name]) => name !== "diff" || about.has_diff).map(([name, words]) => (
+            <button
+              type="button"
+              key={name}
+              aria-pressed={shown === name}
+              disabled={name !== "diff" && about.equations === 0}
+              data-testid={`program-${name}`}
+              onClick={() => setView(name)}
+            >
+              {words}
+            </button>
+          ))}
+        </fieldset>
+        {all.length > 1 ? (
+          <select
+            aria-label="Program"
+            data-testid="which-program"
+            value={about.key}
+            onChange={({ currentTarget }) => {
+              setKey(currentTarget.value);
+              setView(null);
+            }}
+          >
+            {all.map((one) => (
+              <option key={one.key} value={one.key}>
+                {one.name} · {one.first}
+              </option>
+            ))}
+          </select>
+        ) : (
+          <strong class="mono">{about.name}</strong>
+        )}
+        <span class="muted">{about.equations.toLocaleString("en")} equations; nothing has run</span>
+      </div>
+      {shown === "graph" ? (
+        <GraphView key={about.key} ask={askOf} about={about} />
+      ) : (
+        <HtmlView key={about.key + shown} ask={askOf} view={shown} />
+      )}
+    </div>
+  );
+}
+
+function NoProgram() {
+  return (
+    <div class="empty" data-testid="no-program">
+      <strong>No program has been shown yet</strong>
+      <span>
+        <code class="mono">%jaxdebug graph f(x)</code> shows one; <code class="mono">table</code>,{" "}
+        <code class="mono">jaxpr</code>, <code class="mono">hlo</code> and <code class="mono">diff</code> are here too.
+      </span>
+    </div>
+  );
+}

@@ -1,0 +1,107 @@
+"""A program in the notebook: boxes open, search and ways light up, a click goes to the source; in the panel as a tab."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.e2e.browser import ARTIFACTS, Theme
+from tests.e2e.test_panel_accessibility import violations
+
+MODEL = """%load_ext jax_debug_widgets
+import jax, jax.numpy as jnp
+import jax_debug_widgets as jdw
+class Net:
+    def __init__(self, p):
+        self.p = p
+    def __call__(self, x):
+        h1 = jax.nn.relu(x @ self.p["a"])
+        h2 = jnp.tanh(h1 @ self.p["b"])
+        n2 = (h2 ** 2).sum(-1)
+        norm = jnp.where(n2 > 0, jnp.sqrt(n2), 1.0)
+        return h2 / norm[:, None]
+def block(p, x):
+    u = x @ p
+    return x + jnp.sin(u)
+def loss_fn(p, x, y):
+    z = Net(p)(x)
+    for _ in range(4):
+        z = block(p["c"], z)
+    z, _ = jax.lax.scan(lambda c, w: (jnp.tanh(c @ w), c.sum()), z, p["d"])
+    nll = jax.nn.log_softmax(z)
+    return -(nll * y).mean()
+@jax.jit
+def step(p, x, y):
+    loss, grads = jax.value_and_grad(loss_fn)(p, x, y)
+    updates = jax.tree.map(lambda g: -0.1 * g, grads)
+    return jax.tree.map(lambda a, b: a + b, p, updates), loss
+p = {"a": jnp.ones((8, 16)), "b": jnp.ones((16, 8)), "c": jnp.ones((8, 8)), "d": jnp.ones((5, 8, 8))}
+x = y = jnp.ones((4, 8))
+"""
+GRAPH = "%jaxdebug graph step(p, x, y)"
+RUN = "%%jaxdebug\nstep(p, x, y);"
+THEMES: list[Theme] = ["Light", "Dark"]
+
+
+def boxes(view, title):
+    """The boxes that are called so."""
+    return view.locator(f'.box[data-title="{title}"]')
+
+
+def test_a_program_is_looked_at_in_the_notebook_and_in_the_panel(lab, lab_page):
+    notebook = lab_page.open_notebook(lab.write_notebook("program.ipynb", MODEL, GRAPH, RUN))
+    notebook.run_cell(0)
+    outputs = notebook.run_cell(1)
+    assert "base64" in outputs[0]["data"]["text/html"] and "scan × 5" in outputs[0]["data"]["text/plain"]
+    view = notebook.output(1).get_by_test_id("program")
+    graph = view.get_by_test_id("graph")
+    graph.wait_for()
+    assert notebook.output(1).locator("img").is_hidden(), "the picture gives way to the views"
+
+    boxes(view, "nll").click()
+    excerpt = view.get_by_test_id("excerpt")
+    excerpt.get_by_text("nll = jax.nn.log_softmax(z)").wait_for()
+    assert "nll = jax" in excerpt.locator(".here").inner_text()
+
+    assert boxes(view, "exp_1").count() == 0
+    boxes(view, "nll").dblclick()
+    boxes(view, "exp_1").wait_for()
+    lab_page.page.keyboard.press("ArrowDown")
+    lab_page.page.keyboard.press("/")
+    lab_page.page.keyboard.type("sqrt")
+    view.get_by_test_id("told").get_by_text("of 134 equations have").wait_for()
+    assert boxes(view, "norm").first.get_attribute("class") == "box"
+    assert "faded" in boxes(view, "u").first.get_attribute("class")
+    lab_page.page.keyboard.press("Enter")
+    boxes(view, "sqrt_1").wait_for()
+    view.get_by_test_id("way-outputs").click()
+    view.get_by_test_id("told").get_by_text("reaches").wait_for()
+    view.get_by_test_id("colour").select_option("flops")
+    view.locator(".legend").get_by_text("flops").first.wait_for()
+
+    view.get_by_test_id("program-table").click()
+    view.get_by_test_id("view-table").get_by_text("134 equations").wait_for()
+    view.get_by_test_id("program-linked").click()
+    row = view.get_by_test_id("view-linked").locator(".jd-row", has_text="nll = jax.nn.log_softmax").first
+    row.hover()
+    view.locator(".jd-column:nth-child(2) .jd-lit").first.wait_for()
+
+    notebook.run_cell(2)
+    panel = notebook.output(2).get_by_test_id("jaxdebug-panel")
+    panel.get_by_role("tab", name="Program").click()
+    panel.get_by_test_id("graph").wait_for()
+    assert lab_page.errors == []
+
+
+@pytest.mark.parametrize("theme", THEMES)
+def test_it_reads_well_and_has_no_serious_violation(lab, lab_page, theme):
+    notebook = lab_page.open_notebook(lab.write_notebook(f"program-{theme}.ipynb", MODEL, GRAPH), theme)
+    notebook.run_cell(0)
+    notebook.run_cell(1)
+    view = notebook.output(1).get_by_test_id("program")
+    boxes(view, "norm").first.click()
+    view.get_by_test_id("excerpt").wait_for()
+    for width in (1280, 640):
+        lab_page.page.set_viewport_size({"width": width + 390, "height": 1000})
+        view.get_by_test_id("graph").scroll_into_view_if_needed()
+        view.screenshot(path=ARTIFACTS / f"program-{theme}-{width}.png".lower())
+        assert violations(lab_page.page, "[data-jaxdebug-program]") == []
