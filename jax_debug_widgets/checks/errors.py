@@ -297,7 +297,7 @@ _ERRORS: tuple[tuple[tuple[type[BaseException], ...], str, Callable[[_Raised], _
     ((TypeError, ValueError), _ITERATOR, lambda _raised: _Said(Kind.ITERATOR_OPERAND)),
     ((TypeError,), r"carry input and carry output must have|body_fun output and input must have", _carry),
     ((ValueError,), r"Non-hashable static arguments", _static),
-    ((RuntimeError, ValueError), r"Array has been deleted|buffer has been deleted or donated", _deleted),
+    ((RuntimeError, ValueError), r"Array has been deleted|[Bb]uffer has been deleted or donated", _deleted),
     ((RuntimeError, ValueError), r"donate the same buffer twice", _donated_twice),
 )
 """Types of an exception, what its text contains, and who explains it; the first that fits does."""

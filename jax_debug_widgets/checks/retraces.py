@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -10,7 +11,7 @@ from jax_debug_widgets._jax.tracing.traces import Leaf, Static, Trace
 from jax_debug_widgets.events.amounts import plural
 
 FEWEST = 3
-"""Traces of one function that make a finding: two types of arguments are no habit."""
+"""Traces of one function that make a finding: two types of arguments are no habit, but for one that became wider."""
 
 _MOST_REASONS = 3
 _MOST_NAMES = 3
@@ -45,14 +46,29 @@ class Retraced:
 
 
 def retraced(traces: Iterable[Trace], name_file: Callable[[str], str] = str) -> list[Retraced]:
-    """The functions that were traced at least `FEWEST` times, in the order of their first trace.
+    """The functions that were traced at least `FEWEST` times, or for a wider type, in the order of their first trace.
 
     A lambda or inner function that is defined anew each time counts as one function: it is the same code.
     """
     by_code: dict[tuple[str, int], list[Trace]] = {}
     for trace in traces:
         by_code.setdefault((trace.file, trace.line), []).append(trace)
-    return [_retraced(own, name_file) for own in by_code.values() if len(own) >= FEWEST]
+    return [_retraced(own, name_file) for own in by_code.values() if len(own) >= FEWEST or _has_widened(own)]
+
+
+def _has_widened(traces: Sequence[Trace]) -> bool:
+    """Whether an argument of one function came back as float64, with the same shape."""
+    return any(
+        path in before.leaves and _is_wider(before.leaves[path], leaf)
+        for before, now in itertools.pairwise(traces)
+        if before.identity == now.identity
+        for path, leaf in now.leaves.items()
+    )
+
+
+def _is_wider(before: Leaf, now: Leaf) -> bool:
+    narrow, shape = before.type.removeprefix("float32"), now.type.removeprefix("float64")
+    return narrow == shape != now.type and not (before.weak or now.weak)
 
 
 def _retraced(traces: Sequence[Trace], name_file: Callable[[str], str]) -> Retraced:
@@ -125,6 +141,11 @@ def _leaf_changed(path: str, before: Leaf, now: Leaf) -> Change:
         advice = f"Pad `{path}` to a few sizes, such as powers of two, or use jax.lax.map over it"
     elif before.weak != now.weak:
         advice = f"A Python number has a weak type: pass the same kind each time, such as jnp.float32({path})"
+    elif _is_wider(before, now):
+        advice = (
+            f"A NumPy number is float64, and makes that of what it meets: float(...) of it leaves `{path}` as it is; "
+            f"or convert `{path}` once, before the loop"
+        )
     else:
         advice = f"Convert `{path}` to one dtype before the loop"
     return Change(f"`{path}`:", f"{before} → {now}", advice)

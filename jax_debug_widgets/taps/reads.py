@@ -60,9 +60,14 @@ def _scopes(code: CodeType, function: Any) -> Iterator[Mapping[str, Any]]:
     for one in functions:
         cells = {name: _content(cell) for name, cell in zip(code.co_freevars, one.__closure__ or (), strict=False)}
         mine = {code.co_varnames[0]: own} if one is traced and own is not None and code.co_argcount else {}
-        yield {**one.__globals__, **cells, **mine}
+        yield {**_seen(one.__globals__, code), **cells, **mine}
     if not functions and traced is not None:
-        yield traced.__globals__
+        yield _seen(traced.__globals__, code)
+
+
+def _seen(names: Mapping[str, Any], code: CodeType) -> Mapping[str, Any]:
+    """The globals that no local variable hides."""
+    return {name: value for name, value in names.items() if name not in code.co_varnames}
 
 
 def _plain(function: Any) -> tuple[FunctionType | None, Any]:

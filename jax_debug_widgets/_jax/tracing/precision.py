@@ -7,6 +7,7 @@ JAX has 64-bit constants of its own.
 from __future__ import annotations
 
 import sys
+import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from types import FrameType
@@ -36,6 +37,9 @@ def _taking() -> tuple[tuple[Any, str], ...]:
         (core, "canonicalize_value"),
     )
 
+
+_JAXS_LEVEL = 4
+"""The `stacklevel` of JAX's warning of an explicit request."""
 
 _MOST_FRAMES = 4
 """Frames of JAX's, from the user's line on, in which a value is looked for that the line has given."""
@@ -89,9 +93,15 @@ class PrecisionHooks(Replacing):
         return self._wanted() and not jax.config.jax_enable_x64  # pyright: ignore[reportAttributeAccessIssue]
 
     def _asked(self, theirs: Any, dtype: Any, *args: Any, **options: Any) -> Any:
-        given = theirs(dtype, *args, **options)
-        if self._is_on() and str(dtype) in USED and str(given) != str(dtype) and (users := _users_frames()):
+        if not self._is_on() or str(dtype) not in USED:
+            return theirs(dtype, *args, **options)
+        with warnings.catch_warnings(record=True) as warned:
+            warnings.simplefilter("always")
+            given = theirs(dtype, *args, **options)
+        if str(given) != str(dtype) and (users := _users_frames()):
             self._told(_frame_of(users[0]), Truncated(str(dtype), asked=True))
+        for one in warned:  # JAX counts the frames to the user's line, and ours are among them.
+            warnings.warn(one.message, one.category, stacklevel=_JAXS_LEVEL + 1)
         return given
 
     def _converted(self, theirs: Any, operand: Any, *args: Any, **options: Any) -> Any:

@@ -61,8 +61,8 @@ _HARMFUL = frozenset({"breakpoint", "exec", "eval", "input", "next", "open", "pr
 
 def may_run_again(functions: Reached) -> bool:
     """Whether these functions can be run without anybody noticing."""
-    for function, owner in functions.items():
-        for name, value, _ in named(function, owner):
+    for function, given in functions.items():
+        for name, value, _ in named(function, given):
             root = name.partition(".")[0].partition("[")[0]
             if root not in function.__globals__ and hasattr(builtins, root) and root in _HARMFUL:
                 return False

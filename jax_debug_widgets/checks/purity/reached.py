@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 import inspect
 import weakref
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import partial
 from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
@@ -22,12 +22,15 @@ _DEEPEST = 4
 
 _MOST_FUNCTIONS = 500
 
-Reached = dict[FunctionType, Any]
-"""A function -> the object that it is a method of, if it is one."""
+Given = Mapping[str, Any]
+"""Arguments that are known while a function is traced: the object that it is a method of, and static objects."""
+
+Reached = dict[FunctionType, Given]
+"""A function -> what is known of its arguments."""
 
 
-def reached(function: Any) -> Reached:
-    """The user's functions that calling this one may run."""
+def reached(function: Any, static: Given | None = None) -> Reached:
+    """The user's functions that calling this one may run; `static` are objects that are static arguments of it."""
     found: Reached = {}
     todo: list[tuple[Any, int]] = [(function, 0)]
     while todo and len(found) < _MOST_FUNCTIONS:
@@ -38,14 +41,15 @@ def reached(function: Any) -> Reached:
         if is_library(plain.__code__.co_filename):
             todo += [(held, depth + 1) for held in _held(plain, one)]
             continue
-        found[plain] = owner
-        todo += [(value, 0) for _, value, _ in named(plain, owner) if _is_code(value)]
+        own = {} if owner is None else dict.fromkeys(plain.__code__.co_varnames[:1], owner)
+        found[plain] = given = own if found else {**(static or {}), **own}
+        todo += [(value, 0) for _, value, _ in named(plain, given) if _is_code(value)]
         todo += [(value, 0) for value in (plain.__defaults__ or ()) if _is_code(value)]
     return found
 
 
-def named(function: FunctionType, owner: Any) -> Iterator[tuple[str, Any, int]]:
-    """Each expression that a function reads or assigns to besides its arguments, its value now, and the line."""
+def named(function: FunctionType, given: Given) -> Iterator[tuple[str, Any, int]]:
+    """Each expression that a function reads or assigns to besides its traced arguments, its value now, and the line."""
     code = function.__code__
     cells = {name: _content(cell) for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=False)}
     for body in _bodies(code):
@@ -58,8 +62,8 @@ def named(function: FunctionType, owner: Any) -> Iterator[tuple[str, Any, int]]:
             root, *steps = names
             if root in cells and root not in body.co_varnames:
                 value = cells[root]
-            elif owner is not None and code.co_varnames[:1] == (root,):
-                value = owner
+            elif root in given and (body is code or root not in body.co_varnames):
+                value = given[root]
             elif root in local:
                 continue
             else:
@@ -80,6 +84,21 @@ def _chains(code: CodeType) -> tuple[tuple[tuple[Any, ...], int], ...]:
 def is_state(value: Any) -> bool:
     """Whether it is something that may change, and no function, class or module."""
     return not (isinstance(value, ModuleType | type | BuiltinFunctionType) or _is_code(value))
+
+
+def static_objects(code: CodeType, args: tuple[Any, ...], kwargs: Mapping[str, Any], jit: Any) -> Given:
+    """The static arguments of a call that may change and stay equal: objects, such as the `self` of a jitted method."""
+    if jit is None:
+        return {}
+    numbers, names = set(jit.static_argnums or ()), set(jit.static_argnames or ())
+    called = zip(code.co_varnames[: code.co_argcount], args, strict=False)
+    static = {
+        name: value
+        for number, (name, value) in enumerate(called)
+        if number in numbers or number - len(args) in numbers or name in names
+    }
+    static |= {name: value for name, value in kwargs.items() if name in names}
+    return {name: value for name, value in static.items() if is_state(value) and hasattr(value, "__dict__")}
 
 
 def _step(value: Any, step: Any) -> Any:

@@ -23,7 +23,7 @@ from jax_debug_widgets.checks.purity import source
 from jax_debug_widgets.checks.purity.harmless import may_run_again
 from jax_debug_widgets.checks.purity.impure import calls_seen
 from jax_debug_widgets.checks.purity.prints import ABSENT, Change, Print, change_of, print_of
-from jax_debug_widgets.checks.purity.reached import Reached, is_state, named, reached
+from jax_debug_widgets.checks.purity.reached import Reached, is_state, named, reached, static_objects
 
 Snapshot = Mapping[tuple[FunctionType, str], tuple[Print, int]]
 """A function and an expression in it -> its value as it was, and the line."""
@@ -86,7 +86,8 @@ class PurityWatch:
         code = getattr(inspect.unwrap(function), "__code__", None) if callable(function) else None
         # Of JAX's own functions the bodies of loops alone hold a function of the user's.
         is_asked = self._wants("purity") or (jit is not None and (self._wants("stale") or self._wants("lists")))
-        functions = reached(function) if is_asked and code and (jit is None or is_users(code.co_filename)) else None
+        is_own = code is not None and (jit is None or is_users(code.co_filename))
+        functions = reached(function, static_objects(code, args, kwargs, jit)) if is_asked and is_own else None
         if not functions:
             return None
         look = _Look(self, function, functions, is_body=jit is None)
@@ -210,8 +211,8 @@ class _Look:
     def snapshot(self) -> Snapshot:
         """The values that the functions name, as they are now."""
         found: dict[tuple[FunctionType, str], tuple[Print, int]] = {}
-        for function, owner in self.functions.items():
-            for name, value, line in named(function, owner):
+        for function, given in self.functions.items():
+            for name, value, line in named(function, given):
                 if (function, name) not in found and is_state(value):
                     found[function, name] = (ABSENT if value is UNKNOWN else print_of(value)), line
         return found
