@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from jax_debug_widgets._jax.tracing.traces import Leaf, Static, Trace
 from jax_debug_widgets.events.amounts import plural
+from jax_debug_widgets.watch import is_library
 
 FEWEST = 3
 """Traces of one function that make a finding: two types of arguments are no habit, but for one that became wider."""
@@ -31,7 +33,7 @@ class Retraced:
     """The traces of one function.
 
     Attributes:
-      file, line: where it is defined.
+      file, line: where it is defined; of a library's function, where the user's own line has called it.
       count: how often it was traced; `seconds`: how long that took in all.
       headline: what happened, without the place.
       reasons: why, most frequent first, a sentence each.
@@ -73,7 +75,9 @@ def _is_wider(before: Leaf, now: Leaf) -> bool:
 
 def _retraced(traces: Sequence[Trace], name_file: Callable[[str], str]) -> Retraced:
     first, seconds = traces[0], sum(trace.seconds for trace in traces)
-    sites = dict.fromkeys(f"{name_file(trace.site_file)}:{trace.site_line}" for trace in traces)
+    callers = [_own_line(trace) for trace in traces]
+    sites = dict.fromkeys(f"{name_file(file)}:{line}" for file, line in callers)
+    file, line = callers[0] if is_library(first.file) else (first.file, first.line)
     called = ", ".join(list(sites)[:_MOST_NAMES])
     reasons: Counter[str] = Counter()
     latest: dict[str, str] = {}
@@ -83,7 +87,12 @@ def _retraced(traces: Sequence[Trace], name_file: Callable[[str], str]) -> Retra
         latest[key] = sentence
     told = [f"{plural(count, 'time')}: {latest[key]}" for key, count in reasons.most_common(_MOST_REASONS)]
     headline = f"`{first.function}` was traced {plural(len(traces), 'time')}, {seconds:.2g} s, called from {called}"
-    return Retraced(first.file, first.line, len(traces), seconds, headline, tuple(told))
+    return Retraced(file, line, len(traces), seconds, headline, tuple(told))
+
+
+def _own_line(trace: Trace) -> tuple[str, int]:
+    """The line that has called it, of the user's own where a library stands between."""
+    return next((caller for caller in trace.callers if not is_library(caller[0])), trace.callers[0])
 
 
 def _reason(trace: Trace, before: Sequence[Trace]) -> tuple[str, str]:
@@ -128,12 +137,23 @@ def changed(before: Trace, now: Trace) -> list[Change]:
 
 
 def _static_changed(name: str, before: Static, now: Static) -> Change:
+    parts = [path for path, one in now.parts.items() if path in before.parts and before.parts[path].key != one.key]
+    if parts and parts != [""]:
+        path = parts[0]
+        part = _static_changed(f"{name}{path}", before.parts[path], now.parts[path])
+        if _but_for_address(before.parts[path].text) != _but_for_address(now.parts[path].text):
+            return part
+        return Change(part.what, f"another {now.parts[path].text} each time", "Make it once, outside the loop")
     advice = (
         f"Each value of a static argument is a program of its own; leave `{name}` traced if only arithmetic uses it"
     )
     if now.by_identity and now.type == before.type:
         advice = f"Give {now.type} __eq__ and __hash__ (a frozen dataclass has them), or make it once"
     return Change(f"static `{name}`:", f"{before.text} → {now.text}", advice)
+
+
+def _but_for_address(text: str) -> str:
+    return re.sub(r" at 0x[0-9a-f]+", "", text)
 
 
 def _leaf_changed(path: str, before: Leaf, now: Leaf) -> Change:

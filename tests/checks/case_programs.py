@@ -14,6 +14,7 @@ class Case:
       says, fix: words that the finding has, in its text and in what it says to write.
       raises: the exception that JAX raises.
       near_miss: whether nothing is wrong with it.
+      check: the checks that find it.
     """
 
     id: str
@@ -23,6 +24,7 @@ class Case:
     fix: tuple[str, ...] = ()
     raises: str = ""
     near_miss: bool = False
+    check: str = "all"
 
     @property
     def line(self) -> int:

@@ -23,7 +23,7 @@ def run_case(case: Case):
     with (
         jax.numpy_dtype_promotion("standard"),
         jax.numpy_rank_promotion("allow"),
-        jdw.capture(check="all") as run,
+        jdw.capture(check=case.check) as run,
     ):
         try:
             exec(compile(case.source, name, "exec"), names)

@@ -11,6 +11,7 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Hashable, Iterator
+from dataclasses import replace
 from types import CodeType, FrameType
 from typing import Any
 
@@ -26,6 +27,9 @@ from jax_debug_widgets._jax.tracing.traces import Leaf, Static, Trace
 
 _LONGEST = 60
 """Of the text of a static value, in characters."""
+
+_MOST_CALLERS = 8
+"""Lines between a jitted function and the user's, where a library has called it."""
 
 
 class TraceWatch(Replacing):
@@ -80,12 +84,10 @@ class TraceWatch(Replacing):
         self, fun: Any, code: CodeType, ji: Any, args: tuple[Any, ...], kwargs: dict[str, Any], seconds: float
     ) -> Trace:
         leaves, statics = _arguments(fun, ji, args, kwargs)
-        file, line = _site(calling_frame())
         name, identity = getattr(fun, "__name__", code.co_name), self._identity_of(fun)
         options = hash(ji) if isinstance(ji, Hashable) else 0
-        return Trace(
-            name, code.co_filename, code.co_firstlineno, identity, file, line, leaves, statics, options, seconds
-        )
+        callers = _callers(calling_frame())
+        return Trace(name, code.co_filename, code.co_firstlineno, identity, callers, leaves, statics, options, seconds)
 
     def _identity_of(self, fun: Any) -> int:
         try:
@@ -108,11 +110,14 @@ class _Here(threading.local):
         self.begun: set[str | None] = set()
 
 
-def _site(frame: FrameType | None) -> tuple[str, int]:
-    """The innermost line of the user's around a frame."""
-    while frame is not None and not is_users(frame.f_code.co_filename):
+def _callers(frame: FrameType | None) -> tuple[tuple[str, int], ...]:
+    """The lines around a frame that are not JAX's, innermost first."""
+    found: list[tuple[str, int]] = []
+    while frame is not None and len(found) < _MOST_CALLERS:
+        if is_users(frame.f_code.co_filename):
+            found.append((frame.f_code.co_filename, frame.f_lineno))
         frame = frame.f_back
-    return (frame.f_code.co_filename, frame.f_lineno) if frame is not None else ("<unknown>", 0)
+    return tuple(found) or (("<unknown>", 0),)
 
 
 def _arguments(
@@ -150,6 +155,11 @@ def _leaves(value: Any) -> Iterator[tuple[str, Leaf]]:
 
 
 def _static(value: Any) -> Static:
+    parts = dict(_parts(value, "")) if isinstance(value, tuple) else {}
+    return replace(_described(value), parts={path: _described(one) for path, one in parts.items()})
+
+
+def _described(value: Any) -> Static:
     text, kind = repr(value), type(value)
     return Static(
         text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…",
@@ -157,3 +167,30 @@ def _static(value: Any) -> Static:
         kind.__name__,
         kind.__eq__ is object.__eq__ and kind.__module__ != "builtins" and not callable(value),
     )
+
+
+def _parts(value: Any, path: str) -> Iterator[tuple[str, Any]]:
+    """What a tuple is put together of; leaves beside their treedef, as equinox passes static fields, by their names."""
+    if isinstance(value, tuple) and len(value) == 2 and _are_leaves(*value):  # noqa: PLR2004
+        yield from _named_leaves(*value, path)
+        yield f"{path} structure", value[1]
+    elif isinstance(value, tuple):
+        for number, one in enumerate(value):
+            yield from _parts(one, f"{path}[{number}]")
+    else:
+        yield path, value
+
+
+def _named_leaves(leaves: tuple[Any, ...], structure: Any, path: str) -> Iterator[tuple[str, Any]]:
+    try:
+        tree = structure.unflatten(leaves)
+        named = jax.tree_util.tree_leaves_with_path(tree, is_leaf=lambda one: one is None)
+    except Exception:  # noqa: BLE001 - a class of the user's that is made of arrays alone.
+        named = [((jax.tree_util.SequenceKey(number),), leaf) for number, leaf in enumerate(leaves)]
+    for keys, leaf in named:
+        yield path + jax.tree_util.keystr(keys), leaf
+
+
+def _are_leaves(leaves: Any, structure: Any) -> bool:
+    is_structure = isinstance(structure, jax.tree_util.PyTreeDef)
+    return is_structure and isinstance(leaves, tuple) and structure.num_leaves == len(leaves)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True)
@@ -32,12 +33,14 @@ class Static:
       key: equal for values that Python calls equal.
       type: its class.
       by_identity: whether its class has no `__eq__` of its own, so that equal-looking values are different.
+      parts: path -> what is there, of a value that is put together of others: `[0].act`.
     """
 
     text: str
     key: int
     type: str
     by_identity: bool
+    parts: Mapping[str, Static] = field(default_factory=dict[str, "Static"])
 
 
 @dataclass(frozen=True)
@@ -47,7 +50,7 @@ class Trace:
     Attributes:
       function: its name; `file`, `line`: where it is defined.
       identity: a number for the function object: a lambda that is made anew has another one.
-      site_file, site_line: the line of the user's that called it.
+      callers: file and line of what called it outside of JAX, innermost first.
       leaves: path of each traced argument -> its type: `p['w']`.
       statics: static argument -> its value.
       options: a number for the options of `jax.jit`.
@@ -58,8 +61,7 @@ class Trace:
     file: str
     line: int
     identity: int
-    site_file: str
-    site_line: int
+    callers: tuple[tuple[str, int], ...]
     leaves: dict[str, Leaf]
     statics: dict[str, Static]
     options: int
