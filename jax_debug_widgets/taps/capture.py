@@ -259,8 +259,8 @@ class Capture:
         settings: Settings | None = captured_settings()
         return settings is not None and option in settings.check
 
-    def _is_truncated(self, frame: Frame, truncated: Truncated) -> None:
-        self.found(Checked("x64", truncated.dtype, (frame,), truncated))
+    def _is_truncated(self, frames: tuple[Frame, ...], truncated: Truncated) -> None:
+        self.found(Checked("x64", truncated.dtype, frames, truncated))
 
     def found(self, checked: Checked) -> None:
         """A check has found something while a program was traced or called."""

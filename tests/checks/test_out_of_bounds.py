@@ -262,3 +262,17 @@ def test_each_way_to_write(function):
     with jdw.capture(check="oob") as run:
         jax.jit(function)(X, jnp.array([0, 7, 1]))
     assert [one.headline for one in run.findings] == ["index 7 is outside axis 0 (size 3)"]
+
+
+def test_a_write_on_a_condition_that_puts_back_what_was_there_is_silent():
+    def body(i, xs):
+        x = jnp.where(i < 3, 1.0 * i, xs[i])
+        return jax.lax.dynamic_update_index_in_dim(xs, x, i, axis=0)
+
+    with jdw.capture(check="oob") as run:
+        jax.jit(lambda xs: jax.lax.fori_loop(0, 5, body, xs))(jnp.zeros(3))
+    assert run.findings == []
+    with jdw.capture(check="oob") as run:
+        write = lambda i, xs: jax.lax.dynamic_update_index_in_dim(xs, 1.0 * i, i, axis=0)  # noqa: E731
+        jax.jit(lambda xs: jax.lax.fori_loop(0, 5, write, xs))(jnp.zeros(3))
+    assert "index 3 is outside" in run.findings[0].headline

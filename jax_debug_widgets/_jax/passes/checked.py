@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from jax_debug_widgets._jax.compat.private import core
     from jax_debug_widgets._jax.origins.frames import Frame
     from jax_debug_widgets._jax.origins.lanes import Axes
+    from jax_debug_widgets._jax.passes.kept_writes import Definitions
     from jax_debug_widgets._jax.passes.packing import Packing
 
 LanesOf = Callable[[Any, tuple[int, ...]], "Axes"]
@@ -79,6 +80,7 @@ class Body:
       lanes_of: see `LanesOf`.
       is_backward: whether the body is a part of a backward pass.
       beside: the primitives that each line of the user's has in the body.
+      definitions: see `Definitions`.
     """
 
     certain: set[Any]
@@ -87,6 +89,7 @@ class Body:
     lanes_of: LanesOf
     is_backward: bool
     beside: Mapping[Frame, AbstractSet[str]]
+    definitions: Definitions
 
 
 class Checker(Protocol):

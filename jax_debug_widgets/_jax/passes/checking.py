@@ -23,6 +23,7 @@ from jax_debug_widgets._jax.compat.private import core, pe, sharding_impls
 from jax_debug_widgets._jax.origins.frames import Frame, frames_in_body
 from jax_debug_widgets._jax.passes.certain import certain_values, results_of_bodies
 from jax_debug_widgets._jax.passes.checked import Body, Checked, CheckedProgram, Checker, LanesOf
+from jax_debug_widgets._jax.passes.kept_writes import Definitions, define
 from jax_debug_widgets._jax.passes.operands import new_number, renamed, with_counter, with_inputs
 from jax_debug_widgets._jax.passes.packing import packed
 from jax_debug_widgets._jax.passes.watching import is_jaxs
@@ -113,6 +114,7 @@ class _Pass:
     forward: frozenset[tuple[str, Frame]]
     numbers: Iterator[int] = field(default_factory=itertools.count)
     unchecked: set[str] = field(default_factory=set[str])
+    definitions: Definitions = field(default_factory=Definitions)
 
     def body(
         self, jaxpr: core.Jaxpr, around: tuple[Frame, ...], results: Sequence[bool], *, is_backward: bool
@@ -126,7 +128,8 @@ class _Pass:
             for frame in frames[:1]:
                 beside.setdefault(frame, set()).add(equation.primitive.name)
         certain, computed = certain_values(jaxpr, results), certain_values(jaxpr, results, but_for_tests=True)
-        body = Body(certain, computed, self.forward, self.lanes_of, is_backward, beside)
+        define(jaxpr, self.definitions)
+        body = Body(certain, computed, self.forward, self.lanes_of, is_backward, beside, self.definitions)
         for equation, frames in zip(jaxpr.eqns, lines, strict=True):
             here = replace(body, is_backward=is_backward or is_transposed(equation))
             entered, found = self._entered(equation, frames, here)
@@ -168,6 +171,8 @@ class _Pass:
         self, equation: core.JaxprEqn, frames: tuple[Frame, ...], body: Body
     ) -> tuple[core.JaxprEqn, list[Record]]:
         key = _CALLS[equation.primitive.name]
+        called = getattr(equation.params[key], "jaxpr", equation.params[key])
+        self.definitions.update(zip(called.invars, equation.invars, strict=False))
         inner, records = self._inner(equation.params[key], equation, frames, body)
         if not records:
             return equation, []

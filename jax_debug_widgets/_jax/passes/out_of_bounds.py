@@ -13,6 +13,7 @@ from jax import lax
 from jax_debug_widgets._jax.compat.private import core
 from jax_debug_widgets._jax.origins.frames import Frame
 from jax_debug_widgets._jax.passes.checked import Body, Check, Records
+from jax_debug_widgets._jax.passes.kept_writes import may_keep
 
 _SCATTERS = frozenset({"scatter", "scatter-add", "scatter-max", "scatter-min", "scatter-mul", "scatter-sub"})
 _SLICES = {"dynamic_slice": 1, "dynamic_update_slice": 2}
@@ -59,6 +60,8 @@ class OutOfBounds:
         if equation.outvars[0] not in body.certain:
             return None
         name = equation.primitive.name
+        if name == "dynamic_update_slice" and may_keep(equation.invars[0], equation.invars[1], body.definitions):
+            return None
         if name in _SLICES:
             return _of_slice(equation, _SLICES[name])
         return _of_gather(equation, body) if name == "gather" else _of_scatter(equation, body)

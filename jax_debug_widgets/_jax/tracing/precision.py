@@ -7,7 +7,6 @@ JAX has 64-bit constants of its own.
 from __future__ import annotations
 
 import sys
-import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from types import FrameType
@@ -38,8 +37,7 @@ def _taking() -> tuple[tuple[Any, str], ...]:
     )
 
 
-_JAXS_LEVEL = 4
-"""The `stacklevel` of JAX's warning of an explicit request."""
+_MOST_CALLERS = 8
 
 _MOST_FRAMES = 4
 """Frames of JAX's, from the user's line on, in which a value is looked for that the line has given."""
@@ -71,12 +69,12 @@ class Truncated:
 class PrecisionHooks(Replacing):
     """Install and remove, counted, so that captures may nest and overlap."""
 
-    def __init__(self, wanted: Callable[[], bool], told: Callable[[Frame, Truncated], object]) -> None:
+    def __init__(self, wanted: Callable[[], bool], told: Callable[[tuple[Frame, ...], Truncated], object]) -> None:
         """Make them.
 
         Args:
           wanted: whether the current thread asks for this.
-          told: takes the user's line, and what happened there.
+          told: takes the user's lines, innermost first, and what happened there.
         """
         super().__init__()
         self._wanted, self._told = wanted, told
@@ -93,15 +91,9 @@ class PrecisionHooks(Replacing):
         return self._wanted() and not jax.config.jax_enable_x64  # pyright: ignore[reportAttributeAccessIssue]
 
     def _asked(self, theirs: Any, dtype: Any, *args: Any, **options: Any) -> Any:
-        if not self._is_on() or str(dtype) not in USED:
-            return theirs(dtype, *args, **options)
-        with warnings.catch_warnings(record=True) as warned:
-            warnings.simplefilter("always")
-            given = theirs(dtype, *args, **options)
-        if str(given) != str(dtype) and (users := _users_frames()):
-            self._told(_frame_of(users[0]), Truncated(str(dtype), asked=True))
-        for one in warned:  # JAX counts the frames to the user's line, and ours are among them.
-            warnings.warn(one.message, one.category, stacklevel=_JAXS_LEVEL + 1)
+        given = theirs(dtype, *args, **options)
+        if self._is_on() and str(dtype) in USED and str(given) != str(dtype) and (users := _users_frames()):
+            self._told(_frames_of(users[0]), Truncated(str(dtype), asked=True))
         return given
 
     def _converted(self, theirs: Any, operand: Any, *args: Any, **options: Any) -> Any:
@@ -124,7 +116,7 @@ class PrecisionHooks(Replacing):
         lost = truncated(np.asarray(value), name)
         # A NumPy number among others is next to a Python one, which JAX takes in the precision of the others.
         if lost.wrapped or lost.infinite or (lost.error and value.ndim):
-            self._told(_frame_of(frame), lost)
+            self._told(_frames_of(frame), lost)
 
 
 def truncated(array: np.ndarray, name: str = "") -> Truncated:
@@ -167,8 +159,14 @@ def _users_frames() -> list[FrameType]:
     return [] if frame is None else [frame, *inside[::-1][:_MOST_FRAMES]]
 
 
-def _frame_of(frame: FrameType) -> Frame:
-    return frame_at(frame.f_code, frame.f_lasti)
+def _frames_of(frame: FrameType | None) -> tuple[Frame, ...]:
+    """A frame of the user's and those around it: a library may stand between JAX and the user's own."""
+    found: list[Frame] = []
+    while frame is not None and len(found) < _MOST_CALLERS:
+        if is_users(frame.f_code.co_filename):
+            found.append(frame_at(frame.f_code, frame.f_lasti))
+        frame = frame.f_back
+    return tuple(found)
 
 
 def _gives(frame: FrameType, value: Any) -> bool:

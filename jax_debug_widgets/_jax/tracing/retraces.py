@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import inspect
 import itertools
+import sys
 import threading
 import time
 import weakref
@@ -75,7 +76,7 @@ class TraceWatch(Replacing):
         finally:
             here.depth -= 1
             here.begun = here.begun | begun_around if here.depth else set()
-        if is_traced:
+        if is_traced and not _asks_for_shapes():
             program = None if here.depth else inferred[0].params["jaxpr"]
             self.subscriber(self._trace(fun, code, ji, args, kwargs, time.perf_counter() - began), program)
         return inferred
@@ -108,6 +109,16 @@ class _Here(threading.local):
 
     def __init__(self) -> None:
         self.begun: set[str | None] = set()
+
+
+def _asks_for_shapes() -> bool:
+    """Whether `jax.eval_shape` traces, of which nothing is compiled."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and not is_users(frame.f_code.co_filename):
+        if frame.f_code.co_name == "eval_shape":
+            return True
+        frame = frame.f_back
+    return False
 
 
 def _callers(frame: FrameType | None) -> tuple[tuple[str, int], ...]:

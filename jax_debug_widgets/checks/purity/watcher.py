@@ -86,8 +86,9 @@ class PurityWatch:
         code = getattr(inspect.unwrap(function), "__code__", None) if callable(function) else None
         # Of JAX's own functions the bodies of loops alone hold a function of the user's.
         is_asked = self._wants("purity") or (jit is not None and (self._wants("stale") or self._wants("lists")))
-        is_own = code is not None and (jit is None or is_users(code.co_filename))
-        functions = reached(function, static_objects(code, args, kwargs, jit)) if is_asked and is_own else None
+        if code is None or not (is_asked and (jit is None or is_users(code.co_filename))):
+            return None
+        functions = reached(function, static_objects(code, args, kwargs, jit))
         if not functions:
             return None
         look = _Look(self, function, functions, is_body=jit is None)

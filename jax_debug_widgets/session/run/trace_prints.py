@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from jax_debug_widgets.checks.prints import print_found
 from jax_debug_widgets.events import Finding, TracePrint
+from jax_debug_widgets.watch import is_library
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -53,7 +54,7 @@ class TracePrints:
         self._traced(traced)
 
     def findings(self) -> list[Finding]:
-        """One for each line that printed."""
+        """One for each line of the user's own that printed."""
         return [
             print_found(
                 *place,
@@ -63,6 +64,7 @@ class TracePrints:
                 is_jitted=one.is_jitted,
             )
             for place, one in self._places.copy().items()
+            if not is_library(one.file)
         ]
 
     def all(self) -> list[TracePrint]:
