@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     )
     from jax_debug_widgets.graphs.table import By
     from jax_debug_widgets.session import Instrumented, Run
+    from jax_debug_widgets.session.engines import Engines
     from jax_debug_widgets.session.run.loaded import LoadedRun
     from jax_debug_widgets.session.run.view import RunView
     from jax_debug_widgets.session.studies.cost_report import CostReport
@@ -51,6 +52,7 @@ __all__ = [
     "cost",
     "diff",
     "find_run",
+    "follow",
     "graph",
     "instrument",
     "last",
@@ -715,6 +717,30 @@ def last() -> Run:
 
 def __dir__() -> list[str]:
     return [*__all__, "__doc__", "__name__", "__version__"]
+
+
+def follow(client: Any, folder: str | PathLike[str] | None = None) -> Engines:
+    """Follow the engines of an ipyparallel client: what they capture from now on is one run, with one panel.
+
+    Example::
+
+        engines = jdw.follow(rc)
+
+        %%px --noblock
+        %%jaxdebug
+        train()
+
+        engines  # in the next cell: the panel of all engines, while they run
+        engines.run.wait()
+
+    Args:
+      client: an `ipyparallel.Client`.
+      folder: where the engines record. They and this process must see it; by default a temporary folder of this machine.
+    """
+    from jax_debug_widgets.session import current_session
+    from jax_debug_widgets.session.engines import Engines
+
+    return Engines(current_session(), client, folder)
 
 
 def load_ipython_extension(shell: InteractiveShell) -> None:

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from jax_debug_widgets._jax.compat.processes import joined
+from jax_debug_widgets._jax.compat.processes import recorded_together
 from jax_debug_widgets.archive import RunFileError
 from jax_debug_widgets.events.amounts import in_bytes
 from jax_debug_widgets.session.clock import clock_for
@@ -286,7 +286,7 @@ def _writer(run: Run, wanted: Path) -> RunWriter:
         for number in itertools.count(1):
             name = wanted.name if number == 1 else f"{wanted.stem}-{number}{wanted.suffix}"
             with contextlib.suppress(RunFileError):
-                writer = begin(run, wanted.with_name(told or name), processes=joined())
+                writer = begin(run, wanted.with_name(told or name), processes=recorded_together())
                 rendezvous.tell(writer.folder.name)
                 return writer
             told = None

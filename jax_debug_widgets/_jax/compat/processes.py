@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,6 +10,9 @@ import jax
 
 from jax_debug_widgets._jax.compat import features
 from jax_debug_widgets._jax.compat.private import distributed, xla_bridge
+
+NUMBER, COUNT = "JDW_PROCESS", "JDW_PROCESSES"
+"""Environment variables of processes that JAX has not joined, such as engines: which of them this is, of how many."""
 
 _EXISTS = "ALREADY_EXISTS"
 """What the store says, in an error, of a key that is there."""
@@ -24,8 +28,20 @@ def joined() -> int:
 
 
 def own_number() -> int:
-    """The number of this process in its job."""
-    return distributed.global_state.process_id if features.available(features.PROCESSES) else jax.process_index()
+    """The number of this process in its job: JAX's, or what `JDW_PROCESS` says of processes that JAX has not joined."""
+    own = distributed.global_state.process_id if features.available(features.PROCESSES) else jax.process_index()
+    return own if joined() > 1 else _said(NUMBER, own)
+
+
+def recorded_together() -> int:
+    """How many processes record one run: those that JAX has joined, or as many as `JDW_PROCESSES` says."""
+    return max(joined(), _said(COUNT, 1))
+
+
+def _said(variable: str, otherwise: int) -> int:
+    """A whole number in the environment."""
+    said = os.environ.get(variable, "")
+    return int(said) if said.isdecimal() else otherwise
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,76 @@
+"""Processes that JAX has not joined, such as the engines of an ipyparallel client, record one run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import jax
+import jax.numpy as jnp
+import pytest
+
+import jax_debug_widgets as jdw
+from tests.waiting import until
+
+
+@jax.jit
+def step(x):
+    jax.debug.print("sum {total}", total=x.sum())
+    return x * 2
+
+
+class Here:
+    """An engine that is this process."""
+
+    def apply_sync(self, function: Callable[..., object], *arguments: object) -> object:
+        """Call it here."""
+        return function(*arguments)
+
+
+class Client(dict[int, Here]):
+    """A client, as far as it is used."""
+
+    @property
+    def ids(self) -> list[int]:
+        """The numbers of its engines."""
+        return [*self]
+
+
+@pytest.mark.behaviour("W6")
+def test_engines_record_one_run_that_is_followed(tmp_path, monkeypatch):
+    for variable in ("JDW_RECORD", "JDW_PROCESS", "JDW_PROCESSES"):
+        monkeypatch.setenv(variable, "")  # Restored at the end.
+    engines = jdw.follow(Client({4: Here(), 7: Here()}), tmp_path)
+    with pytest.raises(LookupError, match="have captured nothing yet"):
+        engines.run  # noqa: B018
+    for number in (1, 0):
+        monkeypatch.setenv("JDW_PROCESS", str(number))
+        with jdw.capture():
+            step(jnp.full(2, number + 1.0))
+    run = engines.run
+    assert run.wait(20) and run.is_complete
+    assert {(event.process, event.text) for event in run.events} == {(0, "sum 2.0"), (1, "sum 4.0")}
+    assert "2 processes" in str(run.notes) and engines._repr_mimebundle_()[0]["text/html"]
+    engines.stop()
+    with jdw.capture():
+        step(jnp.ones(2))
+    assert [path.name for path in tmp_path.iterdir()] == ["run.jdw"]
+
+
+def test_engines_of_ipyparallel_are_followed_in_one_panel(tmp_path):
+    ipyparallel = pytest.importorskip("ipyparallel", reason="ipyparallel is not installed")
+    cluster = ipyparallel.Cluster(n=2, ipython_dir=str(tmp_path / "ipython"))
+    client = cluster.start_and_connect_sync()
+    try:
+        engines = jdw.follow(client, tmp_path / "runs")
+        client[:].execute("%load_ext jax_debug_widgets\nimport jax, jax.numpy as jnp", block=True)
+        client[:].execute("@jax.jit\ndef f(x):\n    jax.debug.print('f {x}', x=x)\n    return x", block=True)
+        asked = client[:].execute("get_ipython().run_cell_magic('jaxdebug', '', 'f(jnp.float32(3))')", block=False)
+        until(lambda: engines._newest() is not None)
+        run = engines.run
+        asked.get(60)
+        assert run.wait(60)
+        until(lambda: len(run.processes) == 2)
+        assert {(event.process, event.text) for event in run.events} == {(0, "f 3.0"), (1, "f 3.0")}
+        assert len({process.place.host for process in run.processes}) == 1 and run.is_complete
+    finally:
+        cluster.stop_cluster_sync()
