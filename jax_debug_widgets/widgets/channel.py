@@ -18,7 +18,7 @@ import traitlets
 
 from jax_debug_widgets.events.legible import legible
 from jax_debug_widgets.widgets.intake import Intake
-from jax_debug_widgets.widgets.kernel import running_kernel
+from jax_debug_widgets.widgets.kernel import is_engine, running_kernel
 
 Answer = Callable[[dict[str, Any]], Iterable[tuple[Any, bytes]]]
 """A request of the browser -> the messages that answer it. Must not raise. May be called from any thread."""
@@ -57,7 +57,7 @@ class Channel:
         self.model = model
         self._answer = answer
         model.on_msg(lambda _model, content, _buffers: self._on_request(content))
-        intake = Intake.of(running_kernel())
+        intake = None if is_engine() else Intake.of(running_kernel())
         self.way = intake.way if intake is not None else "stdin"
         if intake is not None and model.comm is not None:
             intake.take(model.comm.comm_id, self._on_request)

@@ -13,6 +13,11 @@ def running_kernel() -> Any:
     return getattr(get_ipython(), "kernel", None)
 
 
+def is_engine() -> bool:
+    """Whether it is an engine of ipyparallel: its client relays what is displayed and the messages of widgets, and no more."""
+    return type(running_kernel()).__module__.partition(".")[0] == "ipyparallel"
+
+
 def running_cell() -> int | None:
     """The number of the cell that runs, `In [n]`; None where there are no cells."""
     history = getattr(get_ipython(), "history_manager", None)

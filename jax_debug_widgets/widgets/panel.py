@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from jax_debug_widgets.events.legible import legible
 from jax_debug_widgets.widgets.channel import Channel, outputs_are_isolated
+from jax_debug_widgets.widgets.kernel import is_engine
 from jax_debug_widgets.widgets.static import static_html
 from jax_debug_widgets.widgets.summary import summary
 
@@ -44,6 +45,10 @@ class Panel:
         if self._handle is None:
             # An output that others have displayed is behind now: a front end that can write it sees so, and asks.
             self.written += self.written > 0
+        elif is_engine():  # Its client does not relay updates: what is over is displayed once more.
+            if self._snapshot().status.state not in ("running", "waiting"):
+                self.show()
+                self._handle = None
         else:
             data, metadata = self._repr_mimebundle_()
             self._handle.update(data, metadata=metadata, raw=True)

@@ -106,6 +106,7 @@ agreement._PATIENCE_S = 20.0
 for name, function in (("lanes", chosen), ("shards", sharded), ("silent", watched)):
     seen[name] = told(*captured(function, {}, {}, calls=3))
 results, run = captured(watched, {"watch": "h,grad/h", "values": True}, {"watch": "h,grad/h", "values": True})
+assert run is not None
 seen["both watch"] = told(results, run) | {"h": [] if OWN else np.sum(run["h"]["value"], axis=(1, 2)).tolist()}
 
 

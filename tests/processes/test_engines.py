@@ -58,7 +58,7 @@ def test_engines_record_one_run_that_is_followed(tmp_path, monkeypatch):
 
 def test_engines_of_ipyparallel_are_followed_in_one_panel(tmp_path):
     ipyparallel = pytest.importorskip("ipyparallel", reason="ipyparallel is not installed")
-    cluster = ipyparallel.Cluster(n=2, ipython_dir=str(tmp_path / "ipython"))
+    cluster = ipyparallel.Cluster(n=2, profile_dir=str(tmp_path / "profile"))
     client = cluster.start_and_connect_sync()
     try:
         engines = jdw.follow(client, tmp_path / "runs")
@@ -71,6 +71,12 @@ def test_engines_of_ipyparallel_are_followed_in_one_panel(tmp_path):
         assert run.wait(60)
         until(lambda: len(run.processes) == 2)
         assert {(event.process, event.text) for event in run.events} == {(0, "f 3.0"), (1, "f 3.0")}
+        panels = [
+            [one["data"]["text/plain"] for one in outputs if "text/html" in one["data"]] for outputs in asked.outputs
+        ]
+        assert [["done after" in text for text in own] for own in panels] == [[False, True]] * 2, (
+            "the saved notebook has its end"
+        )
         assert len({process.place.host for process in run.processes}) == 1 and run.is_complete
     finally:
         cluster.stop_cluster_sync()

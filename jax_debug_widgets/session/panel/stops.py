@@ -11,6 +11,7 @@ from jax_debug_widgets.breakpoints import Debugger
 from jax_debug_widgets.breakpoints.describe import stop_body
 from jax_debug_widgets.transport.stops import TypedMessage
 from jax_debug_widgets.transport.wire import VERSION
+from jax_debug_widgets.widgets.kernel import is_engine
 
 if TYPE_CHECKING:
     from jax_debug_widgets.breakpoints.stop import Stop
@@ -87,6 +88,7 @@ def debugging_status(run: RunView, debugger: Debugger, way: str, *, is_active: b
     return {
         "breakpoints": tuple(point.frozen(run.policy.hits[point.number]) for point in points),
         "paused": debugger.policy is run.policy and debugger.stop is not None,
-        "stoppable": is_active and joined() == 1,  # Else the other processes wait in a collective, and end it.
+        # Other processes would wait in a collective, and end it; to an engine no request comes while a cell runs.
+        "stoppable": is_active and joined() == 1 and not is_engine(),
         "commands": _WAYS[way],
     }
