@@ -96,12 +96,12 @@ def _norm(run: RunView, site: CallSite) -> _Curve | None:
 
 
 def _ratio(run: RunView, update: CallSite, parameter: CallSite) -> _Curve | None:
-    """How large each step is, compared with the parameter at that step; nothing where that is 0 or not finite."""
+    """How large each step is, compared with the parameter at that step; nothing where that is 0."""
     step, size = _norm(run, update), _norm(run, parameter)
     if step is None or size is None:
         return None
     both, own, beside = np.intersect1d(step[0], size[0], return_indices=True)
-    kept = np.isfinite(size[1][beside]) & (size[1][beside] > 0)
+    kept = size[1][beside] != 0
     return both[kept], step[1][own[kept]] / size[1][beside[kept]]
 
 

@@ -123,7 +123,7 @@ export function ratiosOf(run: RunStore): Group {
       const other = beside.rowBeside(table, row, { moment: null, call: table.at(row, "call") ?? null });
       const [step, size] = [norm(table, row), other < 0 ? undefined : norm(beside, other)];
       // Of what is 0 nothing can be a share.
-      return step === undefined || !size ? undefined : step / size;
+      return step === undefined || size === undefined || size === 0 ? undefined : step / size;
     });
   });
 }
