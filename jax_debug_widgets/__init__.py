@@ -87,6 +87,7 @@ def capture(
     max_mb: float = 256.0,
     max_ended_mb: float = 512.0,
     watch: str | Sequence[str] | bool | None = None,
+    exact: bool = False,
     ops: bool = False,
     values: bool = False,
     histograms: bool = False,
@@ -133,6 +134,10 @@ def capture(
       watch: the variables whose values and gradients are taken. Names and globs (`"logits,h*"`, `"self.w"`, `"grad/logits"`,
         `"logits@model.py"`, `"logits@model.py:12"`), lines (`"model.py:40-60"`), named scopes (`"layer*/mlp"`), primitives
         (`"dot_general|exp"`); True takes everything that has a name in the user's files.
+      exact: results are bitwise those of the unwatched program: it runs as it is, and a watched twin of it runs before it,
+        with the same inputs, whose results are dropped and which prints nothing. It costs the time and the memory of both;
+        `every=N` runs the twin in each N-th call. Jitted functions that the body calls have twins, unless they call the host
+        for results or write to references: a note names these. Experimental.
       ops: take the result of every equation.
       values: take whole arrays too, not only their statistics. The device down-samples those above 65536 elements.
       histograms: count the magnitudes of each watched array by sign and power of two: `run["h"].histogram`.
@@ -181,6 +186,7 @@ def capture(
         max_mb=max_mb,
         max_ended_mb=max_ended_mb,
         watch=watch,
+        exact=exact,
         ops=ops,
         values=values,
         histograms=histograms,

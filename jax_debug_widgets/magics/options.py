@@ -135,6 +135,8 @@ def _add_watch_options(parser: argparse.ArgumentParser) -> argparse.ArgumentPars
     everything = "watch every value that has a name in the source, and its gradient"
     parser.add_argument("--watch-all", action="store_true", help=everything)
     parser.add_argument("--watch-ops", action="store_true", help="watch the result of every equation")
+    exact = "give the results of the program as it is; a watched twin of it runs beside it, with --every N in each N-th call"
+    parser.add_argument("--exact", action="store_true", help=exact)
     values = "keep whole values (down-sampled if large), not their statistics alone"
     parser.add_argument("--values", action="store_true", help=values)
     histogram = "also count the magnitudes of each watched value, by sign and power of two"

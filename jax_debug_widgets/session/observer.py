@@ -62,7 +62,7 @@ class Observer:
         alone = not (recorders.are_counted or recorders.are_results)
         in_turn = recorders.fire_elsewhere or alone
         executed = run.call_log.executing(
-            name,
+            self._session.twin_hooks.named(name),
             ordered,
             recorders.taps,
             in_turn=in_turn,
@@ -96,7 +96,7 @@ class Observer:
         self._session.debugger.ending.before_call()
         run.dispatching(recorders)
         run.is_on_many_devices |= recorders.on_many_devices
-        run.call_log.dispatched(name, recorders.taps, hand_over)
+        run.call_log.dispatched(self._session.twin_hooks.named(name), recorders.taps, hand_over)
 
     def failed(self, error: BaseException) -> BaseException:
         """See `_jax.dispatch.Observer`."""

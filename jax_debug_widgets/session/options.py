@@ -9,7 +9,7 @@ import math
 import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
@@ -54,6 +54,7 @@ class Options:
       max_events, max_mb: how much of the run is kept, in events and MiB; the oldest goes first, and is counted.
       max_ended_mb: how much of the ended runs is kept, of all together, in MiB; the oldest arrays go first, and are counted.
       watch: which values are watched, by their names in the source; None for none.
+      exact: the program runs unwatched and gives the results; a watched twin of it runs beside it.
       break_on: events at which the program stops: `nonfinite`, a site (`train.py:41`), an expression (`loss > 10`).
       break_timeout: seconds after which a stop goes on by itself; None waits for ever, as long as its page is open.
       prompt: ask on stdin, with JAX's own prompt, where no panel answers.
@@ -79,6 +80,7 @@ class Options:
     max_mb: float = 256.0
     max_ended_mb: float = 512.0
     watch: Watch | None = None
+    exact: bool = False
     break_on: tuple[str, ...] = ()
     break_timeout: float | None = None
     prompt: bool = False
@@ -115,10 +117,11 @@ class Options:
 
     def __post_init__(self) -> None:
         _ = self.policy()
-        for name in ("echo", "debug", "barrier", "prompt"):
+        for name in ("echo", "debug", "barrier", "prompt", "exact"):
             if not isinstance(value := getattr(self, name), bool | np.bool_):
                 msg = f"{name} must be True or False, got {value!r}"
                 raise TypeError(msg)
+        _refuse_stops(self)
         if self.every < 1:
             msg = f"every must be at least 1, got {self.every!r}"
             raise ValueError(msg)
@@ -145,6 +148,13 @@ class Options:
     def settings(self, box: int, processes: int = 1) -> Settings:
         """What is compiled into the programs of a run that reads this box, which so many processes have agreed on."""
         keeps = self.kept_inputs > 0
+        if self.exact and self.watch is not None:
+            twin = Settings(
+                watch=replace(self.watch, every=1), debug=False, every=self.every, box=box, processes=processes
+            )
+            return replace(
+                twin, echo=self.echo, watch=None, debug=self.debug, check=self.check, keeps_inputs=keeps, twin=twin
+            )
         return Settings(
             self.echo, self.watch, self.debug, self.every, box, processes, check=self.check, keeps_inputs=keeps
         )
@@ -176,6 +186,11 @@ class Options:
         return _in_bytes(self.max_ended_mb)
 
 
+def _refuse_stops(options: Options) -> None:
+    if options.exact and options.break_on:
+        raise ValueError("exact and break_on cannot go together: a stop would hold the twin, and not the program")
+
+
 def _words_of(options: Options) -> Iterator[str]:
     watch = options.watch
     if watch is not None:
@@ -193,7 +208,12 @@ def _words_of(options: Options) -> Iterator[str]:
     if options.check:
         yield "--check all" if set(options.check) == set(checks_of(True)) else f"--check {','.join(options.check)}"
     yield from (f"--break-on {_quoted(one)}" for one in options.break_on)
-    flags = {"no-debug": not options.debug, "no-barrier": not options.barrier, "prompt": options.prompt}
+    flags = {
+        "exact": options.exact,
+        "no-debug": not options.debug,
+        "no-barrier": not options.barrier,
+        "prompt": options.prompt,
+    }
     yield from (f"--{word}" for word, is_set in flags.items() if is_set)
     for name in _WITH_VALUES:
         if (value := getattr(options, name)) != getattr(Options, name):

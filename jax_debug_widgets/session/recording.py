@@ -32,6 +32,11 @@ _NUMBA_COMPILES = (
     "the program begins after it."
 )
 
+_TWINS = (
+    "With exact=True each program runs as it is, and once more, watched, beside it: a call takes as long as both together, and "
+    "memory for both. every=N runs the watched one in each N-th call only. jdw.verify says whether watching changes a result."
+)
+
 _UNSEEN_S = 2.0
 """Between two looks at what has fired in a run without a panel, see `_UNSEEN_PAUSE_S`."""
 
@@ -58,6 +63,9 @@ class Recording:
         self._keeping = ExitStack()
         if captures and run.options.kept_inputs:
             self._keeping.enter_context(session.input_hooks.in_place())
+        if captures and run.settings.twin is not None:
+            self._keeping.enter_context(session.twin_hooks.in_place())
+            run.note(_TWINS)
         self._is_in_context = captures and features.available(features.CAPTURE)
         if self._is_in_context:
             session.contexts.enter(self, partial(session.capture.on, run.settings))

@@ -16,6 +16,7 @@ from jax_debug_widgets._jax.compat.uninterrupted import uninterrupted
 from jax_debug_widgets._jax.origins.context import is_capturing
 from jax_debug_widgets._jax.running import dispatch
 from jax_debug_widgets._jax.running.inputs import InputHooks
+from jax_debug_widgets._jax.running.twins import TwinHooks
 from jax_debug_widgets._jax.running.waits import Waits
 from jax_debug_widgets._jax.tracing.tracing import tracing_now
 from jax_debug_widgets.breakpoints import Audience, Debugger, Place, Stopped
@@ -74,6 +75,7 @@ class Session:
         self.capture = Capture()
         self.observer = Observer(self)
         self.input_hooks = InputHooks()
+        self.twin_hooks = TwinHooks(self.capture.on, self._note_here)
         self.capture.prints.subscriber = self.observer.printed
         self.capture.traces.subscriber = self.observer.traced
         self.capture.around_traces.observers = [
@@ -158,6 +160,7 @@ class Session:
         with self._runs.lock:
             if not (self._runs.going_on or goes_on):
                 self.capture.sites.restart()
+                self.twin_hooks.restart()
             run = Run(self._ports(), title, agreement.options, self._runs.box_of_this_thread(), agreement.processes)
             run.cell = running_cell()
             run.when_renamed(self._renamed)
@@ -344,6 +347,10 @@ class Session:
                 run.store.doubt(site_id, last_call)
         run.store.ingest(lot, calls, run.call_log.executions(calls, lot))
         run.call_log.count(calls, lot)
+
+    def _note_here(self, note: str) -> None:
+        if (run := self.active) is not None:
+            run.note(note)
 
     def barrier(self, timeout: float | None) -> bool:
         """`jax.effects_barrier()` for this thread, giving up after `timeout` seconds; whether all has drained.

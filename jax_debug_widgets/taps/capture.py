@@ -79,6 +79,7 @@ class Settings:
       hands_over: whether programs that can give what they say among their results, see `_jax.straight`.
       check: what programs are checked for while they run, see `_jax.passes.checking`.
       takes_checks: whether a program is called, so that what is found may be among its results.
+      twin: with which settings a watched twin of each program runs beside it, see `_jax.running.twins`; None for no twin.
       keeps_inputs: whether what functions are called with is kept, so that Python dispatches them.
     """
 
@@ -92,6 +93,7 @@ class Settings:
     check: tuple[str, ...] = ()
     takes_checks: bool = False
     keeps_inputs: bool = False
+    twin: Settings | None = None
 
     @cached_property
     def taking_checks(self) -> Settings:

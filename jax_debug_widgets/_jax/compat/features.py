@@ -43,6 +43,7 @@ LANES = "telling watched values by lane"
 HANDOVER = "captured prints without a call of the host"
 AHEAD = "what a program says that was compiled ahead of time in a capture, where another or none calls it"
 INPUTS = "keeping the inputs of calls"
+TWINS = "running what is watched beside what runs"
 RETRACED = "running the program that JAX has where a global has changed"
 RETRACES = "telling why functions are traced again"
 UNTOUCHED = "leaving what says nothing as it was compiled before"
@@ -165,6 +166,12 @@ NEEDED: dict[str, dict[str, str]] = {
     RETRACES: {"pe": "DynamicJaxprTrace", "pjit": "_infer_params(fun, ji|jit_info, args, kwargs)"},
     INPUTS: {
         "core": "trace_state_clean()",
+        "pjit": "_infer_params(fun, ji|jit_info, args, kwargs) _get_fastpath_data(executable)",
+    },
+    TWINS: {
+        "callback": "io_callback_p pure_callback_p",
+        "core": "trace_state_clean()",
+        "debugging": "debug_effect ordered_debug_effect",
         "pjit": "_infer_params(fun, ji|jit_info, args, kwargs) _get_fastpath_data(executable)",
     },
     RETRACED: {

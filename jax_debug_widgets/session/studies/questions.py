@@ -69,7 +69,7 @@ def verification_of(session: Session, function: Callable[..., Any], /, *args: An
 
     @contextmanager
     def unwatched() -> Iterator[None]:
-        settings = replace(run.settings, watch=None, box=_UNREAD)
+        settings = replace(run.settings, watch=None, twin=None, box=_UNREAD)
         try:
             with capture.explaining(), capture.on(settings):
                 yield

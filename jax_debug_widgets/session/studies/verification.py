@@ -89,7 +89,8 @@ class Verification:
         more = len(self.differences) - 1
         others = f" ({more} of {self.arrays} arrays {'differs' if more == 1 else 'differ'} as well)" if more else ""
         why = (
-            "XLA fuses differently around what is read, which can move the last bits: watch fewer names to keep more fusions."
+            "XLA fuses differently around what is read, which can move the last bits. exact=True (--exact) gives the "
+            "program's own results and runs the watched one beside it; watching fewer names keeps more fusions."
             if self.repeats
             else "Unwatched the program did not give the same twice either."
         )

@@ -1,0 +1,123 @@
+"""Run what is watched beside what runs: the user's own program gives the results, a watched twin of it gives the values.
+
+The twin runs first, with the same arguments. It gives none of them away, so that they are there for the call after it, and it
+says nothing: what it prints is not compiled into it. Its results are dropped, and so are its errors. A program that does
+something besides (calls the host for a result, writes to a reference) has no twin: it would do so twice.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+import weakref
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from typing import Any
+
+import jax
+
+from jax_debug_widgets._jax.compat import features
+from jax_debug_widgets._jax.compat.names import function_of
+from jax_debug_widgets._jax.compat.private import callback as jax_callback
+from jax_debug_widgets._jax.compat.private import core, debugging, pjit
+from jax_debug_widgets._jax.compat.replacements import Replacements, Replacing
+from jax_debug_widgets._jax.origins.context import captured_settings, is_captured_alone
+from jax_debug_widgets._jax.passes.program import has
+
+_TRACES_ONLY = "jit_trace"
+"""The function of JAX's that asks for a program, of `.trace` and `.lower`, and does not call it."""
+
+
+class TwinHooks(Replacing):
+    """Calls the twins of what captures call whose settings have `twin`. Installed and removed, counted."""
+
+    def __init__(self, on: Callable[[Any], AbstractContextManager[None]], told: Callable[[str], object]) -> None:
+        """Make them.
+
+        Args:
+          on: a context in which the current thread captures with other settings.
+          told: called with what a person should know.
+        """
+        super().__init__()
+        self._on, self._told = on, told
+        self._here = threading.local()
+        self._calls: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
+
+    def _put_in(self, replace: Replacements) -> None:
+        if features.available(features.TWINS):
+            replace.attribute(pjit, "_infer_params", self._infer)
+            replace.attribute(pjit, "_get_fastpath_data", _fast_path)
+
+    def _infer(self, theirs: Callable[..., Any], fun: Any, ji: Any, args: Any, kwargs: Any) -> Any:
+        twin = getattr(captured_settings(), "twin", None)
+        if twin is None or getattr(self._here, "is_busy", False):
+            return theirs(fun, ji, args, kwargs)
+        self._here.is_busy = True
+        try:
+            inferred = theirs(fun, ji, args, kwargs)
+            if not core.trace_state_clean():
+                self._told(
+                    f"`{_name_of(fun)}` is not watched where an un-jitted transformation or loop calls it: with exact=True "
+                    "jit the function around it, as in jax.jit(jax.grad(f))."
+                )
+            elif _is_called():
+                self._beside(fun, ji, args, kwargs, inferred[0].params["jaxpr"].jaxpr, twin)
+            return inferred
+        finally:
+            self._here.is_busy = False
+
+    def _beside(self, fun: Any, ji: Any, args: Any, kwargs: Any, program: Any, twin: Any) -> None:
+        name = _name_of(fun)
+        if why := _why_alone(program):
+            self._told(f"`{name}` is not watched: {why}, and with exact=True it would do so twice.")
+            return
+        count = self._calls.get(fun, 0)
+        self._calls[fun] = count + 1
+        if count % twin.every:
+            return
+        try:
+            self._here.is_in_twin = True
+            watched = jax.jit(
+                fun, static_argnums=ji.static_argnums, static_argnames=ji.static_argnames, keep_unused=ji.keep_unused
+            )
+            with self._on(twin):
+                watched(*args, **kwargs)
+        except Exception as error:  # noqa: BLE001 - the program itself runs now, and raises what is wrong with it.
+            self._told(f"`{name}` was not watched in a call: its watched twin raised {type(error).__name__}: {error}")
+        finally:
+            self._here.is_in_twin = False
+
+    def restart(self) -> None:
+        """Count calls anew: the next one of each function is the first."""
+        self._calls.clear()
+
+    def named(self, name: str) -> str:
+        """What a program is called that this thread dispatches: a twin says so."""
+        return f"{function_of(name)}, watched twin" if getattr(self._here, "is_in_twin", False) else name
+
+
+def _is_called() -> bool:
+    """Whether JAX is about to run what it has asked for."""
+    frame = sys._getframe(2)
+    while frame is not None and frame.f_code.co_filename != pjit.__file__:
+        frame = frame.f_back
+    return frame is not None and frame.f_code.co_name != _TRACES_ONLY
+
+
+def _name_of(fun: Any) -> str:
+    return getattr(fun, "__name__", str(fun))
+
+
+def _why_alone(program: Any) -> str:
+    """Why a program may not run twice; empty where it may."""
+    if is_captured_alone():
+        return "other processes run it without a capture"
+    if has(program, (jax_callback.io_callback_p, jax_callback.pure_callback_p)):
+        return "it calls the host for a result"
+    others = program.effects - {debugging.debug_effect, debugging.ordered_debug_effect}
+    return f"it does something besides giving results ({', '.join(sorted(map(str, others)))})" if others else ""
+
+
+def _fast_path(theirs: Callable[..., Any], *args: Any) -> Any:
+    """What C++ needs to dispatch a program; none where a twin is to run: it would not ask us."""
+    return None if getattr(captured_settings(), "twin", None) is not None else theirs(*args)
