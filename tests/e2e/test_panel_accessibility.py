@@ -73,7 +73,7 @@ def test_what_opens_has_none_either(harness: Harness, theme: str):
 @pytest.mark.parametrize("theme", THEMES)
 def test_a_run_that_lost_its_kernel_or_has_nothing_to_show_has_none(harness: Harness, theme: str):
     panel = harness.open(state="running", rate=0, seconds=0, theme=theme)
-    panel.get_by_text("Nothing has fired yet").wait_for()
+    panel.get_by_text("Nothing printed yet").wait_for()
     assert violations(harness.page) == []
     harness.page.evaluate("() => { kernel.stop(); kernel.listeners.get('comm:close')(); }")
     panel.get_by_text("The kernel is gone. What had arrived").wait_for()

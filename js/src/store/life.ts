@@ -104,17 +104,17 @@ function effects(call: CallMessage, barrier: BarrierMessage, now: number): Stage
   if (!launched(call)) return { name, detail: "", state: "todo" };
   const since = call.ready ?? runStart(call);
   if (call.drained !== null) {
-    return { name, detail: `drained ${seconds(Math.max(0, call.drained - since))} later`, state: "done" };
+    return { name, detail: `there ${seconds(Math.max(0, call.drained - since))} later`, state: "done" };
   }
   if (barrier.state === "timeout") {
-    return { name, detail: `not drained after ${seconds(barrier.timeout ?? barrier.waited)}`, state: "bad" };
+    return { name, detail: `not there after ${seconds(barrier.timeout ?? barrier.waited)}`, state: "bad" };
   }
   if (barrier.state === "failed") return { name, detail: "barrier failed", state: "bad" };
   const { length } = barrier.pending;
   const count =
     length > 1
-      ? `${length} calls pending (${barrier.pending.slice(0, 3).join(", ")}${length > 3 ? ", …" : ""})`
-      : "pending";
+      ? `${length} calls waiting for them (${barrier.pending.slice(0, 3).join(", ")}${length > 3 ? ", …" : ""})`
+      : "waiting";
   return { name, detail: call.ready === null ? count : `${count} ${seconds(now - since)}`, state: "wait" };
 }
 

@@ -19,7 +19,7 @@ describe("the calls", () => {
       "40 ms",
       "0.83 s",
       "0.52 s",
-      "drained 50 ms",
+      "there after 50 ms",
       "5",
     ]);
     click("tbody button");

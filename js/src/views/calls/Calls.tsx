@@ -165,8 +165,8 @@ function meaning({ of }: Ran): string {
 function effectsOf(call: CallMessage, barrier: string): string {
   if (!call.effects) return "none";
   if (failed(call) && call.drained === null) return "–";
-  if (call.drained !== null) return `drained ${between(call.ready ?? runStart(call), call.drained)}`;
-  return barrier === "timeout" ? "not drained" : "pending";
+  if (call.drained !== null) return `there after ${between(call.ready ?? runStart(call), call.drained)}`;
+  return barrier === "timeout" ? "not there" : "waiting";
 }
 
 function duration(value: number | null): string {

@@ -133,12 +133,12 @@ function BarrierButton({ run, status }: Props) {
       aria-busy={run.barrierAsked}
       title={
         pending.length > 0 && !run.gone
-          ? `Wait until the effects of ${pending.join(", ")} have drained`
-          : run.over || "No effects are pending"
+          ? `Wait until the prints and callbacks of ${pending.join(", ")} are there: jax.effects_barrier()`
+          : run.over || "No print or callback is waited for"
       }
       onClick={() => run.askBarrier()}
     >
-      {run.barrierAsked ? "Barrier …" : "Barrier"}
+      {run.barrierAsked ? "Waiting …" : "Wait"}
     </button>
   );
 }

@@ -107,7 +107,7 @@ describe("the header", () => {
     act(() => {
       ui.tab.value = "timeline";
     });
-    expect(all(`.span.run.${tone[0]}`)).toHaveLength(1);
+    expect(all(`.span.flight.${tone[0]}`)).toHaveLength(1);
     vi.useRealTimers();
   });
 
@@ -196,7 +196,7 @@ describe("the life strip", () => {
       "dispatched ",
       "ran 0.52 s",
       "outputs ready ",
-      "effects drained 50 ms later",
+      "effects there 50 ms later",
     ]);
     click("[data-testid=state]");
     expect(texts(".stage")).toEqual([]);

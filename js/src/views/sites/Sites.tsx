@@ -25,12 +25,12 @@ export function Sites({ run, ui, status, dark }: Props) {
       <div class="site-list">
         <div class="site-row site-head" aria-hidden="true">
           <span class="grow" />
-          <span title="How often: what a vmap fires once is an event of each lane">fired</span>
-          <span class="every" title="Record one firing of so many">
-            every
+          <span title="How many there were: what a vmap prints once is a line for each lane">lines</span>
+          <span class="every" title="Keep one of so many">
+            1 in
           </span>
-          <span class="eye" title="Whether its firings are recorded">
-            rec
+          <span class="eye" title="Whether they are kept">
+            on
           </span>
         </div>
         {run.streamSites.map((site) => (

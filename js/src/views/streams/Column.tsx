@@ -47,9 +47,7 @@ export function Column({ name, run, stream, ui, slim, dark }: Props) {
         {stream !== run.ordered && <Inversions run={run} />}
       </h4>
       {positions.length === 0 ? (
-        <div class="empty">
-          {stream.received > 0 ? `No line matches.${hint && ` ${hint}`}` : "Nothing has fired here yet."}
-        </div>
+        <div class="empty">{stream.received > 0 ? `No line matches.${hint && ` ${hint}`}` : "No line yet."}</div>
       ) : (
         <VirtualList
           count={positions.length}

@@ -131,11 +131,11 @@ describe("the streams", () => {
 
   it("say why they are empty", () => {
     showStreams(goldenBatch("empty", { status: status({ state: "running" }) }));
-    expect(find(".empty").textContent).toContain("Nothing has fired yet");
+    expect(find(".empty").textContent).toContain("Nothing printed yet");
     showStreams(goldenBatch("empty"));
-    expect(find(".empty").textContent).toContain("Nothing fired in this run");
+    expect(find(".empty").textContent).toContain("Nothing was printed in this run");
     showTab("streams", goldenBatch("watch"));
-    expect(find(".empty").textContent).toContain("What this run watches is in Source");
+    expect(find(".empty").textContent).toContain("What this run watches is in Code");
   });
 
   it("can be one, by arrival", () => {

@@ -59,21 +59,21 @@ function NothingYet({ run, state }: { run: RunStore; state: string }) {
     return (
       <div class="empty">
         <strong>Nothing printed or called back</strong>
-        <span>What this run watches is in Source and Plots.</span>
+        <span>What this run watches is in Code and Plots.</span>
       </div>
     );
   }
   if (state === "running" || state === "waiting") {
     return (
       <div class="empty">
-        <strong>Nothing has fired yet</strong>
+        <strong>Nothing printed yet</strong>
         <span>Prints and callbacks show here the moment the compiled program runs them.</span>
       </div>
     );
   }
   return (
     <div class="empty">
-      <strong>Nothing fired in this run</strong>
+      <strong>Nothing was printed in this run</strong>
       <span>
         No jax.debug.print, jax.debug.callback or other callback was reached. A Python print inside a jitted function
         runs while tracing only.
