@@ -10,6 +10,7 @@ import numpy as np
 
 from jax_debug_widgets.events import Barrier, Call, CallSite, Finding, ProcessStatus, Status, ThreadSpans
 from jax_debug_widgets.session.run import replicas
+from jax_debug_widgets.session.run.liveness import still_open
 
 if TYPE_CHECKING:
     from jax_debug_widgets.session.run.loaded import LoadedRun
@@ -192,7 +193,10 @@ def _notes(parts: Sequence[LoadedRun], told: Sequence[Status], awaited: Sequence
     """What each process says, once where all say it; then what there is to say of all."""
     says: dict[str, list[int]] = {}
     for part, status in zip(parts, told, strict=True):
+        has_no_end = still_open(part.saved.state)  # A note says of all processes which are gone.
         for note in status.notes:
+            if note == has_no_end:
+                continue
             says.setdefault(note, []).append(part.process)
     for note, numbers in says.items():
         yield note if len(numbers) == len(parts) else f"{_named(numbers).capitalize()}: {note}"
