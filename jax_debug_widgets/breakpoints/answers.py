@@ -78,7 +78,8 @@ def _of_stop(
             stop.choose_lane([int(i) for i in request["lane"]])
             debugger.stage.touch()
         case "command":
-            _command(debugger, stop, run, number, str(request["text"]), send)
+            is_quiet = request.get("quiet") is True
+            _command(debugger, stop, run, number, str(request["text"]), send, is_quiet=is_quiet)
             return []
         case "set":
             _command(debugger, stop, run, number, f"set {request['text']}", send)
@@ -101,12 +102,16 @@ def _stop_of(debugger: Debugger, request: Mapping[str, Any]) -> Stop:
     return stop
 
 
-def _command(debugger: Debugger, stop: Stop, run: str, number: int, text: str, send: Send) -> None:
+def _command(
+    debugger: Debugger, stop: Stop, run: str, number: int, text: str, send: Send, *, is_quiet: bool = False
+) -> None:
+    """Run it in the console; `is_quiet` where the page asks by itself, so that it is not among what was typed."""
     console = debugger.stage.console
     assert console is not None
     before = (stop.frame, stop.lane)
     typed = Typed(text)
-    debugger.policy.typed.append(typed)
+    if not is_quiet:
+        debugger.policy.typed.append(typed)
 
     def answered(output: str, failed: bool) -> None:
         typed.output, typed.failed = output, failed

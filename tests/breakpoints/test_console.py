@@ -206,3 +206,19 @@ def test_what_others_print_meanwhile_is_not_the_consoles(stopped, capsys):
 def with_events(x, began, ended):
     jdw.breakpoint()
     return x, bool(began and ended)
+
+
+def test_what_the_page_evaluates_by_itself_is_not_among_what_was_typed(stopped):
+    def f(x):
+        c = x * 2
+        jdw.breakpoint()
+        return c
+
+    def user(page):
+        stop = page.stop()
+        told = page.ask("command", stop=stop["id"], text="p c", quiet=True)
+        assert (told["text"], told["error"]) == ("Array(4., dtype=float32)", False)
+        assert not page.run.policy.typed
+        page.go_on(stop)
+
+    stopped(jax.jit(f), jnp.float32(2), user=user)

@@ -40,6 +40,14 @@ export interface Matches {
   matches: string[];
 }
 
+/** An expression that is evaluated at each stop. */
+export interface Expression {
+  text: string;
+  /** Null while it runs, and before a stop. */
+  output: string | null;
+  error: boolean;
+}
+
 const MOST_TYPED = 500;
 
 export class Debugger {
@@ -54,6 +62,7 @@ export class Debugger {
   /** Asked for, until it takes effect. */
   wanted: "" | "pause" | "halt" = "";
   readonly console: Typed[] = [];
+  readonly expressions: Expression[] = [];
   readonly locals: ArraySlices<WantedLocal>;
 
   constructor(
@@ -81,7 +90,34 @@ export class Debugger {
     }
     if (stop?.id !== this.stop?.id) this.resuming = false;
     this.stop = stop;
+    for (const expression of this.expressions) this.evaluate(expression);
     this.changed();
+  }
+
+  /** Evaluates the expression now and at each stop, in the frame and the lane that are looked at. */
+  addExpression(text: string): void {
+    if (!text.trim() || this.expressions.some((one) => one.text === text.trim())) return;
+    const expression: Expression = { text: text.trim(), output: null, error: false };
+    this.expressions.push(expression);
+    this.evaluate(expression);
+    this.changed();
+  }
+
+  removeExpression(expression: Expression): void {
+    this.expressions.splice(this.expressions.indexOf(expression), 1);
+    this.changed();
+  }
+
+  private evaluate(expression: Expression): void {
+    const { stop } = this;
+    if (!stop) return;
+    // `p`, so that a variable called `c` does not continue the program.
+    this.ask({ type: "command", stop: stop.id, text: `p ${expression.text}`, quiet: true }, (answer) => {
+      if (this.stop !== stop) return;
+      expression.output = answer.type === "console" ? answer.text : problemOf(answer);
+      expression.error = answer.type !== "console" || answer.error;
+      this.changed();
+    });
   }
 
   /** Nothing that was asked for will come. */

@@ -510,7 +510,7 @@ export type RequestBody =
   | { type: "resume"; run: string; stop: number; how: HowToResume; line?: number }
   | { type: "frame"; run: string; stop: number; frame: number }
   | { type: "lane"; run: string; stop: number; lane: number[] }
-  | { type: "command" | "set"; run: string; stop: number; text: string }
+  | { type: "command" | "set"; run: string; stop: number; text: string /** Not among what was typed. */; quiet?: true }
   | { type: "complete"; run: string; stop: number; text: string; cursor: number }
   | { type: "local"; run: string; stop: number; frame: number; name: string; index?: number[]; image?: true }
   | { type: "source"; run: string; file: string }

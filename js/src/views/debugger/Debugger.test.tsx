@@ -133,6 +133,27 @@ describe("a stop", () => {
   });
 });
 
+describe("expressions", () => {
+  const asked = (run: TestRun) => run.debugged.filter(({ type }) => type === "command");
+
+  it("are evaluated now and at each stop, as no command, and are not among what was typed", () => {
+    const { run } = showStop();
+    type("[aria-label='Evaluate at each stop']", "c");
+    act(() => void find("[data-testid=expressions] form").dispatchEvent(new Event("submit", { cancelable: true })));
+    expect(asked(run)).toEqual([{ type: "command", stop: 3, text: "p c", quiet: true }]);
+    answer(run, { type: "console", text: "Array(2.)", error: false } as Message);
+    expect(label("[data-expression=c] .value")).toBe("Array(2.)");
+    expect(all("[data-typed]")).toHaveLength(0);
+    stopAt(run, goldenStop({ id: 4 }));
+    expect(asked(run).at(-1)).toEqual({ type: "command", stop: 4, text: "p c", quiet: true });
+    answer(run, { type: "console", text: "NameError: c", error: true } as Message);
+    expect(label("[data-expression=c] .bad-text")).toBe("NameError: c");
+    click("[data-expression=c] .close");
+    stopAt(run, goldenStop({ id: 5 }));
+    expect(asked(run)).toHaveLength(2);
+  });
+});
+
 describe("the frames", () => {
   it("are gone through with keys and clicks", () => {
     const { run } = showStop();

@@ -8,6 +8,7 @@ import type { SourceName, StatusMessage } from "../../transport/wire";
 import { assigned } from "../debugger/assigned";
 import { Breakpoints } from "../debugger/Breakpoints";
 import { Console } from "../debugger/Console";
+import { Expressions } from "../debugger/Expressions";
 import { Locals } from "../debugger/Locals";
 import { Stopped, standsAt } from "../debugger/Stopped";
 import { Inspector } from "../inspector/Inspector";
@@ -94,6 +95,7 @@ export function Workspace({ run, ui, status, dark, file, files, isWatched, stop,
         {(chosen || stop) && (
           <div class="side">
             {chosen && <Inspector key={chosen.site.id} run={run} ui={ui} value={chosen} look={look} dark={dark} />}
+            {stop && <Expressions run={run} stands={stands} />}
             {stop && <Locals run={run} ui={ui} stop={stop} stands={stands} dark={dark} />}
           </div>
         )}

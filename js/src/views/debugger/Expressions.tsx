@@ -1,0 +1,52 @@
+/** Expressions that are evaluated at each stop, in the frame and the lane that are looked at. */
+import type { RunStore } from "../../store/run";
+
+interface Props {
+  run: RunStore;
+  stands: boolean;
+}
+
+export function Expressions({ run, stands }: Props) {
+  run.watch();
+  const { debugger: stops } = run;
+  return (
+    <section data-testid="expressions" aria-label="Expressions">
+      <h4>Expressions</h4>
+      {stops.expressions.map((one) => (
+        <div key={one.text} class="debugger-row" data-expression={one.text}>
+          <b class="mono">{one.text}</b>
+          <span class={`mono value${one.error ? " bad-text" : ""}`} title={one.output ?? ""}>
+            {one.output ?? "…"}
+          </span>
+          <button
+            type="button"
+            class="close"
+            aria-label={`Evaluate ${one.text} no more`}
+            title="Evaluate it no more"
+            onClick={() => stops.removeExpression(one)}
+          >
+            ×
+          </button>
+        </div>
+      ))}
+      <form
+        class="debugger-row"
+        onSubmit={(event) => {
+          event.preventDefault();
+          const input = event.currentTarget.querySelector("input") as HTMLInputElement;
+          stops.addExpression(input.value);
+          input.value = "";
+        }}
+      >
+        <input
+          type="text"
+          class="mono"
+          aria-label="Evaluate at each stop"
+          placeholder="evaluate at each stop"
+          title="A Python expression over this frame, evaluated now and at each stop"
+          disabled={!stands}
+        />
+      </form>
+    </section>
+  );
+}
