@@ -10,7 +10,8 @@ import gc
 import re
 import sys
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Mapping
+from dataclasses import dataclass
 from types import CellType, FrameType, FunctionType, MethodType, ModuleType
 from typing import Any
 
@@ -18,7 +19,7 @@ from jax_debug_widgets._jax.origins.frames import is_users
 from jax_debug_widgets.watch import is_library
 
 _DEEPEST = 12
-_MOST = 2000
+_MOST = 20_000
 """Objects that are looked at."""
 
 _CONSOLE = re.compile(r"_+|_\d+|_i+\d*|Out|In|last_\w+|_oh")
@@ -26,60 +27,80 @@ _CONSOLE = re.compile(r"_+|_\d+|_i+\d*|Out|In|last_\w+|_oh")
 
 
 def holder_of(target: Any) -> str:
-    """The way from the nearest name of the user's to an object; empty where there is none."""
-    todo: deque[tuple[Any, str]] = deque([(target, "")])
-    seen = {id(target), id(todo)}
+    """The way from the nearest name of the user's to an object; empty where there is none.
+
+    Each round asks Python's collector once who refers to what the round before has found: a pass over all objects.
+    """
+    level, ways = [target], {id(target): _Way("")}
     kept: list[Any] = []  # What lives no longer could share its id with another object.
-    while todo and len(seen) < _MOST:
-        held, path = todo.popleft()
-        referrers = gc.get_referrers(held)
-        seen |= {id(referrers), id(kept)}
-        for owner in referrers:
+    seen = {id(target), id(kept)}
+    while level and len(seen) < _MOST:
+        owners = gc.get_referrers(*level)
+        further: list[Any] = []
+        further_ways: dict[int, _Way] = {}
+        seen |= {id(level), id(owners), id(further)}
+        for owner in owners:
             if id(owner) in seen or _is_machinery(owner):
                 continue
             seen.add(id(owner))
             kept.append(owner)
-            if isinstance(owner, FrameType):
-                name = _variable(owner, held)
+            if isinstance(owner, FrameType) or (isinstance(owner, dict) and _is_module(owner)):
+                name = _name(owner, ways)
                 if name:
-                    return f"{name}{path}"
-            elif isinstance(owner, dict) and _is_module(owner):
-                name = next((key for key, value in owner.items() if value is held), "")
-                if name and not _CONSOLE.fullmatch(name) and _is_of_user(owner):
-                    return f"{name}{path}"
-            elif path.count(".") + path.count("[") < _DEEPEST:
-                todo.extend((one, f"{step}{path}") for one, step in _steps(owner, held))
+                    return name
+                continue
+            held = next((one for one in gc.get_referents(owner) if id(one) in ways), None)
+            way = ways[id(held)].to(owner, held)
+            if way.path.count(".") + way.path.count("[") <= _DEEPEST:
+                further.append(owner)
+                further_ways[id(owner)] = way
+        level, ways = further, further_ways
     return ""
 
 
-def _steps(owner: Any, held: Any) -> Iterator[tuple[Any, str]]:
-    """What to look for next, and the step from it to the object."""
-    if isinstance(owner, dict):
-        instance = next((one for one in gc.get_referrers(owner) if getattr(one, "__dict__", None) is owner), None)
-        key = next((key for key, value in owner.items() if value is held), None)
-        if instance is not None and key is not None:
-            yield instance, f".{key}"
-        elif key is not None:
-            yield owner, f"[{key!r}]"
-    elif isinstance(owner, list | tuple | deque):
-        function = next((one for one in gc.get_referrers(owner) if _closes_over(one, owner)), None)
-        number = next((number for number, one in enumerate(owner) if one is held), None)
-        if function is not None and number is not None:
-            yield function, f" → its variable `{function.__code__.co_freevars[number]}`"
-        elif number is not None:
-            yield owner, f"[{number}]"
-    elif isinstance(owner, functools._lru_cache_wrapper):  # noqa: SLF001 - the class has no other name.
-        yield owner, " (its functools.lru_cache)"
-    elif isinstance(owner, FunctionType | MethodType | CellType):
-        yield owner, ""
-    elif (name := _attribute(owner, held)) is not None:
-        yield owner, f".{name}"
-    else:
-        yield owner, ""
+def _name(names: FrameType | dict[Any, Any], ways: Mapping[int, _Way]) -> str:
+    """The way from a variable of a function that runs, or of a module."""
+    if isinstance(names, FrameType):
+        names = names.f_locals
+    elif not _is_of_user(names):
+        return ""
+    for name, value in names.items():
+        if id(value) in ways and not _CONSOLE.fullmatch(name):
+            return f"{name}{ways[id(value)].path}"
+    return ""
 
 
-def _closes_over(one: Any, cells: Any) -> bool:
-    return isinstance(one, FunctionType) and one.__closure__ is cells
+@dataclass(frozen=True)
+class _Way:
+    """The steps from one object to another.
+
+    Attributes:
+      path: as one writes it after the object, `['h'][1]`.
+      place: the key, or the number, of its first step, where the object is a dictionary or a sequence.
+      rest: the path without the first step.
+    """
+
+    path: str
+    place: Any = None
+    rest: str = ""
+
+    def to(self, owner: Any, held: Any) -> _Way:
+        """The way from what refers to the object."""
+        path = self.path
+        if isinstance(owner, dict | list | tuple | deque):
+            of = owner.items() if isinstance(owner, dict) else enumerate(owner)
+            found = [place for place, value in of if value is held]
+            return _Way(f"[{found[0]!r}]{path}", found[0], path) if found else self
+        if isinstance(owner, functools._lru_cache_wrapper):  # noqa: SLF001 - the class has no other name.
+            return _Way(f" (its functools.lru_cache){path}")
+        if isinstance(owner, FunctionType) and owner.__closure__ is held:
+            return _Way(f" → its variable `{owner.__code__.co_freevars[self.place]}`{self.rest}")
+        if isinstance(owner, FunctionType | MethodType | CellType):
+            return self
+        if getattr(owner, "__dict__", None) is held:
+            return _Way(f".{self.place}{self.rest}")
+        name = _attribute(owner, held)
+        return self if name is None else _Way(f".{name}{path}")
 
 
 def _attribute(owner: Any, held: Any) -> str | None:
@@ -117,7 +138,3 @@ def _is_machinery(owner: Any) -> bool:
         file = owner.f_code.co_filename
         return not is_users(file) or is_library(file)
     return isinstance(owner, dict) and owner is sys.modules
-
-
-def _variable(frame: FrameType, held: Any) -> str:
-    return next((name for name, value in frame.f_locals.items() if value is held and not _CONSOLE.fullmatch(name)), "")
