@@ -78,7 +78,11 @@ def _not_finite(boxes: Sequence[Sequence[int]], counts: Mapping[int, int]) -> To
             return "", "not watched"
         return ("bad", f"{sum(known):,} not finite") if any(known) else ("fine", "finite")
 
-    legend = [("bad", "not finite"), ("fine", "finite"), ("", "not watched")] if counts else [("", "no watched values")]
+    legend = (
+        [("bad", "not finite in the last run"), ("fine", "finite"), ("", "not watched")]
+        if counts
+        else [("", "no watched values")]
+    )
     return Tones(list(map(told, boxes)), legend)
 
 

@@ -91,3 +91,20 @@ def test_a_live_output_has_the_picture_for_pages_without_the_kernel(monkeypatch)
     assert html.startswith('<div data-jaxdebug-program="program-') and graph._repr_html_() in html
     monkeypatch.setattr(session.panels, "open_for_programs", lambda: False)
     assert live_html(session, graph) == graph._repr_html_()
+
+
+def spoilt(x):
+    h = jnp.log(x)
+    y = jnp.where(x > 0, h, 0.0)
+    return jnp.sum(y)
+
+
+@pytest.mark.behaviour("G1")
+def test_values_that_were_not_finite_in_the_last_run_colour_their_boxes():
+    with jdw.capture(watch=True):
+        jax.jit(spoilt)(jnp.array([-1.0, 2.0, -3.0]))
+    scene = asked(ProgramViews(), jdw.graph(spoilt, X[0]), "scene", colour="nan")
+    said = {one["title"]: (one["tone"], one["says"]) for one in scene["boxes"] if not one["open"]}
+    assert said["h"] == ("bad", "2 not finite") and said["y"][0] == "fine", said
+    assert "nan" in scene["colours"]
+    assert "nan" not in asked(ProgramViews(), jdw.graph(g, X), "scene")["colours"], "nothing of it was watched"

@@ -1,5 +1,5 @@
 /** What is known of the chosen box: where it is written, what it gives, and the ways from it. */
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { plural } from "../../kit/format";
 import { type Ask, type Excerpt, type SceneBox, titleOf } from "./scene";
 
@@ -28,9 +28,15 @@ export function Side({ ask, box, way, follow }: Props) {
       isWanted = false;
     };
   }, [ask, box.box]);
+  const root = useRef<HTMLElement>(null);
+  // The line is in sight where there is little room.
+  useEffect(() => {
+    const here = root.current?.querySelector<HTMLElement>(".here");
+    if (root.current && here) root.current.scrollTop = here.offsetTop - root.current.clientHeight + 60;
+  }, [excerpt]);
   const dtype = box.type.split("[")[0] || "this type";
   return (
-    <aside class="about" aria-label="The chosen box" data-testid="about-box">
+    <aside class="about" ref={root} aria-label="The chosen box" data-testid="about-box">
       <h3 class="mono">{titleOf(box)}</h3>
       <p class="muted">
         {[box.what, plural(box.count, "equation"), box.says].filter(Boolean).join(" · ")}
