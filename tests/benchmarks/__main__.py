@@ -12,6 +12,7 @@ from tests.benchmarks import (
     idle,
     large,
     peers,
+    programs,
     runs,
     scale,
     training,
@@ -32,6 +33,7 @@ TABLES = {
     "watch": watch.main,
     "watch-peers": watch_peers.main,
     "checks": checks.main,
+    "programs": programs.main,
     "runs": runs.main,
     "gpu": gpu.main,
 }

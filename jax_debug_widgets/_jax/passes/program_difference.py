@@ -282,6 +282,8 @@ def _are_same_numbers(before: Any, after: Any) -> bool:
 
 def on_host(array: Any) -> np.ndarray:
     """The numbers of an array, whatever the user has forbidden to be moved."""
+    if isinstance(array, np.ndarray | np.generic):
+        return np.asarray(array)
     with jax.transfer_guard("allow"):
         is_key = isinstance(array, jax.Array) and jax.dtypes.issubdtype(array.dtype, jax.dtypes.prng_key)
         return np.asarray(jax.random.key_data(array) if is_key else array)
