@@ -112,7 +112,7 @@ class _Here(threading.local):
 
 
 def _asks_for_shapes() -> bool:
-    """Whether `jax.eval_shape` traces, of which nothing is compiled."""
+    """Whether `jax.eval_shape` traces: nothing of that is compiled."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and not is_users(frame.f_code.co_filename):
         if frame.f_code.co_name == "eval_shape":
