@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import statistics
 import subprocess
 import sys
@@ -17,6 +18,8 @@ from tests.e2e.promises import ANSWER_MS, is_kept
 from tests.e2e.side_panel import SidePanel
 
 if TYPE_CHECKING:
+    from playwright.sync_api import Locator
+
     from tests.e2e.notebook import Notebook
 
 SETUP = """
@@ -366,6 +369,45 @@ def test_a_value_is_put_right_in_the_lane_where_it_went_wrong(lab, lab_page, ver
     debugger.resume("continue")
     run.wait(timeout_s=30)
     assert notebook.run_cell(2)[0]["text"] == "[ 1.4142135  1.4142135 -1.4142135]\n"
+
+
+WATCHED = """%%jaxdebug --watch-all --break-on "doubled > 3"
+@jax.jit
+def step(x):
+    doubled = x * 2
+    jdw.breakpoint()
+    tripled = x * 3
+    return doubled + tripled
+for i in range(3):
+    jax.block_until_ready(step(jnp.float32(i)))
+"""
+
+
+@pytest.mark.behaviour("B2")
+def test_the_values_beside_the_lines_are_those_of_the_step_at_which_it_stands(lab, lab_page):
+    notebook = open_notebook(lab, lab_page, "watched", WATCHED)
+    debugger, stop = DebuggerOnScreen(lab_page), ""
+
+    def value(name: str, number: int, state: str = ":not(.earlier)") -> Locator:
+        found = debugger.root.locator(f"[data-testid=value][data-name={name}]{state} .value-range")
+        return found.filter(has_text=re.compile(rf"(^|\s){number}$"))
+
+    run = notebook.start_cell(1)
+    # In the last call `doubled` is above 3: at the breakpoint, which stops as well, and where it is watched.
+    for call, tripled in ((0, None), (1, 0), (2, 3), (2, 3), (2, 6)):
+        stop = debugger.wait_for_stop(after=stop)
+        if call:
+            value("doubled", 2 * call).wait_for()
+        if tripled == 3 * call:
+            value("tripled", tripled).wait_for()
+        elif tripled is not None:  # It is computed after the breakpoint: what is there is of the call before.
+            value("tripled", tripled, ".earlier").get_by_text(f"call {call - 1}").wait_for()
+        assert f"call {call}" in debugger.root.get_by_test_id("locals").locator("h4").inner_text()
+        if call:  # Before that there is no step to go to.
+            assert f"call {call}" in debugger.root.get_by_test_id("when").inner_text()
+        lab_page.screenshot(f"debugger-values-{stop}")
+        debugger.resume("continue")
+    run.wait(timeout_s=30)
 
 
 @pytest.mark.behaviour("B4")
