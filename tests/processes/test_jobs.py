@@ -109,10 +109,8 @@ def test_a_recorded_job_is_one_run_in_the_order_of_one_clock(told, folder):
     assert coordinates == {(0, 0), (0, 1), (1, 2), (1, 3)} and len({event.device for event in blocks}) == 4
     ahead = run.processes[1].place
     assert abs(ahead.ahead - 3) < max(20 * ahead.error, 0.2)
-    losses = [(event.call, event.process) for event in run.events if event.text.startswith("loss")]
-    assert [call for call, _ in losses] == sorted(call for call, _ in losses), (
-        "processes that wait for each other are in step"
-    )
+    order = [event.process for event in run.events]
+    assert order.index(1) < len(order) - 1 - order[::-1].index(0), "they take turns, though a clock is wrong by seconds"
     (found,) = (one for one in run.findings if one.kind == "replicas")
     assert "no longer the same in processes 0 and 1" in found.headline and "equal to the bit 3 times" in found.why
     assert not [one for one in run.findings if one.kind != "replicas"]
