@@ -30,7 +30,7 @@ export function Expressions({ run, stands }: Props) {
         </div>
       ))}
       <form
-        class="debugger-row"
+        class="expression"
         onSubmit={(event) => {
           event.preventDefault();
           const input = event.currentTarget.querySelector("input") as HTMLInputElement;
