@@ -21,6 +21,9 @@ from jax_debug_widgets.archive.checksums import with_checksum
 from jax_debug_widgets.archive.layout import ARRAYS, CALLS, INPUTS, SPANS, WATCHED, live_name, part_name
 from jax_debug_widgets.archive.schemas import SCHEMAS
 
+_WELL_PACKED = 500
+"""Whoever reads a file refuses one whose bytes become many more: what packs so well, such as zeros, is packed less."""
+
 _ROW_GROUP, _ARRAY_ROW_GROUP = 65_536, 8
 _DELTAS = ("seq", "time_ns", "occurrence", "execution", "ordinal", "step", "inner")
 _FLATS = ("site", "tap", "call", "lane", "device")
@@ -83,7 +86,12 @@ class TableWriter:
 def write_part(path: Path, name: str, table: pa.Table) -> None:
     """Write a sealed file; it has its name only when it is complete."""
     with being_written(path) as part, PrivateFile(part) as file:
-        parquet.write_table(_sorted(name, table), file, **_options(name, table.schema))
+        options = _options(name, table.schema)
+        parquet.write_table(_sorted(name, table), file, **options)
+        if table.nbytes > file.tell() * _WELL_PACKED:
+            file.seek(0)
+            file.truncate()
+            parquet.write_table(_sorted(name, table), file, **{**options, "compression": "lz4"})
         os.fsync(file.fileno())
 
 

@@ -349,3 +349,13 @@ def test_a_run_that_is_still_written_says_so(tmp_path):
         until(lambda: recorded(tmp_path / "run.jdw") == 5)
         loaded = jdw.load(tmp_path / "run.jdw")
         assert loaded.status().state == "running" and "Still being written, by process" in loaded.notes[-1]
+
+
+def test_arrays_of_zeros_pack_well_and_are_read_again(tmp_path):
+    program = jax.jit(lambda x: jax.debug.callback(lambda _: None, x))
+    with jdw.capture(record=tmp_path / "run.jdw", title="zeros") as run:
+        for _ in range(16):
+            program(jnp.zeros(1 << 18))
+    loaded = jdw.load(tmp_path / "run.jdw")
+    assert_same_events(run.events, loaded.events)
+    assert sum(file.stat().st_size for file in tmp_path.rglob("arrays/*")) < 200_000
