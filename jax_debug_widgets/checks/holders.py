@@ -22,7 +22,7 @@ _DEEPEST = 12
 _MOST = 20_000
 """Objects that are looked at."""
 
-_CONSOLE = re.compile(r"_+|_\d+|_i+\d*|Out|In|last_\w+|_oh")
+_CONSOLE = re.compile(r"_+|_\d+|_i+\d*|Out|In|last_(type|value|traceback|exc)|_oh")
 """What a console and a debugger keep by themselves."""
 
 

@@ -16,12 +16,14 @@ import jax_debug_widgets as jdw
 X = jnp.ones(3)
 kept: dict = {}
 last = None
+last_seen: list = []
 
 
 @pytest.fixture(autouse=True)
 def _as_at_first():
     yield
     kept.clear()
+    last_seen.clear()
     globals()["last"] = None
     doubled.cache_clear()
     layers[0].last = None
@@ -77,6 +79,7 @@ LEAKS = {
     "a cache": (lambda x: x + doubled(3), "doubled (its functools.lru_cache)[3]"),
     "a variable of a function around": (keeper, "keeper → its variable `held`[0]"),
     "an argument": (argument, "kept['x']"),
+    "a name like a console's": (lambda x: last_seen.append(x + 2), "last_seen[0]"),
 }
 USES = {
     "jit": jax.jit,
