@@ -83,7 +83,7 @@ assert largest() - before < 100_000, largest() - before
 """
 
 
-@pytest.mark.behaviour("D13")
+@pytest.mark.behaviour("W5")
 def test_a_stranger_cannot_have_memory_or_files_by_saying_large_numbers(live, tmp_path):
     """A batch says of each of its buffers how long it is unpacked; a file of inputs, how many elements an array has."""
     folders = []
