@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
 from jax_debug_widgets.events.amounts import plural
+from jax_debug_widgets.graphs.differences import differences, is_same_edge, mirrored, other_operands
 from jax_debug_widgets.graphs.flat import Edge, Flat, Node, flat_of, hash_down, hash_up, live_in
 from jax_debug_widgets.graphs.page import Line, Page
 from jax_debug_widgets.graphs.pairing import Pairing, out_of_order
@@ -111,7 +112,7 @@ class Diff(Sequence[Change]):
                 _MIRRORED.get(one.kind, one.kind),
                 one.after,
                 one.before,
-                tuple(map(_mirrored, one.what)),
+                tuple(map(mirrored, one.what)),
                 tuple(inner.mirrored() for inner in one.inside),
             )
             for one in self
@@ -249,7 +250,7 @@ def _compared(before: Flat, after: Flat, names: tuple[str, str], *, dead: bool) 
             ordered.append(((place, 1, node.number), Change("removed", node.equation, None)))
     ordered.sort(key=lambda one: one[0])
     pairs = zip(before.results, after.results, strict=False)
-    results = len(before.results) == len(after.results) and all(_is_same_edge(*edges, pairing) for edges in pairs)
+    results = len(before.results) == len(after.results) and all(is_same_edge(*edges, pairing) for edges in pairs)
     return Diff(names, [one for _, one in ordered], results=results)
 
 
@@ -260,54 +261,13 @@ def _counting(flat: Flat, needed: set[int] | None) -> list[Node]:
 def _change(before: Flat, after: Flat, one: int, other: int, pairing: Pairing, *, dead: bool) -> Change:
     left, right = before.nodes[one], after.nodes[other]
     inside: tuple[Diff, ...] = ()
-    what = list(_differences(left, right))
+    what = list(differences(left, right))
     if left.label != right.label and len(left.equation.bodies) == len(right.equation.bodies):
         bodies = zip(left.equation.bodies, right.equation.bodies, strict=True)
         inside = tuple(_diff_of(own, its, (own.key, its.key), dead=dead) for own, its in bodies)
         what += [f"inside: {inner.headline}" for inner in inside if not inner.is_same]
-    what += _other_operands(left, right, pairing)
+    what += other_operands(left, right, pairing)
     return Change("changed" if what else "same", left.equation, right.equation, tuple(what), inside)
-
-
-def _differences(one: Node, other: Node) -> Iterator[str]:
-    before, after = one.equation, other.equation
-    if before.primitive != after.primitive and {before.primitive, after.primitive} != {"add", "add_any"}:
-        yield f"{before.primitive} → {after.primitive}"
-    elif before.params != after.params:
-        for key in sorted(before.params.keys() | after.params.keys()):
-            if before.params.get(key) != after.params.get(key):
-                yield f"{key}: {before.params.get(key, 'none')} → {after.params.get(key, 'none')}"
-    types = [", ".join(map(str, own.types)) for own in (before, after)]
-    if types[0] != types[1]:
-        yield " → ".join(types)
-    if one.rules != other.rules:
-        yield " → ".join(", ".join(own.rules) or "no rule for derivatives" for own in (one, other))
-
-
-def _other_operands(one: Node, other: Node, pairing: Pairing) -> list[str]:
-    """The operands that stand for others; `2.0 → 3.0` of numbers."""
-    before, after = list(one.operands), list(other.operands)
-    if len(before) != len(after):
-        return [f"{len(before)} → {plural(len(after), 'operand')}"]
-    orders = [after, after[::-1]] if one.commutes else [after]
-    if any(all(_is_same_edge(*pair, pairing) for pair in zip(before, order, strict=True)) for order in orders):
-        return []
-    pairs = zip(before, one.equation.operands, after, other.equation.operands, strict=True)
-    return [f"{own.text} → {its.text}" for left, own, right, its in pairs if not _is_same_edge(left, right, pairing)]
-
-
-def _is_same_edge(one: Edge, other: Edge, pairing: Pairing) -> bool:
-    if one[0] == other[0] == "result":
-        return pairing.forth.get(one[1]) == other[1] and one[2] == other[2]
-    return one[:2] == other[:2]
-
-
-def _mirrored(what: str) -> str:
-    key, colon, sides = what.partition(": ") if "→" in what.partition(": ")[2] else ("", "", what)
-    if key == "inside" or "→" not in sides:
-        return what
-    before, _, after = sides.partition(" → ")
-    return f"{key}{colon}{after} → {before}"
 
 
 def _folded(count: int, indent: int) -> Iterator[Line]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from itertools import chain
 from typing import Any
 
@@ -12,9 +12,8 @@ import numpy as np
 from jax import lax
 
 from jax_debug_widgets._jax.compat.private import core
+from jax_debug_widgets._jax.studies.export.forms_of_keys import Operands, seeded, split_keys, wrapped
 from jax_debug_widgets._jax.studies.export.literals import RefusedError, dtype_of, text_of, tuple_of
-
-Operands = Sequence[str]
 
 _INFIX = {
     "add": "+", "add_any": "+", "sub": "-", "mul": "*", "div": "/", "pow": "**", "rem": "%", "lt": "<", "le": "<=",
@@ -199,27 +198,6 @@ def _iota(equation: core.JaxprEqn, _: Operands) -> Iterator[str]:
     yield f"lax.broadcasted_iota({dtype}, {text_of(shape)}, {params['dimension']})"
 
 
-def _seeded(equation: core.JaxprEqn, x: Operands) -> Iterator[str]:
-    yield f"jax.random.key({x[0]})"
-    yield f"jax.random.key({x[0]}, impl={_impl(equation)!r})"
-
-
-def _wrapped(equation: core.JaxprEqn, x: Operands) -> Iterator[str]:
-    yield f"jax.random.wrap_key_data({x[0]})"
-    yield f"jax.random.wrap_key_data({x[0]}, impl={_impl(equation)!r})"
-
-
-def _impl(equation: core.JaxprEqn) -> str:
-    return str(getattr(equation.params["impl"], "name", "threefry2x32"))
-
-
-def _split_keys(equation: core.JaxprEqn, x: Operands) -> Iterator[str]:
-    shape = equation.params["shape"]
-    if tuple(shape) == (2,):
-        yield f"jax.random.split({x[0]})"
-    yield f"jax.random.split({x[0]}, {text_of(shape[0] if len(shape) == 1 else tuple(shape))})"
-
-
 def _unset(equation: core.JaxprEqn, _: Operands) -> Iterator[str]:
     aval = _aval(equation.outvars[0])
     yield f"lax.empty({text_of(tuple(aval.shape))}, {dtype_of(aval.dtype)})"
@@ -303,9 +281,9 @@ _BY_NAME: dict[str, Callable[..., Iterator[str]]] = {
     "conv_general_dilated": _convolved,
     "convert_element_type": _cast,
     "iota": _iota,
-    "random_seed": _seeded,
-    "random_wrap": _wrapped,
-    "random_split": _split_keys,
+    "random_seed": seeded,
+    "random_wrap": wrapped,
+    "random_split": split_keys,
     "empty": _unset,
     "empty2": _unset,
     "debug_print": _printed,
