@@ -359,3 +359,14 @@ def test_arrays_of_zeros_pack_well_and_are_read_again(tmp_path):
     loaded = jdw.load(tmp_path / "run.jdw")
     assert_same_events(run.events, loaded.events)
     assert sum(file.stat().st_size for file in tmp_path.rglob("arrays/*")) < 200_000
+
+
+def test_what_came_faster_than_memory_holds_is_told_by_the_file(tmp_path, monkeypatch):
+    monkeypatch.setattr(recorder, "_PAUSE_S", 1000.0)
+    program = jax.jit(lambda x: jax.debug.callback(lambda _: None, x))
+    with jdw.capture(record=tmp_path / "run.jdw", max_mb=0.5):
+        for i in range(40):
+            program(jnp.full(1 << 16, i))
+    loaded = jdw.load(tmp_path / "run.jdw")
+    lost = 40 - len(loaded.events)
+    assert lost > 0 and any(f"{lost} events came faster than memory holds" in note for note in loaded.notes)

@@ -13,6 +13,7 @@ import jax
 import numpy as np
 
 from jax_debug_widgets.archive.plain import as_plain
+from jax_debug_widgets.events.amounts import plural
 from jax_debug_widgets.session.run import report
 from jax_debug_widgets.session.run.outline import outline
 
@@ -83,13 +84,19 @@ def state(run: Written, *, has_all: bool = False) -> dict[str, Any]:
     """What it says of itself now; with `has_all`, the file has what the memory has let go of."""
     run.collect()
     status, left_out = run.status(), set(report.of_what_is_let_go(run) if has_all else ())
+    lost = run.store.dropped - run.store.oldest if has_all else 0
+    told = (
+        [f"{plural(lost, 'event')} came faster than memory holds, and are in no file: --max-mb makes room."]
+        if lost
+        else []
+    )
     return {
         "written": time.time(),
         "is_over": run.is_over(),
         "title": run.title,
         "name": run.name,
         "config": plain_config(run.config),
-        "status": as_plain(replace(status, notes=tuple(note for note in status.notes if note not in left_out))),
+        "status": as_plain(replace(status, notes=(*(note for note in status.notes if note not in left_out), *told))),
         "findings": as_plain(report.findings(run)),
         "outline": {**as_plain(outline(run)), "findings": len(run.findings)},
         "trace_prints": as_plain(run.trace_prints),
