@@ -10,7 +10,12 @@ import pytest
 
 import jax_debug_widgets as jdw
 
-OPTIONS: dict[str, dict[str, Any] | None] = {"plain": None, "captured": {}, "watched": {"watch": True}}
+OPTIONS: dict[str, dict[str, Any] | None] = {
+    "plain": None,
+    "captured": {},
+    "watched": {"watch": True},
+    "checked": {"check": "all"},
+}
 
 
 @pytest.fixture(autouse=True)
