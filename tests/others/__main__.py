@@ -1,4 +1,4 @@
-"""`python -m tests.others FOLDER [FILE …]`: a table of JAX's and flax's tests, without a capture, captured, watched, and checked."""
+"""`python -m tests.others FOLDER [FILE …]`: a table of JAX's and flax's tests: plain, captured, watched, and checked."""
 
 from __future__ import annotations
 
