@@ -121,6 +121,8 @@ class Observer:
         run = self._session.active
         if run is not None:
             run.take_trace(trace, program)
+            if program is not None:
+                self._session.call_programs.take(run.key, trace, program)
 
     def printed(self, printed: Printed) -> None:
         """A function that this thread traces has called Python's `print`."""

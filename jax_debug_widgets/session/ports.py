@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from jax_debug_widgets.session.run.compare import RunRow
     from jax_debug_widgets.session.run.loaded import LoadedRun
     from jax_debug_widgets.session.run.run import Run
+    from jax_debug_widgets.session.studies.call_programs import CallPrograms
     from jax_debug_widgets.taps import Capture
 
 
@@ -29,6 +30,8 @@ class Observed(Protocol):
     def debugger(self) -> Debugger: ...
     @property
     def active(self) -> Run | None: ...
+    @property
+    def call_programs(self) -> CallPrograms: ...
     @property
     def input_hooks(self) -> InputHooks: ...
     @property

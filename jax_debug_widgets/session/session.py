@@ -39,6 +39,7 @@ from jax_debug_widgets.session.run.ports import RunPorts
 from jax_debug_widgets.session.run.run import UNCAPTURED, Run
 from jax_debug_widgets.session.run.waiter import Waiter
 from jax_debug_widgets.session.runs import Runs
+from jax_debug_widgets.session.studies.call_programs import CallPrograms
 from jax_debug_widgets.session.studies.program_views import ProgramViews
 from jax_debug_widgets.session.switches import Switches
 from jax_debug_widgets.taps import Capture
@@ -73,6 +74,7 @@ class Session:
         self.program_views = ProgramViews()
         self._runs = Runs(self._forget)
         self.capture = Capture()
+        self.call_programs = CallPrograms(self.capture, self.program_views)
         self.observer = Observer(self)
         self.input_hooks = InputHooks()
         self.twin_hooks = TwinHooks(self.capture.on, self._note_here)
@@ -411,6 +413,7 @@ class Session:
     def _forget(self, key: str) -> None:
         self.panels.forget(key)
         self.listing.forget(key)
+        self.call_programs.forget(key)
 
     def debugging_status(self, run: Run) -> dict[str, Any]:
         """What `run.status()` says of breakpoints, pause and stop."""

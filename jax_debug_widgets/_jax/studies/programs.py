@@ -25,6 +25,7 @@ from jax_debug_widgets._jax.passes.uses import Uses
 from jax_debug_widgets._jax.studies.flops import flops_of, nbytes_of, width_of
 from jax_debug_widgets._jax.studies.texts import digest, params_of, text_of_array, without_addresses
 from jax_debug_widgets._jax.studies.trace import Traced
+from jax_debug_widgets._jax.tracing.cotangents import is_put_in
 from jax_debug_widgets.graphs.program import Body, Equation, Operand, Program, Role, Source, Type
 
 
@@ -111,9 +112,9 @@ class _Body:
         except Exception:  # noqa: BLE001 - whatever goes wrong with the names, the program can be read.
             return {}
 
-    def _around(self, number: int, equation: core.JaxprEqn, key: str) -> Around:
+    def _around(self, at: int, equation: core.JaxprEqn, key: str) -> Around:
         try:
-            return self._uses.around(number, equation, key)
+            return self._uses.around(at, equation, key)
         except Exception:  # noqa: BLE001 - it serves the names, and may not know the programs of this primitive.
             return Around(equation=equation)
 
@@ -122,16 +123,22 @@ class _Body:
         for variable, name in self._names.items():
             if (operand := self._known.get(variable)) and operand.kind == "input":
                 self._known[variable] = Operand("input", operand.type, name, operand.number)
-        return tuple(self._equation(number, one) for number, one in enumerate(self._jaxpr.eqns))
+        equations: list[Equation] = []
+        for at, one in enumerate(self._jaxpr.eqns):
+            if is_put_in(one):  # Ours, of a program that was traced while values are watched.
+                self._known[one.outvars[0]] = _read(one.invars[0], self._known)
+            else:
+                equations.append(self._equation(len(equations), at, one))
+        return tuple(equations)
 
-    def _equation(self, number: int, equation: core.JaxprEqn) -> Equation:
+    def _equation(self, number: int, at: int, equation: core.JaxprEqn) -> Equation:
         operands = tuple(_read(atom, self._known) for atom in equation.invars)
         types = tuple(map(type_of, equation.outvars))
         names = tuple(self._name(equation, one) for one in equation.outvars)
         for position, (variable, kind, name) in enumerate(zip(equation.outvars, types, names, strict=True)):
             self._known[variable] = Operand("result", kind, name, number, position)
         stack = str(self._place.stack + equation.source_info.name_stack)
-        bodies = tuple(self._inside(number, equation, operands))
+        bodies = tuple(self._inside(number, at, equation, operands))
         source, *callers = self._sources(equation) or (None,)
         return Equation(
             number=number,
@@ -145,7 +152,7 @@ class _Body:
             source=source,
             callers=tuple(one for one in callers if one is not None),
             scope=stack,
-            role=self._role(number, stack),
+            role=self._role(at, stack),
             times=self._times,
             conditional=self._place.conditional,
             flops=0 if bodies else flops_of(equation),
@@ -165,9 +172,9 @@ class _Body:
             return f"{base}_{self._count[base]}"
         return base if self._count[base] == 1 else f"{base}#{self._count[base]}"
 
-    def _role(self, number: int, stack: str) -> Role:
+    def _role(self, at: int, stack: str) -> Role:
         told = self._reading.role_of(stack)
-        return "backward" if told == "forward" and self._uses.transposed[number] else told
+        return "backward" if told == "forward" and self._uses.transposed[at] else told
 
     def _sources(self, equation: core.JaxprEqn) -> list[Source]:
         """The user's line, and the lines that have called its function, innermost first."""
@@ -175,17 +182,17 @@ class _Body:
         of_user = [one for one in frames if not self._reading.is_library(one.file)]
         return [self._reading.source_of(one) for one in of_user or frames[:1]]
 
-    def _inside(self, number: int, equation: core.JaxprEqn, operands: Sequence[Operand]) -> Iterator[Body]:
+    def _inside(self, number: int, at: int, equation: core.JaxprEqn, operands: Sequence[Operand]) -> Iterator[Body]:
         for key, jaxpr in programs_in(equation):
             if key == "update_jaxpr":  # Of a scatter: what its name says.
                 continue
             given = _given(equation, key, jaxpr)
             inputs = tuple(
-                Operand("input", type_of(one), f"in_{place}" if at is None else operands[at].text, place)
-                for place, (one, at) in enumerate(zip(jaxpr.invars, given, strict=True))
+                Operand("input", type_of(one), f"in_{place}" if outer is None else operands[outer].text, place)
+                for place, (one, outer) in enumerate(zip(jaxpr.invars, given, strict=True))
             )
             known = dict(zip(jaxpr.invars, inputs, strict=True)) | _arrays(jaxpr, _consts_of(equation, jaxpr))
-            place, around = self._place.inside(equation, key, jaxpr), self._around(number, equation, key)
+            place, around = self._place.inside(equation, key, jaxpr), self._around(at, equation, key)
             inner = _Body(self._reading, jaxpr, place, around, known, (*self._path, (number, key)))
             equations = inner.read()
             own = tuple(known[one] for one in jaxpr.invars)

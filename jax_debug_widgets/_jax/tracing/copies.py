@@ -109,6 +109,16 @@ def is_given_back(equation: core.JaxprEqn) -> bool:
     return give_back.__code__ in _copied_by(equation)
 
 
+def is_copied(equation: core.JaxprEqn) -> bool:
+    """Whether it is a copy that was made here."""
+    return not {_copied.__code__, _pushed.__code__}.isdisjoint(_copied_by(equation))
+
+
+def is_copied_in(equation: core.JaxprEqn, code: CodeType) -> bool:
+    """Whether it is a copy that this function has made."""
+    return code in _copied_by(equation)
+
+
 def _copied_by(equation: core.JaxprEqn) -> Sequence[CodeType]:
     """The frames in which a copy was made; none of what is no copy."""
     traceback = traceback_of(equation.source_info) if equation.primitive is lax.copy_p else None

@@ -27,7 +27,7 @@ from jax_debug_widgets._jax.origins.name_registry import Noted, Place, book, is_
 from jax_debug_widgets._jax.origins.origins import Operation, operation_of
 from jax_debug_widgets._jax.origins.residuals import is_residual_now, mark_residuals, marked
 from jax_debug_widgets._jax.tracing import rule_equations
-from jax_debug_widgets._jax.tracing.copies import is_array, is_watching
+from jax_debug_widgets._jax.tracing.copies import is_array, is_copied, is_copied_in, is_watching
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,6 +88,11 @@ def _register() -> None:
 def is_named(equation: Any) -> bool:
     """Whether an equation gives what it is given."""
     return equation.primitive is named_p
+
+
+def is_put_in(equation: Any) -> bool:
+    """Whether a program has an equation only because its values are watched: a name, or a copy of a derivative."""
+    return is_named(equation) or is_copied(equation) or is_copied_in(equation, _copied.__code__)
 
 
 def is_of_input(equation: Any) -> bool:

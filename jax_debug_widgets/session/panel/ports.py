@@ -32,6 +32,12 @@ class ProgramAnswers(Protocol):
     def answer(self, request: Mapping[str, Any]) -> dict[str, Any]: ...
 
 
+class CallProgramAnswers(Protocol):
+    """The programs that were traced for calls."""
+
+    def answer(self, run: RunView | None, request: Mapping[str, Any]) -> dict[str, Any]: ...
+
+
 class PanelPorts(Protocol):
     """The session, as the panel sees it."""
 
@@ -39,6 +45,8 @@ class PanelPorts(Protocol):
     def panels(self) -> PanelsOfRuns: ...
     @property
     def program_views(self) -> ProgramAnswers: ...
+    @property
+    def call_programs(self) -> CallProgramAnswers: ...
     @property
     def debugger(self) -> Debugger: ...
     @property

@@ -78,8 +78,12 @@ def _module(key: str, number: int, name: str) -> Message:
 
 
 def _program(session: PanelPorts, key: str, number: int, request: dict[str, Any]) -> Message:
-    """Of a program, which belongs to no run."""
+    """Of a program, which belongs to no run, or of those of a call."""
     try:
+        if request.get("what") == "call":
+            return reply(
+                "program", key, number, answer=session.call_programs.answer(session.find_run(key), request)
+            ), b""
         return reply("program", key, number, answer=session.program_views.answer(request)), b""
     except Exception as error:  # noqa: BLE001 - the asker is a browser, and shows why.
         told = str(error) if isinstance(error, (ValueError, LookupError)) else f"{type(error).__name__}: {error}"

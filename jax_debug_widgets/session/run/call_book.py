@@ -71,6 +71,18 @@ class CallBook:
         """The id of the call that began last; -1 before the first."""
         return self._count - 1
 
+    def function_of(self, call: int) -> str:
+        """The name of the function that a call is of.
+
+        Raises:
+          LookupError: the call is no longer kept.
+        """
+        record = self._records.get(call)
+        if record is None:
+            msg = f"Call {call} is no longer kept."
+            raise LookupError(msg)
+        return record.function or record.name
+
     def changed(self, since: int) -> tuple[list[Call], int]:
         """The kept calls that changed after version `since`, in the order in which they began, and the version now."""
         changed = []

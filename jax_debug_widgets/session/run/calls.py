@@ -97,6 +97,11 @@ class CallLog:
         with self._up_to_date() as book:
             return book.changed(since)
 
+    def function_of(self, call: int) -> str:
+        """See `CallBook`."""
+        with self._up_to_date() as book:
+            return book.function_of(call)
+
     def compilations(self) -> dict[str, float]:
         """See `Preparations`."""
         with self._up_to_date() as book:

@@ -38,6 +38,8 @@ export interface UiState {
   onlyCall: Signal<number | null>;
   /** The call whose life is shown; null for the newest. */
   call: Signal<number | null>;
+  /** The call whose traced program is shown; null for the programs that the kernel has shown. */
+  program: Signal<number | null>;
   /** The life of the call is shown also where nothing is pending, slow or wrong. */
   life: Signal<boolean>;
   /** The number of the event shown in full. */
@@ -102,6 +104,7 @@ export function createUi(): UiState {
     site: signal<number | null>(null),
     onlyCall: signal<number | null>(null),
     call: signal<number | null>(null),
+    program: signal<number | null>(null),
     life: signal(false),
     event: signal<number | null>(null),
     anchor: signal<number | null>(null),

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { goldenBatch } from "../../../test/golden";
-import { all, click, find, press, showTab, texts } from "../../../test/screen";
+import { all, click, find, press, showTab, status, texts } from "../../../test/screen";
 import type { CallMessage } from "../../transport/wire";
 
 describe("the calls", () => {
@@ -43,6 +43,15 @@ describe("the calls", () => {
   it("show what Python's print wrote while tracing, below the call", () => {
     showTab("calls", goldenBatch("small"));
     expect(texts("tr.traced")).toEqual(["traced: train.py:12 in step: <x> Traced (traced: its first call here)"]);
+  });
+
+  it("open the traced program of the chosen one, where it was captured", () => {
+    const { ui } = showTab("calls", goldenBatch("small"));
+    expect(texts("tbody .link")).toEqual(["program…"]);
+    click("tbody .link");
+    expect([ui.tab.value, ui.program.value]).toEqual(["program", 1]);
+    showTab("calls", goldenBatch("small", { status: status({ captured: false }) }));
+    expect(texts("tbody .link")).toEqual([]);
   });
 
   it("say why they are empty", () => {

@@ -71,6 +71,13 @@ export function Calls({ run, ui, status }: Props) {
               choose={() => {
                 ui.call.value = call.id;
               }}
+              openProgram={
+                status.captured &&
+                (() => {
+                  ui.program.value = call.id;
+                  ui.tab.value = "program";
+                })
+              }
             />
           ))}
         </tbody>
@@ -84,7 +91,7 @@ export function Calls({ run, ui, status }: Props) {
 function move(event: KeyboardEvent): void {
   const step = arrowMove(event)?.[0];
   if (!step) return;
-  const names = [...(event.currentTarget as HTMLElement).querySelectorAll("button")];
+  const names = [...(event.currentTarget as HTMLElement).querySelectorAll<HTMLElement>("[aria-pressed]")];
   const next = names[names.indexOf(event.target as HTMLButtonElement) + step];
   next?.focus();
   next?.click();
@@ -98,9 +105,10 @@ interface RowProps {
   chosen: boolean;
   isReached: boolean;
   choose: () => void;
+  openProgram: (() => void) | false;
 }
 
-function CallRow({ call, ran, barrier, columns, chosen, isReached, choose }: RowProps) {
+function CallRow({ call, ran, barrier, columns, chosen, isReached, choose, openProgram }: RowProps) {
   const bad = failed(call);
   return (
     <>
@@ -121,6 +129,11 @@ function CallRow({ call, ran, barrier, columns, chosen, isReached, choose }: Row
           >
             {call.name}
           </button>
+          {chosen && openProgram && (
+            <button type="button" class="link" onClick={openProgram} title="Show the program that JAX traced for it">
+              program…
+            </button>
+          )}
         </th>
         <td class="state-word">{call.state}</td>
         <td class="number">{duration(call.trace)}</td>

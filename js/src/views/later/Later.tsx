@@ -2,6 +2,7 @@
 import type { ComponentType } from "preact";
 import { useEffect } from "preact/hooks";
 import type { RunStore } from "../../store/run";
+import type { UiState } from "../../store/ui";
 import { type AllViews, type LaterViews, later, laterProgram } from "./load";
 import { useAsk } from "./program_ask";
 
@@ -20,8 +21,8 @@ export const Source = (props: Props<"Source">) => <Later name="Source" words="Co
 export const Arrays = (props: Props<"Arrays">) => <Later name="Arrays" props={props} />;
 export const Findings = (props: Props<"Findings">) => <Later name="Findings" props={props} />;
 export const Runs = (props: Props<"Runs">) => <Later name="Runs" props={props} />;
-export function Program({ run }: { run: RunStore }) {
-  return <Later name="Program" props={{ run, ask: useAsk(run) }} from={laterProgram} />;
+export function Program({ run, ui }: { run: RunStore; ui: UiState }) {
+  return <Later name="Program" props={{ run, ask: useAsk(run), call: ui.program }} from={laterProgram} />;
 }
 /** In a line that is opened. */
 export const EventArrays = (props: Props<"EventArrays">) => <Later name="EventArrays" words="Arrays" props={props} />;

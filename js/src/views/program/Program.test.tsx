@@ -1,3 +1,4 @@
+import { type Signal, signal } from "@preact/signals";
 import { render } from "preact";
 import { act } from "preact/test-utils";
 import { afterEach, expect, it } from "vitest";
@@ -48,7 +49,7 @@ const SCENE: Scene = {
 const ABOUT = { key: "p1", name: "step", first: "graph", equations: 4, has_diff: false };
 
 /** A program whose kernel answers with `SCENE`; `asked` is what it was asked. */
-async function show(answers: Record<string, unknown> = {}) {
+async function show(answers: Record<string, unknown> = {}, call?: Signal<number | null>) {
   const asked: [string, object | undefined][] = [];
   const known: Record<string, unknown> = {
     about: ABOUT,
@@ -66,7 +67,7 @@ async function show(answers: Record<string, unknown> = {}) {
   const host = document.createElement("div");
   hosts.push(host);
   document.body.append(host);
-  await act(async () => render(<Program ask={ask} program="p1" />, host));
+  await act(async () => render(<Program ask={ask} {...(call ? { call } : { program: "p1" })} />, host));
   await act(async () => {});
   await act(async () => {});
   const find = (selector: string) => host.querySelector<HTMLElement>(selector) as HTMLElement;
@@ -114,4 +115,21 @@ it("has the table, and says why something cannot be shown", async () => {
   expect(find("[data-testid=program-diff]")).toBeNull();
   const failed = await show({ about: new Error("This program is gone: run the cell again.") });
   expect(failed.find("[role=alert]").textContent).toBe("This program is gone: run the cell again.");
+});
+
+it("shows the programs that were traced for a call, or why there is none, and then all again", async () => {
+  const call = signal<number | null>(3);
+  const { asked, find } = await show({ call: { programs: [ABOUT], told: "traced once in this run" } }, call);
+  expect(asked[0]).toEqual(["call", { call: 3 }]);
+  expect(find(".tools").textContent).toContain("4 equations; traced once in this run");
+  await act(async () => find("[data-testid=other-programs]").click());
+  await settled();
+  expect(asked.some(([what]) => what === "programs")).toBe(true);
+  expect(find(".tools").textContent).toContain("4 equations; nothing has run");
+  const gone = await show({ call: new Error("It is no longer kept.") }, signal<number | null>(0));
+  expect(gone.find("[role=alert]").textContent).toBe("It is no longer kept.");
+  await act(async () => gone.find("[data-testid=other-programs]").click());
+  await settled();
+  await settled();
+  expect(gone.find("[data-testid=graph]")).not.toBeNull();
 });

@@ -1,4 +1,5 @@
 /** A program as Table | Linked | Graph | Diff; of several programs one is chosen. */
+import type { Signal } from "@preact/signals";
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { GraphView, Problem } from "./GraphView";
 import { HtmlView } from "./HtmlView";
@@ -15,22 +16,55 @@ interface Props {
   ask: Ask;
   /** The only one that is shown; without it those that this kernel has shown. */
   program?: string;
+  /** The call whose traced programs are shown; null for those that this kernel has shown. */
+  call?: Signal<number | null>;
 }
 
-export function Program({ ask, program }: Props) {
+export function Program({ ask, program, call }: Props) {
   const [all, setAll] = useState<About[] | null>(null);
   const [key, setKey] = useState(program ?? "");
   const [view, setView] = useState<View | null>(null);
   const [problem, setProblem] = useState("");
+  const [told, setTold] = useState("");
+  const ofCall = call?.value ?? null;
   useEffect(() => {
-    const asked = program
-      ? ask<About>("about", { key: program }).then((one) => [one])
-      : ask<{ programs: About[] }>("programs").then(({ programs }) => programs);
-    asked.then(setAll, (error: Error) => setProblem(error.message));
-  }, [ask, program]);
+    let isNewest = true;
+    setAll(null);
+    setProblem("");
+    asked(ask, program, ofCall).then(
+      (answer) => {
+        if (!isNewest) return;
+        setAll(answer.programs);
+        setTold(answer.told ?? "nothing has run");
+      },
+      (error: Error) => isNewest && setProblem(error.message),
+    );
+    return () => {
+      isNewest = false;
+    };
+  }, [ask, program, ofCall]);
   const about = all?.find((one) => one.key === key) ?? all?.[0];
   const askOf = useMemo<Ask>(() => (what, body) => ask(what, { ...body, key: about?.key }), [ask, about?.key]);
-  if (problem) return <Problem words={problem} />;
+  const others = call && ofCall !== null && (
+    <button
+      type="button"
+      class="button"
+      data-testid="other-programs"
+      title="The programs that this kernel has shown"
+      onClick={() => {
+        call.value = null;
+      }}
+    >
+      call {ofCall} ×
+    </button>
+  );
+  if (problem)
+    return (
+      <>
+        <Problem words={problem} />
+        {others}
+      </>
+    );
   if (!all) return <div class="program loading" role="status" aria-label="Loading the program" />;
   if (!about) return <NoProgram />;
   const shown = view && (view !== "diff" || about.has_diff) ? view : about.first;
@@ -70,7 +104,10 @@ export function Program({ ask, program }: Props) {
         ) : (
           <strong class="mono">{about.name}</strong>
         )}
-        <span class="muted">{about.equations.toLocaleString("en")} equations; nothing has run</span>
+        <span class="muted">
+          {about.equations.toLocaleString("en")} equations; {told}
+        </span>
+        {others}
       </div>
       {shown === "graph" ? (
         <GraphView key={about.key} ask={askOf} about={about} />
@@ -79,6 +116,16 @@ export function Program({ ask, program }: Props) {
       )}
     </div>
   );
+}
+
+interface Programs {
+  programs: About[];
+  told?: string;
+}
+
+function asked(ask: Ask, program: string | undefined, call: number | null): Promise<Programs> {
+  if (program) return ask<About>("about", { key: program }).then((one) => ({ programs: [one] }));
+  return call === null ? ask<Programs>("programs") : ask<Programs>("call", { call });
 }
 
 function NoProgram() {
