@@ -56,8 +56,7 @@ class Boxes:
         self._numbers = iter(range(len(program.equations)))
         for one in program.body.equations:
             self._put(root, one, 0)
-        self.root = self._box(root)
-        self.root.kind, self.root.title = "program", program.name
+        self.root = self._program(root, program.name)
         self.all = list(self.root.walk())
         self.of_equation: dict[int, Box] = {}
         for number, box in enumerate(self.all):
@@ -85,6 +84,14 @@ class Boxes:
     def _put_all(self, node: _Node, body: Body, skip: int) -> None:
         for one in body.equations:
             self._put(node, one, skip)
+
+    def _program(self, node: _Node, name: str) -> Box:
+        """The box of all; a program of one equation, or of none, has a box of its own around it."""
+        box = self._box(node) if node.inside else Box("program", name)
+        if not box.children and box.equations:
+            return Box("program", name, equations=box.equations, children=[box])
+        box.kind, box.title = "program", name
+        return box
 
     def _box(self, node: _Node) -> Box:
         """The box of a node; one that only holds another is both."""

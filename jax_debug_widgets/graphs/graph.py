@@ -21,6 +21,9 @@ from jax_debug_widgets.graphs.tones import Colour, in_short, tones_of
 MOST_SHOWN = 40
 """Boxes that are shown at first; what is open then is open in the text and in a saved notebook."""
 
+EMPTY = "The program has no equations: it gives what it takes, or constants."
+FOLDED = "Boxes with ▸ have boxes inside: a notebook opens them."
+
 
 class Graph:
     """The program of a call as nested boxes: functions, lines, scopes, loops, equations.
@@ -120,8 +123,9 @@ class Graph:
         count = len(self.boxes.root.children)
         boxes = "1 box" if count == 1 else f"{count:,} boxes"
         title = f"{self.program.name}: {plural(len(self.program.equations), 'equation')} in {boxes}"
-        notes = ["Boxes with ▸ have boxes inside: a notebook opens them."]
-        lines = [self._line(one) for one in self._outline(self.boxes.root)]
+        outline = self._outline(self.boxes.root)
+        lines = [self._line(one) for one in outline]
+        notes = [FOLDED] if any(map(self._is_folded, outline)) else [] if outline else [EMPTY]
         return Page(
             f"{title}; nothing has run", headers, lines, notes, frozenset({"forward", "backward", "flops", "bytes"})
         )
@@ -130,14 +134,16 @@ class Graph:
         inside = box.children if box.number in self.opened else ()
         return [each for one in inside for each in (one, *self._outline(one))]
 
+    def _is_folded(self, box: Box) -> bool:
+        return bool(box.children) and box.number not in self.opened
+
     def _line(self, box: Box) -> Line:
         own = [self.program.equations[one] for one in box.equations]
         forward = [one for one in box.equations if self.program.equations[one].role == "forward"]
         backward = len(own) - len(forward)
-        is_folded = bool(box.children) and box.number not in self.opened
         return Line(
             (
-                f"{box.title}{' ▸' if is_folded else ''}",
+                f"{box.title}{' ▸' if self._is_folded(box) else ''}",
                 box.what,
                 "" if box.number in self.opened else self.type_of(box, forward or box.equations),
                 str(len(forward) or ""),

@@ -215,3 +215,24 @@ def test_the_magic_takes_a_call_and_runs_nothing(ours):
     ours.run("def f(x):\n    y = jnp.sin(x)\n    jax.debug.callback(print, y)\n    return y * 2")
     ours.run("found = get_ipython().run_line_magic('jaxdebug', 'graph f(1.)')")
     assert titles(ours.ip.user_ns["found"].boxes.root.children)[:1] == ["y"]
+
+
+@pytest.mark.parametrize(
+    ("function", "given"), [(lambda x: x, [1.0]), (lambda i: i + 1, [3]), (lambda *_: None, [1.0]), (lambda: 2.0, [])]
+)
+def test_a_program_without_equations_is_told_to_have_none(function, given):
+    graph = jdw.graph(function, *given)
+    assert "0 equations in 0 boxes" in str(graph)
+    assert "has no equations" in str(graph)
+    assert "▸" not in str(graph)
+    assert [one.box.kind for one in graph.scene().placed] == ["program"]
+    assert "<svg" in drawn(graph._repr_html_())
+
+
+@pytest.mark.parametrize("function", [jnp.sin, jax.jit(jnp.sin)])
+def test_a_program_of_one_equation_has_a_box_for_it(function):
+    graph = jdw.graph(function, X)
+    assert "1 equation in 1 box" in str(graph)
+    assert "sin" in str(graph).splitlines()[2]
+    assert "▸" not in str(graph)
+    assert [one.equations for one in graph.scene().placed if not one.is_open] == [(numbers_of(graph, "sin")[0],)]
