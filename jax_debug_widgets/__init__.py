@@ -137,7 +137,8 @@ def capture(
       exact: results are bitwise those of the unwatched program: it runs as it is, and a watched twin of it runs before it,
         with the same inputs, whose results are dropped and which prints nothing. It costs the time and the memory of both;
         `every=N` runs the twin in each N-th call. Jitted functions that the body calls have twins, unless they call the host
-        for results or write to references: a note names these. Experimental.
+        for results or write to references: a note names these. Neither `break_on` goes with it, nor a check that is
+        compiled into the program (`oob`, `nonfinite`, `casts`, `numpy`). Experimental.
       ops: take the result of every equation.
       values: take whole arrays too, not only their statistics. The device down-samples those above 65536 elements.
       histograms: count the magnitudes of each watched array by sign and power of two: `run["h"].histogram`.

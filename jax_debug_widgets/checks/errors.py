@@ -205,8 +205,9 @@ def _leak(raised: _Raised) -> _Said:
 
 
 def _deleted(raised: _Raised) -> _Said:
-    gone = [name for name, leaf in _leaves(raised) if not is_traced(leaf) and leaf.is_deleted()]
-    return _Said(Kind.DONATED, names=", ".join(f"`{name}`" for name in dict.fromkeys(gone)) or "an array here")
+    gone = dict.fromkeys(name for name, leaf in _leaves(raised) if not is_traced(leaf) and leaf.is_deleted())
+    verb = "were" if len(gone) > 1 else "was"
+    return _Said(Kind.DONATED, names=f"{', '.join(f'`{name}`' for name in gone) or 'an array here'} {verb}")
 
 
 def _donated_twice(raised: _Raised) -> _Said:

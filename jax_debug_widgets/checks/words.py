@@ -54,7 +54,7 @@ WORDS = {
         "Return the value from the traced function, and store what the call returns.",
     ),
     Kind.DONATED: Words(
-        "{names} was given away",
+        "{names} given away",
         "A jitted function with donate_argnums has taken its memory for a result, so it cannot be read again.",
         "Use what that call returned instead; or keep a copy before the call: jnp.copy(x); or do not donate this argument.",
     ),

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from jax_debug_widgets._jax.running.checking import CHECKERS
 from jax_debug_widgets.breakpoints import Condition, Policy, conditions_of, parse_condition
 from jax_debug_widgets.checks import checks_of
 from jax_debug_widgets.store import Budget
@@ -67,7 +68,7 @@ class Options:
 
     Raises:
       TypeError: something else where a number, or True or False, is wanted.
-      ValueError: a number is not positive, or a condition cannot be parsed.
+      ValueError: a number is not positive, a condition cannot be parsed, or options cannot go together.
     """
 
     echo: bool = False
@@ -121,7 +122,7 @@ class Options:
             if not isinstance(value := getattr(self, name), bool | np.bool_):
                 msg = f"{name} must be True or False, got {value!r}"
                 raise TypeError(msg)
-        _refuse_stops(self)
+        _refuse_beside_exact(self)
         if self.every < 1:
             msg = f"every must be at least 1, got {self.every!r}"
             raise ValueError(msg)
@@ -186,9 +187,16 @@ class Options:
         return _in_bytes(self.max_ended_mb)
 
 
-def _refuse_stops(options: Options) -> None:
+def _refuse_beside_exact(options: Options) -> None:
     if options.exact and options.break_on:
         raise ValueError("exact and break_on cannot go together: a stop would hold the twin, and not the program")
+    compiled = [one for one in options.check if one in CHECKERS]
+    if options.exact and compiled:
+        msg = (
+            f"exact and check={','.join(compiled)} cannot go together: what these checks look at is compiled into the "
+            "program itself, which can move its last bits. Check in a capture of its own, without exact"
+        )
+        raise ValueError(msg)
 
 
 def _words_of(options: Options) -> Iterator[str]:

@@ -6,11 +6,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from IPython.core.error import UsageError
 from jax import lax
 from jax.experimental import io_callback
 
 import jax_debug_widgets as jdw
 from jax_debug_widgets._jax.running import twins
+from jax_debug_widgets.magics.options import parse
 from tests.benchmarks import watch as benchmark
 
 X = np.linspace(-1, 1, 6, dtype=np.float32)
@@ -155,6 +157,21 @@ def test_it_costs_both_and_that_is_told_and_no_stop_can_hold_it():
     assert "--exact" in str(run.options)
     with pytest.raises(ValueError, match="cannot go together"):
         jdw.capture(watch="h", exact=True, break_on="nonfinite")
+
+
+@pytest.mark.parametrize("check", ["all", "nonfinite", "oob,keys"])
+def test_a_check_that_is_compiled_into_the_program_cannot_go_with_it(check):
+    with pytest.raises(ValueError, match="compiled into the program itself.*in a capture of its own, without exact"):
+        jdw.capture(exact=True, watch="h", check=check)
+    with pytest.raises(UsageError, match="cannot go together"):
+        parse(f"--exact --watch h --check {check}", echo_by_default=False)
+
+
+def test_checks_on_the_host_go_with_it():
+    with jdw.capture(exact=True, watch="h", check="keys,leaks") as run:
+        jax.jit(layer)(X)
+    jax.effects_barrier()
+    assert run["h"].events
 
 
 def test_verify_of_it_is_equal():
