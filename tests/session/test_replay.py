@@ -81,3 +81,43 @@ def test_how_many_is_a_number():
 def test_what_is_no_run_of_this_process_is_told():
     with pytest.raises(TypeError, match=r"replay\(run, call=N\) takes a run"):
         jdw.replay(3)
+
+
+def doubling(**options: Any):
+    @partial(jax.jit, **options)
+    def double(p):
+        h = p * 2
+        return h + 0.0
+
+    return double
+
+
+@pytest.mark.parametrize("watch", [True, "h"])
+@pytest.mark.parametrize("options", [{}, {"donate_argnums": 0}])
+@pytest.mark.parametrize("is_warm", [False, True])
+def test_the_call_that_compiles_what_is_watched_has_its_own_inputs(watch, options, is_warm):
+    double = doubling(**options)
+    if is_warm:
+        double(jnp.ones(3))
+    with jdw.capture(watch=watch, break_on="nonfinite") as run:
+        double(jnp.arange(3.0))
+        double(jnp.arange(3.0) + 1)
+    assert [inputs.args[0].tolist() for inputs in run.inputs.values()] == [[0, 1, 2], [1, 2, 3]]
+    assert jdw.replay(run, 0).result.tolist() == [0, 2, 4]
+    assert jdw.replay(run, 0, f=lambda p: p * 3).result.tolist() == [0, 3, 6]
+
+
+def test_what_jax_calls_and_traces_meanwhile_is_no_input_of_the_call():
+    ahead, inner = jax.jit(lambda x: x * 5), jax.jit(lambda x: x + 1)
+
+    @jax.jit
+    def outer(x):
+        with jax.ensure_compile_time_eval():
+            one = inner(jnp.zeros(()))
+        jax.debug.print("{}", x)
+        return x * one
+
+    with jdw.capture(keep_inputs=2) as run:
+        ahead.lower(jnp.ones(7))
+        outer(jnp.float32(3))
+    assert [inputs.args for inputs in run.inputs.values()] == [(3.0,)]

@@ -166,7 +166,8 @@ NEEDED: dict[str, dict[str, str]] = {
     RETRACES: {"pe": "DynamicJaxprTrace", "pjit": "_infer_params(fun, ji|jit_info, args, kwargs)"},
     INPUTS: {
         "core": "trace_state_clean()",
-        "pjit": "_infer_params(fun, ji|jit_info, args, kwargs) _get_fastpath_data(executable)",
+        "pjit": "_infer_params(fun, ji|jit_info, args, kwargs) _get_fastpath_data(executable) "
+        "_pjit_call_impl_python(*, jaxpr)",
     },
     TWINS: {
         "callback": "io_callback_p pure_callback_p",

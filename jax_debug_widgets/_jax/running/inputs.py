@@ -48,31 +48,57 @@ class InputHooks(Replacing):
 
     def __init__(self) -> None:
         super().__init__()
-        self._here = threading.local()
+        self._here = _Here()
 
     def _put_in(self, replace: Replacements) -> None:
         if features.available(features.INPUTS):
             replace.attribute(pjit, "_infer_params", self._infer, retries=True)
+            replace.attribute(pjit, "_pjit_call_impl_python", self._call)
             replace.attribute(pjit, "_get_fastpath_data", self._fast_path, retries=True)
 
     def take(self) -> Inputs | None:
-        """What this thread has called last, and was not asked for."""
-        called, self._here.called = getattr(self._here, "called", None), None
-        return called
+        """What the program that this thread dispatches was called with, if it was not asked for."""
+        running, self._here.running = self._here.running, None
+        return running
 
     def _infer(self, theirs: Callable[..., Any], fun: Any, ji: Any, args: Any, kwargs: Any) -> Any:
-        inferred = theirs(fun, ji, args, kwargs)
-        is_own = getattr(self._here, "is_copying", False)
-        if _keeps() and not is_own and core.trace_state_clean():
-            self._here.is_copying = True
-            try:
-                self._here.called = _inputs(fun, ji, args, kwargs)
-            finally:
-                self._here.is_copying = False
+        inferred, here = theirs(fun, ji, args, kwargs), self._here
+        if not here.is_copying:
+            here.called = None
+            if _keeps() and core.trace_state_clean():
+                here.is_copying = True
+                try:
+                    here.called = inferred[0].params["jaxpr"], _inputs(fun, ji, args, kwargs)
+                finally:
+                    here.is_copying = False
         return inferred
+
+    def _call(self, theirs: Callable[..., Any], *args: Any, jaxpr: Any, **params: Any) -> Any:
+        here = self._here
+        called, here.called = here.called, None
+        before = here.running
+        here.running = called[1] if called is not None and called[0] is jaxpr else None
+        try:  # Until the program is dispatched it may be compiled, and that calls and traces jitted functions, too.
+            return theirs(*args, jaxpr=jaxpr, **params)
+        finally:
+            here.running = before
 
     def _fast_path(self, theirs: Callable[..., Any], *args: Any) -> Any:
         return None if _keeps() else theirs(*args)
+
+
+class _Here(threading.local):
+    """What the current thread does.
+
+    Attributes:
+      called: the program that it has looked for last, with what that is called with.
+      running: what the program was called with that is being compiled and dispatched.
+      is_copying: whether what is called is ours.
+    """
+
+    called: tuple[Any, Inputs] | None = None
+    running: Inputs | None = None
+    is_copying = False
 
 
 def _keeps() -> bool:
