@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from jax_debug_widgets._jax.compat.processes import joined
 from jax_debug_widgets.breakpoints.debugger import Debugger
 from jax_debug_widgets.breakpoints.describe import as_array
 from jax_debug_widgets.breakpoints.policy import Typed
@@ -21,6 +22,9 @@ KINDS = frozenset({
 })  # fmt: skip
 """The requests that are answered here."""
 
+_IN_JOB = "The program runs in another process, or together with others that would wait for it in a collective and end the job"
+"""What the panel says of its buttons there, see `Header.tsx`."""
+
 _HOW = frozenset({"continue", "next", "all", "quit", "step", "into", "out", "line"})
 
 
@@ -32,6 +36,8 @@ def answer(debugger: Debugger, run: str, number: int, request: Mapping[str, Any]
     """
     done = (reply("done", run, number), b"")
     match request["type"]:
+        case "pause" | "halt" if joined() > 1:
+            raise ValueError(_IN_JOB)
         case "pause":
             if debugger.policy.over:
                 msg = "the program is over: there is nothing to pause"

@@ -18,7 +18,9 @@ from jax.sharding import NamedSharding
 from jax.sharding import PartitionSpec as P
 
 import jax_debug_widgets as jdw
+from jax_debug_widgets.breakpoints import answers
 from jax_debug_widgets.session import current_session
+from jax_debug_widgets.session.panel.requests import answer
 from tests.conftest import DEVICES, mesh
 from tests.waiting import until
 
@@ -350,3 +352,14 @@ def test_the_console_computes_while_all_threads_of_xla_stand(stopped):
     stops = []
     stopped(f, x, user=lambda page: stops.extend(page.all_stops(each)))
     assert len(stops) == 1
+
+
+@pytest.mark.parametrize("wanted", ["pause", "halt"])
+def test_a_job_of_several_processes_is_neither_paused_nor_stopped_by_a_page(wanted, monkeypatch):
+    session = current_session()
+    monkeypatch.setattr(answers, "joined", lambda: 2)
+    with jdw.capture() as run:
+        [(message, _)] = answer(session, {"type": wanted, "run": run.key, "id": 1})
+        policy = session.debugger.policy
+        assert (policy.pausing, policy.halted) == (False, None)
+    assert message["type"] == "error" and "together with others that would wait for it" in message["message"]
