@@ -28,6 +28,11 @@ def eval_step(x):
     jax.debug.print("eval {x}", x=x.sum())
 
 
+@jax.jit
+def other_step(x):
+    jax.debug.print("other {x}", x=x.sum())
+
+
 def of_processes(folder, *programs: Callable[[], object]):
     """A run in which each process runs one of these, written as `jax.distributed` has it."""
     for process, program in enumerate(programs):
@@ -100,6 +105,48 @@ def test_a_value_that_was_the_same_in_all_processes_and_is_not_any_more_is_found
     assert run.status().findings == len(run.findings) and not run.copies
     own = jdw.load(of_processes(tmp_path / "own.jdw", steps(1.0, 2.0, 3.0), steps(5.0, 6.0, 7.0)))
     assert not own.findings, "what differs from the first on is the processes' own"
+
+
+@pytest.mark.behaviour("W6")
+def test_a_value_of_the_processes_own_is_no_replica_though_one_statistic_is_equal(tmp_path):
+    batch = np.array([0.0, 1.0, 2.0])
+    ours, theirs = ([batch + own, batch + own, batch * scale + own] for own, scale in ((0, 2), (10, 4)))
+    run = jdw.load(of_processes(tmp_path / "run.jdw", steps(*ours), steps(*theirs)))
+    assert not run.findings and not run.copies
+
+
+def evaluated(*kinds: str):
+    """A step, then an evaluation or what `kinds` says, in turn."""
+
+    def program():
+        for number, kind in enumerate(kinds):
+            train_step(jnp.full(3, number))
+            if kind:
+                {"eval": eval_step, "other": other_step}[kind](jnp.full(3, number))
+
+    return program
+
+
+@pytest.mark.parametrize(
+    "theirs", [("eval", "eval", "eval", "other", "eval"), ("eval", "eval", "eval", "", "eval")], ids=["another", "none"]
+)
+@pytest.mark.behaviour("W6")
+def test_behind_a_call_of_another_program_nothing_is_said_of_replicas(tmp_path, theirs):
+    run = jdw.load(of_processes(tmp_path / "run.jdw", evaluated(*["eval"] * 5), evaluated(*theirs)))
+    assert [(one.kind, one.where) for one in run.findings if one.kind in ("programs", "replicas")] == [
+        ("programs", "call 7")
+    ]
+
+
+@pytest.mark.behaviour("W6")
+def test_a_replica_that_parts_is_found_in_its_call_though_another_program_follows(tmp_path):
+    def parting():
+        for number in (0.0, 1.0, 2.5):
+            train_step(jnp.full(3, number))
+        eval_step(jnp.ones(3))
+
+    run = jdw.load(of_processes(tmp_path / "run.jdw", steps(0.0, 1.0, 2.0, 3.0), parting))
+    assert [one.kind for one in run.findings if "call 2" in one.why] == ["replicas"] * 2
 
 
 @pytest.mark.behaviour("W6")

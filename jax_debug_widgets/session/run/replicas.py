@@ -49,13 +49,15 @@ def compared(
     found: list[Finding] = []
     copies: dict[int, int] = {}
     for other in others:
+        programs = _first_other_program(first, other)
         for site, twin in _twins(first, other):
-            parted = _compared(first, other, site, twin)
+            parted = _compared(first, other, site, twin, None if programs is None else programs[0])
             if isinstance(parted, Finding):
                 found.append(parted)
             elif parted:
                 copies[site_id(other.process, twin.id)] = site_id(first.process, site.id)
-        found += _parted_calls(first, other)
+        if programs is not None:
+            found.append(_other_program(first, other, *programs))
     return found, copies
 
 
@@ -92,17 +94,21 @@ def _is_over(calls: Sequence[Call]) -> bool:
     return all(call.state == "drained" for call in calls)
 
 
-def _parted_calls(first: OfProcess, other: OfProcess) -> Iterator[Finding]:
+def _first_other_program(first: OfProcess, other: OfProcess) -> tuple[int, str, str] | None:
+    """The first call by number that is one of different functions: its number and both names."""
     ours, theirs = ({call.id: call.name for call in one.call_log.calls()[0]} for one in (first, other))
     number = next((one for one in sorted(ours.keys() & theirs.keys()) if ours[one] != theirs[one]), None)
-    if number is not None:
-        yield Finding.at(
-            "programs",
-            f"call {number}",
-            f"process {first.process} calls `{ours[number]}`, process {other.process} `{theirs[number]}`",
-            "Processes that run different programs hang where one of these has a collective.",
-            advice="Call the same functions in the same order in all processes.",
-        )
+    return None if number is None else (number, ours[number], theirs[number])
+
+
+def _other_program(first: OfProcess, other: OfProcess, number: int, ours: str, theirs: str) -> Finding:
+    return Finding.at(
+        "programs",
+        f"call {number}",
+        f"process {first.process} calls `{ours}`, process {other.process} `{theirs}`",
+        "Processes that run different programs hang where one of these has a collective.",
+        advice="Call the same functions in the same order in all processes.",
+    )
 
 
 def _twins(first: OfProcess, other: OfProcess) -> Iterator[tuple[CallSite, CallSite]]:
@@ -116,20 +122,55 @@ def _twins(first: OfProcess, other: OfProcess) -> Iterator[tuple[CallSite, CallS
             yield site, twin
 
 
-def _compared(first: OfProcess, other: OfProcess, site: CallSite, twin: CallSite) -> Finding | bool:
-    """Where the values of a site part; else whether they are the same."""
+def _compared(first: OfProcess, other: OfProcess, site: CallSite, twin: CallSite, before: int | None) -> Finding | bool:
+    """Where the values of a site part, in a call before this one; else whether they are the same."""
+    sides = (first.store, site), (other.store, twin)
     are_same = bool(site.values)
-    for value, name in enumerate(site.values):
+    parted: list[tuple[int, int]] = []
+    calls, *rows = _paired(_calls_of(first.store, site), _calls_of(other.store, twin), before)
+    for value in range(len(site.values)):
         try:
-            ours, theirs = (store.series(one.id, value)[2] for store, one in ((first.store, site), (other.store, twin)))
+            ours, theirs = (store.series(one.id, value)[2] for store, one in sides)
         except ValueError:  # Its shape changes.
             return False
-        at = _parts_at(ours, theirs)
-        if at is not None and at >= _LIKE_REPLICAS:
-            call = _call_at(first.store, site, at)
-            return _parted(first, other, site, name, at, call, (ours[at], theirs[at]))
-        are_same &= at is None and len(ours) > 0 and (len(ours) == len(theirs) or first.goes_on or other.goes_on)
+        are_same &= _parts_at(ours, theirs) is None and len(ours) > 0
+        are_same &= len(ours) == len(theirs) or first.goes_on or other.goes_on
+        at = _parts_at(ours[rows[0]], theirs[rows[1]])
+        if at is not None:
+            parted.append((at, value))
+    if site.kind == "watch":  # Its values are statistics of one: if any of them differs, that does.
+        parted = [min(parted)] if parted else []
+    for at, value in parted:
+        if at >= _LIKE_REPLICAS:
+            told = [store.series(one.id, value)[2][row[at]] for (store, one), row in zip(sides, rows, strict=True)]
+            return _parted(first, other, site, site.values[value], at, int(calls[at]), told)
     return are_same
+
+
+def _calls_of(store: Store, site: CallSite) -> np.ndarray:
+    """The calls of the events of a site, -1 where it is not known."""
+    positions = store.series(site.id, 0)[0]
+    calls = [one.call for one in store.columns(store.oldest, store.oldest + len(store))]
+    return np.concatenate(calls)[positions - store.oldest] if len(positions) else positions
+
+
+def _paired(ours: np.ndarray, theirs: np.ndarray, before: int | None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The events that both have, by call and number in it: their calls, and which they are of each side's."""
+    keys = [np.stack([calls, _numbers(calls)], axis=1) for calls in (ours, theirs)]
+    whole = [np.ascontiguousarray(one).view([("call", np.int64), ("number", np.int64)]).ravel() for one in keys]
+    same, *rows = np.intersect1d(*whole, assume_unique=True, return_indices=True)
+    # Behind a call of another program, calls of one number are no longer the same step.
+    kept = slice(None) if before is None else (same["call"] >= 0) & (same["call"] < before)
+    return same["call"][kept], rows[0][kept], rows[1][kept]
+
+
+def _numbers(calls: np.ndarray) -> np.ndarray:
+    """Which each event is of its call."""
+    order = np.argsort(calls, kind="stable")
+    numbers = np.empty(len(calls), np.int64)
+    ordered = calls[order]
+    numbers[order] = np.arange(len(calls)) - np.searchsorted(ordered, ordered)
+    return numbers
 
 
 def _parts_at(ours: np.ndarray, theirs: np.ndarray) -> int | None:
@@ -144,12 +185,6 @@ def _parts_at(ours: np.ndarray, theirs: np.ndarray) -> int | None:
     return int(other[0]) if len(other) else None
 
 
-def _call_at(store: Store, site: CallSite, at: int) -> int:
-    """The call of the n-th event of a site; -1 where it is not known."""
-    positions = store.series(site.id, 0)[0]
-    return store.event(int(positions[at])).call
-
-
 def _parted(
     first: OfProcess,
     other: OfProcess,
@@ -157,7 +192,7 @@ def _parted(
     name: str,
     at: int,
     call: int,
-    values: tuple[np.ndarray, np.ndarray],
+    values: Sequence[np.ndarray],
 ) -> Finding:
     label = site.label or site.source
     told = [np.array2string(value, precision=9, threshold=8) if value.ndim else str(value[()]) for value in values]
