@@ -14,7 +14,7 @@ from jax_debug_widgets.archive.exact import from_bytes, from_doubles
 from jax_debug_widgets.archive.layout import RunFileError
 from jax_debug_widgets.archive.taps import large, small, width
 from jax_debug_widgets.archive.texts import StoredTexts
-from jax_debug_widgets.events import Column, Lot, Tap
+from jax_debug_widgets.events import Column, FiringBatch, Tap
 
 _NUMBERS = ("seq", "time_ns", "tap", "call", "occurrence", "execution", "ordinal", "phantom")
 
@@ -49,7 +49,7 @@ class Lists:
 class Firings:
     """What `Store.restore` takes, and how many events they are."""
 
-    lot: Lot
+    lot: FiringBatch
     calls: np.ndarray
     executions: np.ndarray
     occurrences: np.ndarray
@@ -90,7 +90,7 @@ class Rows:
         rows = np.concatenate(starts)[order]
         of_each = {name: np.ascontiguousarray(column[rows]).astype(np.int64) for name, column in self._columns.items()}
         tap_of_each = np.concatenate(number)[order]
-        lot = Lot(taps, tap_of_each, of_each["time_ns"], np.zeros(len(rows), np.int64), columns)
+        lot = FiringBatch(taps, tap_of_each, of_each["time_ns"], np.zeros(len(rows), np.int64), columns)
         return Firings(
             lot,
             of_each["call"],

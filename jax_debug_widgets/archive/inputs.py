@@ -17,8 +17,8 @@ import pyarrow as pa
 from jax_debug_widgets.archive.dtypes import dtype_called
 from jax_debug_widgets.archive.files import Files
 from jax_debug_widgets.archive.layout import INPUT, INPUTS, RunFileError, input_name
+from jax_debug_widgets.archive.row_ranges import read_sealed
 from jax_debug_widgets.archive.schemas import SCHEMAS
-from jax_debug_widgets.archive.stretches import read_sealed
 from jax_debug_widgets.archive.tables import write_part
 
 _TREE = "tree"

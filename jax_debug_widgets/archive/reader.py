@@ -31,7 +31,7 @@ from jax_debug_widgets.archive.layout import (
     RunFileError,
 )
 from jax_debug_widgets.archive.plain import from_plain
-from jax_debug_widgets.archive.stretches import OPEN, Stretch, is_sealed, read_stretch, read_table, stretches_of
+from jax_debug_widgets.archive.row_ranges import OPEN, RowRange, is_sealed, read_stretch, read_table, stretches_of
 from jax_debug_widgets.archive.taps import read_tap
 from jax_debug_widgets.events import Call, Tap, ThreadSpans
 from jax_debug_widgets.events.amounts import plural
@@ -205,7 +205,7 @@ class RunReader:
         self._next = self._first = first
         self._store.begin_at(first, dropped)
 
-    def _read_stretch(self, files: Files, own: str, stretch: Stretch, problems: list[str]) -> bool:
+    def _read_stretch(self, files: Files, own: str, stretch: RowRange, problems: list[str]) -> bool:
         """Take in what a stretch has more than is known; whether that was all that can be had of it."""
         damages: list[str] = []
         is_sealed = stretch.stop != OPEN

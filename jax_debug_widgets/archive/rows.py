@@ -15,7 +15,7 @@ from jax_debug_widgets.archive.layout import ARRAYS, EVENTS, WATCHED
 from jax_debug_widgets.archive.schemas import SCHEMAS
 from jax_debug_widgets.archive.taps import large, small
 from jax_debug_widgets.events import Column, Tap, joined
-from jax_debug_widgets.store import Piece
+from jax_debug_widgets.store import SegmentSlice
 from jax_debug_widgets.store.lanes import by_event
 
 
@@ -64,7 +64,7 @@ class _Fired:
         return [tuple(column[row, ...] for column in values) for row in range(len(self.events))]
 
 
-def batches_of(pieces: Sequence[Piece], number_of: Numbering) -> Iterator[tuple[str, pa.RecordBatch]]:
+def batches_of(pieces: Sequence[SegmentSlice], number_of: Numbering) -> Iterator[tuple[str, pa.RecordBatch]]:
     """The rows of each table for these events, which follow one another; arrays first, so that no event is there without."""
     columns = [piece.segment.columns(piece.first, piece.stop) for piece in pieces]
     fired = _by_tap(pieces)
@@ -88,7 +88,7 @@ def writable(text: Any) -> Any:
     return text.encode("utf-8", "backslashreplace").decode() if isinstance(text, str) else text
 
 
-def _by_tap(pieces: Iterable[Piece]) -> list[_Fired]:
+def _by_tap(pieces: Iterable[SegmentSlice]) -> list[_Fired]:
     found: dict[Tap, list[tuple[np.ndarray, np.ndarray, list[Column]]]] = {}
     for piece in pieces:
         for tap, positions, ordinals, columns in piece.segment.firings(piece.first, piece.stop):

@@ -103,7 +103,7 @@ def _key_of(values: Sequence[Any]) -> bytes:
     return found.digest()
 
 
-class Made:
+class TextMaker:
     """Makes texts by a recipe."""
 
     def __init__(self, recipe: TextRecipe, structure: Structure) -> None:
@@ -126,7 +126,7 @@ def recipe_that_holds(tap: Tap, structure: Structure | None, values: Sequence[np
     if tap.site.kind == "watch":
         return TextRecipe("watch")
     recipe = getattr(tap.render, "recipe", None)
-    if recipe is None or structure is None or Made(recipe, structure)(values) != tap.render(values):
+    if recipe is None or structure is None or TextMaker(recipe, structure)(values) != tap.render(values):
         return None
     return recipe
 
@@ -156,7 +156,7 @@ def read_text(site: CallSite, data: dict[str, Any], values: int) -> tuple[Callab
         return unflatten, partial(watched_text, site)
     if structure is None:
         raise RunFileError(f"{site.where}: a text without the structure of its arguments")
-    return unflatten, Made(TextRecipe(recipe.kind, recipe.format, tuple(options)), structure)
+    return unflatten, TextMaker(TextRecipe(recipe.kind, recipe.format, tuple(options)), structure)
 
 
 def _structure(data: Any, values: int) -> Structure:

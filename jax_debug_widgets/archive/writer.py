@@ -40,7 +40,7 @@ from jax_debug_widgets.archive.schemas import SCHEMAS
 from jax_debug_widgets.archive.tables import PrivateFile, TableWriter, being_written
 from jax_debug_widgets.archive.taps import written_tap
 from jax_debug_widgets.events import Call, Tap, ThreadSpans
-from jax_debug_widgets.store import Piece
+from jax_debug_widgets.store import SegmentSlice
 
 _OF_EVENTS = (EVENTS, WATCHED, ARRAYS)
 
@@ -94,7 +94,7 @@ class RunWriter:
         for name in _OF_EVENTS:
             self._tables[name].first = self._tables[name].stop = first
 
-    def take(self, pieces: Sequence[Piece]) -> None:
+    def take(self, pieces: Sequence[SegmentSlice]) -> None:
         """Write these events, which follow those that were written before."""
         if not pieces:
             return

@@ -5,21 +5,21 @@ Out:  `stop` messages and answers; values that replace others when the program g
 May know: _jax, events, taps, transport, watch.   Must not know: widgets, IPython, the session.
 """
 
-from jax_debug_widgets.breakpoints.audience import Audience, Place
 from jax_debug_widgets.breakpoints.conditions import Condition, conditions_of, parse_condition, unmet
 from jax_debug_widgets.breakpoints.debugger import Debugger
 from jax_debug_widgets.breakpoints.interrupts import InterruptWatch
 from jax_debug_widgets.breakpoints.policy import Policy
+from jax_debug_widgets.breakpoints.run_observers import Place, RunObservers
 from jax_debug_widgets.breakpoints.stepping import Stepper
 from jax_debug_widgets.events import Stopped
 
 __all__ = [
-    "Audience",
     "Condition",
     "Debugger",
     "InterruptWatch",
     "Place",
     "Policy",
+    "RunObservers",
     "Stepper",
     "Stopped",
     "conditions_of",

@@ -59,7 +59,7 @@ def answer(debugger: Debugger, run: str, number: int, request: Mapping[str, Any]
                 debugger.stop.seen()
                 if request.get("keep"):
                     debugger.stop.keep()
-                    debugger.stage.touch()
+                    debugger.stops.touch()
             return [done]
         case _:
             return _of_stop(debugger, _stop_of(debugger, request), run, number, request, send)
@@ -79,10 +79,10 @@ def _of_stop(
             stop.resume(how, request.get("line"))
         case "frame":
             stop.choose_frame(int(request["frame"]))
-            debugger.stage.touch()
+            debugger.stops.touch()
         case "lane":
             stop.choose_lane([int(i) for i in request["lane"]])
-            debugger.stage.touch()
+            debugger.stops.touch()
         case "command":
             is_quiet = request.get("quiet") is True
             _command(debugger, stop, run, number, str(request["text"]), send, is_quiet=is_quiet)
@@ -91,7 +91,7 @@ def _of_stop(
             _command(debugger, stop, run, number, f"set {request['text']}", send)
             return []
         case "complete":
-            console = debugger.stage.console
+            console = debugger.stops.console
             assert console is not None
             start, matches = console.complete(str(request["text"]), int(request["cursor"]))
             return [(reply("completions", run, number, start=start, matches=matches), b"")]
@@ -112,7 +112,7 @@ def _command(
     debugger: Debugger, stop: Stop, run: str, number: int, text: str, send: Send, *, is_quiet: bool = False
 ) -> None:
     """Run it in the console; `is_quiet` where the page asks by itself, so that it is not among what was typed."""
-    console = debugger.stage.console
+    console = debugger.stops.console
     assert console is not None
     before = (stop.frame, stop.lane)
     typed = Typed(text)
@@ -124,7 +124,7 @@ def _command(
         is_set = text.startswith("set ") and not failed
         send((reply("console", run, number, stop=stop.id, text=output, error=failed), b""))
         if is_set or (stop.frame, stop.lane) != before:
-            debugger.stage.touch()
+            debugger.stops.touch()
 
     console.run(text, answered)
 

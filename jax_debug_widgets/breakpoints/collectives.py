@@ -55,7 +55,7 @@ def warning(tap: Tap | Bundle, held: int) -> str:
     )
 
 
-class Meeting:
+class CollectiveStop:
     """Where a program on several devices is to be held or ended: the same firing on each.
 
     Each tap that fires after the decision gets a target one beyond what any device has reached, so no device is past it;

@@ -8,11 +8,11 @@ import numpy as np
 
 from jax_debug_widgets._jax.compat.arrays import on_cpu
 from jax_debug_widgets.breakpoints import collectives
-from jax_debug_widgets.breakpoints.audience import Audience
 from jax_debug_widgets.breakpoints.cost import cost_of
 from jax_debug_widgets.breakpoints.ending import Ending
 from jax_debug_widgets.breakpoints.points import Point, PointBook
 from jax_debug_widgets.breakpoints.policy import Halt, Policy
+from jax_debug_widgets.breakpoints.run_observers import RunObservers
 from jax_debug_widgets.breakpoints.scenes import (
     breakpoint_scene,
     event_scene,
@@ -20,8 +20,8 @@ from jax_debug_widgets.breakpoints.scenes import (
     stopped_lanes,
     text_of,
 )
-from jax_debug_widgets.breakpoints.stage import Stage
-from jax_debug_widgets.breakpoints.stop import Ended, Scene, Stop
+from jax_debug_widgets.breakpoints.stop import Ended, Stop, StopLocation
+from jax_debug_widgets.breakpoints.stop_queue import StopQueue
 
 if TYPE_CHECKING:
     from jax_debug_widgets._jax.origins.equation import Equation, Recorder
@@ -36,58 +36,58 @@ class Debugger:
     """One a process.
 
     Attributes:
-      audience: who may be watching.
-      stage: the stop that is open.
+      observers: who may be watching.
+      stops: the stop that is open.
       ending: ends programs.
       points: the breakpoints.
     """
 
-    def __init__(self, gate: Gate, audience: Audience) -> None:
-        self.audience = audience
-        self.stage = Stage(gate, audience)
-        self.ending = Ending(self.stage, gate)
+    def __init__(self, gate: Gate, observers: RunObservers) -> None:
+        self.observers = observers
+        self.stops = StopQueue(gate, observers)
+        self.ending = Ending(self.stops, gate)
         self.points = PointBook()
         self._gate = gate
         self._released: dict[Tap, int] = {}
-        self._meeting = collectives.Meeting()
+        self._meeting = collectives.CollectiveStop()
         gate.may_pass = self._may_pass
 
     @property
     def stop(self) -> Stop | None:
         """The stop that is open; None if there is none."""
-        return self.stage.stop
+        return self.stops.stop
 
     @property
     def policy(self) -> Policy:
         """What the current run wants."""
-        return self.stage.policy
+        return self.stops.policy
 
     def begin(self, policy: Policy) -> Policy:
         """A run begins, with this policy; the answer is the one before, for `begin` at its end."""
-        with self.stage.lock:
-            before, self.stage.policy = self.policy, policy
+        with self.stops.lock:
+            before, self.stops.policy = self.policy, policy
             for condition in policy.conditions:
                 point = self.points.of_condition(condition)
                 policy.points[point.number] = point
             self.ending.begin()
-            self.stage.look()
+            self.stops.look()
             return before
 
     # ---- what the user asks for, from any thread
 
     def pause(self) -> None:
         """Stop at the next event of any site."""
-        with self.stage.lock:
+        with self.stops.lock:
             self.policy.pausing, self.policy.ignoring = True, False
-            self._meeting = collectives.Meeting()
-            self.stage.look()
+            self._meeting = collectives.CollectiveStop()
+            self.stops.look()
 
     def halt(self, how: Halt) -> None:
         """End the program at its next event."""
-        with self.stage.lock:
+        with self.stops.lock:
             if self.policy.halted is None:
                 self.policy.halted = how
-            self.stage.look()
+            self.stops.look()
             stop = self.stop
         if stop is not None:
             stop.resume("quit")
@@ -108,7 +108,7 @@ class Debugger:
         is_jax_own = stop_point.tree is None
 
         def record(*arrays: np.ndarray) -> Any:
-            place = self.audience.place()
+            place = self.observers.place()
             if place == "prompt" and is_jax_own:
                 return plain(*arrays)  # As without us.
             if not switch.off:
@@ -120,15 +120,15 @@ class Debugger:
             given = arrays[stop_point.going_on] if not is_jax_own else arrays[: len(equation.results)]
             if not self._claim(tap, arrays, point):
                 return given
-            if place == "panel" and self.audience.patience > 0:
+            if place == "panel" and self.observers.patience > 0:
                 replaceable = replaceable_of(tap, arrays, stop_point)
                 scene = breakpoint_scene(tap, arrays, stop_point, condition, self.policy.hits[point.number])
-                how, _ = self.stage.hold(scene, replaceable, tap)
+                how, _ = self.stops.hold(scene, replaceable, tap)
                 self.ending.at(tap, arrays)
                 if how != "unanswered":
                     return given if replaceable is None else tuple(replaceable.given)
-            self.stage.leave()
-            if place != "job" and self.audience.may_ask() and (place == "prompt" or self.policy.prompt):
+            self.stops.leave()
+            if place != "job" and self.observers.may_ask() and (place == "prompt" or self.policy.prompt):
                 run = self.policy.context.copy().run
                 return run(plain, *arrays) if is_jax_own else run(self._prompt, tap, arrays, equation)
             self._skipped(point)
@@ -137,13 +137,13 @@ class Debugger:
         record.tap = tap  # pyright: ignore[reportFunctionMemberAccess]
         return record
 
-    def step(self, scene: Scene) -> tuple[Ended, int | None]:
+    def step(self, scene: StopLocation) -> tuple[Ended, int | None]:
         """Stand at an equation of a program that runs step by step; how to go on, and to which line.
 
         Raises:
           Stopped: its user has ended it.
         """
-        how, stop = self.stage.hold(scene) if self.audience.patience > 0 else ("all", None)
+        how, stop = self.stops.hold(scene) if self.observers.patience > 0 else ("all", None)
         if stop is None:
             self.policy.skipped["stepping"] += 1
             return how, None
@@ -161,13 +161,13 @@ class Debugger:
     def _may_pass(self, fired: Tap | Bundle, arrays: Arrays, shown: Firings | None = None) -> None:
         """See `taps.gate`: called at each firing while the gate is closed."""
         if collectives.runs_on_several(fired):
-            self.stage.stand_with_others(fired)
+            self.stops.stand_with_others(fired)
         self.ending.at(fired, arrays)
         if self.policy.pausing and self._take_pause(fired, arrays):
             firings = list(fired.firings(arrays)) if shown is None else shown
             tap, own = firings[0]
             scene = event_scene("pause", tap, own, f"paused at {tap.site.where}", firings, self.policy.known)
-            self.stage.hold(scene, None, tap)
+            self.stops.hold(scene, None, tap)
         stood_at = fired.site
         if self.policy.conditions:
             firings = list(fired.firings(arrays)) if shown is None else shown
@@ -186,7 +186,7 @@ class Debugger:
                 continue
             point = self.points.of_condition(condition)
             lanes = condition.holds(tap, arrays)
-            if lanes and self.policy.reaches(point) and self.audience.place() == "panel" and not self.policy.ignoring:
+            if lanes and self.policy.reaches(point) and self.observers.place() == "panel" and not self.policy.ignoring:
                 scene = event_scene(
                     "breakpoint",
                     tap,
@@ -198,14 +198,14 @@ class Debugger:
                     lanes,
                 )
                 stood |= self._stood(tap, scene, point)
-            elif lanes and self.audience.place() != "panel":
+            elif lanes and self.observers.place() != "panel":
                 self._skipped(point)
         return stood
 
-    def _stood(self, tap: Tap, scene: Scene, point: Point) -> bool:
+    def _stood(self, tap: Tap, scene: StopLocation, point: Point) -> bool:
         """Stop here; whether the program has stood."""
-        if self.audience.patience > 0:
-            how, stop = self.stage.hold(scene, None, tap)
+        if self.observers.patience > 0:
+            how, stop = self.stops.hold(scene, None, tap)
             if how != "unanswered":
                 return stop is not None
         self._skipped(point)
@@ -213,12 +213,12 @@ class Debugger:
 
     def _take_pause(self, tap: Tap | Bundle, arrays: Arrays) -> bool:
         """Whether the pause that was asked for is here, and nobody else has taken it."""
-        with self.stage.lock:
+        with self.stops.lock:
             on_mesh = collectives.runs_on_several(tap) and tap.nesting.on_each_device
             if on_mesh and not self._meeting.is_here(tap, tap.coordinates_of(arrays), self._gate.reached(tap)):
                 return False
             taken, self.policy.pausing = self.policy.pausing, False
-            self.stage.opening = taken or self.stage.opening
+            self.stops.opening = taken or self.stops.opening
             return taken
 
     def _claim(self, tap: Tap, arrays: Arrays, point: Point) -> bool:
@@ -226,7 +226,7 @@ class Debugger:
 
         Devices that run the same program come to it each for itself; the first stands for all.
         """
-        with self.stage.lock:
+        with self.stops.lock:
             if tap.nesting.on_each_device and not tap.nesting.conditional:
                 count = self._gate.reached(tap)[tap.coordinates_of(arrays)]
                 if self._released.get(tap, 0) >= count:
@@ -234,12 +234,12 @@ class Debugger:
                 else:
                     self._released[tap] = count
                     stands = self._wants(point)
-                    self.stage.opening = stands
-                    self.stage.look()
+                    self.stops.opening = stands
+                    self.stops.look()
             else:
                 return self._wants(point)
         if not stands:
-            self.stage.stand_with_others(tap)
+            self.stops.stand_with_others(tap)
             self.ending.at(tap, arrays)
         return stands
 
@@ -255,10 +255,10 @@ class Debugger:
         return True
 
     def _skipped(self, point: Point) -> None:
-        with self.stage.lock:
+        with self.stops.lock:
             name = f" {point.name!r}" if point.name else ""
             what = f"{point.condition} (--break-on)" if point.number < 0 else f"breakpoint{name} at {point.where}"
-            self.policy.is_in_job = self.audience.place() == "job"
+            self.policy.is_in_job = self.observers.place() == "job"
             self.policy.skipped[what] += 1
 
 

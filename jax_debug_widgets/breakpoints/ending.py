@@ -10,7 +10,7 @@ from jax_debug_widgets.events import Stopped
 if TYPE_CHECKING:
     import numpy as np
 
-    from jax_debug_widgets.breakpoints.stage import Stage
+    from jax_debug_widgets.breakpoints.stop_queue import StopQueue
     from jax_debug_widgets.events import Bundle, CallSite, Tap
     from jax_debug_widgets.taps.gate import Gate
 
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 class Ending:
     """Raises `Stopped` into programs of a run that is to end, and finds it again in what XLA makes of it."""
 
-    def __init__(self, stage: Stage, gate: Gate) -> None:
-        self._stage, self._gate = stage, gate
-        self._meeting = collectives.Meeting()
+    def __init__(self, stops: StopQueue, gate: Gate) -> None:
+        self._stops, self._gate = stops, gate
+        self._meeting = collectives.CollectiveStop()
 
     def begin(self) -> None:
         """Another run begins."""
-        self._meeting = collectives.Meeting()
+        self._meeting = collectives.CollectiveStop()
 
     def at(self, tap: Tap | Bundle, arrays: tuple[np.ndarray, ...], stood_at: CallSite | None = None) -> None:
         """Raise into the program at this firing, if it is to end and may end here.
@@ -35,13 +35,13 @@ class Ending:
         Raises:
           Stopped: it ends.
         """
-        policy = self._stage.policy
+        policy = self._stops.policy
         if policy.halted is None or policy.told:
             return
         if collectives.runs_on_several(tap):
             if not tap.nesting.on_each_device:
                 return  # It fires on one device for several; the program is ended before its next call.
-            with self._stage.lock:
+            with self._stops.lock:
                 if not self._meeting.is_here(tap, tap.coordinates_of(arrays), self._gate.reached(tap)):
                     return
         raise self.stopped(f"at {(stood_at or tap.site).where}")
@@ -52,23 +52,23 @@ class Ending:
         Raises:
           Stopped: the run is to end.
         """
-        policy = self._stage.policy
+        policy = self._stops.policy
         if policy.told:
-            with self._stage.lock:
+            with self._stops.lock:
                 policy.halted, policy.ended, policy.told = None, None, False
-                self._stage.look()
+                self._stops.look()
         elif policy.halted is not None:
             raise self._told("before the next call")
 
     def stopped(self, where: str) -> Stopped:
         """What to raise at this place."""
-        policy = self._stage.policy
+        policy = self._stops.policy
         policy.ended = f"{policy.halted} {where}"
         return Stopped(policy.ended)
 
     def consequence(self, error: BaseException) -> BaseException:
         """What the caller of a program is to see of its error: `Stopped`, if it was raised because the run was ended."""
-        policy = self._stage.policy
+        policy = self._stops.policy
         if isinstance(error, Stopped) or policy.halted is None:
             policy.told = policy.halted == "interrupted"
             return error
@@ -81,5 +81,5 @@ class Ending:
         return Stopped(policy.ended)
 
     def _told(self, where: str) -> Stopped:
-        self._stage.policy.told = self._stage.policy.halted == "interrupted"
+        self._stops.policy.told = self._stops.policy.halted == "interrupted"
         return self.stopped(where)

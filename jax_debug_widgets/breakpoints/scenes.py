@@ -11,7 +11,7 @@ from jax_debug_widgets._jax.compat.arrays import shown
 from jax_debug_widgets._jax.origins.stack import StackFrame
 from jax_debug_widgets.breakpoints.firing_frames import frame_at, frames_of_firing, variables_shown
 from jax_debug_widgets.breakpoints.nonfinite import nonfinite_words
-from jax_debug_widgets.breakpoints.stop import Replaceable, Scene
+from jax_debug_widgets.breakpoints.stop import Replaceable, StopLocation
 from jax_debug_widgets.events import CallSite, Tap
 from jax_debug_widgets.taps.source import CallText, call_text
 
@@ -28,7 +28,7 @@ def text_of(site: CallSite) -> CallText:
     return call_text(site.file, site.line, site.column, site.end_line, site.end_column)
 
 
-def breakpoint_scene(tap: Tap, arrays: Arrays, point: StopPoint, condition: str, hits: int) -> Scene:
+def breakpoint_scene(tap: Tap, arrays: Arrays, point: StopPoint, condition: str, hits: int) -> StopLocation:
     """At a breakpoint of the program's own."""
     stopped = stopped_lanes(tap, arrays, point)
 
@@ -52,7 +52,7 @@ def event_scene(
     known: Callable[[int], Firings],
     hits: int = 0,
     stopped: Lanes | None = None,
-) -> Scene:
+) -> StopLocation:
     """At an event that is no breakpoint: a pause, or a condition that holds.
 
     Args:
@@ -77,8 +77,8 @@ def _scene(
     hits: int,
     stopped: Lanes | None,
     frames: Callable[[tuple[int, ...]], list[StackFrame]],
-) -> Scene:
-    return Scene(
+) -> StopLocation:
+    return StopLocation(
         kind=kind,
         site=tap.site.id,
         name=name,

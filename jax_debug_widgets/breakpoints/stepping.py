@@ -9,7 +9,7 @@ from jax_debug_widgets._jax.origins.stack import StackFrame
 from jax_debug_widgets._jax.studies.stepping import Standing
 from jax_debug_widgets.breakpoints.debugger import Debugger
 from jax_debug_widgets.breakpoints.firing_frames import globals_of
-from jax_debug_widgets.breakpoints.stop import Ended, Scene
+from jax_debug_widgets.breakpoints.stop import Ended, StopLocation
 from jax_debug_widgets.watch import Scope, Scopes
 
 
@@ -47,12 +47,12 @@ class Stepper:
                 return standing.frame.line == self._line and not standing.by_jax
         return False
 
-    def _scene(self, standing: Standing) -> Scene:
+    def _scene(self, standing: Standing) -> StopLocation:
         around = ", ".join(standing.path)
         scopes = [scope for one in (standing, *standing.outer) for scope in self._scopes_at(one)]
         frames = [_frame(scope) for scope in scopes or [_without_names(standing)]]
         steps = [int(part.rpartition(" ")[2]) for part in standing.path if ", step " in part]
-        return Scene(
+        return StopLocation(
             kind="step",
             site=-1,
             name=standing.primitive,

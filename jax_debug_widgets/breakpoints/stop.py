@@ -22,7 +22,7 @@ Ended = Literal[How, "unanswered", "closed", "timeout", "collectives"]
 
 
 @dataclass(frozen=True)
-class Scene:
+class StopLocation:
     """Where the program stands.
 
     Attributes:
@@ -117,7 +117,7 @@ class Stop:
     def __init__(
         self,
         number: int,
-        scene: Scene,
+        scene: StopLocation,
         replaceable: Replaceable | None,
         timeout: float | None,
         patience: float,

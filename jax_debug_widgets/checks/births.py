@@ -11,13 +11,13 @@ import numpy as np
 from jax_debug_widgets._jax.passes.births import OF_FINITE
 from jax_debug_widgets.checks.kinds import Kind
 from jax_debug_widgets.checks.moments import moment
-from jax_debug_widgets.checks.written import Written, written_at
+from jax_debug_widgets.checks.written import SourceExpression, written_at
 from jax_debug_widgets.events import Finding
 from jax_debug_widgets.events.amounts import plural
 
 if TYPE_CHECKING:
     from jax_debug_widgets._jax.passes.births import Birth
-    from jax_debug_widgets.taps.check_log import Seen
+    from jax_debug_widgets.taps.check_log import LineHits
     from jax_debug_widgets.taps.sites import NameFile
 
 _LONGEST = 40
@@ -27,7 +27,7 @@ _EDGES = {"sqrt": "x > 0", "log": "x > 0", "arccos": "abs(x) < 1", "arcsin": "ab
 """Functions whose derivative is infinite at an edge, and where it is not."""
 
 
-def born(seen: Seen, name_file: NameFile) -> Finding | None:
+def born(seen: LineHits, name_file: NameFile) -> Finding | None:
     """The finding; None where the source of the line is not to be had."""
     frame = seen.checked.frames[0]
     written = written_at(frame)
@@ -82,7 +82,7 @@ _PRIMITIVES: dict[type[ast.AST] | str, set[str]] = {
 """What an expression itself computes, where that is not called as the function is."""
 
 
-def _is_derived(primitive: str, facts: Birth, written: Written) -> bool | None:
+def _is_derived(primitive: str, facts: Birth, written: SourceExpression) -> bool | None:
     """Whether an operation is a part of the derivative of a line, and not what it computes; None where nobody knows."""
     if facts.backward or not facts.differentiated:
         return facts.backward
@@ -101,7 +101,7 @@ def _text(value: float) -> str:
     return "NaN" if math.isnan(value) else f"{value:.6g}"
 
 
-def _fix(written: Written) -> tuple[str, ...]:
+def _fix(written: SourceExpression) -> tuple[str, ...]:
     node = written.node
     if written.called not in _EDGES or not isinstance(node, ast.Call) or len(node.args) != 1 or node.keywords:
         return ()

@@ -17,13 +17,13 @@ from jax_debug_widgets.events.amounts import plural
 
 if TYPE_CHECKING:
     from jax_debug_widgets._jax.passes.casts import Cast
-    from jax_debug_widgets.taps.check_log import Seen
+    from jax_debug_widgets.taps.check_log import LineHits
     from jax_debug_widgets.taps.sites import NameFile
 
 _CASTING = frozenset({"astype", "asarray", "array", "convert_element_type", "full_like", "view"})
 
 
-def unsafe_cast(seen: Seen, name_file: NameFile) -> Finding | None:
+def unsafe_cast(seen: LineHits, name_file: NameFile) -> Finding | None:
     """The finding; None where the user's source shows no cast."""
     frame, facts = seen.checked.frames[0], seen.checked.facts
     written = written_at(frame)
@@ -66,7 +66,7 @@ def _clipped(node: ast.expr, cast: Cast) -> tuple[str, ...]:
     return (f"jnp.clip({ast.unparse(node.func.value)}, {info.min}, {info.max}).astype({arguments})",)
 
 
-def nan_argument(seen: Seen, name_file: NameFile) -> Finding | None:
+def nan_argument(seen: LineHits, name_file: NameFile) -> Finding | None:
     """The finding; None where the source of the line is not to be had."""
     frame = seen.checked.frames[0]
     if written_at(frame) is None:

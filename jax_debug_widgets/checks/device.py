@@ -19,10 +19,10 @@ from jax_debug_widgets.events import Finding
 from jax_debug_widgets.watch import is_library
 
 if TYPE_CHECKING:
-    from jax_debug_widgets.taps.check_log import Seen
+    from jax_debug_widgets.taps.check_log import LineHits
     from jax_debug_widgets.taps.sites import NameFile
 
-_TELLERS: dict[str, Callable[[Seen, NameFile], Finding | None]] = {
+_TELLERS: dict[str, Callable[[LineHits, NameFile], Finding | None]] = {
     "oob": out_of_bounds,
     "nonfinite": born,
     "casts": unsafe_cast,
@@ -36,7 +36,7 @@ _TELLERS: dict[str, Callable[[Seen, NameFile], Finding | None]] = {
 """Check -> what tells of one line, if it is to be told."""
 
 
-def found_while_running(seen: Sequence[Seen], name_file: NameFile) -> list[Finding]:
+def found_while_running(seen: Sequence[LineHits], name_file: NameFile) -> list[Finding]:
     """The findings, in the order of time."""
     told = [_told(one, name_file) for one in seen]
     findings = {(one.file, one.span, one.kind): one for one in reversed(told) if one is not None}
@@ -49,7 +49,7 @@ def found_while_running(seen: Sequence[Seen], name_file: NameFile) -> list[Findi
     ]
 
 
-def _at_users_line(finding: Finding, seen: Seen, name_file: NameFile) -> Finding:
+def _at_users_line(finding: Finding, seen: LineHits, name_file: NameFile) -> Finding:
     """What was found in a library's line, at the line of the user's that has called it."""
     own = next((frame for frame in seen.checked.frames if not is_library(frame.file)), None)
     if own is None or not is_library(finding.file):
@@ -60,7 +60,7 @@ def _at_users_line(finding: Finding, seen: Seen, name_file: NameFile) -> Finding
     return replace(made, seen=finding.seen)
 
 
-def _told(seen: Seen, name_file: NameFile) -> Finding | None:
+def _told(seen: LineHits, name_file: NameFile) -> Finding | None:
     """The finding of one line; where its words cannot be found, that something was seen there."""
     try:
         finding = _TELLERS[seen.checked.option](seen, name_file)

@@ -22,7 +22,7 @@ from jax_debug_widgets.checks.kinds import Kind
 from jax_debug_widgets.events import Finding
 
 if TYPE_CHECKING:
-    from jax_debug_widgets.taps.check_log import CheckLog, Seen
+    from jax_debug_widgets.taps.check_log import CheckLog, LineHits
     from jax_debug_widgets.taps.sites import NameFile
 
 _LARGEST = 1 << 16
@@ -134,7 +134,7 @@ class KeyWatch:
 
 
 class _Look:
-    """See `_jax.running.around_traces.Look`."""
+    """See `_jax.running.around_traces.TraceVisitor`."""
 
     def __init__(self, watch: KeyWatch, function: Any) -> None:
         self._watch, self._function = watch, function
@@ -155,7 +155,7 @@ class _Look:
         return self._watch.called(self._function, program, operands)
 
 
-def key_of_two_calls(seen: Seen, name_file: NameFile) -> Finding:
+def key_of_two_calls(seen: LineHits, name_file: NameFile) -> Finding:
     """The finding."""
     frame = seen.checked.frames[0]
     reused: Reused = seen.checked.facts

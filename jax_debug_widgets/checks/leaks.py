@@ -17,7 +17,7 @@ from jax_debug_widgets.checks.stores import stored_at
 from jax_debug_widgets.events import Finding
 
 if TYPE_CHECKING:
-    from jax_debug_widgets.taps.check_log import Seen
+    from jax_debug_widgets.taps.check_log import LineHits
     from jax_debug_widgets.taps.sites import NameFile
 
 
@@ -40,7 +40,7 @@ def leaks_of(tracers: Iterable[tuple[Any, Frame]]) -> Iterator[Checked]:
             yield Checked("leaks", holder, (frame,), Leak(origin, holder))
 
 
-def leak(seen: Seen, name_file: NameFile) -> Finding:
+def leak(seen: LineHits, name_file: NameFile) -> Finding:
     """The finding."""
     frame = seen.checked.frames[0]
     found: Leak = seen.checked.facts

@@ -17,7 +17,7 @@ from jax_debug_widgets.checks.kinds import Kind
 from jax_debug_widgets.events import Finding
 
 if TYPE_CHECKING:
-    from jax_debug_widgets.taps.check_log import Seen
+    from jax_debug_widgets.taps.check_log import LineHits
     from jax_debug_widgets.taps.sites import NameFile
 
 _MANY = 8
@@ -28,7 +28,7 @@ _MANY_IN_A_TREE = 64
 
 
 @dataclass(frozen=True)
-class Numbers:
+class NumbersInArgument:
     """Numbers in an argument.
 
     Attributes:
@@ -56,10 +56,10 @@ def numbers_in(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], jit
             yield from _checked(value, name, frame)
 
 
-def numbers_as_arguments(seen: Seen, name_file: NameFile) -> Finding:
+def numbers_as_arguments(seen: LineHits, name_file: NameFile) -> Finding:
     """The finding."""
     frame = seen.checked.frames[0]
-    numbers: Numbers = seen.checked.facts
+    numbers: NumbersInArgument = seen.checked.facts
     where = f"{name_file(frame.file)}:{frame.line}"
     span = frame.line, frame.column, frame.end_line, frame.end_column
     what = f"is a {numbers.kind} of" if numbers.kind else "has"
@@ -74,19 +74,19 @@ def _checked(value: Any, name: str, frame: Frame) -> Iterator[Checked]:
     found = list(_lists(value, name))
     if not found:
         count = sum(map(_is_number, jax.tree.leaves(value)))
-        found = [Numbers(name, "", count)] if count >= _MANY_IN_A_TREE else []
+        found = [NumbersInArgument(name, "", count)] if count >= _MANY_IN_A_TREE else []
     for one in found:
         yield Checked("lists", one.name, (frame,), one)
 
 
-def _lists(value: Any, name: str) -> Iterator[Numbers]:
+def _lists(value: Any, name: str) -> Iterator[NumbersInArgument]:
     if isinstance(value, dict):
         for key, one in value.items():
             yield from _lists(one, f"{name}[{key!r}]")
     elif isinstance(value, list | tuple) and not hasattr(value, "_fields"):
         leaves = jax.tree.leaves(value)
         if len(leaves) >= _MANY and all(map(_is_number, leaves)) and _is_rectangular(value):
-            yield Numbers(name, type(value).__name__, len(leaves))
+            yield NumbersInArgument(name, type(value).__name__, len(leaves))
         else:
             for number, one in enumerate(value):
                 yield from _lists(one, f"{name}[{number}]")

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from jax_debug_widgets.taps.check_log import Seen
+    from jax_debug_widgets.taps.check_log import LineHits
 
 
-def moment(seen: Seen, lanes: Sequence[int] = ()) -> str:
+def moment(seen: LineHits, lanes: Sequence[int] = ()) -> str:
     """`, call 2, step 3, lane 1`: as far as there are any; the first call is not told."""
     steps = seen.numbers[1 : 1 + seen.checked.loops]
     said = [f"call {seen.call}"] if seen.call else []

@@ -9,13 +9,13 @@ import numpy as np
 
 from jax_debug_widgets.checks.kinds import Kind
 from jax_debug_widgets.checks.moments import moment
-from jax_debug_widgets.checks.written import Written, written_at
+from jax_debug_widgets.checks.written import SourceExpression, written_at
 from jax_debug_widgets.events import Finding
 from jax_debug_widgets.events.amounts import plural
 
 if TYPE_CHECKING:
     from jax_debug_widgets._jax.passes.out_of_bounds import Indexing
-    from jax_debug_widgets.taps.check_log import Seen
+    from jax_debug_widgets.taps.check_log import LineHits
     from jax_debug_widgets.taps.sites import NameFile
 
 _INDEXING = frozenset(
@@ -60,7 +60,7 @@ _EXACT = frozenset({"gather", "scatter", "scatter_add", "scatter_mul", "scatter_
 """Functions that take a negative index as it is; others count it from the end."""
 
 
-def out_of_bounds(seen: Seen, name_file: NameFile) -> Finding | None:
+def out_of_bounds(seen: LineHits, name_file: NameFile) -> Finding | None:
     """The finding; None where it is meant, or where the source does not say whose index it is."""
     frame = seen.checked.frames[0]
     written = written_at(frame)
@@ -87,7 +87,7 @@ def out_of_bounds(seen: Seen, name_file: NameFile) -> Finding | None:
     return Finding.at(Kind.OUT_OF_BOUNDS.word, where, headline, why, fix, file=frame.file, span=span, seen=seen.count)
 
 
-def _is_users(written: Written) -> bool:
+def _is_users(written: SourceExpression) -> bool:
     return isinstance(written.node, ast.Subscript) or written.called in _INDEXING
 
 
@@ -106,7 +106,7 @@ def _what_happened(facts: Indexing, value: int, last: int, size: int) -> str:
     return "the nearest element was written" if facts.writes else "the nearest element was read"
 
 
-def _fix(written: Written, facts: Indexing) -> tuple[str, ...]:
+def _fix(written: SourceExpression, facts: Indexing) -> tuple[str, ...]:
     node = written.node
     if isinstance(node, ast.Subscript):
         index = ast.unparse(node.slice)

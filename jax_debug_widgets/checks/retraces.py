@@ -29,7 +29,7 @@ class Change:
 
 
 @dataclass(frozen=True)
-class Retraced:
+class FunctionTraces:
     """The traces of one function.
 
     Attributes:
@@ -47,7 +47,7 @@ class Retraced:
     reasons: tuple[str, ...]
 
 
-def retraced(traces: Iterable[Trace], name_file: Callable[[str], str] = str) -> list[Retraced]:
+def retraced(traces: Iterable[Trace], name_file: Callable[[str], str] = str) -> list[FunctionTraces]:
     """The functions that were traced at least `FEWEST` times, or for a wider type, in the order of their first trace.
 
     A lambda or inner function that is defined anew each time counts as one function: it is the same code.
@@ -73,7 +73,7 @@ def _is_wider(before: Leaf, now: Leaf) -> bool:
     return narrow == shape != now.type and not (before.weak or now.weak)
 
 
-def _retraced(traces: Sequence[Trace], name_file: Callable[[str], str]) -> Retraced:
+def _retraced(traces: Sequence[Trace], name_file: Callable[[str], str]) -> FunctionTraces:
     first, seconds = traces[0], sum(trace.seconds for trace in traces)
     callers = [_own_line(trace) for trace in traces]
     sites = dict.fromkeys(f"{name_file(file)}:{line}" for file, line in callers)
@@ -87,7 +87,7 @@ def _retraced(traces: Sequence[Trace], name_file: Callable[[str], str]) -> Retra
         latest[key] = sentence
     told = [f"{plural(count, 'time')}: {latest[key]}" for key, count in reasons.most_common(_MOST_REASONS)]
     headline = f"`{first.function}` was traced {plural(len(traces), 'time')}, {seconds:.2g} s, called from {called}"
-    return Retraced(file, line, len(traces), seconds, headline, tuple(told))
+    return FunctionTraces(file, line, len(traces), seconds, headline, tuple(told))
 
 
 def _own_line(trace: Trace) -> tuple[str, int]:

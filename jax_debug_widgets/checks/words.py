@@ -8,7 +8,7 @@ from jax_debug_widgets.checks.kinds import Kind
 
 
 @dataclass(frozen=True)
-class Words:
+class FindingText:
     """The texts of a kind; `headline` follows the place and a colon."""
 
     headline: str
@@ -17,58 +17,58 @@ class Words:
 
 
 WORDS = {
-    Kind.IN_PLACE: Words(
+    Kind.IN_PLACE: FindingText(
         "`{code}` cannot change a JAX array",
         "JAX arrays do not change. `.at[...]` gives a changed copy; under jit XLA does it in place.",
     ),
-    Kind.CONTROL_FLOW: Words(
+    Kind.CONTROL_FLOW: FindingText(
         "Python needs the value of `{code}` while JAX traces",
         "Python decides this once, at trace time, when the value is not known yet. The program must contain the choice itself.",
         "Use jnp.where for values, jax.lax.cond for branches, jax.lax.while_loop or fori_loop for loops; or make an argument "
         "that is a setting static: jax.jit(f, static_argnames=...).",
     ),
-    Kind.SHAPE: Words(
+    Kind.SHAPE: FindingText(
         "the shape of `{code}` depends on values",
         "Shapes must be known while JAX traces. How many elements there are is known only when the program runs.",
         "Keep the full shape and mask values with jnp.where(mask, x, neutral); or give an upper bound: "
         "jnp.nonzero(mask, size=N).",
     ),
-    Kind.LIST: Words(
+    Kind.LIST: FindingText(
         "`{code}` is given a list where an array belongs",
         "JAX does not convert lists: a list of n numbers would be n operands of the program.",
     ),
-    Kind.ITERATOR_OPERAND: Words(
+    Kind.ITERATOR_OPERAND: FindingText(
         "`{code}` is given an iterator where an array belongs",
         "JAX traces the function once: `next` would run once, and an iterator has no shape and no dtype.",
         "Make an array of it, xs = jnp.array(list(it)), and index it, or scan over it.",
     ),
-    Kind.NUMPY_CALL: Words(
+    Kind.NUMPY_CALL: FindingText(
         "NumPy needs the value of `{code}` while JAX traces",
         "NumPy computes at once, and a traced array has no value yet. jax.numpy puts the operation into the program.",
         "Call the function of the same name in jax.numpy; or compute with NumPy before the jitted function.",
     ),
-    Kind.LEAK: Words(
+    Kind.LEAK: FindingText(
         "`{code}` uses a value of a trace that is over",
         "A function that JAX traced has stored a tracer outside of itself, in a global, an attribute or a list. A tracer has "
         "no value and lives only while its function is traced.",
         "Return the value from the traced function, and store what the call returns.",
     ),
-    Kind.DONATED: Words(
+    Kind.DONATED: FindingText(
         "{names} given away",
         "A jitted function with donate_argnums has taken its memory for a result, so it cannot be read again.",
         "Use what that call returned instead; or keep a copy before the call: jnp.copy(x); or do not donate this argument.",
     ),
-    Kind.DONATED_TWICE: Words(
+    Kind.DONATED_TWICE: FindingText(
         "{names} are one array, donated twice",
         "Both leaves are one buffer, and its memory can be given to one result only.",
         "Copy one of them before the call: jnp.copy(x); or do not donate this argument.",
     ),
-    Kind.CARRY: Words(
+    Kind.CARRY: FindingText(
         "the carry of the loop changes its type: {names}",
         "Each iteration must give the carry back with the shapes and dtypes that it was given.",
         "Begin with the type that the body returns: {names}.",
     ),
-    Kind.STATIC: Words(
+    Kind.STATIC: FindingText(
         "{names} is static and cannot be hashed",
         "JAX looks a compiled program up by the values of its static arguments, so they need __hash__ and __eq__.",
         "Pass a tuple instead of a list, a frozen dataclass instead of a dictionary; pass arrays as ordinary arguments.",

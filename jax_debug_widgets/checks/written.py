@@ -17,7 +17,7 @@ _MUTED = re.compile(r"#\s*jdw:\s*ok\b([\w\s,-]*)")
 
 
 @dataclass(frozen=True)
-class Written:
+class SourceExpression:
     """An expression in the user's source.
 
     Attributes:
@@ -42,7 +42,7 @@ class Written:
         return any(isinstance(one, ast.keyword) and one.arg == "mode" for one in ast.walk(self.node))
 
 
-def written_at(frame: Frame) -> Written | None:
+def written_at(frame: Frame) -> SourceExpression | None:
     """The expression of a frame; None where its source is not to be had."""
     lines = [line.encode() for line in linecache.getlines(frame.file)[frame.line - 1 : frame.end_line]]
     if not lines or frame.column < 0 or frame.end_column < 0:
@@ -54,7 +54,7 @@ def written_at(frame: Frame) -> Written | None:
         node = ast.parse(f"({text}\n)", mode="eval").body
     except SyntaxError:
         return None
-    return Written(node, " ".join(text.split()))
+    return SourceExpression(node, " ".join(text.split()))
 
 
 def is_muted(file: str, first: int, last: int, option: str) -> bool:

@@ -10,13 +10,13 @@ from jax_debug_widgets.events import Finding
 
 if TYPE_CHECKING:
     from jax_debug_widgets._jax.tracing.precision import Truncated
-    from jax_debug_widgets.taps.check_log import Seen
+    from jax_debug_widgets.taps.check_log import LineHits
     from jax_debug_widgets.taps.sites import NameFile
 
 _ADVICE = "Keep 64 bits: set it before the first array is made, or JAX_ENABLE_X64=1; or say 32 bits yourself."
 
 
-def truncated_to_32_bits(seen: Seen, name_file: NameFile) -> Finding:
+def truncated_to_32_bits(seen: LineHits, name_file: NameFile) -> Finding:
     """The finding."""
     frame = seen.checked.frames[0]
     facts: Truncated = seen.checked.facts

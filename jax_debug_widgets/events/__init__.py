@@ -8,8 +8,8 @@ May know: numpy.   Must not know: JAX, Jupyter, any other room.
 from jax_debug_widgets.events.call import Call, CallState, Origin
 from jax_debug_widgets.events.event import Event
 from jax_debug_widgets.events.finding import Finding, FirstNonFinite, NonFinite
-from jax_debug_widgets.events.firing_batch import Column, Lot, Share, joined
-from jax_debug_widgets.events.host_call import Asked, CallbackSummary, HostCall, Outcome, RejectedResultError
+from jax_debug_widgets.events.firing_batch import Column, FiringBatch, TapFirings, joined
+from jax_debug_widgets.events.host_call import CallbackSummary, CallContext, HostCall, Outcome, RejectedResultError
 from jax_debug_widgets.events.inbox import COUNTED, Inbox
 from jax_debug_widgets.events.nesting import Nesting
 from jax_debug_widgets.events.site import NO_VALUE, CallSite, Derivative, Kind, Phase, Watched, told_apart
@@ -24,12 +24,12 @@ from jax_debug_widgets.events.trace_print import TracePrint
 __all__ = [
     "COUNTED",
     "NO_VALUE",
-    "Asked",
     "Barrier",
     "BarrierState",
     "Breakpoint",
     "Bundle",
     "Call",
+    "CallContext",
     "CallSite",
     "CallState",
     "CallbackSummary",
@@ -39,11 +39,11 @@ __all__ = [
     "Event",
     "Finding",
     "Firing",
+    "FiringBatch",
     "FirstNonFinite",
     "HostCall",
     "Inbox",
     "Kind",
-    "Lot",
     "Nesting",
     "NonFinite",
     "Origin",
@@ -52,11 +52,11 @@ __all__ = [
     "ProcessStatus",
     "RejectedResultError",
     "RunState",
-    "Share",
     "StaleRead",
     "Status",
     "Stopped",
     "Tap",
+    "TapFirings",
     "ThreadSpans",
     "TracePrint",
     "Watched",

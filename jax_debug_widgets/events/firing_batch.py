@@ -16,7 +16,7 @@ Column = list[np.ndarray] | np.ndarray
 
 
 @dataclass(frozen=True)
-class Share:
+class TapFirings:
     """The firings of one tap, or of taps that fire together.
 
     Attributes:
@@ -33,15 +33,15 @@ class Share:
     columns: Sequence[Column]
     lost: np.ndarray | None
 
-    def beside(self, other: Share) -> Share:
+    def beside(self, other: TapFirings) -> TapFirings:
         """Join this batch and other firings of the same tap; none of them has dropped anything."""
         columns = [
             np.concatenate([joined(one), joined(two)]) for one, two in zip(self.columns, other.columns, strict=True)
         ]
         times, threads = ([self.times_ns, other.times_ns], [self.threads, other.threads])
-        return Share(self.tap, np.concatenate(times), np.concatenate(threads), columns, None)
+        return TapFirings(self.tap, np.concatenate(times), np.concatenate(threads), columns, None)
 
-    def by_tap(self) -> list[Share]:
+    def by_tap(self) -> list[TapFirings]:
         """The same in the order of time, a share a tap."""
         if (self.times_ns[1:] < self.times_ns[:-1]).any():  # The threads of several devices put in one tray.
             return self._rows(np.argsort(self.times_ns, kind="stable")).by_tap()
@@ -51,7 +51,7 @@ class Share:
             self.tap.learn_shapes([column[0] for column in self.columns])
         return [self]
 
-    def _unbundled(self, bundle: Bundle) -> Iterator[Share]:
+    def _unbundled(self, bundle: Bundle) -> Iterator[TapFirings]:
         table = joined(self.columns[0])
         values = iter(self.columns[bundle.dispensable])
         around = self.columns[bundle.around]
@@ -63,15 +63,15 @@ class Share:
                 *own,
                 *around,
             ]
-            yield Share(tap, self.times_ns, self.threads, columns, self.lost if own else None)
+            yield TapFirings(tap, self.times_ns, self.threads, columns, self.lost if own else None)
 
-    def _rows(self, rows: np.ndarray) -> Share:
+    def _rows(self, rows: np.ndarray) -> TapFirings:
         columns = [_rows_of(column, rows) for column in self.columns]
         lost = None if self.lost is None else self.lost[rows]
-        return Share(self.tap, self.times_ns[rows], self.threads[rows], columns, lost)
+        return TapFirings(self.tap, self.times_ns[rows], self.threads[rows], columns, lost)
 
 
-class Lot:
+class FiringBatch:
     """Some firings in the order of time.
 
     Looked through as seldom as can be: at a million firings a second each loop over them is felt.
@@ -98,7 +98,7 @@ class Lot:
         self.columns, self.lost = columns, lost
 
     @classmethod
-    def of(cls, shares: Sequence[Share]) -> Lot:
+    def of(cls, shares: Sequence[TapFirings]) -> FiringBatch:
         """The firings of all shares, one a tap; those of the same time in the order of the shares."""
         shares = [share for share in shares if len(share.times_ns)]
         taps, columns = [cast("Tap", share.tap) for share in shares], [share.columns for share in shares]
@@ -122,7 +122,7 @@ class Lot:
     def __len__(self) -> int:
         return len(self.tap)
 
-    def part(self, start: int, stop: int) -> Lot:
+    def part(self, start: int, stop: int) -> FiringBatch:
         """Firings `start .. stop - 1`, with only the taps that occur in them."""
         if (start, stop) == (0, len(self)):
             return self
@@ -132,9 +132,9 @@ class Lot:
         for number in used.tolist():
             first, last = np.searchsorted(self.firings_of(number), (start, stop)).tolist()
             columns.append([column[first:last] for column in self.columns[number]])
-        return Lot([self.taps[number] for number in used.tolist()], tap, times, threads, columns)
+        return FiringBatch([self.taps[number] for number in used.tolist()], tap, times, threads, columns)
 
-    def where(self, chosen: np.ndarray) -> Lot:
+    def where(self, chosen: np.ndarray) -> FiringBatch:
         """The firings for which `chosen`, bool[n], is true, with only the taps that occur in them."""
         rows = [np.flatnonzero(chosen[self.firings_of(number)]) for number in range(len(self.taps))]
         used = [number for number, mine in enumerate(rows) if len(mine)]
@@ -142,7 +142,7 @@ class Lot:
         tap = np.searchsorted(used, self.tap[chosen])
         lost = None if self.lost is None else self.lost[chosen]
         times, threads = self.times_ns[chosen], self.threads[chosen]
-        return Lot([self.taps[number] for number in used], tap, times, threads, columns, lost)
+        return FiringBatch([self.taps[number] for number in used], tap, times, threads, columns, lost)
 
     def of_each(self, numbers: Sequence[int]) -> np.ndarray:
         """int64[n]: for each firing, the number of its tap out of these, one a tap."""

@@ -27,7 +27,7 @@ class RejectedResultError(Exception):
 
 
 @dataclass(frozen=True)
-class Asked:
+class CallContext:
     """Who asked for a call: the derivative that it is for, and the calls that led to it.
 
     Attributes:
@@ -71,7 +71,7 @@ class HostCall:
     result: tuple[np.ndarray, ...] | None
     raised: str
     error: BaseException | None
-    asked: Asked
+    asked: CallContext
     fired_ns: int
 
     @property

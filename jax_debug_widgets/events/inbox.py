@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from jax_debug_widgets.events.firing_batch import Lot, Share
+from jax_debug_widgets.events.firing_batch import FiringBatch, TapFirings
 from jax_debug_widgets.events.stamps import Stamps, times_of
 from jax_debug_widgets.events.tap import Bundle, Firing, Tap
 
@@ -88,11 +88,13 @@ class Inbox:
         self._trays.setdefault(tap, [])
         self._sources.setdefault(tap, []).append(source)
 
-    def take(self) -> Lot:
+    def take(self) -> FiringBatch:
         """Take out what is in it, in the order of time; for one thread at a time."""
         # The trays are emptied one after the other. What fires meanwhile stays, or it might come before what led to it.
         now = time.perf_counter_ns()
-        lot = Lot.of([share for tap, flat in list(self._trays.items()) for share in self._all_taken(tap, flat, now)])
+        lot = FiringBatch.of(
+            [share for tap, flat in list(self._trays.items()) for share in self._all_taken(tap, flat, now)]
+        )
         while self._large and self._large[0][0] <= now:
             self._large.popleft()
         self._held = sum(tap.nbytes for _, tap, _ in self._large.copy())
@@ -123,7 +125,7 @@ class Inbox:
             emptied[oldest.dispensable] = [None] * len(emptied[oldest.dispensable])
             self._held -= oldest.nbytes
 
-    def _all_taken(self, tap: Tap | Bundle, flat: list[Any], now: int) -> Sequence[Share]:
+    def _all_taken(self, tap: Tap | Bundle, flat: list[Any], now: int) -> Sequence[TapFirings]:
         """Take what has fired until `now` out of a tray, and out of what else there is for its tap."""
         taken = [self._taken(tap, flat, now)] if flat else []
         sources = self._sources.get(tap, [])
@@ -132,11 +134,13 @@ class Inbox:
                 sources.remove(source)
             elif found := source.take(now):
                 times, threads, columns = found
-                taken.append(Share(tap, times, threads if self.stamps.tells else np.zeros_like(threads), columns, None))
+                taken.append(
+                    TapFirings(tap, times, threads if self.stamps.tells else np.zeros_like(threads), columns, None)
+                )
         shares = [share for share in taken if share is not None]
-        return functools.reduce(Share.beside, shares).by_tap() if shares else []
+        return functools.reduce(TapFirings.beside, shares).by_tap() if shares else []
 
-    def _taken(self, tap: Tap | Bundle, flat: list[Any], now: int) -> Share | None:
+    def _taken(self, tap: Tap | Bundle, flat: list[Any], now: int) -> TapFirings | None:
         stride = 2 if _is_large(tap) else 1 + tap.width
         taken = flat[:]
         stamps = np.array(taken[::stride], np.int64)
@@ -150,12 +154,12 @@ class Inbox:
         threads = self.stamps.threads_of(stamps[: len(times)])
         if not _is_large(tap):
             columns: list[Column] = [taken[field::stride] for field in range(1, stride)]
-            return Share(tap, times, threads, columns, None)
+            return TapFirings(tap, times, threads, columns, None)
         # A copy of each; nothing of it is dropped any more.
         rows = [tuple(arrays) for arrays in taken[1::stride]]
         lost = np.array([row[tap.dispensable][0] is None for row in rows], bool)
         columns = [list(map(itemgetter(index), rows)) for index in range(tap.width)]
-        return Share(tap, times, threads, columns, lost if lost.any() else None)
+        return TapFirings(tap, times, threads, columns, lost if lost.any() else None)
 
 
 def _is_large(tap: Tap | Bundle) -> bool:

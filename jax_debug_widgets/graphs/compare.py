@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from jax_debug_widgets.graphs.diff import paired, text_of
 from jax_debug_widgets.graphs.figures import Figure, figure_of
-from jax_debug_widgets.graphs.flat import Flat, Node
+from jax_debug_widgets.graphs.flat import FlatProgram, Node
 from jax_debug_widgets.graphs.page import Line, Page
 from jax_debug_widgets.graphs.program import Equation, Program
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class Ran:
+class ExecutedProgram:
     """A program with the values of one run.
 
     Attributes:
@@ -136,7 +136,7 @@ def _places(pair: Pair) -> tuple[str, str]:
     return str(pair.before.source or ""), str(pair.after.source or "")
 
 
-def compare(before: Ran, after: Ran, rtol: float | None = None) -> Comparison:
+def compare(before: ExecutedProgram, after: ExecutedProgram, rtol: float | None = None) -> Comparison:
     """Compare two programs that have run on the same arguments."""
     one, other, pairing = paired(before.program.body, after.program.body)
     pairs: dict[int, Pair] = {}
@@ -168,20 +168,22 @@ def compare(before: Ran, after: Ran, rtol: float | None = None) -> Comparison:
     )
 
 
-def _first(flat: Flat, differ: Sequence[bool], pairs: Mapping[int, Pair]) -> Pair | None:
+def _first(flat: FlatProgram, differ: Sequence[bool], pairs: Mapping[int, Pair]) -> Pair | None:
     """The earliest pair that differs on a way back from such outputs, through what differs or has no pair."""
     close = {number for number, pair in pairs.items() if not pair.differs}
     ends = [number for number in _on_the_way(flat, differ, close) if number in pairs]
     return pairs[min(ends)] if ends else None
 
 
-def _first_alone(flat: Flat, differ: Sequence[bool], paired: Container[int], close: Container[int]) -> Equation | None:
+def _first_alone(
+    flat: FlatProgram, differ: Sequence[bool], paired: Container[int], close: Container[int]
+) -> Equation | None:
     """The same of equations that have no pair."""
     ends = [number for number in _on_the_way(flat, differ, close) if number not in paired]
     return flat.nodes[min(ends)].equation if ends else None
 
 
-def _on_the_way(flat: Flat, differ: Sequence[bool], close: Container[int]) -> set[int]:
+def _on_the_way(flat: FlatProgram, differ: Sequence[bool], close: Container[int]) -> set[int]:
     """What outputs that differ are made of, up to what is close."""
     todo = [edge[1] for edge, one in zip(flat.results, differ, strict=False) if one and edge[0] == "result"]
     seen: set[int] = set()

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal
 
 from jax_debug_widgets.events.amounts import plural
 from jax_debug_widgets.graphs.differences import differences, is_same_edge, mirrored, other_operands
-from jax_debug_widgets.graphs.flat import Edge, Flat, Node, flat_of, hash_down, hash_up, live_in
+from jax_debug_widgets.graphs.flat import Edge, FlatProgram, Node, flat_of, hash_down, hash_up, live_in
 from jax_debug_widgets.graphs.page import Line, Page
 from jax_debug_widgets.graphs.pairing import Pairing, out_of_order
 from jax_debug_widgets.graphs.program import Body, Equation, Program
@@ -210,7 +210,7 @@ def _diff_of(before: Body, after: Body, names: tuple[str, str], *, dead: bool = 
     return _compared(one, other, names, dead=dead)
 
 
-def paired(before: Body, after: Body) -> tuple[Flat, Flat, Pairing]:
+def paired(before: Body, after: Body) -> tuple[FlatProgram, FlatProgram, Pairing]:
     """Two bodies with calls inlined, and which of their operations stand for each other."""
     one, other = (flat_of(body, keys) for body, keys in zip((before, after), _input_keys(before, after), strict=True))
     for flat in (one, other):
@@ -228,7 +228,7 @@ def _input_keys(before: Body, after: Body) -> Iterator[list[Edge]]:
         yield [("input", name if name in shared else next(rest)) for name in own]
 
 
-def _compared(before: Flat, after: Flat, names: tuple[str, str], *, dead: bool) -> Diff:
+def _compared(before: FlatProgram, after: FlatProgram, names: tuple[str, str], *, dead: bool) -> Diff:
     hash_up(before)
     hash_up(after)
     pairing = Pairing(before, after).find()
@@ -254,11 +254,11 @@ def _compared(before: Flat, after: Flat, names: tuple[str, str], *, dead: bool) 
     return Diff(names, [one for _, one in ordered], results=results)
 
 
-def _counting(flat: Flat, needed: set[int] | None) -> list[Node]:
+def _counting(flat: FlatProgram, needed: set[int] | None) -> list[Node]:
     return [one for one in flat.nodes if needed is None or one.number in needed]
 
 
-def _change(before: Flat, after: Flat, one: int, other: int, pairing: Pairing, *, dead: bool) -> Change:
+def _change(before: FlatProgram, after: FlatProgram, one: int, other: int, pairing: Pairing, *, dead: bool) -> Change:
     left, right = before.nodes[one], after.nodes[other]
     inside: tuple[Diff, ...] = ()
     what = list(differences(left, right))

@@ -43,21 +43,21 @@ class Node:
 
 
 @dataclass(eq=False)
-class Flat:
+class FlatProgram:
     """The operations of a body in order, and where its results come from."""
 
     nodes: list[Node]
     results: list[Edge]
 
 
-def flat_of(body: Body, inputs: Sequence[Edge]) -> Flat:
+def flat_of(body: Body, inputs: Sequence[Edge]) -> FlatProgram:
     """A body whose inputs come from these."""
-    flat = Flat([], [])
+    flat = FlatProgram([], [])
     flat.results = _inlined(body, list(inputs), flat, ())
     return flat
 
 
-def _inlined(body: Body, inputs: Sequence[Edge], flat: Flat, rules: tuple[str, ...]) -> list[Edge]:
+def _inlined(body: Body, inputs: Sequence[Edge], flat: FlatProgram, rules: tuple[str, ...]) -> list[Edge]:
     results: dict[int, list[Edge]] = {}
 
     def read(one: Operand) -> Edge:
@@ -87,7 +87,7 @@ def _inlined(body: Body, inputs: Sequence[Edge], flat: Flat, rules: tuple[str, .
     return [read(one) for one in body.results]
 
 
-def live_in(flat: Flat) -> set[int]:
+def live_in(flat: FlatProgram) -> set[int]:
     """The operations that a result or an effect needs."""
     todo = [edge[1] for edge in flat.results if edge[0] == "result"]
     todo += [one.number for one in flat.nodes if one.equation.has_effects]
@@ -124,7 +124,7 @@ def digest(*parts: Any) -> str:
     return hashlib.blake2b(repr(parts).encode(), digest_size=12).hexdigest()
 
 
-def hash_down(flat: Flat, known: Mapping[Edge, str] | None = None) -> list[str]:
+def hash_down(flat: FlatProgram, known: Mapping[Edge, str] | None = None) -> list[str]:
     """Give each node its `label` and `down`; returns what the body computes: of each result, and of each effect."""
     known = known or {}
     for node in flat.nodes:
@@ -135,7 +135,7 @@ def hash_down(flat: Flat, known: Mapping[Edge, str] | None = None) -> list[str]:
     return [*(_hash_of(edge, flat, known) for edge in flat.results), *effects]
 
 
-def hash_up(flat: Flat) -> None:
+def hash_up(flat: FlatProgram) -> None:
     """Give each node its `up`, after `hash_down`."""
     users: dict[int, list[str]] = {}
     for at, edge in enumerate(flat.results):
@@ -148,7 +148,7 @@ def hash_up(flat: Flat) -> None:
                 users.setdefault(edge[1], []).append(digest(node.up, 0 if node.commutes else at, edge[2]))
 
 
-def _hash_of(edge: Edge, flat: Flat, known: Mapping[Edge, str]) -> str:
+def _hash_of(edge: Edge, flat: FlatProgram, known: Mapping[Edge, str]) -> str:
     if edge[0] == "result":
         return digest(flat.nodes[edge[1]].down, edge[2])
     return known.get(edge) or digest(*edge[:2])

@@ -11,7 +11,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Hashable, Sequence
 from itertools import product
 
-from jax_debug_widgets.graphs.flat import Flat, Node
+from jax_debug_widgets.graphs.flat import FlatProgram, Node
 
 _LOOPS = frozenset({"scan", "while", "cond", "shard_map", "pallas_call"})
 
@@ -19,7 +19,7 @@ _LOOPS = frozenset({"scan", "while", "cond", "shard_map", "pallas_call"})
 class Pairing:
     """The pairs found so far: number in the one program -> number in the other, both ways."""
 
-    def __init__(self, before: Flat, after: Flat) -> None:
+    def __init__(self, before: FlatProgram, after: FlatProgram) -> None:
         self._before, self._after = before, after
         self.forth: dict[int, int] = {}
         self.back: dict[int, int] = {}
@@ -110,7 +110,7 @@ def _line_of(one: Node) -> Hashable:
     return (one.equation.primitive, *map(str, one.equation.types), source.file, source.line) if source else None
 
 
-def _users_of(flat: Flat) -> dict[int, list[tuple[int, int]]]:
+def _users_of(flat: FlatProgram) -> dict[int, list[tuple[int, int]]]:
     """Each node with those that take it, and as which operand."""
     users: dict[int, list[tuple[int, int]]] = {}
     for node in flat.nodes:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from jax_debug_widgets.events.amounts import in_bytes, plural
-from jax_debug_widgets.graphs.compare import Ran
+from jax_debug_widgets.graphs.compare import ExecutedProgram
 from jax_debug_widgets.graphs.page import Page
 from jax_debug_widgets.graphs.program import Body, Equation, Operand, Program, Source, Type
 
@@ -49,7 +49,7 @@ class SavedValues:
         return self.page().html()
 
 
-def save(ran: Ran, path: Path) -> SavedValues:
+def save(ran: ExecutedProgram, path: Path) -> SavedValues:
     """Write a program and its values into a file."""
     keys = list(ran.values)
     about = {
@@ -73,7 +73,7 @@ def save(ran: Ran, path: Path) -> SavedValues:
     return SavedValues(ran.program.name, path, len(ran.outputs), len(keys))
 
 
-def load(path: Path) -> Ran:
+def load(path: Path) -> ExecutedProgram:
     """Read what `save` has written.
 
     Raises:
@@ -89,7 +89,7 @@ def load(path: Path) -> Ran:
     outputs = [next(arrays) for _ in about["paths"]]
     keys = map(_made, about["keys"])
     values = {key: tuple(next(arrays) for _ in range(count)) for key, count in zip(keys, about["counts"], strict=True)}
-    return Ran(_made(about["program"]), about["paths"], outputs, values)
+    return ExecutedProgram(_made(about["program"]), about["paths"], outputs, values)
 
 
 def _plain(value: Any) -> Any:

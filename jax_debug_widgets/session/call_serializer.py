@@ -15,7 +15,7 @@ PATIENCE_S = 2.0
 """How long a thread waits for another: what a call calls on the host may wait until that one has dispatched its own."""
 
 
-class Turns:
+class CallSerializer:
     """Whose turn it is to call each program. Safe from any thread."""
 
     def __init__(self) -> None:

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from jax_debug_widgets.session.run.run import Run
 
 
-class Kept(Protocol):
+class RetainedRun(Protocol):
     """A run that holds something."""
 
     @property
@@ -24,7 +24,7 @@ class Kept(Protocol):
         ...
 
 
-def keep_within(ended: Sequence[Kept], nbytes: int) -> None:
+def keep_within(ended: Sequence[RetainedRun], nbytes: int) -> None:
     """Let go of what the oldest of these runs hold, until all together hold so many bytes at most.
 
     First of their arrays, with what came before these in their run, then of all else. The newest run stays as it is: its own

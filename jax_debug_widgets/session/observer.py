@@ -14,12 +14,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from jax_debug_widgets._jax.origins.equation import Recorders
-    from jax_debug_widgets._jax.running.backlog import Handed
+    from jax_debug_widgets._jax.running.backlog import PendingResult
     from jax_debug_widgets._jax.running.dispatch import Execution, Stage
     from jax_debug_widgets._jax.running.waits import Wait
     from jax_debug_widgets._jax.tracing.traces import Trace
     from jax_debug_widgets.session.ports import Observed
-    from jax_debug_widgets.session.run.record import Record
+    from jax_debug_widgets.session.run.record import CallRecord
     from jax_debug_widgets.session.run.run import Run
     from jax_debug_widgets.taps import Printed
 
@@ -84,10 +84,10 @@ class Observer:
 
         return left
 
-    def _keep_inputs(self, run: Run, record: Record) -> None:
+    def _keep_inputs(self, run: Run, record: CallRecord) -> None:
         run.inputs.called(record, self._session.input_hooks.take())
 
-    def dispatched(self, name: str, recorders: Recorders, hand_over: Callable[[], Handed]) -> None:
+    def dispatched(self, name: str, recorders: Recorders, hand_over: Callable[[], PendingResult]) -> None:
         """See `_jax.dispatch.Observer`. A training step waits for this: what can be done later is."""
         run = self._session.active
         if run is None or self._session.capture.is_explaining():

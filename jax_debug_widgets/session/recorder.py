@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from jax_debug_widgets.session.options import Options
     from jax_debug_widgets.session.run.run import Run
     from jax_debug_widgets.session.run.view import RunView
-    from jax_debug_widgets.store import Piece
+    from jax_debug_widgets.store import SegmentSlice
 
 VARIABLE = "JDW_RECORD"
 """The environment variable that names the folder where a capture names none."""
@@ -67,7 +67,7 @@ class Recorder:
         """Begin; `collect` takes in what has fired, `place` is how all processes call the folder."""
         self.folder = writer.folder
         self._run, self._writer, self._collect = run, writer, collect
-        self._queue: deque[Piece] = deque()
+        self._queue: deque[SegmentSlice] = deque()
         self._lock = threading.Lock()
         self._ended = threading.Event()
         self._wake, self._flushed = threading.Event(), threading.Event()
@@ -126,7 +126,7 @@ class Recorder:
             with contextlib.suppress(OSError, ValueError):
                 self._writer.rename(run.name)
 
-    def _came(self, piece: Piece) -> None:
+    def _came(self, piece: SegmentSlice) -> None:
         """Events have been taken in; the store holds its lock."""
         self._queue.append(piece)
 
@@ -204,9 +204,9 @@ class Recorder:
         if self._run.options.kept_inputs and began >= self._inputs_at and self._inputs.write():
             self._inputs_at = began + (time.monotonic() - began) / _SHARE
 
-    def _next_pieces(self) -> list[Piece]:
+    def _next_pieces(self) -> list[SegmentSlice]:
         """What becomes the next batch: no more than one part holds, as a part is let go of as a whole."""
-        pieces: list[Piece] = []
+        pieces: list[SegmentSlice] = []
         nbytes, most = 0, self._part_bytes
         while self._queue and len(pieces) < _AT_ONCE and nbytes < most:
             piece = self._queue.popleft()

@@ -25,7 +25,7 @@ _MAX_SHELVED = 1000
 """Runs in files that a table lists."""
 
 
-class Heir:
+class RunAdopter:
     """Enters a run that another thread has begun."""
 
     def __init__(self, run: Run, join: Callable[[Run], AbstractContextManager[None]]) -> None:
@@ -60,7 +60,7 @@ class Runs:
         """Runs in files, with what reads them whole: only their rows were read."""
         self._joined: list[Run] = []
         """Once for each thread that is in a run which another thread has begun."""
-        self._heirs: WeakSet[Heir] = WeakSet()
+        self._heirs: WeakSet[RunAdopter] = WeakSet()
 
     @property
     def current(self) -> Run | None:
@@ -109,9 +109,9 @@ class Runs:
         self._leave(run)
         self._latest = self._latest_of[run.box] = run
 
-    def heir(self, run: Run, join: Callable[[Run], AbstractContextManager[None]]) -> Heir:
+    def heir(self, run: Run, join: Callable[[Run], AbstractContextManager[None]]) -> RunAdopter:
         """What a thread or task is to enter, now or later, to join a run; as long as it is there the run keeps its box."""
-        heir = Heir(run, join)
+        heir = RunAdopter(run, join)
         self._heirs.add(heir)
         return heir
 

@@ -19,7 +19,7 @@ from jax_debug_widgets._jax.running.inputs import InputHooks
 from jax_debug_widgets._jax.running.twins import TwinHooks
 from jax_debug_widgets._jax.running.waits import Waits
 from jax_debug_widgets._jax.tracing.tracing import tracing_now
-from jax_debug_widgets.breakpoints import Audience, Debugger, Place, Stopped
+from jax_debug_widgets.breakpoints import Debugger, Place, RunObservers, Stopped
 from jax_debug_widgets.checks.key_calls import KeyWatch
 from jax_debug_widgets.checks.purity import PurityWatch
 from jax_debug_widgets.session.added import AddedNames
@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from jax_debug_widgets._jax.origins.equation import Equation
-    from jax_debug_widgets.events import Lot
+    from jax_debug_widgets.events import FiringBatch
     from jax_debug_widgets.session.panel.rows import Row
     from jax_debug_widgets.session.run.compare import RunRow
     from jax_debug_widgets.session.run.loaded import LoadedRun
@@ -89,7 +89,7 @@ class Session:
         self.watching.prepared = self.observer.prepared
         self.added = AddedNames()
         self._agreements = Agreements()
-        self.debugger = Debugger(self.capture.gate, self._audience())
+        self.debugger = Debugger(self.capture.gate, self._observers())
         self.capture.breakpoint_recorder = self.debugger.recorder
         self.interrupts = interrupts_of(self, self.observer)
         self.waiter = Waiter()
@@ -338,7 +338,7 @@ class Session:
         finally:
             self._see_no_more()
 
-    def _ingest(self, run: Run, lot: Lot) -> None:
+    def _ingest(self, run: Run, lot: FiringBatch) -> None:
         calls, mixed = run.call_log.attribute(lot.times_ns - run.life.origin_ns, lot)
         for site_id, last_call in mixed.items():
             run.note(
@@ -421,8 +421,8 @@ class Session:
             run, self.debugger, self.panels.way, is_active=run in {*self._runs.going_on, self._runs.uncaptured}
         )
 
-    def _audience(self) -> Audience:
-        return Audience(self._place, may_ask, lambda: self.panels.way)
+    def _observers(self) -> RunObservers:
+        return RunObservers(self._place, may_ask, lambda: self.panels.way)
 
     def _place(self) -> Place:
         if joined() > 1:

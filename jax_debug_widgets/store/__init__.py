@@ -8,6 +8,6 @@ May know: events, numpy.   Must not know: JAX, Jupyter, capture, transport.
 from jax_debug_widgets.store.budget import Budget
 from jax_debug_widgets.store.columns import Columns
 from jax_debug_widgets.store.segment import Segment
-from jax_debug_widgets.store.store import Piece, Store
+from jax_debug_widgets.store.store import SegmentSlice, Store
 
-__all__ = ["Budget", "Columns", "Piece", "Segment", "Store"]
+__all__ = ["Budget", "Columns", "Segment", "SegmentSlice", "Store"]

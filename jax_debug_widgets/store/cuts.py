@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from jax_debug_widgets.events import Lot
+from jax_debug_widgets.events import FiringBatch
 from jax_debug_widgets.store.segment import LARGE
 
 _SEGMENT_FIRINGS = 16384
@@ -12,7 +12,7 @@ _SEGMENT_BYTES = 1 << 20
 """A segment is let go of as a whole, so these bound how much longer than the budget says something is kept."""
 
 
-def cuts(lot: Lot) -> list[int]:
+def cuts(lot: FiringBatch) -> list[int]:
     """Where to end each segment; a large firing has one of its own, so that it can be let go of by itself."""
     if not len(lot):
         return []

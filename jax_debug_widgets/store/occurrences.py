@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from jax_debug_widgets.events import Lot
+from jax_debug_widgets.events import FiringBatch
 
 
 class Occurrences:
@@ -22,7 +22,7 @@ class Occurrences:
         else:
             self._every[site_id] = every
 
-    def of(self, lot: Lot, ordinals: np.ndarray) -> np.ndarray:
+    def of(self, lot: FiringBatch, ordinals: np.ndarray) -> np.ndarray:
         """For each firing, how many times its site had fired before; lanes that fire one after the other are one."""
         site = lot.of_each([tap.site.id for tap in lot.taps])
         stands_for, first = np.ones(len(lot), np.int64), np.ones(len(lot), bool)

@@ -6,7 +6,7 @@ from collections.abc import Hashable, Iterator
 
 import numpy as np
 
-from jax_debug_widgets.events import Lot, Tap, joined
+from jax_debug_widgets.events import FiringBatch, Tap, joined
 
 _CALLS_AT_ONCE = 256
 """Of each tap; more threads do not run at once."""
@@ -24,7 +24,7 @@ class Ordinals:
         self.doubtful: dict[int, float] = {}
         """Site id -> the last call in which not all of its firings may have been recorded: there counting tells nothing."""
 
-    def of(self, lot: Lot, calls: np.ndarray) -> np.ndarray:
+    def of(self, lot: FiringBatch, calls: np.ndarray) -> np.ndarray:
         """For each firing int64: how often its tap had fired before in the same call, on the same device; -1 in doubt."""
         ordinals = np.empty(len(lot), np.int64)
         for number, tap in enumerate(lot.taps):
@@ -35,7 +35,7 @@ class Ordinals:
                 ordinals[chosen] = counted if doubtful is None else np.where(own <= doubtful, -1, counted)
         return ordinals
 
-    def _by_device(self, tap: Tap, number: int, lot: Lot) -> Iterator[tuple[Hashable, np.ndarray]]:
+    def _by_device(self, tap: Tap, number: int, lot: FiringBatch) -> Iterator[tuple[Hashable, np.ndarray]]:
         mine = lot.firings_of(number)
         if not tap.nesting.axes:
             yield tap, mine

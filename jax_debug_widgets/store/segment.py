@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from jax_debug_widgets.events import COUNTED, Column, Event, Lot, Tap, joined
+from jax_debug_widgets.events import COUNTED, Column, Event, FiringBatch, Tap, joined
 from jax_debug_widgets.store.columns import Columns
 from jax_debug_widgets.store.devices import Devices
 from jax_debug_widgets.store.lanes import by_event, flat_lanes, laid_out
@@ -28,7 +28,7 @@ class Segment:
     def __init__(
         self,
         first: int,
-        lot: Lot,
+        lot: FiringBatch,
         origin_ns: int,
         calls: np.ndarray,
         executions: np.ndarray,

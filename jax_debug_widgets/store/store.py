@@ -8,22 +8,22 @@ from typing import NamedTuple
 
 import numpy as np
 
-from jax_debug_widgets.events import COUNTED, CallSite, Event, Lot, NonFinite, Tap
+from jax_debug_widgets.events import COUNTED, CallSite, Event, FiringBatch, NonFinite, Tap
 from jax_debug_widgets.store.axis import along_steps
 from jax_debug_widgets.store.budget import Budget
 from jax_debug_widgets.store.columns import Columns
 from jax_debug_widgets.store.cuts import cuts
 from jax_debug_widgets.store.devices import Devices
-from jax_debug_widgets.store.kept import Kept
 from jax_debug_widgets.store.occurrences import Occurrences
 from jax_debug_widgets.store.ordinals import Ordinals
 from jax_debug_widgets.store.segment import Segment
+from jax_debug_widgets.store.segment_list import SegmentList
 from jax_debug_widgets.store.site_types import SiteTypes
 from jax_debug_widgets.store.stacking import one_after_the_other, require_one_shape
-from jax_debug_widgets.store.tally import Tally
+from jax_debug_widgets.store.tally import CountsBySite
 
 
-class Piece(NamedTuple):
+class SegmentSlice(NamedTuple):
     """Events `first .. stop - 1` of a run, whole firings, all in one segment."""
 
     segment: Segment
@@ -47,17 +47,17 @@ class Store:
         self.budget = budget
         self._origin_ns = origin_ns
         self._lock = threading.Lock()
-        self._kept = Kept()
+        self._kept = SegmentList()
         self.released = 0
-        self._told: Callable[[Piece], None] | None = None
+        self._told: Callable[[SegmentSlice], None] | None = None
         self._largest = 0
         self._ordinals = Ordinals()
         self._occurrences = Occurrences()
         self._devices = Devices()
         self._types = SiteTypes()
-        self._tally = Tally()
+        self._tally = CountsBySite()
 
-    def ingest(self, lot: Lot, calls: np.ndarray, executions: np.ndarray | None = None) -> None:
+    def ingest(self, lot: FiringBatch, calls: np.ndarray, executions: np.ndarray | None = None) -> None:
         """Take in firings, the id of the call that each belongs to, and the number of its execution of its site.
 
         Both are int64, one a firing, -1 where it is not known; see `Columns`.
@@ -77,7 +77,7 @@ class Store:
             self._take_in(lot, calls, executions, occurrences, ordinals)
 
     def restore(
-        self, lot: Lot, calls: np.ndarray, executions: np.ndarray, occurrences: np.ndarray, ordinals: np.ndarray
+        self, lot: FiringBatch, calls: np.ndarray, executions: np.ndarray, occurrences: np.ndarray, ordinals: np.ndarray
     ) -> None:
         """Take in firings that another store had: how often each tap had fired before is not counted again."""
         with self._lock:
@@ -90,15 +90,15 @@ class Store:
             self._kept.count = self._kept.oldest = position
             self._tally.begin(dropped, position)
 
-    def tell(self, told: Callable[[Piece], None] | None) -> None:
+    def tell(self, told: Callable[[SegmentSlice], None] | None) -> None:
         """Hand the events that are kept, and from now on those that come, to `told`, which returns at once; None ends it."""
         with self._lock:
             self._told = told
             for piece in self._kept.between(0, self._kept.count) if told is not None else ():
-                told(Piece(*piece))  # pyright: ignore[reportOptionalCall] - not None here.
+                told(SegmentSlice(*piece))  # pyright: ignore[reportOptionalCall] - not None here.
 
     def _take_in(
-        self, lot: Lot, calls: np.ndarray, executions: np.ndarray, occurrences: np.ndarray, ordinals: np.ndarray
+        self, lot: FiringBatch, calls: np.ndarray, executions: np.ndarray, occurrences: np.ndarray, ordinals: np.ndarray
     ) -> None:
         start = 0
         for stop in cuts(lot):
@@ -256,9 +256,9 @@ class Store:
         """The numbers and small vectors among these events, see `Segment.numbers`."""
         return [part for segment, first, end in self._between(start, stop) for part in segment.numbers(first, end)]
 
-    def kept(self) -> list[Piece]:
+    def kept(self) -> list[SegmentSlice]:
         """All events that are kept, oldest first, in pieces that do not change any more."""
-        return [Piece(*one) for one in self._between(0, self._kept.count)]
+        return [SegmentSlice(*one) for one in self._between(0, self._kept.count)]
 
     def series(self, site_id: int, value: int, *, phantoms: bool = False) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """One value of a site over all events that are kept: positions int64[n], occurrences int64[n], values [n, ...].
@@ -357,7 +357,7 @@ class Store:
         self._tally.add(segment)
         self._kept.append(segment)
         if self._told is not None:
-            self._told(Piece(segment, segment.first, segment.stop))
+            self._told(SegmentSlice(segment, segment.first, segment.stop))
 
     def _evict(self) -> None:
         kept = self._kept

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from jax_debug_widgets.events import Lot, NonFinite, Tap
+from jax_debug_widgets.events import FiringBatch, NonFinite, Tap
 from jax_debug_widgets.store.segment import Segment
 
 
-class Tally:
+class CountsBySite:
     """Counts of events by site id.
 
     Attributes:
@@ -49,7 +49,7 @@ class Tally:
         """So many events of these sites are no longer kept."""
         _add(self.dropped, counts)
 
-    def lose(self, lot: Lot, lost: np.ndarray) -> None:
+    def lose(self, lot: FiringBatch, lost: np.ndarray) -> None:
         """Firings, `lost`: bool[firings], have been dropped before they were taken in."""
         for number, count in enumerate(np.bincount(lot.tap[lost], minlength=len(lot.taps)).tolist()):
             tap = lot.taps[number]

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from jax_debug_widgets.taps.outcomes import OutcomeBook, Staged
+from jax_debug_widgets.taps.outcomes import OutcomeBook, ResultCounts
 from jax_debug_widgets.taps.refusals import explain
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ class CallbackListener:
         """See `_jax.callback_hooks.Listener`."""
         staged = Counter(self._sites.site_of(equation) for equation in traced if equation.kind in RETURNING)
         remaining = Counter(self._sites.site_of(equation) for equation in kept if equation.kind in RETURNING)
-        self._book().staged.extend(Staged(site, count, remaining[site]) for site, count in staged.items())
+        self._book().staged.extend(ResultCounts(site, count, remaining[site]) for site, count in staged.items())
 
     def refused(self, refusal: Refusal) -> None:
         """See `_jax.callback_hooks.Listener`."""

@@ -29,8 +29,8 @@ from jax_debug_widgets._jax.running.callback_hooks import CallbackHooks
 from jax_debug_widgets._jax.running.checking import CheckHooks
 from jax_debug_widgets._jax.running.handover import HandoverHooks
 from jax_debug_widgets._jax.running.hooks import Hooks
-from jax_debug_widgets._jax.running.retraced import Retraced, RetracedHooks
-from jax_debug_widgets._jax.running.reuse_executables import UntouchedHooks
+from jax_debug_widgets._jax.running.retraced import CachedProgram, RetracedHooks
+from jax_debug_widgets._jax.running.reuse_executables import ReuseHooks
 from jax_debug_widgets._jax.tracing.bindings import BindingHooks, LinesOf
 from jax_debug_widgets._jax.tracing.leaks import LeakHooks
 from jax_debug_widgets._jax.tracing.precision import PrecisionHooks, Truncated
@@ -43,7 +43,7 @@ from jax_debug_widgets.taps.gate import Gate
 from jax_debug_widgets.taps.outcomes import CALLING, OutcomeBook, asked_by
 from jax_debug_widgets.taps.recorders import (
     BundleRecorder,
-    TapTeller,
+    TapReporter,
     WholeRecorder,
     bundle_recorder,
     recorder,
@@ -60,8 +60,8 @@ if TYPE_CHECKING:
     from jax_debug_widgets._jax.origins.equation import Equation, Recorder
     from jax_debug_widgets._jax.origins.frames import Frame
     from jax_debug_widgets._jax.passes.checked import CheckedProgram
-    from jax_debug_widgets._jax.passes.result_passing import Teller
-    from jax_debug_widgets.events import CallSite, Lot
+    from jax_debug_widgets._jax.passes.result_passing import ResultReporter
+    from jax_debug_widgets.events import CallSite, FiringBatch
     from jax_debug_widgets.taps.check_log import CheckLog
 
 
@@ -106,7 +106,7 @@ class Settings:
         return replace(self, hands_over=True) if self.debug and not self.echo else None
 
 
-class Box:
+class UntakenFirings:
     """What the taps of one capture have said and nobody has taken yet."""
 
     def __init__(self, gate: Gate) -> None:
@@ -131,7 +131,7 @@ class Capture:
     def __init__(self, sites: SiteBook | None = None) -> None:
         self.sites = SiteBook() if sites is None else sites
         self.gate = Gate()
-        self.boxes: dict[int, Box] = {0: Box(self.gate)}
+        self.boxes: dict[int, UntakenFirings] = {0: UntakenFirings(self.gate)}
         self.breakpoint_recorder: BreakpointRecorder = lambda _tap, _equation, _switch, _inbox, plain: plain
         self._hooks = Hooks(self._make_recorder, self._left_out)
         listener = CallbackListener(
@@ -166,7 +166,7 @@ class Capture:
             self.handover,
             AheadHooks(),
             RetracedHooks(self.is_stale),
-            UntouchedHooks(self.handover.gives_away),
+            ReuseHooks(self.handover.gives_away),
             CheckHooks(
                 self._checked,
                 self.lanes.axes_of,
@@ -181,11 +181,11 @@ class Capture:
             watching=(watch_hooks, self.lanes, self._bindings),
         )
 
-    def box(self, number: int) -> Box:
+    def box(self, number: int) -> UntakenFirings:
         """The box of that number."""
-        return self.boxes.setdefault(number, Box(self.gate))
+        return self.boxes.setdefault(number, UntakenFirings(self.gate))
 
-    def take(self, box: int) -> Lot:
+    def take(self, box: int) -> FiringBatch:
         """What has fired and nobody has taken from this box yet."""
         lot = self.box(box).firings.take()
         changed = self.sites.changed()
@@ -246,7 +246,7 @@ class Capture:
             "processes run the same ones, and all hang where the collectives differ."
         )
 
-    def is_stale(self, retraced: Retraced) -> None:
+    def is_stale(self, retraced: CachedProgram) -> None:
         """A program runs that would be another one, traced now."""
         told = self._outcomes_here().stale
         if retraced not in told:
@@ -279,7 +279,7 @@ class Capture:
         settings: Settings | None = captured_settings()
         return None if settings is None else partial(self.on, settings)
 
-    def _box_here(self) -> Box:
+    def _box_here(self) -> UntakenFirings:
         settings: Settings | None = captured_settings()
         return self.box(settings.box if settings else 0)
 
@@ -344,13 +344,13 @@ class Capture:
             made.every = on_device
         return made
 
-    def _make_teller(self, equation: Equation, settings: Settings) -> Teller | None:
+    def _make_teller(self, equation: Equation, settings: Settings) -> ResultReporter | None:
         # A log goes on to its handlers, and a print that must raise does.
         if equation.kind != "print" or not can_be_formatted(equation):
             return None
         tap = self._tap_of(equation, counted=False, on_device=1, every=settings.every)
         inbox = self.box(settings.box).firings
-        return TapTeller(tap, self.sites.switch_of(tap.site.id), inbox, settings.every)
+        return TapReporter(tap, self.sites.switch_of(tap.site.id), inbox, settings.every)
 
     def _tap_of(self, equation: Equation, *, counted: bool, on_device: int, every: int) -> Tap:
         """The tap for this equation: an equal one if there is, so that un-jitted loops and recompilations share it."""

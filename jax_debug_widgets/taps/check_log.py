@@ -18,7 +18,7 @@ _MOST_PENDING = 64
 
 
 @dataclass
-class Seen:
+class LineHits:
     """What a check has found at one line.
 
     Attributes:
@@ -42,7 +42,7 @@ class CheckLog:
     def __init__(self) -> None:
         self._pending: deque[tuple[CheckedProgram, int, Sequence[Any]]] = deque()
         self._calls: dict[CheckedProgram, int] = {}
-        self._seen: dict[Any, Seen] = {}
+        self._seen: dict[Any, LineHits] = {}
         self._lock = threading.Lock()
 
     def add(self, program: CheckedProgram, results: Sequence[Any]) -> None:
@@ -63,11 +63,13 @@ class CheckLog:
     def note(self, checked: Checked) -> None:
         """Something was found while a program was traced or called."""
         with self._lock:
-            seen = self._seen.setdefault((checked.option, checked.frames[0], checked.primitive), Seen(checked, (1,), 0))
+            seen = self._seen.setdefault(
+                (checked.option, checked.frames[0], checked.primitive), LineHits(checked, (1,), 0)
+            )
             seen.calls += 1
             seen.count += 1
 
-    def seen(self, *, wait: bool) -> list[Seen]:
+    def seen(self, *, wait: bool) -> list[LineHits]:
         """What was found so far, in the order of time; with `wait` by all calls, otherwise by those that are over."""
         with self._lock:
             while self._pending and (wait or all(one.is_ready() for one in self._pending[0][2])):
@@ -82,7 +84,7 @@ class CheckLog:
             return
         for checked, numbers in program.read(arrays):
             seen = self._seen.setdefault(
-                (checked.option, checked.frames[0], checked.primitive), Seen(checked, numbers, call)
+                (checked.option, checked.frames[0], checked.primitive), LineHits(checked, numbers, call)
             )
             seen.calls += 1
             seen.count += numbers[0]

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from jax_debug_widgets._jax.compat.arrays import on_cpu
-from jax_debug_widgets.events import Asked, CallSite, Inbox, Nesting, Outcome, StaleRead, Tap, times_of
+from jax_debug_widgets.events import CallContext, CallSite, Inbox, Nesting, Outcome, StaleRead, Tap, times_of
 from jax_debug_widgets.taps.check_log import CheckLog
 from jax_debug_widgets.taps.rejections import Returns, rejection
 from jax_debug_widgets.taps.results import Results
@@ -41,7 +41,7 @@ class Running:
 
 
 @dataclass(frozen=True)
-class Staged:
+class ResultCounts:
     """How often a call with a result is in a program as traced, and after JAX removed what is not used."""
 
     site: CallSite
@@ -56,7 +56,7 @@ class OutcomeBook:
         self._gate = gate
         self.inbox: deque[Outcome] = deque()
         self.results = Results()
-        self.staged: deque[Staged] = deque()
+        self.staged: deque[ResultCounts] = deque()
         self.notes: deque[str] = deque()
         """What to tell about errors that JAX has raised."""
         self.stale: dict[Any, StaleRead | None] = {}
@@ -64,20 +64,20 @@ class OutcomeBook:
         self.checked = CheckLog()
         """What the checks of the run's programs find."""
         self._running: dict[int, Running] = {}
-        self._asked: dict[Tap, Asked] = {}
+        self._asked: dict[Tap, CallContext] = {}
 
     def running(self) -> list[Running]:
         """The functions that are running now, the oldest first."""
         return sorted(self._running.copy().values(), key=lambda one: one.began_ns)
 
-    def asked(self, tap: Tap) -> Asked:
+    def asked(self, tap: Tap) -> CallContext:
         """Who asked for the calls of a tap."""
-        return self._asked.get(tap, Asked())
+        return self._asked.get(tap, CallContext())
 
     def recorder(
         self,
         tap: Tap,
-        asked: Asked,
+        asked: CallContext,
         switch: Switch,
         inbox: Inbox,
         run: Callable[..., Any],
@@ -188,6 +188,6 @@ class OutcomeBook:
         return record
 
 
-def asked_by(equation: Equation, name: Callable[[Frame], str]) -> Asked:
+def asked_by(equation: Equation, name: Callable[[Frame], str]) -> CallContext:
     """Which derivative an equation is for, and the calls that led to it as `name` calls their frames."""
-    return Asked(equation.name_stack.count("jvp("), tuple(name(frame) for frame in equation.callers))
+    return CallContext(equation.name_stack.count("jvp("), tuple(name(frame) for frame in equation.callers))

@@ -25,7 +25,7 @@ class BundleRecorder(Protocol):
     """A recorder of several taps, and the reader that replaces it where they are results of their program."""
 
     taps: tuple[Tap, ...]
-    teller: BundleTeller
+    teller: BundleReporter
     writer: TapWriter | None
 
     def __call__(self, *arrays: np.ndarray) -> tuple[()]:
@@ -43,8 +43,8 @@ class WholeRecorder(Protocol):
         ...
 
 
-class BundleTeller(Protocol):
-    """Reads several taps, see `_jax.passes.result_passing.Teller`."""
+class BundleReporter(Protocol):
+    """Reads several taps, see `_jax.passes.result_passing.ResultReporter`."""
 
     taps: tuple[Tap, ...]
 
@@ -73,7 +73,7 @@ def bundle_recorder(bundle: Bundle, switches: Sequence[Switch], inbox: Inbox, ga
         if not all(switch.off for switch in switches):
             put_all(stamps.at(times_ns, thread), columns)
 
-    chosen, teller = cast("BundleRecorder", record), cast("BundleTeller", tell)
+    chosen, teller = cast("BundleRecorder", record), cast("BundleReporter", tell)
     chosen.taps = teller.taps = bundle.taps
     chosen.teller = teller
     chosen.writer = writer(bundle, inbox, gate)
@@ -120,7 +120,7 @@ def whole_recorder(
     return chosen
 
 
-class TapTeller:
+class TapReporter:
     """Puts in what a print said in calls that are over."""
 
     def __init__(self, tap: Tap, switch: Switch, inbox: Inbox, every: int) -> None:

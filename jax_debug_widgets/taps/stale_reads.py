@@ -16,7 +16,7 @@ from jax_debug_widgets.events import StaleRead
 from jax_debug_widgets.taps.reads import Read, reads_at
 
 if TYPE_CHECKING:
-    from jax_debug_widgets._jax.running.retraced import Retraced
+    from jax_debug_widgets._jax.running.retraced import CachedProgram
 
 _MOST_NAMES = 3
 """If more names than this may have changed, none is named."""
@@ -27,16 +27,16 @@ class StaleReads:
 
     def __init__(self, name_file: Callable[[str], str]) -> None:
         self._name_file = name_file
-        self._known: weakref.WeakKeyDictionary[Retraced, StaleRead] = weakref.WeakKeyDictionary()
+        self._known: weakref.WeakKeyDictionary[CachedProgram, StaleRead] = weakref.WeakKeyDictionary()
 
-    def of(self, retraced: Retraced) -> StaleRead | None:
+    def of(self, retraced: CachedProgram) -> StaleRead | None:
         """What has changed; None if it is as it was by now."""
         if retraced in self._known:
             return self._looked_up(retraced, self._known[retraced])
         self._known[retraced] = found = self._found(retraced)
         return found
 
-    def _found(self, retraced: Retraced) -> StaleRead:
+    def _found(self, retraced: CachedProgram) -> StaleRead:
         function, frames = retraced.function(), retraced.frames
         name = getattr(function, "__name__", type(function).__name__)
         file, line = (frames[0][0].co_filename, frames[0][1]) if frames else ("", 0)
@@ -53,7 +53,7 @@ class StaleReads:
             call=_called_with(function, reads),
         )
 
-    def _looked_up(self, retraced: Retraced, known: StaleRead) -> StaleRead | None:
+    def _looked_up(self, retraced: CachedProgram, known: StaleRead) -> StaleRead | None:
         """The same with the value that the name has now."""
         reads = [
             one

@@ -46,7 +46,7 @@ _CALLS_JAX = (
 
 
 @dataclass(frozen=True)
-class Standstill:
+class StuckThread:
     """Where a thread is: the line of the user's that it is in (`file`, `line`, `function`), and the likely reason."""
 
     file: str
@@ -55,7 +55,7 @@ class Standstill:
     reason: str
 
 
-def standstill(thread: int) -> Standstill | None:
+def standstill(thread: int) -> StuckThread | None:
     """Where the thread with this ident is now; None if it runs no Python code any more."""
     frame = sys._current_frames().get(thread)  # noqa: SLF001 - documented, and named so to be noticed.
     if frame is None:
@@ -67,7 +67,7 @@ def standstill(thread: int) -> Standstill | None:
     if frame is None:
         return None
     file, line = frame.f_code.co_filename, frame.f_lineno
-    return Standstill(file, line, frame.f_code.co_qualname, _reason(inner, linecache.getline(file, line)))
+    return StuckThread(file, line, frame.f_code.co_qualname, _reason(inner, linecache.getline(file, line)))
 
 
 def thread_name(thread: int) -> str:

@@ -16,7 +16,7 @@ import pytest
 import jax_debug_widgets as jdw
 from jax_debug_widgets.archive.files import FolderFiles
 from jax_debug_widgets.archive.layout import VERSION
-from jax_debug_widgets.archive.stretches import OPEN, Stretch, read_stretch
+from jax_debug_widgets.archive.row_ranges import OPEN, RowRange, read_stretch
 from jax_debug_widgets.archive.writer import RunWriter
 
 GOLDEN = Path(__file__).parents[1] / f"run_cases/v{VERSION}.jdw"
@@ -46,7 +46,7 @@ def live(tmp_path):
 def test_of_two_thousand_torn_files_complete_batches_are_read_or_nothing(live, tmp_path, is_sealed):
     folder = jdw.load(live).save(tmp_path / "saved.jdw") if not is_sealed else sealed(tmp_path)
     files, (file,) = FolderFiles(folder), (folder / "p00000/events").iterdir()
-    whole = Stretch(0, BATCHES * BATCH if is_sealed else OPEN)
+    whole = RowRange(0, BATCHES * BATCH if is_sealed else OPEN)
     before = hashlib.sha256(file.read_bytes()).digest()
     assert len(read_stretch(files, "p00000", "events", whole, [])) == BATCHES * BATCH
     assert hashlib.sha256(file.read_bytes()).digest() == before, "who reads writes nothing"

@@ -98,7 +98,7 @@ def page(monkeypatch):
     monkeypatch.setattr(ipywidgets.widgets.widget.comm, "create_comm", Comm)
     monkeypatch.setattr(page.session.panels, "_channel", None)
     monkeypatch.setattr(page.session.panels, "_panels", {})
-    page.session.debugger.audience.heard()
+    page.session.debugger.observers.heard()
     return page
 
 

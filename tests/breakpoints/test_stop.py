@@ -9,7 +9,7 @@ import pytest
 from jax import lax
 
 import jax_debug_widgets as jdw
-from jax_debug_widgets.session.run.outline import outline
+from jax_debug_widgets.session.run.run_summary import outline
 
 
 def halved(x):

@@ -13,7 +13,7 @@ import pytest
 from nbclient import NotebookClient
 
 import jax_debug_widgets as jdw
-from jax_debug_widgets.breakpoints import audience as audience_module
+from jax_debug_widgets.breakpoints import run_observers
 from jax_debug_widgets.session import current_session
 from tests.breakpoints.conftest import Page
 
@@ -30,9 +30,9 @@ def three(x):
 @pytest.fixture
 def nobody(page, monkeypatch):
     """A panel that no page shows."""
-    monkeypatch.setattr(page.session.debugger.audience, "_heard", None)
-    monkeypatch.setattr(page.session.debugger.audience, "_in_vain", False)
-    monkeypatch.setattr(audience_module, "FIRST_PATIENCE", 0.2)
+    monkeypatch.setattr(page.session.debugger.observers, "_heard", None)
+    monkeypatch.setattr(page.session.debugger.observers, "_in_vain", False)
+    monkeypatch.setattr(run_observers, "FIRST_PATIENCE", 0.2)
     return page
 
 
@@ -60,9 +60,9 @@ def test_a_page_that_comes_back_is_shown_the_next_stop(nobody):
     with jdw.capture() as run:
         run.panel  # noqa: B018
         jax.jit(three)(jnp.float32(0))
-        assert nobody.session.debugger.audience.patience == 0
+        assert nobody.session.debugger.observers.patience == 0
         user(nobody)
-        assert nobody.session.debugger.audience.patience > 0
+        assert nobody.session.debugger.observers.patience > 0
 
 
 @pytest.mark.behaviour("B4")
@@ -89,7 +89,7 @@ def test_stops_that_all_go_on_by_themselves_are_one_note(stopped):
 
 @pytest.mark.behaviour("B4")
 def test_a_closed_tab_lets_the_program_go_on(stopped, monkeypatch):
-    monkeypatch.setattr("jax_debug_widgets.breakpoints.stage.LEASE", 0.3)
+    monkeypatch.setattr("jax_debug_widgets.breakpoints.stop_queue.LEASE", 0.3)
     result, run = stopped(jax.jit(lambda x: (jdw.breakpoint(), x)[1]), jnp.float32(1), user=lambda page: page.stop())
     assert result == 1
     assert any("the page was closed" in note for note in run.status().notes)

@@ -17,7 +17,7 @@ from nbclient import NotebookClient
 
 import jax_debug_widgets as jdw
 from jax_debug_widgets._jax.compat import features
-from jax_debug_widgets.breakpoints import audience as audience_module
+from jax_debug_widgets.breakpoints import run_observers
 from tests.breakpoints.conftest import Script
 from tests.magics.shells import shell
 
@@ -199,8 +199,8 @@ def test_a_program_compiled_ahead_of_time_stops_in_the_capture_that_runs_it(note
 
 @pytest.mark.behaviour("B4")
 def test_where_no_page_answers_it_is_skipped_and_said_so(notebook, page, monkeypatch):
-    monkeypatch.setattr(page.session.debugger.audience, "_heard", None)
-    monkeypatch.setattr(audience_module, "FIRST_PATIENCE", 0.2)
+    monkeypatch.setattr(page.session.debugger.observers, "_heard", None)
+    monkeypatch.setattr(run_observers, "FIRST_PATIENCE", 0.2)
     outcome = notebook.run("[float(f(x)) for x in range(3)]")
     assert outcome.value == "[1.0, 3.0, 5.0]"
     assert "skipped 3 times: nobody is there to go on from it" in outcome.stdout

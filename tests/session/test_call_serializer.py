@@ -14,7 +14,7 @@ import pytest
 
 import jax_debug_widgets as jdw
 from jax_debug_widgets.session import call_serializer
-from jax_debug_widgets.session.call_serializer import Turns
+from jax_debug_widgets.session.call_serializer import CallSerializer
 from tests.devices import cpu_mesh
 from tests.waiting import PATIENCE, until
 
@@ -25,12 +25,12 @@ def pool():
         yield pool
 
 
-def is_waited_for(own: Turns, by: int):
+def is_waited_for(own: CallSerializer, by: int):
     return lambda: len(own._waiting["f"]) == by
 
 
 def test_a_thread_waits_until_all_calls_of_another_are_over(pool):
-    own, order = Turns(), []
+    own, order = CallSerializer(), []
     own.take("f", alone=False)
     own.take("f", alone=False)
     other = pool.submit(lambda: (own.take("f", alone=False), order.append("other")))
@@ -44,7 +44,7 @@ def test_a_thread_waits_until_all_calls_of_another_are_over(pool):
 
 
 def test_who_has_waited_longest_is_next_also_before_the_one_whose_turn_it_is(pool):
-    own, order, may_go_on = Turns(), [], threading.Event()
+    own, order, may_go_on = CallSerializer(), [], threading.Event()
 
     def call(name):
         own.take("f", alone=False)
@@ -70,7 +70,7 @@ def test_who_has_waited_longest_is_next_also_before_the_one_whose_turn_it_is(poo
 
 
 def test_calls_that_do_not_end_while_another_waits_are_let_go_on_together(pool, monkeypatch):
-    own = Turns()
+    own = CallSerializer()
     own.take("f", alone=False)
     monkeypatch.setattr(call_serializer, "PATIENCE_S", 0.01)
     pool.submit(partial(own.take, "f", alone=False)).result(PATIENCE)
@@ -79,7 +79,7 @@ def test_calls_that_do_not_end_while_another_waits_are_let_go_on_together(pool, 
 
 
 def test_a_wait_that_is_interrupted_keeps_nobody_waiting(pool, monkeypatch):
-    own = Turns()
+    own = CallSerializer()
     pool.submit(partial(own.take, "f", alone=False)).result(PATIENCE)
 
     def interrupted(*_args: object):
@@ -94,7 +94,7 @@ def test_a_wait_that_is_interrupted_keeps_nobody_waiting(pool, monkeypatch):
 
 
 def test_a_call_that_may_fire_any_number_of_times_waits_for_those_before_it(pool):
-    own, order = Turns(), []
+    own, order = CallSerializer(), []
     own.take("f", alone=True)
     other = pool.submit(until, is_waited_for(own, by=1))
     over = pool.submit(lambda: (other.result(PATIENCE), order.append("over"), own.give_back("f")))

@@ -10,17 +10,17 @@ import numpy as np
 import pytest
 
 import jax_debug_widgets as jdw
-from jax_debug_widgets.session.run.flight import Flights
-from jax_debug_widgets.session.run.record import Record
+from jax_debug_widgets.session.run.call_sequences import CallSequences
+from jax_debug_widgets.session.run.record import CallRecord
 
 MS = 1_000_000
 
 
 def run_of(*calls: tuple[int, int, str], functions: str = "") -> list[tuple[float, int] | None]:
     """Milliseconds of calls that were dispatched and over at these, as they are told once all are over; and of how many."""
-    flights, records = Flights(), []
+    flights, records = CallSequences(), []
     for number, (dispatched, over, seen) in enumerate(calls):
-        record = Record("f", functions[number : number + 1], "library", dispatched * MS, "main", 1)
+        record = CallRecord("f", functions[number : number + 1], "library", dispatched * MS, "main", 1)
         record.seen = seen
         record.ready_ns = over * MS
         record.flight = flights.over(record, over * MS)

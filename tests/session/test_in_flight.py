@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from jax_debug_widgets.events import CallSite, Lot, Nesting, Tap
-from jax_debug_widgets.events.firing_batch import Share
+from jax_debug_widgets.events import CallSite, FiringBatch, Nesting, Tap
+from jax_debug_widgets.events.firing_batch import TapFirings
 from jax_debug_widgets.session.run.in_flight import InFlight
-from jax_debug_widgets.session.run.record import Record
+from jax_debug_widgets.session.run.record import CallRecord
 
 
 def tap_of(number, **nesting: Any):
@@ -22,20 +22,20 @@ def tap_of(number, **nesting: Any):
 
 
 def call(number, started, over, *taps: Tap, ident=1, dispatched=None):
-    record = Record("f", "f", "cell", started, "main", ident)
+    record = CallRecord("f", "f", "cell", started, "main", ident)
     record.id, record.over_ns, record.taps, record.dispatched_ns = number, over, taps, dispatched
     return record
 
 
 def share_of(tap, times, threads=None):
     told = np.zeros(len(times), np.int64) if threads is None else np.array(threads)
-    return Share(tap, np.array(times), told, [np.zeros(len(times))], None)
+    return TapFirings(tap, np.array(times), told, [np.zeros(len(times))], None)
 
 
 def attributed(in_flight, **times: Any):
     """Tap, times at which it fires, and idents of the threads in which it does -> for each tap the calls of its firings."""
     shares = [share_of(*each) for each in times.values()]
-    lot = Lot.of(shares)
+    lot = FiringBatch.of(shares)
     calls = in_flight.attribute(lot.times_ns, lot)
     return [calls[lot.firings_of(number)].tolist() for number in range(len(shares))]
 

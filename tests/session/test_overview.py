@@ -22,7 +22,7 @@ from jax_debug_widgets.session.panel.words import gone_from, seconds
 from jax_debug_widgets.session.run import charted
 from jax_debug_widgets.session.run.groups import hues_of, is_bias, kind_of, path_of
 from jax_debug_widgets.session.run.headline import counts, pace_of, pace_of_calls, rank_of
-from jax_debug_widgets.session.run.outline import outline
+from jax_debug_widgets.session.run.run_summary import outline
 
 CASES = json.loads((Path(__file__).parents[1] / "overview_cases.json").read_text("utf-8"))
 

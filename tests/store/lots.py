@@ -6,13 +6,13 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from jax_debug_widgets.events import Inbox, Lot, Tap
+from jax_debug_widgets.events import FiringBatch, Inbox, Tap
 
 Fired = tuple[Tap, int, tuple[np.ndarray, ...]]
 """A tap, when it fires, and what it hands over."""
 
 
-def lot_of(fired: Iterable[Fired]) -> Lot:
+def lot_of(fired: Iterable[Fired]) -> FiringBatch:
     """What an inbox gives out after these have fired."""
     inbox = Inbox()
     for tap, time_ns, arrays in fired:

@@ -18,10 +18,10 @@ from jax.sharding import PartitionSpec as P
 
 import jax_debug_widgets as jdw
 from jax_debug_widgets._jax.passes.packing import Packing
-from jax_debug_widgets._jax.passes.result_passing import Line, Told
+from jax_debug_widgets._jax.passes.result_passing import Line, ReportingProgram
 from jax_debug_widgets._jax.running import backlog, handover
 from jax_debug_widgets.session import current_session
-from jax_debug_widgets.session.call_serializer import Turns
+from jax_debug_widgets.session.call_serializer import CallSerializer
 from tests.conftest import mesh
 from tests.waiting import PATIENCE, until
 
@@ -217,8 +217,8 @@ def test_sampled_calls_that_python_dispatches_wait_for_no_older_one(monkeypatch)
     taker = jax.jit(lambda x: x + 7, donate_argnums=0)  # Where arguments are given away Python dispatches what prints.
     taker(jnp.ones(3))
     waited = []
-    theirs = Turns._wait
-    monkeypatch.setattr(Turns, "_wait", lambda *args: waited.append(args) or theirs(*args))
+    theirs = CallSerializer._wait
+    monkeypatch.setattr(CallSerializer, "_wait", lambda *args: waited.append(args) or theirs(*args))
     program = jax.jit(said)
     with jdw.capture(every=2) as run:
         for number in range(6):
@@ -271,7 +271,7 @@ def test_single_numbers_of_one_type_are_one_result(handed):
 
 def saying(teller):
     """What a program says that says one array."""
-    return Told(None, (Line(teller, (None,), 1),), Packing(1, ((0, None),)))
+    return ReportingProgram(None, (Line(teller, (None,), 1),), Packing(1, ((0, None),)))
 
 
 def test_more_calls_than_anyone_looks_at_are_told_meanwhile():
@@ -282,7 +282,7 @@ def test_more_calls_than_anyone_looks_at_are_told_meanwhile():
         heard.extend(columns[0])
 
     for _ in range(backlog.MANY + 1):
-        kept.add(backlog.Handed(kept, None, saying(tell), [one]))
+        kept.add(backlog.PendingResult(kept, None, saying(tell), [one]))
     assert len(heard) == backlog.MANY + 1
 
 
@@ -338,9 +338,9 @@ def by_python(monkeypatch):
     monkeypatch.setattr(handover, "_are_given_away_already", lambda _cache: False)
     monkeypatch.setattr(current_session().capture.handover, "_are_given_away", False)
     calls = []
-    call = handover.HandingOver.__call__
+    call = handover.HandoverExecutable.__call__
     monkeypatch.setattr(
-        handover.HandingOver, "__call__", lambda self, *args: (calls.append(args), call(self, *args))[1]
+        handover.HandoverExecutable, "__call__", lambda self, *args: (calls.append(args), call(self, *args))[1]
     )
     return calls
 
@@ -545,7 +545,7 @@ def test_an_interrupt_while_something_is_told_loses_no_later_call():
     def tell(_times, _thread, columns):
         heard.extend(columns[0])
 
-    calls = [backlog.Handed(kept, teller, saying(teller), [one]) for teller in (interrupted, tell)]
+    calls = [backlog.PendingResult(kept, teller, saying(teller), [one]) for teller in (interrupted, tell)]
     ended = []
     for call in calls:
         kept.add(call)

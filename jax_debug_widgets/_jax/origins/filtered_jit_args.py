@@ -25,7 +25,7 @@ _MAX_FRAMES = 8
 
 
 @dataclass(frozen=True)
-class Given:
+class LibraryCall:
     """The function that a library has jitted, and what it was called with.
 
     Attributes:
@@ -39,7 +39,7 @@ class Given:
     names: dict[str, str]
 
 
-def given(program: Any) -> Given | None:
+def given(program: Any) -> LibraryCall | None:
     """What the program that is being lowered was called with, if a library has jitted it."""
     if not features.available(features.GIVEN):
         return None
@@ -57,7 +57,7 @@ def given(program: Any) -> Given | None:
             paths = list(_paths(inspect.signature(function), args, kwargs))
             names = {leaves[id(leaf)].pop(0): path for path, leaf in paths if leaves.get(id(leaf))}
             code = function.__code__
-            return Given(code.co_filename, code.co_firstlineno, code.co_name, names)
+            return LibraryCall(code.co_filename, code.co_firstlineno, code.co_name, names)
     return None
 
 

@@ -41,7 +41,7 @@ Names = Mapping[Place, Sequence[str]]
 
 
 @dataclass(eq=False)
-class Noted:
+class VariableNote:
     """What was noted of a variable.
 
     Attributes:
@@ -52,10 +52,10 @@ class Noted:
 
     names: dict[Place, list[str]] = field(default_factory=dict[Place, list[str]])
     times: dict[Place, int] = field(default_factory=dict[Place, int])
-    of: Noted | None = None
+    of: VariableNote | None = None
 
     @property
-    def value(self) -> Noted:
+    def value(self) -> VariableNote:
         """What was noted of the value that it is, or of whose tangent it is."""
         return self.of or self
 
@@ -107,21 +107,21 @@ class Book:
         self._types = _Several[tuple[Place, str], Type]()
         """Of what has a name there."""
         self._names_at = _Several[Place, str]()
-        self._of_variables = _Newest[Any, Noted]()
-        self._of_tangents = _Newest[Any, Noted]()
-        self._of_derived = _Newest[Any, Noted]()
+        self._of_variables = _Newest[Any, VariableNote]()
+        self._of_tangents = _Newest[Any, VariableNote]()
+        self._of_derived = _Newest[Any, VariableNote]()
         """Of what operations have become that JAX has differentiated: what their rules compute has tracebacks of its own."""
-        self._of_operations = _Newest[tuple[Operation, int], tuple[Sequence[Noted | None], str]]()
+        self._of_operations = _Newest[tuple[Operation, int], tuple[Sequence[VariableNote | None], str]]()
         """Of the results of an operation, by how many there are, with its primitive, if it is the only one of that there."""
         self._named = _Newest[Operation, None]()
         """Operations with a result that has a name."""
-        self._of_operands = _Newest[tuple[Operation, int, int], Noted]()
+        self._of_operands = _Newest[tuple[Operation, int, int], VariableNote]()
         """Of what an operation takes of its program's inputs, by where it takes that and how many it takes."""
-        self._of_given = _Several[Any, Noted]()
+        self._of_given = _Several[Any, VariableNote]()
         """Of what JAX makes of such inputs when it differentiates the program."""
-        self._of_tangents_given = _Several[Any, Noted]()
+        self._of_tangents_given = _Several[Any, VariableNote]()
         """Of the tangents that it pushes beside these."""
-        self._of_origins = _Several[Origin, Noted]()
+        self._of_origins = _Several[Origin, VariableNote]()
         """By where results and operands are from; of what a function gives those of each caller."""
         self._made_of = _Newest[Operation, Operation]()
         """By what was made of an operation the first that was."""
@@ -139,24 +139,24 @@ class Book:
         """
         with self._lock:
             time = self._time if is_last else 0
-            noted = self._of_variables.get(tracer.val) or self._of_variables.put(tracer.val, Noted())
+            noted = self._of_variables.get(tracer.val) or self._of_variables.put(tracer.val, VariableNote())
             noted.add(place, name, time)
             self._types.add((place, name), type_of(tracer.aval))
             self._names_at.add(place, name)
             if tangent is not None:
-                known = self._of_tangents.get(tangent.val) or self._of_tangents.put(tangent.val, Noted(of=noted))
+                known = self._of_tangents.get(tangent.val) or self._of_tangents.put(tangent.val, VariableNote(of=noted))
                 known.add(place, name, time)
 
-    def add_tangent(self, tangent: Any, noted: Noted) -> None:
+    def add_tangent(self, tangent: Any, noted: VariableNote) -> None:
         with self._lock:
             self._of_tangents.put(tangent.val, noted)
 
-    def add_derived(self, primal: Any, noted: Noted) -> None:
+    def add_derived(self, primal: Any, noted: VariableNote) -> None:
         """What the result of an operation has become where JAX differentiates it."""
         with self._lock:
             self._of_derived.put(primal.val, noted)
 
-    def add_given(self, tracer: Any, tangent: Any, noted: Noted) -> None:
+    def add_given(self, tracer: Any, tangent: Any, noted: VariableNote) -> None:
         """What a program is given that JAX differentiates, or a program put into that one, and what is pushed beside that."""
         with self._lock:
             for kept, one in ((self._of_given, tracer), (self._of_tangents_given, tangent)):
@@ -196,14 +196,14 @@ class Book:
                 for origin in origins_of_result(equation, position, ordinal):
                     self._of_origins.add(origin, noted)
 
-    def _add_operands(self, equation: Any, own: Mapping[Any, Noted]) -> None:
+    def _add_operands(self, equation: Any, own: Mapping[Any, VariableNote]) -> None:
         for position, atom in enumerate(equation.invars):
             if isinstance(atom, core.Var) and atom in own:
                 self._of_operands.put((operation_of(equation), position, len(equation.invars)), own[atom])
                 for origin in origins_of_uses(equation, position, is_traced=True):
                     self._of_origins.add(origin, own[atom])
 
-    def _derived(self, equation: Any, position: int) -> Noted | None:
+    def _derived(self, equation: Any, position: int) -> VariableNote | None:
         """Of what a rule has computed, where that is not found by what it was."""
         noted = self._of_derived.get(equation.outvars[position])
         known = self._of_origins.get(next(origins_of_result(equation, position, None)), ())
@@ -243,41 +243,41 @@ class Book:
         with self._lock:
             return tuple(self._types.get((place, name), ()))
 
-    def of_variable(self, variable: Any) -> Noted | None:
+    def of_variable(self, variable: Any) -> VariableNote | None:
         with self._lock:
             return self._of_variables.get(variable)
 
-    def of_derived(self, variable: Any) -> Noted | None:
+    def of_derived(self, variable: Any) -> VariableNote | None:
         with self._lock:
             return self._of_derived.get(variable)
 
-    def of_tangent(self, variable: Any) -> Noted | None:
+    def of_tangent(self, variable: Any) -> VariableNote | None:
         with self._lock:
             return self._of_tangents.get(variable)
 
-    def of_operation(self, operation: Operation, position: int, count: int, primitive: str = "") -> Noted | None:
+    def of_operation(self, operation: Operation, position: int, count: int, primitive: str = "") -> VariableNote | None:
         """Of one of so many results of an operation; with its primitive, of none that another one has made there."""
         with self._lock:
             results, only = self._of_operations.get((operation, count), ((), ""))
             return results[position] if results and primitive in ("", only) else None
 
-    def of_operand(self, operation: Operation, position: int, count: int) -> Noted | None:
+    def of_operand(self, operation: Operation, position: int, count: int) -> VariableNote | None:
         """Of one of so many operands of an operation, if it is an input of the program."""
         with self._lock:
             return self._of_operands.get((operation, position, count))
 
-    def of_given(self, variable: Any) -> Sequence[Noted]:
+    def of_given(self, variable: Any) -> Sequence[VariableNote]:
         """Of an input of a program that JAX has differentiated."""
         with self._lock:
             return tuple(self._of_given.get(variable, ()))
 
-    def of_input_tangent(self, variable: Any) -> Sequence[Noted]:
+    def of_input_tangent(self, variable: Any) -> Sequence[VariableNote]:
         """Of what is pushed beside an input of a program."""
         with self._lock:
             direct = self._of_tangents.get(variable)
             return (*((direct,) if direct else ()), *self._of_tangents_given.get(variable, ()))
 
-    def of_origin(self, origin: Origin) -> Sequence[Noted]:
+    def of_origin(self, origin: Origin) -> Sequence[VariableNote]:
         with self._lock:
             return tuple(self._of_origins.get(origin, ()))
 

@@ -7,7 +7,7 @@ from collections.abc import Hashable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from jax_debug_widgets._jax.origins.inlining import inlined_from
-from jax_debug_widgets._jax.origins.name_registry import Names, Noted, Place, book, type_of
+from jax_debug_widgets._jax.origins.name_registry import Names, Place, VariableNote, book, type_of
 from jax_debug_widgets._jax.origins.origins import Operation, Ordinal, Origin, origins_of_result, origins_of_uses
 
 
@@ -42,7 +42,7 @@ def are_as_traced(equations: Iterable[Any]) -> bool:
     return all(book.is_traced(variable) for one in equations for variable in one.outvars)
 
 
-class Told(NamedTuple):
+class ResultNames(NamedTuple):
     """What a result of an equation is called, by place: its own names, and those of what it has become of.
 
     Attributes:
@@ -55,17 +55,17 @@ class Told(NamedTuple):
     names: Names
     before: Names
     origin: Origin
-    noted: Sequence[Noted]
+    noted: Sequence[VariableNote]
 
 
-def names_of_results(equation: Any, ordinal: Ordinal) -> list[Told]:
+def names_of_results(equation: Any, ordinal: Ordinal) -> list[ResultNames]:
     """What the results of an equation are called, by place.
 
     Args:
       ordinal: see `ordinals_of`, in the program that it is in.
     """
     is_new = are_as_traced([equation])
-    found: list[Told] = []
+    found: list[ResultNames] = []
     for position, variable in enumerate(equation.outvars):
         origin = next(origins_of_result(equation, position, ordinal))
         before = () if is_new else book.of_origin(origin)
@@ -78,11 +78,13 @@ def names_of_results(equation: Any, ordinal: Ordinal) -> list[Told]:
             before = [derived]
         own = book.of_variable(variable)
         noted = (*((own,) if own else ()), *before)
-        found.append(Told(own.names if own else {}, _together(before), origin, noted))
+        found.append(ResultNames(own.names if own else {}, _together(before), origin, noted))
     return found
 
 
-def noted_of_input(variable: Any, uses: Sequence[tuple[Any, int]]) -> Sequence[tuple[tuple[Hashable, ...], Noted]]:
+def noted_of_input(
+    variable: Any, uses: Sequence[tuple[Any, int]]
+) -> Sequence[tuple[tuple[Hashable, ...], VariableNote]]:
     """What was noted of an input of a program, the latest last, with the way to it; nothing where it is not what it was.
 
     Args:
@@ -95,5 +97,5 @@ def noted_of_input(variable: Any, uses: Sequence[tuple[Any, int]]) -> Sequence[t
     return (*((way_to(taker), one) for one in before), *(((), one) for one in known))
 
 
-def _together(noted: Sequence[Noted]) -> Names:
+def _together(noted: Sequence[VariableNote]) -> Names:
     return ChainMap(*(one.names for one in noted)) if noted else {}

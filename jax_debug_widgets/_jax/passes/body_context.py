@@ -8,14 +8,14 @@ from typing import Any
 
 from jax_debug_widgets._jax.compat import versions
 from jax_debug_widgets._jax.compat.private import core
-from jax_debug_widgets._jax.origins.filtered_jit_args import Given
+from jax_debug_widgets._jax.origins.filtered_jit_args import LibraryCall
 from jax_debug_widgets._jax.origins.frames import is_pushed_now
 from jax_debug_widgets._jax.origins.place import Place
 from jax_debug_widgets._jax.tracing.tangents import AROUND, tangents_given
 
 
 @dataclass(frozen=True, eq=False)
-class Around:
+class BodyContext:
     """What a body cannot know by itself.
 
     Attributes:
@@ -53,7 +53,7 @@ class Around:
     moved: bool = False
     is_pass: bool = False
     derived: bool = False
-    given: Given | None = None
+    given: LibraryCall | None = None
     meant: Mapping[core.Var, frozenset[str]] = field(default_factory=dict["core.Var", frozenset[str]])
     outer: tuple[bool, ...] | None = None
     path: tuple[Hashable, ...] = ()
@@ -64,7 +64,7 @@ class Around:
         return any(AROUND in asked for asked in self.tangents.values())
 
 
-def around_program(jaxpr: core.Jaxpr, place: Place, replicas: int, *, is_jitted: bool, own: int | None) -> Around:
+def around_program(jaxpr: core.Jaxpr, place: Place, replicas: int, *, is_jitted: bool, own: int | None) -> BodyContext:
     """What is around a whole program: un-jitted, `jax.grad(f)` of a jitted `f` runs two, the forward and the transposed one.
 
     Args:
@@ -79,7 +79,7 @@ def around_program(jaxpr: core.Jaxpr, place: Place, replicas: int, *, is_jitted:
     pushed = derived and (jaxpr.debug_info.result_paths is not None or is_pushed_now())
     primal = frozenset(range(own)) if derived and own is not None else None
     derived = derived and primal is None
-    return Around(
+    return BodyContext(
         primal=primal,
         cotangents=cotangents,
         tangents=dict.fromkeys(tangents_given(jaxpr) if pushed else (), frozenset([AROUND])),

@@ -126,7 +126,7 @@ def inspections() -> tuple[Any, ...]:
 
 
 @dataclass(frozen=True)
-class Lanewise:
+class LanewiseCallback:
     """A host function that JAX calls in loops over the lanes of a `vmap`; it replaces JAX's `_FlatCallback`.
 
     Attributes:
@@ -156,7 +156,7 @@ def lanewise(params: Mapping[str, Any]) -> dict[str, Any]:
     callback = params["callback"]
     if params.get("vmap_method", "sequential") not in ("sequential", "sequential_unrolled"):
         return dict(params)
-    return {**params, "callback": Lanewise(_plain(callback), _axes_of(callback) + 1)}
+    return {**params, "callback": LanewiseCallback(_plain(callback), _axes_of(callback) + 1)}
 
 
 def without_lanes(params: Mapping[str, Any]) -> tuple[dict[str, Any], int]:
@@ -172,11 +172,11 @@ def by_lane(params: Mapping[str, Any], loops: tuple[Loop, ...]) -> tuple[Loop, .
 
 
 def _plain(callback: Any) -> Any:
-    return callback.plain if isinstance(callback, Lanewise) else callback
+    return callback.plain if isinstance(callback, LanewiseCallback) else callback
 
 
 def _axes_of(callback: object) -> int:
-    return callback.axes if isinstance(callback, Lanewise) else 0
+    return callback.axes if isinstance(callback, LanewiseCallback) else 0
 
 
 def has_callbacks(jaxpr: core.Jaxpr) -> bool:
@@ -189,7 +189,7 @@ def has_callbacks(jaxpr: core.Jaxpr) -> bool:
 
 
 @dataclass(frozen=True)
-class At:
+class UnjittedCall:
     """Where a callback runs un-jitted.
 
     Attributes:

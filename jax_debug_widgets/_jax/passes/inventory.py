@@ -174,7 +174,7 @@ def _is_array(leaf: Any) -> bool:
     return True
 
 
-class Seen:
+class LoweredPrograms:
     """What lowering went through: the programs, and the equation behind each host function, in their order."""
 
     def __init__(self) -> None:
@@ -183,9 +183,9 @@ class Seen:
 
 
 @contextmanager
-def lowering_seen() -> Iterator[Seen]:
+def lowering_seen() -> Iterator[LoweredPrograms]:
     """Look on while this thread lowers a program."""
-    seen, thread = Seen(), threading.get_ident()
+    seen, thread = LoweredPrograms(), threading.get_ident()
     lower, add = mlir.lower_jaxpr_to_module, mlir.ModuleContext.add_host_callback
     # JAX lowers equal debugging equations once and forgets where they come from; these are to be told apart.
     cached = {debugging.debug_print_p, debugging.debug_callback_p} - mlir._uncacheable_primitives

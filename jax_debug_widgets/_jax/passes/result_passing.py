@@ -38,7 +38,7 @@ MOST_ITERATIONS = 64
 """Of all loops of a program, together: a few layers, not a simulation."""
 
 
-class Teller(Protocol):
+class ResultReporter(Protocol):
     """Tells of one print, or of the watched values of one body, when a call is over. A recorder for `Recorders`."""
 
     def __call__(self, times_ns: Sequence[int], thread: int, columns: Sequence[Sequence[np.ndarray]]) -> None:
@@ -62,23 +62,23 @@ class Line:
       count: how many are.
     """
 
-    teller: Teller
+    teller: ResultReporter
     constants: tuple[np.ndarray | None, ...]
     count: int
 
     def tell(self, times_ns: Sequence[int], thread: int, results: Sequence[Sequence[np.ndarray]]) -> None:
-        """Tell it; see `Teller`. `results` are the columns of those operands that are no constants."""
+        """Tell it; see `ResultReporter`. `results` are the columns of those operands that are no constants."""
         rest, calls = iter(results), len(times_ns)
         columns = [next(rest) if constant is None else [constant] * calls for constant in self.constants]
         self.teller(times_ns, thread, columns)
 
 
-Offer = Callable[[Equation], Teller | None]
+Offer = Callable[[Equation], ResultReporter | None]
 """Asked for each print; None where it must be a call of the host."""
 
 
 @dataclass(frozen=True)
-class Told:
+class ReportingProgram:
     """A program that gives what it says after its own results.
 
     Attributes:
@@ -101,7 +101,7 @@ class Told:
     def tellings(
         self, times_ns: Sequence[int], thread: int, results: Sequence[Sequence[np.ndarray]]
     ) -> Iterator[Callable[[], None]]:
-        """What is left to call for several calls that are over, from these times on, one a line; see `Teller`."""
+        """What is left to call for several calls that are over, from these times on, one a line; see `ResultReporter`."""
         columns = iter(self.packing.columns(results))
         for number, line in enumerate(self.lines):
             times = [time_ns + number for time_ns in times_ns]
@@ -131,7 +131,7 @@ def is_straight(program: ClosedJaxpr) -> bool:
     )
 
 
-def with_results(program: ClosedJaxpr, name: str, offer: Offer) -> Told | None:
+def with_results(program: ClosedJaxpr, name: str, offer: Offer) -> ReportingProgram | None:
     """The program with what it says among its results; None if one of its prints must be a call of the host.
 
     Args:
@@ -141,7 +141,7 @@ def with_results(program: ClosedJaxpr, name: str, offer: Offer) -> Told | None:
     lines: list[Line] = []
     numbers = itertools.count()
 
-    def teller_of(equation: Equation) -> Teller:
+    def teller_of(equation: Equation) -> ResultReporter:
         teller = offer(replace(equation, order=next(numbers)))
         if teller is None:
             raise _RefusedError
@@ -158,7 +158,7 @@ def with_results(program: ClosedJaxpr, name: str, offer: Offer) -> Told | None:
         outvars=[*changed.outvars, *results],
         debug_info=program.jaxpr.debug_info._replace(result_paths=None),
     )
-    return Told(program.replace(jaxpr=changed), tuple(lines), packing)
+    return ReportingProgram(program.replace(jaxpr=changed), tuple(lines), packing)
 
 
 class _RefusedError(Exception):
@@ -166,13 +166,13 @@ class _RefusedError(Exception):
 
 
 def _rewrite(
-    jaxpr: core.Jaxpr, place: Place, teller_of: Callable[[Equation], Teller], lines: list[Line]
+    jaxpr: core.Jaxpr, place: Place, teller_of: Callable[[Equation], ResultReporter], lines: list[Line]
 ) -> tuple[core.Jaxpr, list[Any]]:
     """The program without its prints, and the variables of it that they say; a line is added for each of them."""
     equations: list[core.JaxprEqn] = []
     said: list[Any] = []
 
-    def add(teller: Teller, operands: Sequence[Any]) -> None:
+    def add(teller: ResultReporter, operands: Sequence[Any]) -> None:
         variables = [operand for operand in operands if isinstance(operand, core.Var)]
         lines.append(Line(teller, tuple(map(_constant, operands)), len(variables)))
         said.extend(variables)

@@ -25,7 +25,7 @@ from jax_debug_widgets._jax.origins.name_registry import book
 from jax_debug_widgets._jax.origins.names_noted import way_to
 from jax_debug_widgets._jax.origins.origins import loop_called_by, operation_of
 from jax_debug_widgets._jax.origins.place import Place
-from jax_debug_widgets._jax.passes.body_context import Around
+from jax_debug_widgets._jax.passes.body_context import BodyContext
 from jax_debug_widgets._jax.tracing.copies import is_given_as_cotangent
 from jax_debug_widgets._jax.tracing.tangents import AROUND, hanging, tangents_in
 
@@ -51,7 +51,7 @@ class Uses:
       cotangents: the variables that are cotangents.
     """
 
-    def __init__(self, jaxpr: core.Jaxpr, place: Place, around: Around) -> None:
+    def __init__(self, jaxpr: core.Jaxpr, place: Place, around: BodyContext) -> None:
         self._around, self._place, self._jaxpr, self._equations = around, place, jaxpr, jaxpr.eqns
         self._function = _place_of(jaxpr)
         self.consumers: dict[Any, list[int]] = {}
@@ -83,7 +83,7 @@ class Uses:
         variables = [atom for atom in equation.invars if not isinstance(atom, core.Literal)]
         return not variables or any(self.is_cotangent(atom) or self._is_one(atom) for atom in equation.invars)
 
-    def around(self, number: int, equation: Any, key: str) -> Around:
+    def around(self, number: int, equation: Any, key: str) -> BodyContext:
         """What is around the body that an equation runs, which it has as its parameter `key`."""
         results, name = list(equation.outvars), equation.primitive.name
         operands = operands_of(equation, key, equation.invars)
@@ -140,7 +140,7 @@ class Uses:
         return self._tangents[operand] if is_moved else frozenset([AROUND])
 
     def _outer(self, number: int, equation: core.JaxprEqn) -> tuple[bool, ...] | None:
-        """`Around.outer` of what an equation runs."""
+        """`BodyContext.outer` of what an equation runs."""
         levels = self._frames_of(equation)
         is_of_rule = any(level.runs_rule == "backward" for level in levels)
         is_told = not (is_of_rule or (self.transposed[number] and is_checkpointed(equation)))
@@ -215,7 +215,7 @@ def seen_from_rules(derived: tuple[bool, ...], levels: Sequence[Level], depth: i
 
 
 def _derived(equation: Any, around: str, outer: tuple[bool, ...] | None) -> tuple[bool, ...]:
-    """See `Uses.derived`, of an equation in a body with that name stack, and `Around.outer`."""
+    """See `Uses.derived`, of an equation in a body with that name stack, and `BodyContext.outer`."""
     own = str(equation.source_info.name_stack)
     if "rematted_computation" in f"{around}/{own}":
         return ()

@@ -27,7 +27,7 @@ watch_tap_p.multiple_results = True
 
 
 @dataclass(frozen=True, eq=False)
-class Taken:
+class TakenValues:
     """What is to be taken of the values of one body, each time it runs.
 
     Attributes:
@@ -40,7 +40,7 @@ class Taken:
     variables: Sequence[Any]
     compute: Callable[..., Sequence[Any]]
     record: Recorder
-    when: When | None = None
+    when: WatchCondition | None = None
     stop: Stop | None = None
 
 
@@ -50,9 +50,9 @@ class Stop:
 
     Attributes:
       variables: what is read for that.
-      holds: the arrays that are handed to `Taken.record`, and those of `variables` -> bool[], whether it may.
+      holds: the arrays that are handed to `TakenValues.record`, and those of `variables` -> bool[], whether it may.
       compute: the arrays of `variables` -> those that are handed to `record` as well, after all others.
-      record: called instead of `Taken.record` then.
+      record: called instead of `TakenValues.record` then.
     """
 
     variables: Sequence[Any]
@@ -61,7 +61,7 @@ class Stop:
     record: Recorder
 
 
-class When(Protocol):
+class WatchCondition(Protocol):
     """A condition over variables of a body."""
 
     @property
@@ -83,7 +83,7 @@ class Sampled:
     loop: int
 
 
-def tap_equations(taken: Taken, jaxpr: core.Jaxpr, place: Place, sampled: Sampled | None) -> list[Any]:
+def tap_equations(taken: TakenValues, jaxpr: core.Jaxpr, place: Place, sampled: Sampled | None) -> list[Any]:
     """What reads the values, and the tap that hands it over; in a switch, if that is for some iterations only."""
     beside = jaxpr.eqns[-1] if jaxpr.eqns else None
     if beside is None:
@@ -104,7 +104,7 @@ def _telling_what_varies(place: Place) -> Iterator[None]:
         yield
 
 
-def _tap_equations(taken: Taken, beside: Any, place: Place, sampled: Sampled | None) -> list[Any]:
+def _tap_equations(taken: TakenValues, beside: Any, place: Place, sampled: Sampled | None) -> list[Any]:
     source = source_info_util.current() if beside is None else beside.source_info
     if taken.when is not None or taken.stop is not None or sampled is not None:
         return _switched_tap_equations(taken, place, sampled, source)
@@ -115,7 +115,7 @@ def _tap_equations(taken: Taken, beside: Any, place: Place, sampled: Sampled | N
     return [*equations, *coordinates, tap]
 
 
-def _switched_tap_equations(taken: Taken, place: Place, sampled: Sampled | None, source: Any) -> list[Any]:
+def _switched_tap_equations(taken: TakenValues, place: Place, sampled: Sampled | None, source: Any) -> list[Any]:
     """A switch beside the values, which computes what is taken of them only where and when that is asked for."""
     counters, looked_at = _iterations(place), _looked_at(taken)
     count, asked = len(taken.variables), len(taken.when.variables) if taken.when else 0
@@ -142,12 +142,12 @@ def _switched_tap_equations(taken: Taken, place: Place, sampled: Sampled | None,
     return [*coordinates, *(one.replace(source_info=source) for one in equations)]
 
 
-def _looked_at(taken: Taken) -> list[Any]:
+def _looked_at(taken: TakenValues) -> list[Any]:
     """The variables that are read for a switch, and for what is behind it."""
     return [*(taken.when.variables if taken.when else ()), *(taken.stop.variables if taken.stop else ())]
 
 
-def _hand_over(taken: Taken, handed: Sequence[Any], more: Sequence[Any], where: Sequence[Any]) -> None:
+def _hand_over(taken: TakenValues, handed: Sequence[Any], more: Sequence[Any], where: Sequence[Any]) -> None:
     """The tap; where the program may stop the one that is handed more."""
     stop = taken.stop
     if stop is None:

@@ -33,13 +33,13 @@ from jax_debug_widgets._jax.origins.kernel_prints import has_debugging
 from jax_debug_widgets._jax.origins.place import Place
 from jax_debug_widgets._jax.origins.residual_results import own_results_now
 from jax_debug_widgets._jax.passes import sampling
-from jax_debug_widgets._jax.passes.body_context import Around, around_program
+from jax_debug_widgets._jax.passes.body_context import BodyContext, around_program
 from jax_debug_widgets._jax.passes.conditions import can_be_told_apart, told_apart
 from jax_debug_widgets._jax.passes.infinities import meant_infinities
 from jax_debug_widgets._jax.passes.operands import can_close, close_over, new_number, used_in, with_counter
 from jax_debug_widgets._jax.passes.program import outermost
 from jax_debug_widgets._jax.passes.uses import Uses
-from jax_debug_widgets._jax.passes.watch_tap import Sampled, Taken, tap_equations
+from jax_debug_widgets._jax.passes.watch_tap import Sampled, TakenValues, tap_equations
 from jax_debug_widgets._jax.passes.without_marks import without_marks
 from jax_debug_widgets._jax.tracing import copies
 
@@ -68,11 +68,11 @@ _JAX = os.path.join(os.path.dirname(jax.__file__), "")
 class Watcher(Protocol):
     """What the pass needs of the room above."""
 
-    def body(self, jaxpr: Any, place: Place, around: Around) -> Taken | None:
+    def body(self, jaxpr: Any, place: Place, around: BodyContext) -> TakenValues | None:
         """What to take in this body; None for nothing."""
         ...
 
-    def unasked(self, jaxpr: Any, place: Place, around: Around) -> None:
+    def unasked(self, jaxpr: Any, place: Place, around: BodyContext) -> None:
         """Nothing is taken in this condition of a loop, though `body` might have chosen something."""
         ...
 
@@ -235,7 +235,7 @@ class _Pass:
         watched = program.replace(jaxpr=jaxpr)
         return sampling.by_call(program, watched, self._watcher.calls()) if by_call else watched
 
-    def body(self, jaxpr: core.Jaxpr, place: Place, around: Around) -> core.Jaxpr:
+    def body(self, jaxpr: core.Jaxpr, place: Place, around: BodyContext) -> core.Jaxpr:
         """The same body with its taps; the very same if nothing in it is watched."""
         if around.switched and len(place.counters) < len(place.loops):  # Nobody tells the iteration.
             around = replace(around, every=1, switched=False)
@@ -325,7 +325,7 @@ class _Pass:
     def _is_sampled(self, equation: Any) -> bool:
         return self._samples_loops and sampling.is_long(equation, self._every)
 
-    def _sampled_by_switch(self, place: Place, around: Around) -> Sampled | None:
+    def _sampled_by_switch(self, place: Place, around: BodyContext) -> Sampled | None:
         """Which iterations a switch beside the values picks out: under a condition those of the outermost loop."""
         if self._watcher.conditional():
             return Sampled(self._every, 0) if self._every > 1 and place.loops else None

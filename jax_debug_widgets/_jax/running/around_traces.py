@@ -18,17 +18,17 @@ from jax_debug_widgets._jax.compat.private import core, pe, pjit
 from jax_debug_widgets._jax.compat.replacements import CachedFunction, Replacements, Replacing
 from jax_debug_widgets._jax.origins.context import is_uncached, uncached
 from jax_debug_widgets._jax.passes.program_difference import difference
-from jax_debug_widgets._jax.running.retraced import Retraced, differing, traces_apart
+from jax_debug_widgets._jax.running.retraced import CachedProgram, differing, traces_apart
 
 
-class Look(Protocol):
+class TraceVisitor(Protocol):
     """One look for a program."""
 
     def around(self) -> Any:
         """A context in which it is looked for."""
 
     def found(
-        self, program: Any, operands: Sequence[Any], /, *, is_traced: bool, differs: Callable[[], Retraced | None]
+        self, program: Any, operands: Sequence[Any], /, *, is_traced: bool, differs: Callable[[], CachedProgram | None]
     ) -> bool:
         """It was found.
 
@@ -47,7 +47,7 @@ class Look(Protocol):
 class TraceObserver(Protocol):
     """Who listens."""
 
-    def look(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], jit: Any) -> Look | None:
+    def look(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], jit: Any) -> TraceVisitor | None:
         """A program of a function is looked for; `jit`, JAX's options, is None where it is the body of a loop or a branch."""
         ...
 
@@ -102,11 +102,11 @@ class AroundTraces(Replacing):
                 self._in_python.add(program)
         return inferred
 
-    def _looks(self, *asked: Any) -> list[Look]:
+    def _looks(self, *asked: Any) -> list[TraceVisitor]:
         looks = [quiet(one.look, self._report_failure)(*asked) for one in self.observers]
         return [one for one in looks if one is not None]
 
-    def _differs(self, fun: Any, program: Any, trace: Callable[[], Any]) -> Retraced | None:
+    def _differs(self, fun: Any, program: Any, trace: Callable[[], Any]) -> CachedProgram | None:
         try:
             with uncached():
                 found = difference(program, trace())

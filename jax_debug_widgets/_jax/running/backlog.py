@@ -16,7 +16,7 @@ from jax_debug_widgets._jax.compat.arrays import read
 if TYPE_CHECKING:
     import numpy as np
 
-    from jax_debug_widgets._jax.passes.result_passing import Told
+    from jax_debug_widgets._jax.passes.result_passing import ReportingProgram
 
 MANY = 256
 """Calls; with more in the backlog the next one looks which of them are over."""
@@ -27,7 +27,7 @@ SOME = 32
 Heard = Callable[[Exception | None], None]
 
 
-class Handed:
+class PendingResult:
     """What one call says, which is there when it is over. JAX waits for it as for the token of any effect.
 
     Attributes:
@@ -52,7 +52,7 @@ class Handed:
         "was_over",
     )
 
-    def __init__(self, backlog: Backlog, program: object, says: Told, arrays: Sequence[Any]) -> None:
+    def __init__(self, backlog: Backlog, program: object, says: ReportingProgram, arrays: Sequence[Any]) -> None:
         self.program, self.says = program, says
         # XLA runs a small program at once; what fires after it must not be told as if it had fired before.
         self.was_over = arrays[-1].is_ready()
@@ -122,14 +122,14 @@ class Backlog:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._added: deque[Handed] = deque()
+        self._added: deque[PendingResult] = deque()
         """The program does not wait for who holds the lock."""
-        self._waiting: list[Handed] = []
+        self._waiting: list[PendingResult] = []
         self._steps: deque[Callable[[], None]] = deque()
         """What is left to do of those that are being told: an interrupt may come meanwhile."""
         self._told_ns = self._over = 0
 
-    def add(self, handed: Handed) -> None:
+    def add(self, handed: PendingResult) -> None:
         """A call has been made."""
         self._added.append(handed)
         if len(self._added) > MANY:
@@ -154,9 +154,9 @@ class Backlog:
             while self._steps:
                 self._steps.popleft()()
 
-    def _all_over(self) -> list[Handed]:
+    def _all_over(self) -> list[PendingResult]:
         going_on: set[object] = set()
-        over: list[Handed] = []
+        over: list[PendingResult] = []
         for handed in self._waiting:
             if handed.program in going_on or not handed.is_ready():
                 going_on.add(handed.program)
@@ -164,7 +164,7 @@ class Backlog:
                 over.append(handed)
         return over
 
-    def _telling(self, calls: Collection[Handed]) -> Iterator[Callable[[], None]]:
+    def _telling(self, calls: Collection[PendingResult]) -> Iterator[Callable[[], None]]:
         """The steps in which calls of one program are read, if one thread has made them one after the other."""
         said = {handed: (handed.read(), self._end_of(handed)) for handed in calls}
         says, thread = next((handed.says, handed.thread) for handed in calls)
@@ -175,13 +175,13 @@ class Backlog:
         for handed, (_, end_ns) in said.items():
             yield partial(handed.told, end_ns)
 
-    def _end_of(self, handed: Handed) -> int:
+    def _end_of(self, handed: PendingResult) -> int:
         """Until when it has said what it says. Two calls have no time in common: by its time each event finds its call."""
         over_ns = handed.over_ns or time.perf_counter_ns()
         self._told_ns = max(over_ns, self._told_ns + 1 + len(handed.says.lines))
         return self._told_ns
 
-    def wait_for(self, last: Handed) -> None:
+    def wait_for(self, last: PendingResult) -> None:
         """Wait until this call and those before it are over.
 
         Raises:
@@ -200,7 +200,7 @@ class Backlog:
             self._waiting.append(self._added.popleft())
 
 
-def _alike(calls: Sequence[Handed]) -> Iterator[dict[Handed, None]]:
+def _alike(calls: Sequence[PendingResult]) -> Iterator[dict[PendingResult, None]]:
     """Those of one program and thread that follow one another, together."""
     for _, group in itertools.groupby(calls, key=lambda handed: (id(handed.program), handed.thread)):
         yield dict.fromkeys(group)

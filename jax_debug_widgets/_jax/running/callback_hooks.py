@@ -34,7 +34,7 @@ from jax_debug_widgets._jax.origins.equation import Equation, Lanes, Recorder
 from jax_debug_widgets._jax.origins.frames import Frame, called_from_here, calling_frame, frame_of, frames_of
 from jax_debug_widgets._jax.origins.python_loops import loops_now
 from jax_debug_widgets._jax.passes.callbacks import (
-    At,
+    UnjittedCall,
     describe_sharding,
     has_callbacks,
     lanewise,
@@ -142,7 +142,7 @@ class CallbackHooks(Replacing):
         params, axes = without_lanes(params)
         found, iterations = loops_now()
         around = len(found) - axes
-        at = At((frames_of(current.traceback), str(current.name_stack)), found[:around])
+        at = UnjittedCall((frames_of(current.traceback), str(current.name_stack)), found[:around])
         tapped = taps_of_callbacks()[primitive]
         return partial(dispatch.apply_primitive, tapped, *operands, *iterations[:around], at=at, **params)
 

@@ -22,7 +22,7 @@ from jax_debug_widgets._jax.compat.names import function_of
 from jax_debug_widgets._jax.compat.private import api_util, dispatch, pxla
 from jax_debug_widgets._jax.compat.processes import ProcessShare
 from jax_debug_widgets._jax.origins.equation import Recorders
-from jax_debug_widgets._jax.running.backlog import Handed
+from jax_debug_widgets._jax.running.backlog import PendingResult
 
 Stage = Literal["trace", "lower", "compile", "numba"]
 """What JAX does to a function before it runs."""
@@ -52,9 +52,9 @@ class Execution:
     error: BaseException | None = None
 
     @property
-    def handed(self) -> Handed | None:
+    def handed(self) -> PendingResult | None:
         """What it says, where that is among its results."""
-        return next((one for one in self.effects if isinstance(one, Handed)), None)
+        return next((one for one in self.effects if isinstance(one, PendingResult)), None)
 
     @property
     def is_silent(self) -> bool:
@@ -77,7 +77,7 @@ class Observer(Protocol):
         """
         ...
 
-    def dispatched(self, name: str, recorders: Recorders, hand_over: Callable[[], Handed]) -> None:
+    def dispatched(self, name: str, recorders: Recorders, hand_over: Callable[[], PendingResult]) -> None:
         """A program was dispatched that says something among its results; `hand_over` must be called, but see above."""
         ...
 
@@ -141,14 +141,14 @@ class Watch:
         # Tokens of earlier programs may still be there, on other devices, and may have failed: no matter of this one.
         effects = tuple(token for token in pending_tokens() if not any(token is old for old in before))
         # A program's outputs are ready together, when it has run to its end.
-        said = any(isinstance(one, Handed) for one in effects)
+        said = any(isinstance(one, PendingResult) for one in effects)
         if outputs and not said and _is_ready(outputs[-1]):
             executed(Execution(finished=True, error=wait(effects or outputs[-1:])))
         else:
             executed(Execution(finished=False, outputs=tuple(outputs), effects=effects))
         return outputs
 
-    def dispatched(self, name: str, recorders: Recorders, hand_over: Callable[[], Handed]) -> None:
+    def dispatched(self, name: str, recorders: Recorders, hand_over: Callable[[], PendingResult]) -> None:
         """Report a program that C++ has dispatched, and that hands over what it says."""
         if self._is_on:
             self._observer.dispatched(name, recorders, hand_over)

@@ -17,7 +17,7 @@ from jax_debug_widgets._jax.compat.private import tree_util
 from jax_debug_widgets._jax.compat.registrations import registers
 
 
-class GivesMore(Protocol):
+class ProgramWithFurtherResults(Protocol):
     """A program with further results, as Python calls it.
 
     Attributes:
@@ -34,7 +34,7 @@ class GivesMore(Protocol):
 def fast_path_data(
     theirs: Callable[..., Any],
     executable: Any,
-    call: GivesMore,
+    call: ProgramWithFurtherResults,
     further: Sequence[Any],
     out_tree: Any,
     arguments: Any,
@@ -52,18 +52,18 @@ def fast_path_data(
 class _Outputs:
     """All that a program gives. Where JAX's C++ puts it together, it is what the program's user has asked for."""
 
-    def __init__(self, call: GivesMore, results: Any, further: Sequence[Any]) -> None:
+    def __init__(self, call: ProgramWithFurtherResults, results: Any, further: Sequence[Any]) -> None:
         self.call, self.results, self.further = call, results, further
 
-    def taken_apart(self) -> tuple[tuple[Any, Sequence[Any]], GivesMore]:
+    def taken_apart(self) -> tuple[tuple[Any, Sequence[Any]], ProgramWithFurtherResults]:
         return (self.results, self.further), self.call
 
     @classmethod
-    def put_together(cls, call: GivesMore, parts: tuple[Any, Sequence[Any]]) -> _Outputs:
+    def put_together(cls, call: ProgramWithFurtherResults, parts: tuple[Any, Sequence[Any]]) -> _Outputs:
         return cls(call, *parts)
 
     @staticmethod
-    def dispatched(call: GivesMore, parts: tuple[Any, Sequence[Any]]) -> Any:
+    def dispatched(call: ProgramWithFurtherResults, parts: tuple[Any, Sequence[Any]]) -> Any:
         results, further = parts
         call.dispatched(further)
         return results

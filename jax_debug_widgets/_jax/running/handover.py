@@ -22,19 +22,19 @@ from jax_debug_widgets._jax.compat.uninterrupted import uninterrupted
 from jax_debug_widgets._jax.origins.context import captured_settings, capturing
 from jax_debug_widgets._jax.origins.equation import Equation, Recorders
 from jax_debug_widgets._jax.passes.result_passing import (
-    Teller,
-    Told,
+    ReportingProgram,
+    ResultReporter,
     is_quick,
     is_straight,
     with_results,
     without_unused,
 )
 from jax_debug_widgets._jax.passes.watching import WatchHooks
-from jax_debug_widgets._jax.running.backlog import Backlog, Handed
+from jax_debug_widgets._jax.running.backlog import Backlog, PendingResult
 from jax_debug_widgets._jax.running.further_results import fast_path_data
 
 
-class HandingSettings(Protocol):
+class HandoverSettings(Protocol):
     """What is asked of the settings of a capture.
 
     Attributes:
@@ -55,7 +55,7 @@ class Watching(Protocol):
         """Call `execute`, and report it."""
         ...
 
-    def dispatched(self, name: str, recorders: Recorders, hand_over: Callable[[], Handed]) -> None:
+    def dispatched(self, name: str, recorders: Recorders, hand_over: Callable[[], PendingResult]) -> None:
         """Call `hand_over`, and report what was dispatched before that."""
         ...
 
@@ -65,7 +65,7 @@ class _Unwatched:
         del name, ordered, recorders
         return execute()
 
-    def dispatched(self, name: str, recorders: Recorders, hand_over: Callable[[], Handed]) -> None:
+    def dispatched(self, name: str, recorders: Recorders, hand_over: Callable[[], PendingResult]) -> None:
         del name, recorders
         hand_over()
 
@@ -79,7 +79,10 @@ class HandoverHooks(Replacing):
     """
 
     def __init__(
-        self, offer: Callable[[Equation, Any], Teller | None], watch_hooks: WatchHooks, is_held: Callable[[], bool]
+        self,
+        offer: Callable[[Equation, Any], ResultReporter | None],
+        watch_hooks: WatchHooks,
+        is_held: Callable[[], bool],
     ) -> None:
         """Make them.
 
@@ -116,7 +119,7 @@ class HandoverHooks(Replacing):
             self._lowered = lowered
 
     def _call(self, theirs: Any, *args: Any, jaxpr: Any, **params: Any) -> Any:
-        settings: HandingSettings | None = captured_settings()
+        settings: HandoverSettings | None = captured_settings()
         handing = None if settings is None else settings.handing
         if handing is None or _must_call() or self._is_held() or not _may_hand_over(jaxpr, handing):
             return theirs(*args, jaxpr=jaxpr, **params)
@@ -127,7 +130,7 @@ class HandoverHooks(Replacing):
         self, theirs: Any, executable: Any, out_tree: Any, arguments: Any, outputs: Any, effects: Any, *others: Any
     ) -> Any:
         call = getattr(executable, "unsafe_call", None)
-        if not isinstance(call, HandingOver):
+        if not isinstance(call, HandoverExecutable):
             return theirs(executable, out_tree, arguments, outputs, effects, *others)
         said = call.take_latest()
         # Of an argument that is gone C++ says something else than Python.
@@ -151,7 +154,7 @@ class HandoverHooks(Replacing):
             pjit._cpp_pjit_cache_fun_only.clear()
             pjit._cpp_pjit_cache_explicit_attributes.clear()
 
-    def dispatched(self, call: HandingOver, said: Sequence[Any]) -> None:
+    def dispatched(self, call: HandoverExecutable, said: Sequence[Any]) -> None:
         """JAX's C++ has dispatched a program, which will have said this."""
         self.watch.dispatched(call.program.name, call.recorders, partial(call.hand_over, said))
         if self._is_held():  # It was closed while C++ learned of the program.
@@ -191,7 +194,7 @@ class HandoverHooks(Replacing):
         return lowered
 
     @uninterrupted()
-    def _lower_telling(self, lower: Callable[[], Any], told: Told) -> Any | None:
+    def _lower_telling(self, lower: Callable[[], Any], told: ReportingProgram) -> Any | None:
         try:
             with self._watch_hooks.tapped_before():
                 lowered = lower()
@@ -201,8 +204,8 @@ class HandoverHooks(Replacing):
         return lowered if told.watches is None or len(lowered._device_list) == 1 else None
 
     @uninterrupted()
-    def _told(self, program: Any, name: str, options: Any) -> Told | None:
-        settings: HandingSettings | None = captured_settings()
+    def _told(self, program: Any, name: str, options: Any) -> ReportingProgram | None:
+        settings: HandoverSettings | None = captured_settings()
         if settings is None or not settings.hands_over or not _may_hand_over(program, settings):
             return None
         try:
@@ -215,7 +218,7 @@ class HandoverHooks(Replacing):
             return None
         return told if told is None or settings.watch is None else replace(told, watches=needed)
 
-    def _compile(self, theirs: Any, told: Told, *args: Any, **options: Any) -> Any:
+    def _compile(self, theirs: Any, told: ReportingProgram, *args: Any, **options: Any) -> Any:
         executable = theirs(*args, **options)
         # JAX keeps the executable, and asks for it at each call.
         if not isinstance(executable.build_unsafe_call, _Build):
@@ -226,17 +229,17 @@ class HandoverHooks(Replacing):
 class _Build:
     """What makes of an executable the function that runs it."""
 
-    def __init__(self, theirs: Callable[[], Any], hooks: HandoverHooks, told: Told) -> None:
+    def __init__(self, theirs: Callable[[], Any], hooks: HandoverHooks, told: ReportingProgram) -> None:
         self._theirs, self._others = theirs, (hooks, told)
 
-    def __call__(self) -> HandingOver:
-        return HandingOver(self._theirs(), *self._others)
+    def __call__(self) -> HandoverExecutable:
+        return HandoverExecutable(self._theirs(), *self._others)
 
 
-class HandingOver:
+class HandoverExecutable:
     """An `ExecuteReplicated` that hands over what its program says: its last results."""
 
-    def __init__(self, program: Any, hooks: HandoverHooks, told: Told) -> None:
+    def __init__(self, program: Any, hooks: HandoverHooks, told: ReportingProgram) -> None:
         self.program, self.hooks = program, hooks
         self.recorders = Recorders((line.teller for line in told.lines), fire_elsewhere=False, are_results=True)
         self._says, self._count = told, told.count
@@ -266,12 +269,12 @@ class HandingOver:
         self.hand_over(outputs[-self._count :])
         return outputs
 
-    def hand_over(self, said: Sequence[Any]) -> Handed:
+    def hand_over(self, said: Sequence[Any]) -> PendingResult:
         """Add what a call says to the backlog."""
         if self._devices[0].platform != "cpu":
             for one in said:
                 one.copy_to_host_async()
-        handed = Handed(self.hooks.backlog, self, self._says, said)
+        handed = PendingResult(self.hooks.backlog, self, self._says, said)
         self.hooks.backlog.add(handed)
         for device in self._devices:  # What `jax.effects_barrier` waits for.
             dispatch.runtime_tokens.set_output_runtime_token(device, handed)  # pyright: ignore[reportArgumentType]
@@ -289,7 +292,7 @@ def _is_true(one: object) -> bool:
     return one is True
 
 
-def _may_hand_over(program: Any, settings: HandingSettings) -> bool:
+def _may_hand_over(program: Any, settings: HandoverSettings) -> bool:
     if settings.watch is None:
         return is_straight(program)
     return is_quick(program) and (is_straight(program) or not program.jaxpr.effects)
@@ -301,7 +304,7 @@ def _must_call() -> bool:
     return config.debug_nans.value or config.debug_infs.value or jax.process_count() > 1
 
 
-def _would_take(told: Told, program: Any, donated: Sequence[bool]) -> bool:
+def _would_take(told: ReportingProgram, program: Any, donated: Sequence[bool]) -> bool:
     """Whether JAX would put a print into a donated argument that no result of the user's takes."""
 
     def types(avals: Iterable[Any]) -> Counter[Any]:

@@ -50,7 +50,7 @@ def traces_apart() -> Sequence[tuple[Any, str]]:
 
 
 @dataclass(frozen=True, eq=False)
-class Retraced:
+class CachedProgram:
     """A function whose program, traced anew, is another than the one that JAX has, and runs.
 
     Attributes:
@@ -67,16 +67,16 @@ class Retraced:
     why: str = ""
 
 
-def differing(function: Any, found: Difference) -> Retraced:
+def differing(function: Any, found: Difference) -> CachedProgram:
     """What is to be told of a function whose programs differ there."""
     traceback = None if found.equation is None else traceback_of(found.equation.source_info)
-    return Retraced(weakref.ref(function), _inside(function, users_lines(traceback)), found.before, found.after)
+    return CachedProgram(weakref.ref(function), _inside(function, users_lines(traceback)), found.before, found.after)
 
 
-def _failing(function: Any, error: Exception) -> Retraced:
+def _failing(function: Any, error: Exception) -> CachedProgram:
     lines = [(one.f_code, line) for one, line in walk_tb(error.__traceback__) if is_users(one.f_code.co_filename)]
     why = f"traced now it raises {format_exception_only(error)[0].strip()}"
-    return Retraced(weakref.ref(function), _inside(function, lines[::-1]), why=why)
+    return CachedProgram(weakref.ref(function), _inside(function, lines[::-1]), why=why)
 
 
 def _inside(function: Any, lines: Sequence[tuple[CodeType, int]]) -> tuple[tuple[CodeType, int], ...]:
@@ -88,7 +88,7 @@ def _inside(function: Any, lines: Sequence[tuple[CodeType, int]]) -> tuple[tuple
 class RetracedHooks(Replacing):
     """Install and remove, counted, so that captures may nest and overlap. To be put in before `UntouchedHooks`."""
 
-    def __init__(self, told: Callable[[Retraced], None]) -> None:
+    def __init__(self, told: Callable[[CachedProgram], None]) -> None:
         """Make them.
 
         Args:
@@ -97,9 +97,9 @@ class RetracedHooks(Replacing):
         super().__init__()
         self._told = told
         self._here = _Here()
-        self._retraced: weakref.WeakKeyDictionary[Any, Retraced | None] = weakref.WeakKeyDictionary()
+        self._retraced: weakref.WeakKeyDictionary[Any, CachedProgram | None] = weakref.WeakKeyDictionary()
         """Of programs that were traced anew, or run in their place."""
-        self._inside: weakref.WeakKeyDictionary[Any, tuple[Retraced, ...]] = weakref.WeakKeyDictionary()
+        self._inside: weakref.WeakKeyDictionary[Any, tuple[CachedProgram, ...]] = weakref.WeakKeyDictionary()
 
     def _put_in(self, replace: Replacements) -> None:
         if not features.available(features.RETRACED):
@@ -199,7 +199,7 @@ class RetracedHooks(Replacing):
         for found in self._retraced_in(jaxpr):
             self._told(found)
 
-    def _retraced_in(self, program: Any) -> tuple[Retraced, ...]:
+    def _retraced_in(self, program: Any) -> tuple[CachedProgram, ...]:
         """What is known of a program, and of those inside."""
         if program not in self._inside:
             found = self._retraced.get(program)
@@ -281,14 +281,14 @@ def _inferring(call: FrameType) -> partial[Any]:
     return partial(pjit._infer_params, *(call.f_locals[name] for name in _ARGUMENTS))
 
 
-def _compared(function: Any, known: Any, anew: Any, trace_plainly: Callable[[], Any]) -> Retraced | None:
+def _compared(function: Any, known: Any, anew: Any, trace_plainly: Callable[[], Any]) -> CachedProgram | None:
     """Where a program that was traced anew in a capture is another; None where it is the same but for our hooks."""
     try:
         found = difference(without_debugging(known) if leaves_out_debugging() else known, anew)
         is_of_hooks = captured_settings().watch is not None or leaves_out_debugging() or has_marks(anew.jaxpr)
     except Exception as error:  # noqa: BLE001 - a fault of ours, or a JAX that we do not know: the user's program runs.
         why = f"it could not be compared with one traced now ({format_exception_only(error)[0].strip()})"
-        return Retraced(weakref.ref(function), (), why=why)
+        return CachedProgram(weakref.ref(function), (), why=why)
     if found is None or not is_of_hooks:
         return found and differing(function, found)
     # Our hooks may have done it: without them is the proof.

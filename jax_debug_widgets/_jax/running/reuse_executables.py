@@ -30,7 +30,7 @@ def leave_out_breakpoint() -> None:
         _left_out.set()
 
 
-class UntouchedHooks(Replacing):
+class ReuseHooks(Replacing):
     """Install and remove, counted, so that captures may nest and overlap."""
 
     def __init__(self, gives_away: Callable[[], None]) -> None:

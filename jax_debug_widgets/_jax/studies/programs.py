@@ -18,7 +18,7 @@ from jax_debug_widgets._jax.compat.private import core
 from jax_debug_widgets._jax.origins.frames import Frame, frames_inside, joined
 from jax_debug_widgets._jax.origins.inlining import traceback_of
 from jax_debug_widgets._jax.origins.place import Place
-from jax_debug_widgets._jax.passes.body_context import Around, around_program
+from jax_debug_widgets._jax.passes.body_context import BodyContext, around_program
 from jax_debug_widgets._jax.passes.inventory import programs_in
 from jax_debug_widgets._jax.passes.program import outermost
 from jax_debug_widgets._jax.passes.uses import Uses
@@ -30,7 +30,7 @@ from jax_debug_widgets.graphs.program import Body, Equation, Operand, Program, R
 
 
 @dataclass(frozen=True)
-class Reading:
+class ProgramAnnotations:
     """What other rooms say of a program that is read.
 
     Attributes:
@@ -40,7 +40,7 @@ class Reading:
       sources: of frames that were read before.
     """
 
-    names_of: Callable[[core.Jaxpr, Place, Around], Mapping[Any, str]]
+    names_of: Callable[[core.Jaxpr, Place, BodyContext], Mapping[Any, str]]
     role_of: Callable[[str], Role]
     is_library: Callable[[str], bool]
     name_file: Callable[[str], str]
@@ -53,7 +53,7 @@ class Reading:
         return self.sources[frame]
 
 
-def program_of(traced: Traced, reading: Reading) -> Program:
+def program_of(traced: Traced, reading: ProgramAnnotations) -> Program:
     """The program of a call. One that is a call of another (a jitted function) is gone straight into."""
     whole, place = traced.jaxpr, outermost(traced.name)
     names = whole.debug_info.arg_names or ()
@@ -77,7 +77,7 @@ def program_of(traced: Traced, reading: Reading) -> Program:
     return Program(traced.name, body, without_addresses(str(traced.result)))
 
 
-def body_of(jaxpr: core.Jaxpr, consts: Sequence[Any], name: str, reading: Reading) -> Body:
+def body_of(jaxpr: core.Jaxpr, consts: Sequence[Any], name: str, reading: ProgramAnnotations) -> Body:
     """A program that nothing is around, as one body."""
     place = outermost(name)
     inputs = tuple(Operand("input", type_of(one), f"in_{at}", at) for at, one in enumerate(jaxpr.invars))
@@ -92,10 +92,10 @@ class _Body:
 
     def __init__(
         self,
-        reading: Reading,
+        reading: ProgramAnnotations,
         jaxpr: core.Jaxpr,
         place: Place,
-        around: Around,
+        around: BodyContext,
         known: dict[Any, Operand],
         path: tuple[tuple[int, str], ...],
     ) -> None:
@@ -106,17 +106,17 @@ class _Body:
         lengths = [loop.length for loop in place.loops]
         self._times = None if None in lengths else math.prod(length or 0 for length in lengths)
 
-    def _names_in(self, jaxpr: core.Jaxpr, place: Place, around: Around) -> Mapping[Any, str]:
+    def _names_in(self, jaxpr: core.Jaxpr, place: Place, around: BodyContext) -> Mapping[Any, str]:
         try:
             return self._reading.names_of(jaxpr, place, around)
         except Exception:  # noqa: BLE001 - whatever goes wrong with the names, the program can be read.
             return {}
 
-    def _around(self, at: int, equation: core.JaxprEqn, key: str) -> Around:
+    def _around(self, at: int, equation: core.JaxprEqn, key: str) -> BodyContext:
         try:
             return self._uses.around(at, equation, key)
         except Exception:  # noqa: BLE001 - it serves the names, and may not know the programs of this primitive.
-            return Around(equation=equation)
+            return BodyContext(equation=equation)
 
     def read(self) -> tuple[Equation, ...]:
         """Its equations, in order."""

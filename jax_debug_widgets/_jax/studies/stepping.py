@@ -15,7 +15,7 @@ from jax_debug_widgets._jax.compat import versions
 from jax_debug_widgets._jax.compat.private import api_util, core
 from jax_debug_widgets._jax.origins.frames import UNKNOWN_FRAME, Frame, frames_in_body, frames_of
 from jax_debug_widgets._jax.origins.place import Place
-from jax_debug_widgets._jax.passes.body_context import Around, around_program
+from jax_debug_widgets._jax.passes.body_context import BodyContext, around_program
 from jax_debug_widgets._jax.passes.program import outermost
 from jax_debug_widgets._jax.passes.uses import Uses
 from jax_debug_widgets._jax.studies.trace import trace
@@ -36,7 +36,7 @@ class RunBody:
     name: str
 
     @cached_property
-    def where(self) -> tuple[Place, Around]:
+    def where(self) -> tuple[Place, BodyContext]:
         """Where it lies, and what is around it. Looked for only where somebody stands in it."""
         if self.entered is None:
             place = outermost(self.name)

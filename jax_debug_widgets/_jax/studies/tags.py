@@ -20,7 +20,7 @@ TAG = "eqn"
 
 
 @dataclass(frozen=True, eq=False)
-class Texts:
+class ProgramTexts:
     """A program that was lowered and compiled, as text: with tags, and, compiled, as it is."""
 
     stablehlo: str
@@ -28,7 +28,7 @@ class Texts:
     plain_hlo: str
 
 
-def tagged_texts(traced: Traced) -> tuple[Texts, dict[int, int]]:
+def tagged_texts(traced: Traced) -> tuple[ProgramTexts, dict[int, int]]:
     """The texts of a program, and the numbers of its equations: see `chains`.
 
     Raises:
@@ -36,7 +36,7 @@ def tagged_texts(traced: Traced) -> tuple[Texts, dict[int, int]]:
     """
     jaxpr, numbers = tagged(traced.jaxpr)
     lowered = _lowered(jaxpr, traced)
-    texts = Texts(
+    texts = ProgramTexts(
         lowered.as_text(debug_info=True),
         lowered.compile().as_text() or "",
         _lowered(traced.jaxpr, traced).compile().as_text() or "",

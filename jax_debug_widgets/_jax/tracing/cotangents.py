@@ -23,7 +23,7 @@ from jax_debug_widgets._jax.compat.parameters import argument, parameters_of
 from jax_debug_widgets._jax.compat.private import ad, batching, core, lax, mlir, pe, source_info_util
 from jax_debug_widgets._jax.compat.registrations import registers
 from jax_debug_widgets._jax.compat.replacements import Replacements
-from jax_debug_widgets._jax.origins.name_registry import Noted, Place, book, is_of_arguments
+from jax_debug_widgets._jax.origins.name_registry import Place, VariableNote, book, is_of_arguments
 from jax_debug_widgets._jax.origins.origins import Operation, operation_of
 from jax_debug_widgets._jax.origins.residuals import is_residual_now, mark_residuals, marked
 from jax_debug_widgets._jax.tracing import rule_equations
@@ -40,7 +40,7 @@ class Mark:
       is_of_input: whether the program begins with it.
     """
 
-    noted: Noted
+    noted: VariableNote
     places: frozenset[Place]
     is_cotangent: bool = False
     is_of_input: bool = False
@@ -258,7 +258,7 @@ def _copied(trace: Any, tangent: Any) -> Any:
 def with_marks(jaxpr: core.Jaxpr) -> core.Jaxpr:
     """A program with such an identity behind each named tangent; the very same if there is none."""
     taken = {atom for eqn in jaxpr.eqns for atom in eqn.invars if not isinstance(atom, core.Literal)}
-    noted: dict[Any, Sequence[Noted]] = {
+    noted: dict[Any, Sequence[VariableNote]] = {
         one: known
         for one in jaxpr.invars
         if one in taken and is_array(one.aval) and (known := book.of_input_tangent(one))
@@ -274,7 +274,7 @@ def with_marks(jaxpr: core.Jaxpr) -> core.Jaxpr:
 class _Marked:
     """A program to which marks come: `noted` is of its tangents."""
 
-    def __init__(self, jaxpr: core.Jaxpr, noted: dict[Any, Sequence[Noted]]) -> None:
+    def __init__(self, jaxpr: core.Jaxpr, noted: dict[Any, Sequence[VariableNote]]) -> None:
         self._jaxpr = jaxpr
         self._times = {id(equation): book.time_of(equation) for equation in jaxpr.eqns}
         self._takers: dict[Any, list[core.JaxprEqn]] = {one: [] for one in noted}
@@ -329,12 +329,12 @@ class _Step(NamedTuple):
     mark: Mark
 
 
-def _steps(variable: Any, noted: Sequence[Noted], taken: Sequence[float], *, is_input: bool) -> Iterator[_Step]:
+def _steps(variable: Any, noted: Sequence[VariableNote], taken: Sequence[float], *, is_input: bool) -> Iterator[_Step]:
     """What is used between two of its names is not of the second; names between which nothing is used are of one."""
     since = [(time, of, place) for of in noted for place, time in of.times.items()]
     if not is_input:  # A program notes the names of its arguments itself.
         since = [one for one in since if not is_of_arguments(one[2])]
-    places: dict[Noted, set[Place]] = {}
+    places: dict[VariableNote, set[Place]] = {}
     for time, after in pairwise([*sorted({time for time, _, _ in since}), math.inf]):
         for _, of, place in (one for one in since if one[0] == time):
             places.setdefault(of, set()).add(place)

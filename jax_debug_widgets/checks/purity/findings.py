@@ -9,14 +9,14 @@ from jax_debug_widgets.events import Finding
 
 if TYPE_CHECKING:
     from jax_debug_widgets.checks.purity.watcher import Effect
-    from jax_debug_widgets.taps.check_log import Seen
+    from jax_debug_widgets.taps.check_log import LineHits
     from jax_debug_widgets.taps.sites import NameFile
 
 _WHY = "Python runs once for each trace. The compiled program, which the later calls run, does not do this."
 _WHY_LOOP = "JAX traces the body once, and the compiled loop or branch runs what was traced: Python does not run again."
 
 
-def side_effect(seen: Seen, name_file: NameFile) -> Finding:
+def side_effect(seen: LineHits, name_file: NameFile) -> Finding:
     """The finding."""
     frame = seen.checked.frames[0]
     effect: Effect = seen.checked.facts

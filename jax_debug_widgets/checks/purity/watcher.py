@@ -17,7 +17,7 @@ import numpy as np
 from jax_debug_widgets._jax.origins.frames import Frame, frame_at, is_users
 from jax_debug_widgets._jax.passes.checked import Checked
 from jax_debug_widgets._jax.passes.program_difference import UNKNOWN
-from jax_debug_widgets._jax.running.retraced import Retraced
+from jax_debug_widgets._jax.running.retraced import CachedProgram
 from jax_debug_widgets.checks.lists import numbers_in
 from jax_debug_widgets.checks.purity import source
 from jax_debug_widgets.checks.purity.harmless import may_run_again
@@ -61,14 +61,14 @@ class _Known:
 
     snapshot: Snapshot
     has_effects: bool
-    stale: Retraced | None = None
+    stale: CachedProgram | None = None
 
 
 class PurityWatch:
     """See `_jax.running.around_traces.TraceObserver`."""
 
     def __init__(
-        self, wants: Callable[[str], bool], note: Callable[[Checked], object], stale: Callable[[Retraced], object]
+        self, wants: Callable[[str], bool], note: Callable[[Checked], object], stale: Callable[[CachedProgram], object]
     ) -> None:
         """Make it.
 
@@ -110,7 +110,7 @@ class PurityWatch:
         finally:
             here.depth -= 1
 
-    def found(self, look: _Look, program: Any, differs: Callable[[], Retraced | None], *, is_traced: bool) -> bool:
+    def found(self, look: _Look, program: Any, differs: Callable[[], CachedProgram | None], *, is_traced: bool) -> bool:
         """See `Look`."""
         known = None if is_traced else self._known.get(program)
         for checked in look.arguments() if is_traced else ():
@@ -171,7 +171,7 @@ class PurityWatch:
 
 
 class _Look:
-    """See `_jax.running.around_traces.Look`."""
+    """See `_jax.running.around_traces.TraceVisitor`."""
 
     def __init__(self, watch: PurityWatch, function: Any, functions: Reached, *, is_body: bool) -> None:
         self._watch, self.functions, self.is_body = watch, functions, is_body
@@ -188,7 +188,9 @@ class _Look:
         """See `Look`."""
         return self._watch.tracing(self)
 
-    def found(self, program: Any, _operands: Any, *, is_traced: bool, differs: Callable[[], Retraced | None]) -> bool:
+    def found(
+        self, program: Any, _operands: Any, *, is_traced: bool, differs: Callable[[], CachedProgram | None]
+    ) -> bool:
         """See `Look`."""
         return self._watch.found(self, program, differs, is_traced=is_traced)
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from jax_debug_widgets.session.panel.rows import sendable
 from jax_debug_widgets.session.run.curves import Curve, Key, RunCurves, common, together
-from jax_debug_widgets.session.run.parting import Difference, parting_of
+from jax_debug_widgets.session.run.run_comparison import Difference, parting_of
 from jax_debug_widgets.session.run.saved import plain_config
 from jax_debug_widgets.session.run.side_by_side import differing, legend_of, short
 from jax_debug_widgets.session.run.thinning import thinned

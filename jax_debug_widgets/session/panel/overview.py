@@ -20,7 +20,7 @@ from jax_debug_widgets.session.run import charted
 from jax_debug_widgets.session.run.charted import Leaf
 from jax_debug_widgets.session.run.groups import Path, hues_of, is_bias
 from jax_debug_widgets.session.run.headline import numbers_of
-from jax_debug_widgets.session.run.naming import Choice
+from jax_debug_widgets.session.run.naming import SelectedValue
 from jax_debug_widgets.session.run.nonfinite import first_event, nonfinite_findings
 from jax_debug_widgets.session.run.scalars import pace_at, scalars
 from jax_debug_widgets.session.run.thinning import thinned
@@ -87,7 +87,7 @@ def _statistic(run: RunView, site: CallSite, name: str) -> _Curve | None:
 
 
 def _column(run: RunView, site: CallSite, name: str) -> np.ndarray | None:
-    return numbers_of(run.store, Choice(site, list(site.values).index(name))) if name in site.values else None
+    return numbers_of(run.store, SelectedValue(site, list(site.values).index(name))) if name in site.values else None
 
 
 def _norm(run: RunView, site: CallSite) -> _Curve | None:

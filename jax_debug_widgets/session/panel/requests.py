@@ -43,7 +43,7 @@ _OF_THE_SESSION = ("watch", "mute", "every")
 
 def answer(session: PanelPorts, request: dict[str, Any]) -> Iterable[Message]:
     """The messages that answer `request`; an `error` where it cannot be done. Never raises: the asker is a browser."""
-    session.debugger.audience.heard()
+    session.debugger.observers.heard()
     key, number = str(request.get("run", "")), request.get("id")
     number = number if isinstance(number, int) else -1
     if request.get("type") in ("module", "program"):

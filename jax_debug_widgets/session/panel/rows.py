@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from jax_debug_widgets.events.amounts import plural
-from jax_debug_widgets.session.run.outline import Outline, outline
+from jax_debug_widgets.session.run.run_summary import RunSummary, outline
 from jax_debug_widgets.session.run.saved import plain_config
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ class Rows:
     def __init__(self, written: Callable[[RunView], int]) -> None:
         """`written` says how often a run was written down."""
         self._written = written
-        self._outlines: dict[str, tuple[tuple[int, int], float, Outline]] = {}
+        self._outlines: dict[str, tuple[tuple[int, int], float, RunSummary]] = {}
 
     def of(self, run: RunView) -> Row:
         """The run now."""
@@ -96,9 +96,9 @@ class Rows:
         """The run of that key is let go of."""
         self._outlines.pop(key, None)
 
-    def _outline(self, run: RunView, *, goes_on: bool) -> Outline:
+    def _outline(self, run: RunView, *, goes_on: bool) -> RunSummary:
         now, come = time.monotonic(), (len(run.store), run.store.released)
-        before, at, told = self._outlines.get(run.key, ((-1, -1), 0.0, Outline()))
+        before, at, told = self._outlines.get(run.key, ((-1, -1), 0.0, RunSummary()))
         if before == come or (goes_on and now - at < _OUTLINED_S):
             return told
         told = outline(run)

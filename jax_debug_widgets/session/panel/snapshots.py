@@ -17,7 +17,7 @@ from jax_debug_widgets.widgets import Course, Line, Snapshot
 
 if TYPE_CHECKING:
     from jax_debug_widgets.events import CallSite
-    from jax_debug_widgets.session.run.naming import Choice
+    from jax_debug_widgets.session.run.naming import SelectedValue
     from jax_debug_widgets.session.run.view import RunView
 
 _LINES, _CHARACTERS, _LINES_OF_ONE = 100, 400, 8
@@ -88,7 +88,7 @@ def _last_of(run: RunView, sites: dict[int, CallSite]) -> np.ndarray:
     return np.concatenate(found)[-_LINES:]
 
 
-def _courses(run: RunView, told: Sequence[tuple[Choice, str]]) -> dict[int, Course]:
+def _courses(run: RunView, told: Sequence[tuple[SelectedValue, str]]) -> dict[int, Course]:
     """By site from which value to which a watched one has gone."""
     found = {}
     for choice, name in told:

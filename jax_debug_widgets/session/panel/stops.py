@@ -37,7 +37,7 @@ class StopFeed:
     def news(self) -> list[Message]:
         """The stop, if it has begun, changed or ended since the last time."""
         with self._lock:
-            version = self._debugger.stage.version
+            version = self._debugger.stops.version
             if version == self._told:
                 return []
             self._told = version
@@ -46,7 +46,7 @@ class StopFeed:
     def again(self) -> list[Message]:
         """The stop, if there is one."""
         with self._lock:
-            self._told = self._debugger.stage.version
+            self._told = self._debugger.stops.version
             return self._message()
 
     def typed(self) -> list[Message]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from jax_debug_widgets.events import NO_VALUE
 from jax_debug_widgets.session.run.gradients import gradients_of
-from jax_debug_widgets.session.run.naming import Choice, Untaken, choose, matching, says_nothing
+from jax_debug_widgets.session.run.naming import SelectedValue, UnavailableValues, choose, matching, says_nothing
 from jax_debug_widgets.watch import why_unwatched
 
 if TYPE_CHECKING:
@@ -26,12 +26,12 @@ def sites_of(run: Values) -> list[CallSite]:
     return run.store.sites()
 
 
-def choices(run: Values) -> list[Choice]:
+def choices(run: Values) -> list[SelectedValue]:
     """All of them."""
-    return [Choice(site, index) for site in sites_of(run) for index in range(len(site.values))]
+    return [SelectedValue(site, index) for site in sites_of(run) for index in range(len(site.values))]
 
 
-def choice_called(run: Values, name: str) -> Choice:
+def choice_called(run: Values, name: str) -> SelectedValue:
     """The value of that name.
 
     Raises:
@@ -40,26 +40,26 @@ def choice_called(run: Values, name: str) -> Choice:
     return choose(name, choices(run), partial(numbers_of, run), untaken(run))
 
 
-def choices_matching(run: Values, name: str) -> list[Choice]:
+def choices_matching(run: Values, name: str) -> list[SelectedValue]:
     """The values that a name or pattern means, see `naming.matching`."""
     return matching(name, choices(run), partial(numbers_of, run), untaken(run))
 
 
-def numbers_of(run: Values, choice: Choice) -> np.ndarray:
+def numbers_of(run: Values, choice: SelectedValue) -> np.ndarray:
     """The numbers of a value, in the order in which they came."""
     return run.store.series(choice.site.id, choice.value)[2]
 
 
-def untaken(run: Values) -> Untaken:
+def untaken(run: Values) -> UnavailableValues:
     """What is watched and has never been taken."""
     taken = {site.id for site in sites_of(run)}
     watch = run.options.watch
     seldom = "it has not been computed (a branch that was not taken, a loop without steps, a program that ended before)"
     why = f"`{watch.when}` has not held there" if watch and watch.when else seldom
     sites = sorted((site for site in run.watched if site.id not in taken), key=lambda site: (site.where, site.label))
-    found = [Choice(site, index) for site in sites for index in range(len(site.values))]
+    found = [SelectedValue(site, index) for site in sites for index in range(len(site.values))]
     seen = run.watch_seen()
-    return Untaken(found, why, partial(why_unwatched, seen=seen) if seen else says_nothing)
+    return UnavailableValues(found, why, partial(why_unwatched, seen=seen) if seen else says_nothing)
 
 
 def watched_sites(run: Values) -> dict[str, CallSite]:

@@ -10,16 +10,16 @@ from weakref import WeakValueDictionary
 import numpy as np
 
 from jax_debug_widgets._jax.running.dispatch import is_of_effects
-from jax_debug_widgets.events import Call, Lot, Tap
+from jax_debug_widgets.events import Call, FiringBatch, Tap
 from jax_debug_widgets.events.errors import error_line
+from jax_debug_widgets.session.run.call_sequences import CallSequences
 from jax_debug_widgets.session.run.executions import Executions
-from jax_debug_widgets.session.run.flight import Flights
 from jax_debug_widgets.session.run.in_flight import InFlight
 from jax_debug_widgets.session.run.preparations import Preparations
 
 if TYPE_CHECKING:
     from jax_debug_widgets.breakpoints import Policy
-    from jax_debug_widgets.session.run.record import Record
+    from jax_debug_widgets.session.run.record import CallRecord
 
 MAX_CALLS = 10_000
 """Calls that are kept; of older ones only the number."""
@@ -41,13 +41,13 @@ class CallBook:
     """
 
     def __init__(self, policy: Policy) -> None:
-        self.leading: Record | None = None
-        self.pending: dict[int, Record] = {}
+        self.leading: CallRecord | None = None
+        self.pending: dict[int, CallRecord] = {}
         self.has_effects = self.has_failed = self.effects_have_failed = False
         self.preparations = Preparations()
         self._policy = policy
-        self._records: dict[int, Record] = {}
-        self._alive: WeakValueDictionary[int, Record] = WeakValueDictionary()
+        self._records: dict[int, CallRecord] = {}
+        self._alive: WeakValueDictionary[int, CallRecord] = WeakValueDictionary()
         """Those, and older ones that somebody still has: what fires for them counts until it has been compared."""
         self._count = 0
         self._versions: dict[int, int] = {}
@@ -56,9 +56,9 @@ class CallBook:
         self._in_flight = InFlight()
         self._ready: dict[int, int] = {}
         """Thread -> when the outputs of its calls were last there."""
-        self._flights = Flights()
+        self._flights = CallSequences()
         self._executions = Executions()
-        self._drained: deque[Record] = deque()
+        self._drained: deque[CallRecord] = deque()
         """Calls that have drained and have not been compared with what their programs say."""
 
     @property
@@ -92,7 +92,7 @@ class CallBook:
             changed.append(number)
         return [self._records[number].frozen() for number in sorted(changed)], self._version
 
-    def add(self, record: Record) -> None:
+    def add(self, record: CallRecord) -> None:
         """A call has begun."""
         record.id = self._count
         self._records[record.id] = self._alive[record.id] = record
@@ -101,7 +101,7 @@ class CallBook:
             self.leading = self.leading or record
         self.touch(record)
 
-    def dispatching(self, record: Record, function: str, ordered: bool, taps: Sequence[Tap]) -> None:
+    def dispatching(self, record: CallRecord, function: str, ordered: bool, taps: Sequence[Tap]) -> None:
         """The program of a call that says something is being dispatched."""
         record.function, record.taps = function, taps
         self.preparations.hand_over(record)
@@ -116,7 +116,7 @@ class CallBook:
         self._executions.dispatching(record.id, taps)
         self.touch(record)
 
-    def fail(self, record: Record, error: BaseException | None, at_ns: int) -> None:
+    def fail(self, record: CallRecord, error: BaseException | None, at_ns: int) -> None:
         """A call has raised: `error`, if it is known."""
         record.end(at_ns)
         if record.error:
@@ -130,7 +130,7 @@ class CallBook:
             self.effects_have_failed |= record.effects and is_of_effects(error)
         self.touch(record)
 
-    def ready(self, record: Record, at_ns: int) -> None:
+    def ready(self, record: CallRecord, at_ns: int) -> None:
         """The outputs of a call are there, if that was not known. Until those before it were its program had to wait."""
         if record.ready_ns is None:
             record.ready_ns, before = at_ns, self._ready.get(record.ident, 0)
@@ -139,7 +139,7 @@ class CallBook:
             record.flight = self._flights.over(record, at_ns)
         self.touch(record)
 
-    def drain(self, record: Record, at_ns: int) -> None:
+    def drain(self, record: CallRecord, at_ns: int) -> None:
         """All effects of a call have come."""
         record.drained_ns = at_ns
         record.end(at_ns)
@@ -147,26 +147,26 @@ class CallBook:
             self._drained.append(record)
         self.touch(record)
 
-    def take_drained(self) -> Iterable[Record]:
+    def take_drained(self) -> Iterable[CallRecord]:
         """The calls that have drained since this was last asked."""
         drained, self._drained = self._drained, deque()
         return drained
 
-    def attribute(self, times_ns: np.ndarray, lot: Lot) -> tuple[np.ndarray, dict[int, int]]:
+    def attribute(self, times_ns: np.ndarray, lot: FiringBatch) -> tuple[np.ndarray, dict[int, int]]:
         """See `InFlight`, and `mixed` there."""
         calls = self._in_flight.attribute(times_ns, lot)
         mixed, self._in_flight.mixed = self._in_flight.mixed, {}
         return calls, mixed
 
-    def executions(self, calls: np.ndarray, lot: Lot) -> np.ndarray:
+    def executions(self, calls: np.ndarray, lot: FiringBatch) -> np.ndarray:
         """See `Executions.of`."""
         return self._executions.of(lot, calls)
 
-    def count(self, calls: np.ndarray, lot: Lot) -> None:
+    def count(self, calls: np.ndarray, lot: FiringBatch) -> None:
         """Add firings to their calls (int64, one a firing)."""
         kinds = len(lot.taps)
         pairs, counts = np.unique(calls * kinds + lot.tap, return_counts=True)
-        changed: dict[int, Record] = {}
+        changed: dict[int, CallRecord] = {}
         for pair, count in zip(pairs.tolist(), counts.tolist(), strict=True):
             call, number = divmod(pair, kinds)
             record, tap = self._alive.get(call), lot.taps[number]
@@ -177,7 +177,7 @@ class CallBook:
         for record in changed.values():
             self.touch(record)
 
-    def touch(self, record: Record) -> None:
+    def touch(self, record: CallRecord) -> None:
         """A call has changed."""
         if not record.pending:
             self.pending.pop(record.id, None)

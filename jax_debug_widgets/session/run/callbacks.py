@@ -17,7 +17,7 @@ from jax_debug_widgets.widgets.table import Table
 if TYPE_CHECKING:
     from jax_debug_widgets.session.run.ports import Values
     from jax_debug_widgets.session.run.spans import SpanLog
-    from jax_debug_widgets.taps.outcomes import OutcomeBook, Running, Staged
+    from jax_debug_widgets.taps.outcomes import OutcomeBook, ResultCounts, Running
 
 MAX_HOST_CALLS = 100_000
 """Single calls that are kept; summaries count them all."""
@@ -48,7 +48,7 @@ class RunCallbacks(Sequence[CallbackSummary]):
         self._lock = threading.Lock()
         self._sites: dict[int, CallSite] = {}
         self._tallies: dict[int, _Tally] = {}
-        self._staged: dict[int, Staged] = {}
+        self._staged: dict[int, ResultCounts] = {}
         self._notes: dict[str, None] = {}
         self._calls: deque[HostCall] = deque()
         self._by_event: dict[tuple[Tap, int, tuple[int, ...]], HostCall] = {}
@@ -221,7 +221,7 @@ class RunCallbacks(Sequence[CallbackSummary]):
             self._nbytes -= _size(self._calls.popleft())
             self._by_event.pop(self._keys.popleft(), None)
 
-    def _take_staged(self, staged: Staged) -> None:
+    def _take_staged(self, staged: ResultCounts) -> None:
         self._sites.setdefault(staged.site.id, staged.site)
         self._staged[staged.site.id] = staged
 

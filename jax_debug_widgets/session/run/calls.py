@@ -15,17 +15,17 @@ import jax
 
 from jax_debug_widgets._jax.compat.names import function_of, unwrapped
 from jax_debug_widgets._jax.running.dispatch import Execution, execution_of
-from jax_debug_widgets.events import Call, Lot, Origin, Tap
-from jax_debug_widgets.session.call_serializer import Turns
+from jax_debug_widgets.events import Call, FiringBatch, Origin, Tap
+from jax_debug_widgets.session.call_serializer import CallSerializer
 from jax_debug_widgets.session.run.call_book import CallBook
-from jax_debug_widgets.session.run.record import Record
+from jax_debug_widgets.session.run.record import CallRecord
 from jax_debug_widgets.session.run.spans import WAIT_SITES, SpanLog
 
 if TYPE_CHECKING:
     import numpy as np
 
     from jax_debug_widgets._jax.compat.processes import ProcessShare
-    from jax_debug_widgets._jax.running.backlog import Backlog, Handed
+    from jax_debug_widgets._jax.running.backlog import Backlog, PendingResult
     from jax_debug_widgets._jax.running.dispatch import Stage
     from jax_debug_widgets._jax.running.waits import Wait
     from jax_debug_widgets.breakpoints import Policy
@@ -45,7 +45,7 @@ class CallLog:
         self._waiter = waiter
         self._backlog = backlog
         self._book = CallBook(policy)
-        self._turns = Turns()
+        self._turns = CallSerializer()
         self._dispatching: list[tuple[int, int]] = []
         """Thread and program of each call that is being dispatched."""
         self._news: deque[Callable[[], None]] = deque()
@@ -53,7 +53,7 @@ class CallLog:
         """Guards the book; told when nothing is pending any more."""
         self._waiting = 0
         """How many threads wait until all has drained."""
-        self._open: dict[int, list[Record]] = {}
+        self._open: dict[int, list[CallRecord]] = {}
         """Thread -> the calls of the cell that it is in, outermost first; touched by that thread alone."""
 
     @property
@@ -113,7 +113,7 @@ class CallLog:
         self._opened().append(record)
         return CallSpan(self, record)
 
-    def end(self, record: Record, result: object) -> None:
+    def end(self, record: CallRecord, result: object) -> None:
         """The call has returned; wait for its outputs, unless they are there or its program is being waited for already."""
         self._close(record)
         if record.executed:
@@ -123,7 +123,7 @@ class CallLog:
             outputs = [leaf for leaf in jax.tree.leaves(result) if isinstance(leaf, jax.Array)]
             self._dispatched(record, execution_of(outputs), self._now())
 
-    def abandon(self, record: Record, error: BaseException | None) -> None:
+    def abandon(self, record: CallRecord, error: BaseException | None) -> None:
         """The call has raised: `error`, if it is known (an exception that the cell caught is not)."""
         self._close(record)
         with self._up_to_date() as book:
@@ -143,7 +143,7 @@ class CallLog:
         in_turn: bool = False,
         alone: bool = False,
         share: ProcessShare | None = None,
-        begun: Callable[[Record], None] | None = None,
+        begun: Callable[[CallRecord], None] | None = None,
     ) -> Callable[[Execution], None]:
         """A program with effects is being dispatched: that of the cell's call, or one inside a library.
 
@@ -153,7 +153,7 @@ class CallLog:
           taps: what it says, the same sequence for each call of it.
           share: what this process runs of it; None for all of it.
           in_turn: whether to wait first until the calls of it that other threads have made are over; `alone`: and those of
-            this one, see `Turns`.
+            this one, see `CallSerializer`.
           begun: called with the call.
         """
         record, executed = self._executing(name, ordered, taps, in_turn, alone, share)
@@ -169,7 +169,7 @@ class CallLog:
         in_turn: bool = False,
         alone: bool = False,
         share: ProcessShare | None = None,
-    ) -> tuple[Record, Callable[[Execution], None]]:
+    ) -> tuple[CallRecord, Callable[[Execution], None]]:
         """See `executing`; with the call."""
         function = function_of(name)
         opened = self._opened()
@@ -201,7 +201,7 @@ class CallLog:
         """Whether this thread is dispatching a program: what that calls on the host may call others."""
         return any(ident == threading.get_ident() for ident, _ in self._dispatching)
 
-    def dispatched(self, program: str, taps: Sequence[Tap], hand_over: Callable[[], Handed]) -> None:
+    def dispatched(self, program: str, taps: Sequence[Tap], hand_over: Callable[[], PendingResult]) -> None:
         """The same of a program that has been dispatched already, and says something among its results."""
         opened = self._opened()
         if opened:
@@ -240,27 +240,27 @@ class CallLog:
             else:
                 book.preparations.printed(printed)
 
-    def attribute(self, times_ns: np.ndarray, lot: Lot) -> tuple[np.ndarray, dict[int, int]]:
+    def attribute(self, times_ns: np.ndarray, lot: FiringBatch) -> tuple[np.ndarray, dict[int, int]]:
         """See `InFlight`, and `mixed` there."""
         with self._up_to_date() as book:
             return book.attribute(times_ns, lot)
 
-    def executions(self, calls: np.ndarray, lot: Lot) -> np.ndarray:
+    def executions(self, calls: np.ndarray, lot: FiringBatch) -> np.ndarray:
         """See `Executions.of`."""
         with self._up_to_date() as book:
             return book.executions(calls, lot)
 
-    def count(self, calls: np.ndarray, lot: Lot) -> None:
+    def count(self, calls: np.ndarray, lot: FiringBatch) -> None:
         """Add firings to their calls (int64, one a firing)."""
         with self._up_to_date() as book:
             book.count(calls, lot)
 
-    def pending(self) -> list[Record]:
+    def pending(self) -> list[CallRecord]:
         """Calls whose effects have not drained, oldest first."""
         with self._up_to_date() as book:
             return list(book.pending.values())
 
-    def take_drained(self) -> Iterable[Record]:
+    def take_drained(self) -> Iterable[CallRecord]:
         """The calls that have drained since this was last asked. Their events must have been counted."""
         with self._up_to_date() as book:
             return book.take_drained()
@@ -304,34 +304,34 @@ class CallLog:
         self._take_in()
         return not self._book.pending
 
-    def _opened(self) -> list[Record]:
+    def _opened(self) -> list[CallRecord]:
         """The calls of the cell that this thread is in."""
         return self._open.setdefault(threading.get_ident(), [])
 
-    def _new(self, name: str, function: str, origin: Origin) -> Record:
-        record = Record(name, function, origin, self._now(), self.spans.calling(), threading.get_ident())
+    def _new(self, name: str, function: str, origin: Origin) -> CallRecord:
+        record = CallRecord(name, function, origin, self._now(), self.spans.calling(), threading.get_ident())
         self._news.append(partial(self._book.add, record))
         return record
 
     def _dispatched_elsewhere(
-        self, function: str, at_ns: int, thread: str, ident: int, taps: Sequence[Tap], handed: Handed
+        self, function: str, at_ns: int, thread: str, ident: int, taps: Sequence[Tap], handed: PendingResult
     ) -> None:
         """A program that was called inside a library, or in a loop of the cell's."""
-        record = Record(function, function, "library", at_ns, thread, ident)
+        record = CallRecord(function, function, "library", at_ns, thread, ident)
         record.executed = True
         record.seen = "over" if handed.was_over else "late"
         self._book.add(record)
         self._book.dispatching(record, function, False, taps)
         self._handed(record, handed, at_ns)
 
-    def _handed(self, record: Record, handed: Handed, at_ns: int) -> None:
+    def _handed(self, record: CallRecord, handed: PendingResult, at_ns: int) -> None:
         """A program has been dispatched that says what it says when it is over."""
         record.dispatched_ns = at_ns
         record.hand(handed, self._origin_ns)
         handed.then(lambda error: self._news.append(partial(self._told, record, error)))
         self._book.touch(record)
 
-    def _dispatched(self, record: Record, execution: Execution, at_ns: int) -> None:
+    def _dispatched(self, record: CallRecord, execution: Execution, at_ns: int) -> None:
         if execution.handed is not None:
             self._handed(record, execution.handed, at_ns)
             return
@@ -350,18 +350,18 @@ class CallLog:
     def _now(self) -> int:
         return time.perf_counter_ns() - self._origin_ns
 
-    def _close(self, record: Record) -> None:
+    def _close(self, record: CallRecord) -> None:
         opened = self._opened()
         if record in opened:
             opened.remove(record)
 
-    def _over(self, handed: Handed, _error: Exception | None) -> None:
+    def _over(self, handed: PendingResult, _error: Exception | None) -> None:
         """When a call is over that says something among its results. Who looks at the run tells that, or waits for it."""
         handed.settle()
         if self._backlog.over(is_awaited=self._waiting > 0):
             self._catch_up()
 
-    def _told(self, record: Record, error: Exception | None) -> None:
+    def _told(self, record: CallRecord, error: Exception | None) -> None:
         """All that such a call says has been told."""
         if error is not None:
             self._book.fail(record, error, self._now())
@@ -369,7 +369,7 @@ class CallLog:
         self._book.ready(record, at_ns)
         self._book.drain(record, at_ns)
 
-    def _wait_for(self, record: Record, outputs: Sequence[Any], effects: Sequence[Any]) -> None:
+    def _wait_for(self, record: CallRecord, outputs: Sequence[Any], effects: Sequence[Any]) -> None:
         def ready(error: Exception | None) -> None:
             with self._up_to_date() as book:
                 book.ready(record, self._now())
@@ -391,7 +391,7 @@ class CallSpan:
     """A call of the cell that is under way; exactly one of the two ends it."""
 
     log: CallLog
-    record: Record
+    record: CallRecord
 
     def returned(self, result: object) -> None:
         """It has returned `result`."""

@@ -13,7 +13,7 @@ from jax_debug_widgets.archive.layout import stem_of
 from jax_debug_widgets.archive.plain import from_plain
 from jax_debug_widgets.plots import draw_series
 from jax_debug_widgets.session.run.figures import series_of
-from jax_debug_widgets.session.run.outline import Outline, outline
+from jax_debug_widgets.session.run.run_summary import RunSummary, outline
 from jax_debug_widgets.session.run.said import cell_of, config_of, name_of
 from jax_debug_widgets.session.run.side_by_side import differing, short
 from jax_debug_widgets.widgets.table import Table
@@ -53,7 +53,7 @@ class RunRow:
     elapsed: float
     events: int
     findings: int
-    outline: Outline
+    outline: RunSummary
     options: Mapping[str, Any]
     config: Mapping[str, Any]
     cell: int | None = None
@@ -70,7 +70,7 @@ def row_of(path: Path, about: Mapping[str, Any], state: Mapping[str, Any], load:
     """The row of a run; `load` reads all of it, where what it said of itself last is not enough."""
     told, status = state.get("outline"), state.get("status")
     if isinstance(told, dict) and isinstance(status, dict) and state.get("is_over"):
-        found, findings = from_plain(Outline, told), told.get("findings", 0)
+        found, findings = from_plain(RunSummary, told), told.get("findings", 0)
         title, how, elapsed, events = (status.get(name) for name in ("title", "state", "elapsed", "events"))
     else:
         run = load()

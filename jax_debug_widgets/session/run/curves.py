@@ -12,7 +12,7 @@ import numpy as np
 from jax_debug_widgets.session.run.headline import counts, headline, numbers_of
 
 if TYPE_CHECKING:
-    from jax_debug_widgets.session.run.naming import Choice
+    from jax_debug_widgets.session.run.naming import SelectedValue
     from jax_debug_widgets.session.run.view import RunView
 
 Key = tuple[str, str, int]
@@ -63,7 +63,7 @@ class RunCurves:
         dtype = self._store.latest_taps()[choice.site.id].dtypes[choice.value]
         return float(np.finfo(dtype).eps) if dtype.kind == "f" else float(np.finfo(np.float32).eps)
 
-    def _read(self, choice: Choice) -> Curve | None:
+    def _read(self, choice: SelectedValue) -> Curve | None:
         values = numbers_of(self._store, choice)
         if values is None or counts(values):
             return None
@@ -128,7 +128,7 @@ def common(runs: Sequence[RunCurves], least: int = 2) -> list[Key]:
     return [key for key in keys if seen[key] >= min(least, len(runs))]
 
 
-def _keyed(told: Iterable[tuple[Choice, str]]) -> dict[Key, Choice]:
+def _keyed(told: Iterable[tuple[SelectedValue, str]]) -> dict[Key, SelectedValue]:
     """The choices by what they are called in any run of the program: line numbers change from cell to cell."""
     ranked = list(told)
     printed = {choice.name for choice, _ in ranked if choice.site.watch is None}

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from jax_debug_widgets.events import Lot, Tap
+from jax_debug_widgets.events import FiringBatch, Tap
 
 _MOST_CALLS = 10_000
 """Of each program, whose executions are told apart: more are not in flight."""
@@ -36,7 +36,7 @@ class Executions:
                 self._of_site.setdefault(site_id, []).append(program)
         program.calls.note(call)
 
-    def of(self, lot: Lot, calls: np.ndarray) -> np.ndarray:
+    def of(self, lot: FiringBatch, calls: np.ndarray) -> np.ndarray:
         """For each firing int64; -1 where its call is not known, and where counting the firings tells as much.
 
         Args:

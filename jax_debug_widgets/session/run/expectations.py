@@ -12,7 +12,7 @@ from jax_debug_widgets.store import Store
 
 if TYPE_CHECKING:
     from jax_debug_widgets._jax.compat.processes import ProcessShare
-    from jax_debug_widgets.session.run.record import Record
+    from jax_debug_widgets.session.run.record import CallRecord
 
 
 @dataclass
@@ -32,7 +32,7 @@ class Expectations:
         self._ahead: Counter[Tap] = Counter()
         """Firings beyond what a call has, of calls in flight together: they are of the next, and were given to the oldest."""
 
-    def compare(self, records: Iterable[Record]) -> None:
+    def compare(self, records: Iterable[CallRecord]) -> None:
         """Take in calls that have drained."""
         for record in records:
             if (
@@ -49,7 +49,7 @@ class Expectations:
             self._told[program, share] = {tap: tap.nesting.firings_in(share) for tap in program}
         return self._told[program, share]
 
-    def _compare(self, record: Record) -> None:
+    def _compare(self, record: CallRecord) -> None:
         for tap in (one for one in record.taps if one.site.watch is None):
             expected, seen = _expected(tap, record.share), record.fired[tap]
             if tap.nesting.firings_in(record.share) is not None:

@@ -11,7 +11,7 @@ import numpy as np
 from jax_debug_widgets.plots import Series, draw_array, draw_histograms, draw_series
 from jax_debug_widgets.session.run.by_name import choice_called, choices, choices_matching, numbers_of
 from jax_debug_widgets.session.run.histograms import histograms_of
-from jax_debug_widgets.session.run.naming import Choice, full_names
+from jax_debug_widgets.session.run.naming import SelectedValue, full_names
 from jax_debug_widgets.session.run.watched import WatchedValues
 from jax_debug_widgets.session.run.watched_value import WatchedValue
 
@@ -75,7 +75,7 @@ def _range(run: Values, name: str) -> Series:
     mean = np.where(np.isnan(mean), np.select(found, [*odd.values()], np.nan), mean)  # Nothing is finite there.
     marked = [np.where(where, what, mean) for where, what in zip(found, odd.values(), strict=True)]
     table = np.stack([low, high, mean, *marked], axis=1)
-    drawn = _series(run.store, f"{name}, mean and range over elements", Choice(value.site, 0), table)
+    drawn = _series(run.store, f"{name}, mean and range over elements", SelectedValue(value.site, 0), table)
     return replace(drawn, values=drawn.values[:, 2:], ends=drawn.values[:, :2])
 
 
@@ -131,7 +131,7 @@ def value_at(run: Values, name: str, step: float, lane: int) -> tuple[str, np.nd
     return f"{choice.name}, step {wanted}{where}", event.values[choice.value]
 
 
-def _nothing_to_plot(arrays: Sequence[Choice]) -> str:
+def _nothing_to_plot(arrays: Sequence[SelectedValue]) -> str:
     """What to do where no scalar was captured."""
     if arrays:
         ways = f"an array is drawn when it is named, e.g. run.plot({arrays[0].name!r})"
@@ -140,7 +140,7 @@ def _nothing_to_plot(arrays: Sequence[Choice]) -> str:
     return f"no scalar value was captured, so there is nothing to plot: {ways}"
 
 
-def _series(store: Store, name: str, choice: Choice, values: np.ndarray) -> Series:
+def _series(store: Store, name: str, choice: SelectedValue, values: np.ndarray) -> Series:
     x, lane, device = store.places(choice.site.id)
     keys, strands = np.unique(np.stack([device, lane]), axis=1, return_inverse=True)
     devices = store.devices

@@ -9,13 +9,13 @@ import numpy as np
 
 if TYPE_CHECKING:
     from jax_debug_widgets.events import CallSite, Tap
-    from jax_debug_widgets.store import Piece, Store
+    from jax_debug_widgets.store import SegmentSlice, Store
 
 Rows = Sequence[tuple[np.ndarray, ...]]
 """The values of each event."""
 
 
-def event_columns(store: Store, pieces: Sequence[Piece]) -> Mapping[str, Any]:
+def event_columns(store: Store, pieces: Sequence[SegmentSlice]) -> Mapping[str, Any]:
     """Name -> column, one row an event of these pieces, in arrival order; see `Run.to_pandas`. Values are not among them.
 
     Made by columns and not event by event: a run may have a million.
@@ -59,7 +59,7 @@ def event_columns(store: Store, pieces: Sequence[Piece]) -> Mapping[str, Any]:
     }
 
 
-def named_values(pieces: Sequence[Piece]) -> np.ndarray:
+def named_values(pieces: Sequence[SegmentSlice]) -> np.ndarray:
     """object[n]: the values of each event by their names in the source."""
     named = np.empty(pieces[-1].stop - pieces[0].first if pieces else 0, object)
     for piece in pieces:
@@ -76,7 +76,7 @@ def rows_of(columns: Sequence[Any], count: int) -> Rows:
 
 
 def _steps(
-    tap: Tap, piece: Piece, positions: np.ndarray, outer: np.ndarray, inner: np.ndarray
+    tap: Tap, piece: SegmentSlice, positions: np.ndarray, outer: np.ndarray, inner: np.ndarray
 ) -> Sequence[tuple[int, ...]]:
     """The iteration of each loop around these events of a tap."""
     lengths = [length for length in tap.nesting.loops[2:] if length is not None]

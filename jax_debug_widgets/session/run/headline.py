@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from jax_debug_widgets.session.run.groups import path_of
-from jax_debug_widgets.session.run.naming import Choice, full_names
+from jax_debug_widgets.session.run.naming import SelectedValue, full_names
 
 if TYPE_CHECKING:
     from jax_debug_widgets.events import CallSite
@@ -23,12 +23,12 @@ _NAME = re.compile(r"""[^\W\d][\w.\[\]'"/]*""")
 """What is called so in the source, as opposed to an expression, which may have a loss in it and is none."""
 
 
-def headline(sites: Iterable[CallSite]) -> list[tuple[Choice, str]]:
+def headline(sites: Iterable[CallSite]) -> list[tuple[SelectedValue, str]]:
     """One value of each watched site and all that are printed, the most telling first, with their names.
 
     Of a watched array it is the mean, of a gradient the norm.
     """
-    choices = [Choice(site, value) for site in sites for value in _values(site)]
+    choices = [SelectedValue(site, value) for site in sites for value in _values(site)]
     named = zip(choices, full_names(choices), strict=True)
     # The sort is stable: of one rank they are in the order of their first event.
     return sorted(named, key=lambda one: _rank(one[0]))
@@ -86,7 +86,7 @@ def counts(values: np.ndarray) -> bool:
     return bool((is_next | again).all()) and int(is_next.sum()) >= 2 * int(again.sum())
 
 
-def numbers_of(store: Store, choice: Choice) -> np.ndarray | None:
+def numbers_of(store: Store, choice: SelectedValue) -> np.ndarray | None:
     """The numbers of a value, in order; None where it is none, or not always."""
     if store.latest_taps()[choice.site.id].shapes[choice.value] != ():
         return None
@@ -104,7 +104,7 @@ def _values(site: CallSite) -> Iterable[int]:
     return [number for number, name in enumerate(site.values) if name in wanted][:1]
 
 
-def _rank(choice: Choice) -> int:
+def _rank(choice: SelectedValue) -> int:
     watch, name = choice.site.watch, choice.name
     is_number = watch is None or choice.site.values[choice.value] == "value"
     is_name = bool(_NAME.fullmatch(name))

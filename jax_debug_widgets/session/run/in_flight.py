@@ -10,8 +10,8 @@ import numpy as np
 
 if TYPE_CHECKING:
     from jax_debug_widgets._jax.compat.processes import ProcessShare
-    from jax_debug_widgets.events import Lot, Tap
-    from jax_debug_widgets.session.run.record import Record
+    from jax_debug_widgets.events import FiringBatch, Tap
+    from jax_debug_widgets.session.run.record import CallRecord
 
 _NEVER = np.iinfo(np.int64).max
 
@@ -25,14 +25,14 @@ class InFlight:
     """
 
     def __init__(self) -> None:
-        self._records: deque[Record] = deque()
+        self._records: deque[CallRecord] = deque()
         self.mixed: dict[int, int] = {}
 
-    def add(self, record: Record) -> None:
+    def add(self, record: CallRecord) -> None:
         """It is being dispatched."""
         self._records.append(record)
 
-    def attribute(self, times_ns: np.ndarray, lot: Lot) -> np.ndarray:
+    def attribute(self, times_ns: np.ndarray, lot: FiringBatch) -> np.ndarray:
         """For each firing, the id of the call that was executing: the oldest with effects, if there are several; else -1.
 
         On one CPU device a call fires in the thread that makes it: what fired in a thread that calls is of a call of its own,
@@ -60,7 +60,7 @@ class InFlight:
                         calls[chosen] = self._by_count(own, tap, times_ns[chosen])
         return calls
 
-    def _by_count(self, records: Sequence[Record], tap: Tap, times: np.ndarray) -> np.ndarray:
+    def _by_count(self, records: Sequence[CallRecord], tap: Tap, times: np.ndarray) -> np.ndarray:
         """The same of one tap, among the calls of programs that have it."""
         records = [record for record in records if tap in record.taps]
         spans, position = _Spans(records), 0
@@ -88,7 +88,7 @@ class InFlight:
 class _Spans:
     """From when to when each of these calls was executing."""
 
-    def __init__(self, records: Sequence[Record]) -> None:
+    def __init__(self, records: Sequence[CallRecord]) -> None:
         self._ids = np.array([*(record.id for record in records), -1], np.int64)
         self._starts = np.array([*(record.launched_ns for record in records), _NEVER], np.int64)
         self._own_ends = ends = np.array([*(record.over_ns or _NEVER for record in records), _NEVER], np.int64)
@@ -115,7 +115,7 @@ class _Spans:
         return bool((self._starts[1:-1] < self._ends[:-2]).any())
 
 
-def _has_room(records: Sequence[Record], executing: np.ndarray, taps: Sequence[Tap], tap: np.ndarray) -> bool:
+def _has_room(records: Sequence[CallRecord], executing: np.ndarray, taps: Sequence[Tap], tap: np.ndarray) -> bool:
     """Whether these calls of one thread may have fired at all of these: no tap more often than its program has it.
 
     Args:
@@ -134,7 +134,7 @@ def _has_room(records: Sequence[Record], executing: np.ndarray, taps: Sequence[T
     return bool((counts.reshape(room.shape) <= room).all())
 
 
-def _quotas_of(records: Sequence[Record], taps: Sequence[Tap]) -> np.ndarray:
+def _quotas_of(records: Sequence[CallRecord], taps: Sequence[Tap]) -> np.ndarray:
     """How often each of these taps fires in each of these calls, int64[calls, taps], at most."""
     programs = {(id(record.taps), record.share): _quotas(record.taps, record.share, taps) for record in records}
     return np.stack([programs[id(record.taps), record.share] for record in records])
@@ -147,7 +147,7 @@ def _quotas(program: Sequence[Tap], share: ProcessShare | None, taps: Sequence[T
     return np.array([_NEVER if count is None else count for count in firings], np.int64)
 
 
-def _being_dispatched(records: Iterable[Record], times: np.ndarray, lot: Lot) -> np.ndarray:
+def _being_dispatched(records: Iterable[CallRecord], times: np.ndarray, lot: FiringBatch) -> np.ndarray:
     """For each firing, int64[n], the id of the call that its thread was dispatching, if that is known to fire then; else -1.
 
     A call whose events come when it is over may be at work while its thread dispatches one that fires itself.
@@ -195,8 +195,8 @@ def _around(starts: np.ndarray, returns: np.ndarray) -> np.ndarray:
 
 
 def _by_thread(
-    records: Sequence[Record], threads: np.ndarray, wanted: np.ndarray
-) -> Iterator[tuple[Sequence[Record], np.ndarray]]:
+    records: Sequence[CallRecord], threads: np.ndarray, wanted: np.ndarray
+) -> Iterator[tuple[Sequence[CallRecord], np.ndarray]]:
     """Which calls may have fired, and which of the wanted, bool[n]: those of the thread in which it was, if it calls."""
     elsewhere = wanted
     if threads.any():
@@ -207,7 +207,7 @@ def _by_thread(
     yield records, elsewhere
 
 
-def _note_meetings(records: Sequence[Record]) -> None:
+def _note_meetings(records: Sequence[CallRecord]) -> None:
     """Note the calls whose firings nobody knows: another thread's is executing, too, or an older one of these."""
     idents = np.array([record.ident for record in records])
     if not ((idents != idents[:1]).any() or any(record.has_met for record in records)):

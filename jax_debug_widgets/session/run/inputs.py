@@ -9,7 +9,7 @@ from jax_debug_widgets.events.amounts import in_bytes, plural
 
 if TYPE_CHECKING:
     from jax_debug_widgets._jax.running.inputs import Inputs
-    from jax_debug_widgets.session.run.record import Record
+    from jax_debug_widgets.session.run.record import CallRecord
 
 
 class KeptInputs(Mapping[int, "Inputs"]):
@@ -17,10 +17,10 @@ class KeptInputs(Mapping[int, "Inputs"]):
 
     def __init__(self, most: int, note: Callable[[str], None]) -> None:
         self._most, self._note = most, note
-        self._kept: list[tuple[Record, Inputs]] = []
+        self._kept: list[tuple[CallRecord, Inputs]] = []
         self._has_copied = False
 
-    def called(self, record: Record, inputs: Inputs | None) -> None:
+    def called(self, record: CallRecord, inputs: Inputs | None) -> None:
         """A call is about to be dispatched."""
         if inputs is None or not self._most:
             return

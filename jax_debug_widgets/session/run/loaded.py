@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from os import PathLike
 
     from jax_debug_widgets.archive.reader import SavedRun
-    from jax_debug_widgets.watch.choosing.compile_report import Seen
+    from jax_debug_widgets.watch.choosing.compile_report import CompiledPrograms
     from jax_debug_widgets.widgets import Panel
 
 
@@ -227,7 +227,7 @@ class LoadedRun(RunView):
         """What a person called a file."""
         return str(self._saved.sources.get(file, {}).get("where", file))
 
-    def watch_seen(self) -> Seen | None:
+    def watch_seen(self) -> CompiledPrograms | None:
         """The programs are gone."""
         return None
 

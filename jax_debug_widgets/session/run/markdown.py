@@ -13,8 +13,8 @@ import numpy as np
 from jax_debug_widgets.events.amounts import plural
 from jax_debug_widgets.events.cut import cut
 from jax_debug_widgets.session.run.headline import counts, headline, numbers_of
-from jax_debug_widgets.session.run.outline import outline
 from jax_debug_widgets.session.run.ports import Readable
+from jax_debug_widgets.session.run.run_summary import outline
 from jax_debug_widgets.session.run.sources import lines_up_to, place_of
 
 if TYPE_CHECKING:

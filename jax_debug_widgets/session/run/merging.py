@@ -10,8 +10,8 @@ from typing import Protocol
 
 import numpy as np
 
-from jax_debug_widgets.events import NO_VALUE, CallSite, Column, Lot, Tap
-from jax_debug_widgets.store import Budget, Piece, Store
+from jax_debug_widgets.events import NO_VALUE, CallSite, Column, FiringBatch, Tap
+from jax_debug_widgets.store import Budget, SegmentSlice, Store
 
 _PATIENCE_S = 3.0
 """How long the events of a process wait for those of others, which may have come before them."""
@@ -44,7 +44,7 @@ class _Source:
 
     part: Part
     shift_ns: int
-    pieces: deque[Piece]
+    pieces: deque[SegmentSlice]
     newest_ns: int
 
 
@@ -127,7 +127,7 @@ class Merging:
         ends = [source.newest_ns for source in self._sources if source.part.process in awaited]
         return min(ends) if ends and is_patient else float("inf")
 
-    def _firings(self, number: int, source: _Source, piece: Piece) -> Iterator[_Fired]:
+    def _firings(self, number: int, source: _Source, piece: SegmentSlice) -> Iterator[_Fired]:
         columns = piece.segment.columns(piece.first, piece.stop)
         for tap, positions, ordinals, values in piece.segment.firings(piece.first, piece.stop):
             rows = positions - piece.first
@@ -165,11 +165,11 @@ class Merging:
             for own in by_tap.values()
         ]
         none = np.zeros(len(order), np.int64)
-        lot = Lot(list(by_tap), number[order], times[order], none, columns)
+        lot = FiringBatch(list(by_tap), number[order], times[order], none, columns)
         self.store.restore(lot, calls[order], executions[order], occurrences[order], ordinals[order])
 
 
-def _up_to(source: _Source, until_ns: float) -> Iterator[Piece]:
+def _up_to(source: _Source, until_ns: float) -> Iterator[SegmentSlice]:
     """The events of a process up to this time, which it has told no more."""
     while source.pieces:
         piece = source.pieces.popleft()

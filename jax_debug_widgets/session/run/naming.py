@@ -20,7 +20,7 @@ _PATH = re.compile(r"(\[[^\]()]*\]|\.\w+)+")
 
 
 @dataclass(frozen=True)
-class Choice:
+class SelectedValue:
     """Value number `value` of `site`."""
 
     site: CallSite
@@ -62,14 +62,14 @@ def says_nothing(_name: str) -> str:
 
 
 @dataclass(frozen=True)
-class Untaken:
+class UnavailableValues:
     """The watched values of a run that were never taken, and why.
 
     Attributes:
       unwatched: name -> why the source has it and the run does not watch it; empty where there is nothing to say of it.
     """
 
-    choices: Sequence[Choice] = ()
+    choices: Sequence[SelectedValue] = ()
     why: str = ""
     unwatched: Callable[[str], str] = says_nothing
 
@@ -92,24 +92,24 @@ class Untaken:
         return sorted({one.site.label for one in self.choices})
 
 
-NOTHING_UNTAKEN = Untaken()
+NOTHING_UNTAKEN = UnavailableValues()
 
 
-def _asked(choice: Choice) -> tuple[str, ...]:
+def _asked(choice: SelectedValue) -> tuple[str, ...]:
     return (*choice.names, choice.site.label, f"{choice.site.label}@{choice.site.where}")
 
 
-def full_names(choices: Sequence[Choice]) -> list[str]:
+def full_names(choices: Sequence[SelectedValue]) -> list[str]:
     """Their names, with what tells them apart: the caller, `h · model.py:41`, or the process, `loss · process 1`."""
     return _with_callers(choices, [choice.name for choice in choices])
 
 
 def matching(
     pattern: str,
-    choices: Sequence[Choice],
-    read: Callable[[Choice], np.ndarray] | None = None,
-    untaken: Untaken = NOTHING_UNTAKEN,
-) -> list[Choice]:
+    choices: Sequence[SelectedValue],
+    read: Callable[[SelectedValue], np.ndarray] | None = None,
+    untaken: UnavailableValues = NOTHING_UNTAKEN,
+) -> list[SelectedValue]:
     """The values that a pattern finds (`grad_norm/*`), or the one of that name.
 
     Raises:
@@ -127,7 +127,7 @@ def matching(
     return found or [choose(pattern, choices, read, untaken)]
 
 
-def _of_each_process(name: str, choices: Sequence[Choice]) -> list[Choice]:
+def _of_each_process(name: str, choices: Sequence[SelectedValue]) -> list[SelectedValue]:
     """The values of that name, where each process has no more than one; else none."""
     found = [one for one in choices if name in one.names]
     return found if len({one.site.process for one in found}) == len(found) else []
@@ -135,10 +135,10 @@ def _of_each_process(name: str, choices: Sequence[Choice]) -> list[Choice]:
 
 def choose(
     name: str,
-    choices: Sequence[Choice],
-    read: Callable[[Choice], np.ndarray] | None = None,
-    untaken: Untaken = NOTHING_UNTAKEN,
-) -> Choice:
+    choices: Sequence[SelectedValue],
+    read: Callable[[SelectedValue], np.ndarray] | None = None,
+    untaken: UnavailableValues = NOTHING_UNTAKEN,
+) -> SelectedValue:
     """The value called `name`; of several, the one in the forward pass; the first of those that are the same.
 
     Args:
@@ -217,11 +217,11 @@ def leaves_of(name: str, labels: Iterable[str]) -> list[str]:
     return [one for one in dict.fromkeys(labels) if one.startswith(name) and _PATH.fullmatch(one, len(name))]
 
 
-def _told(choice: Choice) -> str:
+def _told(choice: SelectedValue) -> str:
     return f"{choice.name} ({choice.keyword})" if choice.keyword not in ("", choice.name) else choice.name
 
 
-def _numbered(found: Sequence[Choice], choices: Sequence[Choice]) -> dict[int, Choice]:
+def _numbered(found: Sequence[SelectedValue], choices: Sequence[SelectedValue]) -> dict[int, SelectedValue]:
     """Those of one name that are meant, by the number of their execution: a gradient has that of its value."""
     forward = [choice for choice in found if choice.site.phase == "forward"]
     if not found or not all(one.site.watch and one.site.watch.role == "gradient" for one in found):
@@ -242,7 +242,7 @@ def _numbered(found: Sequence[Choice], choices: Sequence[Choice]) -> dict[int, C
     return dict(sorted(numbered.items()))
 
 
-def _told_apart(numbered: Mapping[int, Choice]) -> list[str]:
+def _told_apart(numbered: Mapping[int, SelectedValue]) -> list[str]:
     """Their names with callers, or their places, numbered where these are the same."""
     choices = list(numbered.values())
     of_one_line = len({choice.site.where for choice in choices}) == 1
@@ -252,7 +252,7 @@ def _told_apart(numbered: Mapping[int, Choice]) -> list[str]:
     return [f"{choice.place}#{number}" for number, choice in numbered.items()]
 
 
-def _with_callers(choices: Sequence[Choice], names: Sequence[str]) -> list[str]:
+def _with_callers(choices: Sequence[SelectedValue], names: Sequence[str]) -> list[str]:
     callers = told_apart({choice.site.id: choice.site for choice in choices}.values())
     found = [callers.get(choice.site.id, "") for choice in choices]
     return [f"{name} · {caller}" if caller else name for name, caller in zip(names, found, strict=True)]

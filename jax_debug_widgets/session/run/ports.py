@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from jax_debug_widgets.session.run.waiter import Waiter
     from jax_debug_widgets.store import Store
     from jax_debug_widgets.taps.outcomes import OutcomeBook
-    from jax_debug_widgets.watch.choosing.compile_report import Seen
+    from jax_debug_widgets.watch.choosing.compile_report import CompiledPrograms
     from jax_debug_widgets.watch.choosing.select import Watch
     from jax_debug_widgets.widgets import Panel
 
@@ -42,7 +42,7 @@ class Values(Protocol):
     def copies(self) -> Mapping[int, int]: ...
     def collect(self) -> None: ...
     def name_file(self, file: str) -> str: ...
-    def watch_seen(self) -> Seen | None: ...
+    def watch_seen(self) -> CompiledPrograms | None: ...
     @property
     def plot(self) -> Callable[..., Axes]: ...
     @property
@@ -110,7 +110,7 @@ class Readable(Counted, WithSources, Protocol):
     def status(self) -> Status: ...
 
 
-class Told(Protocol):
+class IdentifiedRun(Protocol):
     """A run, as far as people tell it from others."""
 
     @property
@@ -160,7 +160,7 @@ class RunPorts:
     name_file: Callable[[str], str]
     panel_of: Callable[[Any], Panel]
     refresh: Callable[[Any], None]
-    compile_report: Callable[[Watch], Seen]
+    compile_report: Callable[[Watch], CompiledPrograms]
     changed_sites: Callable[[], Iterable[int]]
     muted_sites: Callable[[], frozenset[int]]
     sampled_sites: Callable[[], dict[int, int]]

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from jax_debug_widgets._jax.running.dispatch import Stage
-    from jax_debug_widgets.session.run.record import Record
+    from jax_debug_widgets.session.run.record import CallRecord
     from jax_debug_widgets.session.run.trace_prints import Traced
 
 
@@ -36,7 +36,7 @@ class Preparations:
         """A function has printed while it was traced, outside all calls of the cell."""
         self._printed.setdefault(traced.told.function, []).append(traced)
 
-    def hand_over(self, record: Record) -> None:
+    def hand_over(self, record: CallRecord) -> None:
         """What was done to the function of this call was for it."""
         stages, prepared = self._compiled.pop(record.function, {}), self._prepared.pop(record.function, 0.0)
         if "lower" in stages:

@@ -10,13 +10,13 @@ from jax_debug_widgets.events import Call, CallState, Origin, Tap
 
 if TYPE_CHECKING:
     from jax_debug_widgets._jax.compat.processes import ProcessShare
-    from jax_debug_widgets._jax.running.backlog import Handed
+    from jax_debug_widgets._jax.running.backlog import PendingResult
     from jax_debug_widgets._jax.running.dispatch import Stage
-    from jax_debug_widgets.session.run.flight import Flight
+    from jax_debug_widgets.session.run.call_sequences import CallSequence
     from jax_debug_widgets.session.run.trace_prints import Traced
 
 
-class Record:
+class CallRecord:
     """A call of `CallBook`, which `CallLog` alone changes; `frozen` is what others see."""
 
     def __init__(self, name: str, function: str, origin: Origin, started_ns: int, thread: str, ident: int) -> None:
@@ -35,13 +35,13 @@ class Record:
         self.dispatched_ns: int | None = None
         self.ready_ns: int | None = None
         self.queued_ns = 0
-        self.flight: tuple[Flight, int] | None = None
+        self.flight: tuple[CallSequence, int] | None = None
         """See `Flights`."""
         self.drained_ns: int | None = None
         self._over_ns: int | None = None
         self.at_end: Callable[[], None] | None = None
         """Called when its last event has fired."""
-        self._handed: tuple[Handed, int] | None = None
+        self._handed: tuple[PendingResult, int] | None = None
         self.effects = self.ordered = self.executed = self.is_handed = False
         self.has_met = False
         """Whether what it has fired may be another thread's call's, see `InFlight`."""
@@ -77,7 +77,7 @@ class Record:
         if at_end is not None:
             at_end()
 
-    def hand(self, handed: Handed, origin_ns: int) -> None:
+    def hand(self, handed: PendingResult, origin_ns: int) -> None:
         """What it says comes when it is over; times of the call are since `origin_ns`."""
         self.is_handed, self._handed = True, (handed, origin_ns)
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from jax_debug_widgets.breakpoints import Policy
     from jax_debug_widgets.checks import Explanation
     from jax_debug_widgets.checks.keys import Reuse
-    from jax_debug_widgets.checks.retraces import Retraced
+    from jax_debug_widgets.checks.retraces import FunctionTraces
     from jax_debug_widgets.events import CallSite, StaleRead
     from jax_debug_widgets.session.run.callbacks import RunCallbacks
     from jax_debug_widgets.session.run.calls import CallLog
@@ -132,7 +132,7 @@ def _found(run: Reported) -> list[Finding]:
     ]
 
 
-def _of_retraces(found: Retraced, name_file: NameFile) -> Finding:
+def _of_retraces(found: FunctionTraces, name_file: NameFile) -> Finding:
     """The finding that tells of a function which was traced again and again."""
     where = f"{name_file(found.file)}:{found.line}"
     message = f"{where}: {found.headline}. {' '.join(f'{reason}.' for reason in found.reasons)}"

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from jax_debug_widgets.session.options import Options
     from jax_debug_widgets.session.run.ports import RunPorts
     from jax_debug_widgets.taps import Printed
-    from jax_debug_widgets.watch.choosing.compile_report import Seen
+    from jax_debug_widgets.watch.choosing.compile_report import CompiledPrograms
     from jax_debug_widgets.widgets import Panel
 
 
@@ -210,7 +210,7 @@ class Run(RunView):
         """What a person calls a file, see `taps.sites.NameFile`."""
         return self._ports.name_file(file)
 
-    def watch_seen(self) -> Seen | None:
+    def watch_seen(self) -> CompiledPrograms | None:
         """What the programs compiled for this run's `watch` have shown; None where nothing is watched."""
         watch = self.options.watch
         return None if watch is None else self._ports.compile_report(watch)

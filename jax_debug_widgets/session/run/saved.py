@@ -15,7 +15,7 @@ import numpy as np
 from jax_debug_widgets.archive.plain import as_plain
 from jax_debug_widgets.events.amounts import plural
 from jax_debug_widgets.session.run import report
-from jax_debug_widgets.session.run.outline import outline
+from jax_debug_widgets.session.run.run_summary import outline
 
 if TYPE_CHECKING:
     from jax_debug_widgets.events import Finding, Status, TracePrint

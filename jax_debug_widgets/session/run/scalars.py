@@ -13,7 +13,7 @@ from jax_debug_widgets.session.run.headline import counts, headline, numbers_of,
 
 if TYPE_CHECKING:
     from jax_debug_widgets.events import Call
-    from jax_debug_widgets.session.run.naming import Choice
+    from jax_debug_widgets.session.run.naming import SelectedValue
     from jax_debug_widgets.store import Store
 
 _EXPRESSION = 4
@@ -28,7 +28,7 @@ class Scalar:
     """A number of a run, with all that it was."""
 
     rank: int
-    choice: Choice
+    choice: SelectedValue
     name: str
     values: np.ndarray
 
@@ -96,7 +96,7 @@ def pace_at(store: Store, calls: Sequence[Call], site: int, steps: np.ndarray, s
     return pace_of(steps[-streamed:], times[-streamed:]) if streamed > _STREAMED else None
 
 
-def _is_number(choice: Choice) -> bool:
+def _is_number(choice: SelectedValue) -> bool:
     watch = choice.site.watch
     if watch is None:
         return True

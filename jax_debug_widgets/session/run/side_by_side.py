@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from jax_debug_widgets.archive.layout import stem_of
 
 if TYPE_CHECKING:
-    from jax_debug_widgets.session.run.ports import Told
+    from jax_debug_widgets.session.run.ports import IdentifiedRun
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Legend:
     groups: tuple[Group, ...]
 
 
-def legend_of(runs: Sequence[Told]) -> Legend:
+def legend_of(runs: Sequence[IdentifiedRun]) -> Legend:
     """What tells these runs apart: their config, else their names, what was run, the options, or the cell."""
     members = _members(runs)
     firsts = [runs[group[0]] for group in members]
@@ -80,13 +80,13 @@ def is_seed(name: str) -> bool:
     return name.lower().replace("-", "_").split("_")[-1] == "seed"
 
 
-def _called(run: Told) -> str:
+def _called(run: IdentifiedRun) -> str:
     """Its name, else that of the file that it was read from; empty for none."""
     path = getattr(run, "path", None)
     return run.name or (stem_of(path) if path is not None else "")
 
 
-def _members(runs: Sequence[Told]) -> list[list[int]]:
+def _members(runs: Sequence[IdentifiedRun]) -> list[list[int]]:
     """The runs that belong together: each has a seed, and all else of their config is the same."""
     groups: dict[Any, list[int]] = {}
     for place, run in enumerate(runs):
@@ -96,7 +96,7 @@ def _members(runs: Sequence[Told]) -> list[list[int]]:
     return list(groups.values())
 
 
-def _by_config(runs: Sequence[Told], *, of_seeds: bool) -> tuple[str, list[str]]:
+def _by_config(runs: Sequence[IdentifiedRun], *, of_seeds: bool) -> tuple[str, list[str]]:
     names = [name for name in differing([run.config for run in runs]) if of_seeds or not is_seed(name)]
     if len(names) == 1:
         return names[0], [short(run.config.get(names[0])) for run in runs]

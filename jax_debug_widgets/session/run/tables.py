@@ -15,7 +15,7 @@ import numpy as np
 from jax_debug_widgets.events import Call, CallSite, Column, Tap, told_apart
 from jax_debug_widgets.events.amounts import plural
 from jax_debug_widgets.session.run.frame import event_columns, named_values
-from jax_debug_widgets.store import Piece, Store
+from jax_debug_widgets.store import SegmentSlice, Store
 from jax_debug_widgets.widgets.summary import call_line, site_line
 
 if TYPE_CHECKING:
@@ -121,9 +121,9 @@ def _written_whole(target: str | PathLike[str] | Any) -> Iterator[Any]:
         part.unlink(missing_ok=True)
 
 
-def _groups(pieces: Sequence[Piece]) -> Iterator[list[Piece]]:
+def _groups(pieces: Sequence[SegmentSlice]) -> Iterator[list[SegmentSlice]]:
     """Pieces that are in memory together, once more, while a file is written."""
-    group: list[Piece] = []
+    group: list[SegmentSlice] = []
     for piece in pieces:
         first = group[0].first if group else piece.first
         if piece.stop - first > _ROWS_AT_ONCE or sum(one.nbytes for one in (*group, piece)) > _BYTES_AT_ONCE:
@@ -135,7 +135,7 @@ def _groups(pieces: Sequence[Piece]) -> Iterator[list[Piece]]:
         yield group
 
 
-def _values(pa: Any, schema: Any, pieces: Sequence[Piece]) -> Any:
+def _values(pa: Any, schema: Any, pieces: Sequence[SegmentSlice]) -> Any:
     """The values of each event in types that every reader of Parquet knows."""
     parts, positions = [], []
     for piece in pieces:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from jax_debug_widgets.breakpoints import Policy
     from jax_debug_widgets.session.options import Options
     from jax_debug_widgets.session.run.ports import CallsOfRun
-    from jax_debug_widgets.watch.choosing.compile_report import Seen
+    from jax_debug_widgets.watch.choosing.compile_report import CompiledPrograms
     from jax_debug_widgets.widgets import Panel
 
 
@@ -143,7 +143,7 @@ class RunView(ABC):
         """What a person calls a file, see `taps.sites.NameFile`."""
 
     @abstractmethod
-    def watch_seen(self) -> Seen | None:
+    def watch_seen(self) -> CompiledPrograms | None:
         """What the programs compiled for this run's `watch` have shown; None where nothing is watched, or it is not known."""
 
     @abstractmethod

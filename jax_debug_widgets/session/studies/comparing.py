@@ -17,8 +17,8 @@ from jax_debug_widgets.graphs import (
     AgainstFloat64,
     AgainstOpByOp,
     Comparison,
+    ExecutedProgram,
     Program,
-    Ran,
     SavedValues,
     compare,
     saved,
@@ -112,7 +112,7 @@ def _cpu(
 ) -> Comparison:
     accelerator, cpu = _accelerator(), jax.devices("cpu")[0]
     found, program = traced(session, function, args, kwargs)
-    ran: list[Ran] = []
+    ran: list[ExecutedProgram] = []
     for device in (cpu, accelerator):
         with session.capture.explaining(), jax.default_device(device):
             moved = replace(
@@ -120,7 +120,7 @@ def _cpu(
                 consts=[jax.device_put(one, device) for one in found.consts],
                 operands=[jax.device_put(one, device) for one in found.operands],
             )
-            own = Ran(program, found.paths, *evaluate(moved))
+            own = ExecutedProgram(program, found.paths, *evaluate(moved))
         ran.append(_called(own, f"{program.name} on {device.platform}"))
     return compare(ran[0], ran[1], rtol)
 
@@ -131,14 +131,16 @@ def _accelerator() -> Any:
     return None if device.platform == "cpu" else device
 
 
-def _called(ran: Ran, name: str) -> Ran:
+def _called(ran: ExecutedProgram, name: str) -> ExecutedProgram:
     return replace(ran, program=replace(ran.program, name=name))
 
 
-def _ran(session: Session, function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Ran:
+def _ran(
+    session: Session, function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> ExecutedProgram:
     found, program = traced(session, function, args, kwargs)
     with session.capture.explaining():
-        return Ran(program, found.paths, *evaluate(found))
+        return ExecutedProgram(program, found.paths, *evaluate(found))
 
 
 def _float64(session: Session, found: Traced, program: Program) -> AgainstFloat64:

@@ -15,7 +15,7 @@ import jax
 import numpy as np
 
 from jax_debug_widgets._jax.studies.cost import equation_of, loop_of, seconds_of, tap
-from jax_debug_widgets.events import Asked, Inbox
+from jax_debug_widgets.events import CallContext, Inbox
 from jax_debug_widgets.store import Budget, Store
 from jax_debug_widgets.taps.capture import make_tap, nesting_of
 from jax_debug_widgets.taps.gate import Gate
@@ -88,7 +88,7 @@ def _recorder(prints: bool, shapes: Shapes, dtypes: Types, inbox: Inbox) -> Reco
     gate = Gate()
     if prints:
         return recorder(one, Switch(), inbox, None, gate)
-    return OutcomeBook(gate).recorder(one, Asked(), Switch(), inbox, equation.run, 1)
+    return OutcomeBook(gate).recorder(one, CallContext(), Switch(), inbox, equation.run, 1)
 
 
 def _print(*values: Any) -> None:

@@ -20,7 +20,7 @@ import numpy as np
 
 from jax_debug_widgets._jax.compat import features
 from jax_debug_widgets._jax.passes.program_difference import on_host
-from jax_debug_widgets._jax.studies.export.package import Written, runtime_text, stored, write_package
+from jax_debug_widgets._jax.studies.export.package import FunctionText, runtime_text, stored, write_package
 from jax_debug_widgets._jax.studies.programs import program_of
 from jax_debug_widgets._jax.studies.trace import trace
 from jax_debug_widgets.graphs import Diff, Program, computes_the_same, diff
@@ -60,7 +60,7 @@ class Exported:
       notes: what is written otherwise than JAX has traced it. `hosts`: functions that are to be filled in, in `host.py`.
     """
 
-    def __init__(self, path: Path, written: Written, retraced: Callable[[ModuleType], Program]) -> None:
+    def __init__(self, path: Path, written: FunctionText, retraced: Callable[[ModuleType], Program]) -> None:
         self.path, self.name, self.notes = path, written.name, list(written.notes)
         self.hosts = [one.name for one in written.hosts]
         self._written, self._retraced = written, retraced
@@ -203,7 +203,7 @@ def _digest(path: Path) -> str:
     return hashlib.blake2b(path.read_bytes(), digest_size=16).hexdigest()
 
 
-def _write(folder: Path, written: Written) -> None:
+def _write(folder: Path, written: FunctionText) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     texts = {
         "__init__.py": f"from .module import {written.name} as {written.name}\n",

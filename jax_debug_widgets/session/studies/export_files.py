@@ -8,11 +8,11 @@ from typing import Any
 
 import jax
 
-from jax_debug_widgets._jax.studies.export.package import Written
+from jax_debug_widgets._jax.studies.export.package import FunctionText
 from jax_debug_widgets._jax.studies.export.trees import children_of, is_leaf, plain_key
 
 
-def readme_text(package: str, written: Written) -> str:
+def readme_text(package: str, written: FunctionText) -> str:
     """How to run and edit it."""
     hosts = [f"* `{one.name}` takes {', '.join(one.takes) or 'nothing'}, gives {one.gives}" for one in written.hosts]
     sections = {
@@ -57,7 +57,7 @@ _HOSTS = "JAX does not see inside functions of the host. Write them in `host.py`
 _ARRAYS = "`constants.npz` has the arrays that are part of the program. Nothing is pickled."
 
 
-def host_text(written: Written) -> str:
+def host_text(written: FunctionText) -> str:
     """The functions that are to be filled in."""
     parts = ['"""Functions that the host calls. JAX does not see inside them: write them here."""']
     for one in written.hosts:
@@ -71,7 +71,7 @@ def host_text(written: Written) -> str:
     return "\n\n\n".join(parts) + "\n"
 
 
-def test_text(package: str, written: Written) -> str:
+def test_text(package: str, written: FunctionText) -> str:
     """A test of the package, for `python test_program.py` and pytest."""
     return _TEST.format(
         package=package,
@@ -159,7 +159,7 @@ if __name__ == "__main__":
 '''
 
 
-def _arguments(written: Written) -> str:
+def _arguments(written: FunctionText) -> str:
     numbers = itertools.count()
     call = written.call
     return ", ".join(

@@ -13,7 +13,7 @@ import numpy as np
 from jax.extend.core import ClosedJaxpr, jaxpr_as_fun
 
 from jax_debug_widgets._jax.compat import features
-from jax_debug_widgets._jax.studies.programs import Reading, program_of
+from jax_debug_widgets._jax.studies.programs import ProgramAnnotations, program_of
 from jax_debug_widgets._jax.studies.trace import Traced, trace
 from jax_debug_widgets.graphs import Diff, Program, ProgramTable, Traces, diff
 from jax_debug_widgets.graphs.causes import causes_in
@@ -49,9 +49,9 @@ def traced(
         return found, program_of(found, reading_of(capture))
 
 
-def reading_of(capture: Capture) -> Reading:
+def reading_of(capture: Capture) -> ProgramAnnotations:
     """What other rooms say of a program."""
-    return Reading(names_of_variables, phase_of, is_library, capture.sites.name_file)
+    return ProgramAnnotations(names_of_variables, phase_of, is_library, capture.sites.name_file)
 
 
 def lines_of(capture: Capture, code: CodeType, watch: Any) -> Any:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from jax_debug_widgets.events import CallSite
-    from jax_debug_widgets.watch.choosing.price import Work
+    from jax_debug_widgets.watch.choosing.price import CostEstimate
     from jax_debug_widgets.watch.naming.upstream import Upstream
     from jax_debug_widgets.watch.syntax.statements import Span
 
@@ -27,7 +27,7 @@ class Failure:
 
 
 @dataclass
-class Seen:
+class CompiledPrograms:
     """What was found in the programs compiled for one `Watch`.
 
     Attributes:
@@ -68,7 +68,7 @@ class Seen:
     sites: dict[Any, CallSite | None] = field(default_factory=dict)
     carried: set[Any] = field(default_factory=set)
     upstream: dict[int, Upstream] = field(default_factory=dict)
-    works: dict[int, Work] = field(default_factory=dict)
+    works: dict[int, CostEstimate] = field(default_factory=dict)
     reasons: dict[tuple[str, int], str] = field(default_factory=dict)
 
     def forget_failures(self) -> None:

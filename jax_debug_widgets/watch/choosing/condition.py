@@ -20,7 +20,7 @@ _WANTS = "when wants an expression over names of the program (abs(logits).max() 
 
 
 @dataclass(frozen=True)
-class Holds:
+class BodyCondition:
     """A condition in one body of a program.
 
     Attributes:
@@ -53,7 +53,7 @@ class Condition:
         if not self.names:
             raise ValueError(f"when={text!r} names no value of a program, as abs(logits).max() > 10 does")
 
-    def within(self, named: Sequence[Named]) -> Holds | None:
+    def within(self, named: Sequence[Named]) -> BodyCondition | None:
         """The condition over what one body computes; None where that has not all of its names.
 
         Of a name that is assigned more than once there the last value counts.
@@ -74,4 +74,4 @@ class Condition:
                 )
                 raise ConditionError(f"when={self.text!r} of {kinds}: {why_not(self.text, error)}") from error
 
-        return Holds([available[name] for name in found.variables], of)
+        return BodyCondition([available[name] for name in found.variables], of)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection
 
     from jax_debug_widgets.events import CallSite
-    from jax_debug_widgets.watch.choosing.compile_report import Seen
+    from jax_debug_widgets.watch.choosing.compile_report import CompiledPrograms
     from jax_debug_widgets.watch.choosing.select import Watch
 
 UNCOMPILED = (
@@ -27,7 +27,7 @@ HINDERED = (
 )
 
 
-def notes_of(seen: Seen, watch: Watch, sites: Collection[CallSite]) -> list[str]:
+def notes_of(seen: CompiledPrograms, watch: Watch, sites: Collection[CallSite]) -> list[str]:
     """What its user should know: patterns that have found none of these sites, programs that run unwatched, and so on."""
     numbers = {site.id for site in sites}
     if not (sites or seen.failures) and (watch.everything or watch.ops or not seen.functions):
@@ -51,7 +51,7 @@ def notes_of(seen: Seen, watch: Watch, sites: Collection[CallSite]) -> list[str]
     ]
 
 
-def _why_without_values(seen: Seen, name: str) -> str:
+def _why_without_values(seen: CompiledPrograms, name: str) -> str:
     """See `why_unwatched.without_values`; notes are asked for while programs run, so that is looked up once."""
     key = name, len(seen.functions) + len(seen.places) + len(seen.keys)
     if key not in seen.reasons:
@@ -59,7 +59,7 @@ def _why_without_values(seen: Seen, name: str) -> str:
     return seen.reasons[key]
 
 
-def _of_condition(watch: Watch, seen: Seen) -> list[str]:
+def _of_condition(watch: Watch, seen: CompiledPrograms) -> list[str]:
     """Values that are never taken because the condition cannot be looked at beside them."""
     if not (watch.when and seen.untaken):
         return []
@@ -78,7 +78,7 @@ def _of_condition(watch: Watch, seen: Seen) -> list[str]:
     ]
 
 
-def _of_loops(seen: Seen, sites: Collection[CallSite]) -> list[str]:
+def _of_loops(seen: CompiledPrograms, sites: Collection[CallSite]) -> list[str]:
     """Values in conditions of loops that are left as they are."""
     left = seen.unasked.keys() - {site.label for site in sites if site.watch}
     if not left:

@@ -36,7 +36,7 @@ _MANY = 100
 
 
 @dataclass(eq=False)
-class Work:
+class CostEstimate:
     """Nanoseconds, as estimated, of one call of a program, and of watching it."""
 
     plain: float = _CALL
@@ -77,7 +77,7 @@ def _size(aval: Any) -> int:
     return math.prod(getattr(aval, "shape", ()))
 
 
-def price(sites: Collection[CallSite], works: Collection[Work]) -> str:
+def price(sites: Collection[CallSite], works: Collection[CostEstimate]) -> str:
     """What it costs to watch all of these; empty for none."""
     if not sites:
         return ""
@@ -95,7 +95,7 @@ def price(sites: Collection[CallSite], works: Collection[Work]) -> str:
     )
 
 
-def expected_slowdown(works: Collection[Work]) -> float:
+def expected_slowdown(works: Collection[CostEstimate]) -> float:
     """How many times as long the programs are expected to take, all together."""
     plain = sum(one.plain for one in works)
     return 1 + sum(one.watching for one in works) / plain if plain else 1.0

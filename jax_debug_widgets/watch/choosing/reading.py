@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Reading:
+class ReadPlan:
     """How the values that are watched are had from as few variables as can be.
 
     Attributes:
@@ -49,7 +49,7 @@ class Reading:
         return handed
 
 
-def reading_of(watch: Watch, jaxpr: Any, values: Sequence[Any], lanes: Sequence[Axes], replicas: int) -> Reading:
+def reading_of(watch: Watch, jaxpr: Any, values: Sequence[Any], lanes: Sequence[Axes], replicas: int) -> ReadPlan:
     """How to have these variables of a body, each with its lanes."""
     if not watch.values:
         origin = origins(jaxpr)
@@ -65,7 +65,7 @@ def reading_of(watch: Watch, jaxpr: Any, values: Sequence[Any], lanes: Sequence[
     variables = list(dict.fromkeys([*(one for one in values if one in read), *sources]))
     number_of = {variable: number for number, variable in enumerate(variables)}
     row_of = {**number_of, **{variable: number for number, variable in enumerate(made, len(variables))}}
-    return Reading(
+    return ReadPlan(
         watch=watch,
         variables=variables,
         rows=[(number_of if axes else row_of)[one] for one, axes in zip(values, lanes, strict=True)],

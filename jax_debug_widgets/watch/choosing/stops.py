@@ -17,7 +17,7 @@ from jax_debug_widgets.watch.statistics.recompute_plan import folded_transposes
 from jax_debug_widgets.watch.statistics.statistics import STATISTICS
 
 if TYPE_CHECKING:
-    from jax_debug_widgets.watch.choosing.condition import Holds
+    from jax_debug_widgets.watch.choosing.condition import BodyCondition
     from jax_debug_widgets.watch.naming.names import Named
 
 MOST_ELEMENTS = 1 << 20
@@ -43,7 +43,7 @@ NO_STOPS = Stops()
 
 
 @dataclass(frozen=True)
-class Whole:
+class WholeValues:
     """The whole values of a body, and when they are handed over.
 
     Attributes:
@@ -61,7 +61,7 @@ class Whole:
 
 def whole_of(
     stops: Stops, jaxpr: Any, chosen: Sequence[Named], named: Sequence[Named], meant: Sequence[Iterable[str]]
-) -> Whole | None:
+) -> WholeValues | None:
     """What a body with these watched values hands over where it may stop; None where nothing of it does.
 
     Args:
@@ -83,14 +83,14 @@ def whole_of(
             found.append(condition.of(*own))
         return jnp.stack(found).any()
 
-    return Whole(rows, [*slice_.variables, *looked_at], holds, lambda *arrays: slice_.compute(*arrays[:count]))
+    return WholeValues(rows, [*slice_.variables, *looked_at], holds, lambda *arrays: slice_.compute(*arrays[:count]))
 
 
 def _can_be_whole(aval: Any) -> bool:
     return 1 < aval.size <= MOST_ELEMENTS and not is_key(aval)
 
 
-def _within(text: str, named: Sequence[Named]) -> Holds | None:
+def _within(text: str, named: Sequence[Named]) -> BodyCondition | None:
     """A condition over what a body computes; None where that has not all of its names, or it cannot be computed of them."""
     found = Condition(text).within(named)
     if found is None:

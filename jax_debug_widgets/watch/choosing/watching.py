@@ -17,29 +17,29 @@ import numpy as np
 from jax_debug_widgets._jax.compat.guard import HookError
 from jax_debug_widgets._jax.compat.processes import own_number
 from jax_debug_widgets._jax.origins.place import device_names
-from jax_debug_widgets._jax.passes.body_context import Around
+from jax_debug_widgets._jax.passes.body_context import BodyContext
 from jax_debug_widgets._jax.passes.choices import left_out_by
-from jax_debug_widgets._jax.passes.watch_tap import Stop, Taken
+from jax_debug_widgets._jax.passes.watch_tap import Stop, TakenValues
 from jax_debug_widgets._jax.passes.watching import JaxLimitError
 from jax_debug_widgets._jax.tracing.bindings import is_hindered
 from jax_debug_widgets.events import NO_VALUE, Bundle, CallSite, Derivative, Nesting, Tap, Watched
 from jax_debug_widgets.events.texts import watched_text
 from jax_debug_widgets.taps.sites import phase_of, transforms_of
 from jax_debug_widgets.watch.choosing import lanes
-from jax_debug_widgets.watch.choosing.compile_report import Failure, Seen
+from jax_debug_widgets.watch.choosing.compile_report import CompiledPrograms, Failure
 from jax_debug_widgets.watch.choosing.condition import Condition, ConditionError
-from jax_debug_widgets.watch.choosing.price import Work
+from jax_debug_widgets.watch.choosing.price import CostEstimate
 from jax_debug_widgets.watch.choosing.reading import reading_of
 from jax_debug_widgets.watch.choosing.select import Pattern, Watch, scope_of, wants_file
 from jax_debug_widgets.watch.choosing.stops import whole_of
 from jax_debug_widgets.watch.naming.arguments import arguments
-from jax_debug_widgets.watch.naming.bindings_of_body import Bound
+from jax_debug_widgets.watch.naming.bindings_of_body import BodyBindings
 from jax_debug_widgets.watch.naming.body import Body, is_key
 from jax_debug_widgets.watch.naming.callers import callers_of
 from jax_debug_widgets.watch.naming.derivatives import derivatives_of
 from jax_debug_widgets.watch.naming.names import Named, every_value, label_of, named_values
 from jax_debug_widgets.watch.naming.upstream import upstream
-from jax_debug_widgets.watch.naming.value_gradient_pairs import Partners
+from jax_debug_widgets.watch.naming.value_gradient_pairs import ValueGradientPairs
 from jax_debug_widgets.watch.statistics import histogram
 from jax_debug_widgets.watch.statistics.full_values import whole_shape
 from jax_debug_widgets.watch.statistics.statistics import dtype_of, merges_of, names_of
@@ -77,17 +77,17 @@ class Watching:
     def __init__(self, capture: Capture) -> None:
         self._capture = capture
         self._lock = threading.Lock()
-        self._seen: dict[Watch, Seen] = {}
+        self._seen: dict[Watch, CompiledPrograms] = {}
         self._bodies = itertools.count()
         self.prepared: Callable[[str, float], None] = lambda _program, _seconds: None
         capture.make_watcher = self._watcher
         capture.lines_of = self._lines_of
         capture.tells_lanes = lambda watch: watch is not None and watch.wants_lanes
 
-    def seen(self, watch: Watch) -> Seen:
+    def seen(self, watch: Watch) -> CompiledPrograms:
         """What has been found for `watch` so far."""
         with self._lock:
-            return self._seen.setdefault(watch, Seen())
+            return self._seen.setdefault(watch, CompiledPrograms())
 
     def begin(self, watch: Watch) -> None:
         """A capture with this watch begins."""
@@ -112,7 +112,7 @@ class ProgramWatcher:
         self,
         capture: Capture,
         watch: Watch,
-        seen: Seen,
+        seen: CompiledPrograms,
         bodies: Iterator[int],
         prepared: Callable[[str, float], None],
     ) -> None:
@@ -126,8 +126,8 @@ class ProgramWatcher:
         self._condition = Condition(watch.when) if watch.when else None
         self._lanes = lanes.Lanes(capture.lanes, self._is_by_lane, seen.laneless)
         self._count: dict[object, int] = {}
-        self._partners = Partners(seen.sites, seen.carried)
-        self._work = Work()
+        self._partners = ValueGradientPairs(seen.sites, seen.carried)
+        self._work = CostEstimate()
         self._told_in_loops: dict[int, set[str]] = {}
         """By the equation that runs it, the names of the values of a body."""
 
@@ -143,10 +143,10 @@ class ProgramWatcher:
         is_told = isinstance(error, ConditionError | HookError | JaxLimitError)
         self._seen.failures[name] = Failure(first_line if is_told else said, weakref.ref(program))
 
-    def unasked(self, jaxpr: Any, place: Place, around: Around) -> None:
+    def unasked(self, jaxpr: Any, place: Place, around: BodyContext) -> None:
         """See `_jax.watching.Watcher`."""
         body = Body(jaxpr, place, around, self._wants_file)
-        chosen = self._chosen(body, named_values(Bound(body), self._wants_file, self._seen.mingled))
+        chosen = self._chosen(body, named_values(BodyBindings(body), self._wants_file, self._seen.mingled))
         if self._watch.everything:
             chosen = [one for one in chosen if self._is_added(one)]
         self._seen.unasked.update(dict.fromkeys(label_of(one.name, one.role) for one in chosen))
@@ -164,10 +164,10 @@ class ProgramWatcher:
         """See `_jax.watching.Watcher`."""
         return self._condition is not None
 
-    def body(self, jaxpr: Any, place: Place, around: Around) -> Taken | None:
+    def body(self, jaxpr: Any, place: Place, around: BodyContext) -> TakenValues | None:
         """See `_jax.watching.Watcher`."""
         body = Body(jaxpr, place, around, self._wants_file)
-        bound = Bound(body)
+        bound = BodyBindings(body)
         named = named_values(bound, self._wants_file, self._seen.mingled)
         self._seen.keys.update((one.file, one.span, one.name) for one in arguments(bound, self._wants_file, is_key))
         chosen = self._chosen(body, named)
@@ -204,7 +204,7 @@ class ProgramWatcher:
         reading = reading_of(self._watch, jaxpr, [one.variable for one in chosen], axes, around.replicas)
         bundle = Bundle(tuple(taps))
         record = self._capture.bundle_recorder(bundle)
-        return Taken(reading.variables, reading.compute, record, holds, self._stop(bundle, jaxpr, chosen, named))
+        return TakenValues(reading.variables, reading.compute, record, holds, self._stop(bundle, jaxpr, chosen, named))
 
     def _stop(self, bundle: Bundle, jaxpr: Any, chosen: Sequence[Named], named: Sequence[Named]) -> Stop | None:
         """What is handed over where the program may stop."""
@@ -291,7 +291,7 @@ class ProgramWatcher:
         return [told(one.variable) for one in chosen]
 
     def _found_by(self, chosen: Sequence[Named]) -> list[list[set[int]]]:
-        """For each value, where `Seen.matched` keeps the sites of the patterns that ask for it."""
+        """For each value, where `CompiledPrograms.matched` keeps the sites of the patterns that ask for it."""
         matched = self._seen.matched
         return [
             [matched.setdefault(one.text, set()) for one in self._patterns if one.matches_value(value)]

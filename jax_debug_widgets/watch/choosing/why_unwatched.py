@@ -15,7 +15,7 @@ from jax_debug_widgets.watch.syntax.source import SourceFile, is_library, source
 from jax_debug_widgets.watch.syntax.statements import Function, Span, Statement, Target, is_alias
 
 if TYPE_CHECKING:
-    from jax_debug_widgets.watch.choosing.compile_report import Seen
+    from jax_debug_widgets.watch.choosing.compile_report import CompiledPrograms
 
 NOT_WATCHED = "not watched: name it with --watch, or use --watch-all"
 NOT_BY_THIS_NAME = "not watched by this name"
@@ -70,7 +70,7 @@ class NamedPlace:
         return f"{self.name}@{file}" if is_library(file) else self.name
 
 
-def named_places(file: str, seen: Seen | None) -> tuple[SourceFile, list[NamedPlace]]:
+def named_places(file: str, seen: CompiledPrograms | None) -> tuple[SourceFile, list[NamedPlace]]:
     """The names in `file`, as far as the programs in `seen` have shown them; a tree comes before its leaves."""
     source = source_of(file)
     known: dict[Span, dict[str, bool]] = {}
@@ -99,7 +99,7 @@ def named_places(file: str, seen: Seen | None) -> tuple[SourceFile, list[NamedPl
     return source, list(found.values())
 
 
-def without_values(name: str, seen: Seen) -> str:
+def without_values(name: str, seen: CompiledPrograms) -> str:
     """Why a name of the user's own source has no values to watch, in a sentence; empty where it is no such name.
 
     Empty as well where it has some in another program, and nothing explains why it has none here.
@@ -111,14 +111,14 @@ def without_values(name: str, seen: Seen) -> str:
     return f"{name!r} (line {found.span.line}) has no values: {found.why}." if found else ""
 
 
-def why_unwatched(name: str, seen: Seen) -> str:
+def why_unwatched(name: str, seen: CompiledPrograms) -> str:
     """Why a run has no value of that name: it could be watched and was not asked for, or see `without_values`."""
     name = name.replace('"', "'")
     found = next((place for place in _places_called(name, seen) if place.is_watchable), None)
     return f"{name!r} (line {found.span.line}) is {found.why}." if found else without_values(name, seen)
 
 
-def in_library(name: str, seen: Seen) -> str:
+def in_library(name: str, seen: CompiledPrograms) -> str:
     """Where a library that was run has a variable of that name, and how it is asked for; empty where none has."""
     for file in sorted({file for file, _ in seen.functions if is_library(file)}):
         source = source_of(file)
@@ -131,7 +131,7 @@ def in_library(name: str, seen: Seen) -> str:
     return ""
 
 
-def _places_called(name: str, seen: Seen) -> list[NamedPlace]:
+def _places_called(name: str, seen: CompiledPrograms) -> list[NamedPlace]:
     """Where the user's own source has a name without values; what explains the least comes last."""
     files = sorted({file for file, _ in seen.functions if not is_library(file)})
     mentioning = [file for file in files if any(_root_of(name) in line for line in source_of(file).lines)]
@@ -177,7 +177,7 @@ def _of_target(target: Target) -> Iterator[str]:
         yield from _of_target(part)
 
 
-def _why(source: SourceFile, file: str, statement: Statement, values: dict[str, bool], seen: Seen) -> str:
+def _why(source: SourceFile, file: str, statement: Statement, values: dict[str, bool], seen: CompiledPrograms) -> str:
     if values:
         return "" if any(values.values()) else _why_not_taken(statement)
     function = statement.function
@@ -192,13 +192,13 @@ def _why(source: SourceFile, file: str, statement: Statement, values: dict[str, 
     return _why_unknown(file, statement, seen)
 
 
-def _is_traced(file: str, function: Function, seen: Seen) -> bool:
+def _is_traced(file: str, function: Function, seen: CompiledPrograms) -> bool:
     """Whether a program was compiled for it. Of a body that is compiled apart, as by marimo, it is an outermost function."""
     parts = function.name.split(_INSIDE)
     return any((file, _INSIDE.join(parts[first:])) in seen.functions for first in range(len(parts)))
 
 
-def _why_unknown(file: str, statement: Statement, seen: Seen) -> str:
+def _why_unknown(file: str, statement: Statement, seen: CompiledPrograms) -> str:
     """Why nothing is known to be the value of a name in a function that was traced."""
     if (file, statement.span) in seen.mingled:
         return MINGLED
@@ -218,7 +218,7 @@ def _why_not_taken(statement: Statement) -> str:
     )
 
 
-def _why_not_computed(value: ast.expr, seen: Seen, *, is_part_of: bool) -> str:
+def _why_not_computed(value: ast.expr, seen: CompiledPrograms, *, is_part_of: bool) -> str:
     if _makes_keys(value):
         return IS_KEY
     if is_alias(value):

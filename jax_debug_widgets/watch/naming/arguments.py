@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from jax_debug_widgets._jax.compat import versions
-from jax_debug_widgets.watch.naming.bindings_of_body import Bound
+from jax_debug_widgets.watch.naming.bindings_of_body import BodyBindings
 from jax_debug_widgets.watch.naming.body import LOOPS, Body, is_array
 from jax_debug_widgets.watch.syntax.statements import Function, Span
 
@@ -29,7 +29,7 @@ class Argument:
 
 
 def arguments(
-    bound: Bound, wanted: Callable[[str], bool], is_told: Callable[[Any], bool] = is_array
+    bound: BodyBindings, wanted: Callable[[str], bool], is_told: Callable[[Any], bool] = is_array
 ) -> Iterator[Argument]:
     """The arguments of the function that the body is the program of, and the loop-carried names among them.
 

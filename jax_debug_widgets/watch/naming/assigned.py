@@ -6,13 +6,13 @@ from collections.abc import Sequence
 
 from jax_debug_widgets._jax.origins.names_noted import gives_as_many, may_be
 from jax_debug_widgets._jax.passes.uses import runs_program
-from jax_debug_widgets.watch.naming.bindings_of_body import Bound
+from jax_debug_widgets.watch.naming.bindings_of_body import BodyBindings
 from jax_debug_widgets.watch.naming.body import Body, Call, Made, is_array
 from jax_debug_widgets.watch.naming.escaping_values import what_escapes
 from jax_debug_widgets.watch.syntax.statements import Statement
 
 
-def assigned(bound: Bound, call: Call, statement: Statement, members: Sequence[int]) -> list[tuple[str, Made]]:
+def assigned(bound: BodyBindings, call: Call, statement: Statement, members: Sequence[int]) -> list[tuple[str, Made]]:
     """What was noted while it was traced; where nothing was, what others take of it, as far as the program tells it."""
     noted = bound.assigned(call, statement, members)
     if noted is not None:

@@ -7,7 +7,7 @@ from collections import ChainMap
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from jax_debug_widgets._jax.origins.name_registry import Names, Noted, place_of_arguments
+from jax_debug_widgets._jax.origins.name_registry import Names, VariableNote, place_of_arguments
 from jax_debug_widgets._jax.origins.names_noted import are_as_traced, is_noted, names_of_results, noted_of_input, way_to
 from jax_debug_widgets._jax.origins.origins import Origin, ordinals_of
 from jax_debug_widgets.watch.naming.body import Body, Call, Made, is_array
@@ -15,11 +15,11 @@ from jax_debug_widgets.watch.syntax.mentions import is_part
 from jax_debug_widgets.watch.syntax.noted import plain_targets
 from jax_debug_widgets.watch.syntax.statements import Span, Statement, may_be_alias
 
-Identity = tuple[tuple[Hashable, ...], Noted]
+Identity = tuple[tuple[Hashable, ...], VariableNote]
 """What has made a value, see `Around.path`, and what was noted of it."""
 
 
-class Bound:
+class BodyBindings:
     """What was noted of the variables of `body`."""
 
     def __init__(self, body: Body) -> None:
@@ -143,7 +143,7 @@ class _Result(NamedTuple):
     names: Names
     before: Names
     origin: Origin
-    noted: Sequence[Noted]
+    noted: Sequence[VariableNote]
 
 
 def _results(body: Body) -> dict[int, list[_Result]]:

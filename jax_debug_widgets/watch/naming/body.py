@@ -24,7 +24,7 @@ from jax_debug_widgets._jax.origins.frames import (
 from jax_debug_widgets._jax.origins.inlining import traceback_of
 from jax_debug_widgets._jax.origins.names_noted import way_to
 from jax_debug_widgets._jax.origins.place import Place
-from jax_debug_widgets._jax.passes.body_context import Around
+from jax_debug_widgets._jax.passes.body_context import BodyContext
 from jax_debug_widgets._jax.passes.uses import Uses, puts_constant_on_mesh, seen_from_rules
 from jax_debug_widgets._jax.tracing.copies import is_given_as_cotangent, is_pushed
 from jax_debug_widgets._jax.tracing.cotangents import is_named, is_of_input
@@ -70,7 +70,7 @@ class Body:
       uses: who uses what.
     """
 
-    def __init__(self, jaxpr: Any, place: Place, around: Around, wanted: Callable[[str], bool]) -> None:
+    def __init__(self, jaxpr: Any, place: Place, around: BodyContext, wanted: Callable[[str], bool]) -> None:
         self.jaxpr, self.place, self.around, self.wanted = jaxpr, place, around, wanted
         self.equations = jaxpr.eqns
         self.uses = Uses(jaxpr, place, around)

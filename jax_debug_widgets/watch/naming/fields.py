@@ -7,7 +7,7 @@ from typing import Any
 
 from jax_debug_widgets.watch.naming.arguments import Argument
 from jax_debug_widgets.watch.naming.body import Body
-from jax_debug_widgets.watch.syntax.mentions import Load, all_loads
+from jax_debug_widgets.watch.syntax.mentions import NameUse, all_loads
 from jax_debug_widgets.watch.syntax.statements import Span
 
 
@@ -34,7 +34,7 @@ def fields_of_self(
                 yield argument.variable, within[0].text, level.file, within[0].span, level.function
 
 
-def _ends(name: str, load: Load) -> bool:
+def _ends(name: str, load: NameUse) -> bool:
     """Whether an argument's name ends with what a mention has after its root: `model.layers[0].w` with `.w` of `self.w`."""
     root, dot, path = load.text.partition(".")
     return bool(dot) and root.isidentifier() and name.endswith(f".{path}")

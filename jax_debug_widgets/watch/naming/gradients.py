@@ -6,7 +6,7 @@ from collections.abc import Container, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from jax_debug_widgets._jax.origins.name_registry import Noted, place_of_arguments
+from jax_debug_widgets._jax.origins.name_registry import VariableNote, place_of_arguments
 from jax_debug_widgets._jax.tracing.cotangents import Mark, cotangent_of
 from jax_debug_widgets.watch.naming.arguments import argument_span
 from jax_debug_widgets.watch.naming.bindings_of_body import aliases, argument_names, is_of_statement
@@ -27,7 +27,7 @@ class Gradient:
 
     variable: Any
     name: str
-    of: Noted
+    of: VariableNote
     number: int
     call: Call
     function: str
@@ -53,7 +53,7 @@ def gradients(body: Body) -> Iterator[Gradient]:
                     yield Gradient(equation.outvars[0], name, mark.noted.value, number, call, level.function)
 
 
-def gradients_of_arguments(body: Body, known: Container[Noted]) -> Iterator[Gradient]:
+def gradients_of_arguments(body: Body, known: Container[VariableNote]) -> Iterator[Gradient]:
     """Those of the arguments of the function that the body is the program of.
 
     Args:
@@ -86,9 +86,9 @@ def _of_innermost(body: Body) -> Iterator[tuple[Any, Mark, int]]:
             yield equation.outvars[0], mark, number
 
 
-def gradients_asked_for(body: Body) -> dict[Noted, list[Made]]:
+def gradients_asked_for(body: Body) -> dict[VariableNote, list[Made]]:
     """What derivatives give: by what was noted of that which they are taken for."""
-    found: dict[Noted, list[Made]] = {}
+    found: dict[VariableNote, list[Made]] = {}
     for number, equation in enumerate(body.equations):
         mark = cotangent_of(equation)
         # What is differentiated itself has another gradient: that of what comes after.

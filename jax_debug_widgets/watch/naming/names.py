@@ -12,11 +12,11 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from jax_debug_widgets._jax.origins.frames import Level
-from jax_debug_widgets._jax.origins.name_registry import Noted
+from jax_debug_widgets._jax.origins.name_registry import VariableNote
 from jax_debug_widgets._jax.tracing.cotangents import is_named
 from jax_debug_widgets.watch.naming.arguments import arguments
 from jax_debug_widgets.watch.naming.assigned import assigned
-from jax_debug_widgets.watch.naming.bindings_of_body import Bound
+from jax_debug_widgets.watch.naming.bindings_of_body import BodyBindings
 from jax_debug_widgets.watch.naming.body import Body, Call, Made, Outer, is_array
 from jax_debug_widgets.watch.naming.escaping_values import what_escapes
 from jax_debug_widgets.watch.naming.fields import fields_of_self
@@ -97,7 +97,7 @@ Ranges = set[tuple[str, Span]]
 """Of files."""
 
 
-def named_values(bound: Bound, wanted: Callable[[str], bool], mingled: Ranges) -> list[Named]:
+def named_values(bound: BodyBindings, wanted: Callable[[str], bool], mingled: Ranges) -> list[Named]:
     """The values and gradients in a body that have a name in the files that `wanted` tells, in the order they are made.
 
     Args:
@@ -135,7 +135,7 @@ def _gradient(body: Body, one: Gradient) -> Named:
     )
 
 
-def _aliases(bound: Bound, found: Sequence[Named], wanted: Callable[[str], bool]) -> Iterator[Named]:
+def _aliases(bound: BodyBindings, found: Sequence[Named], wanted: Callable[[str], bool]) -> Iterator[Named]:
     """What statements only give another name; of what the body computes and has none there, the first is its own."""
     body, known = bound.body, {one.variable for one in found}
     for variable, name, file, statement in bound.aliases():
@@ -151,7 +151,9 @@ def _aliases(bound: Bound, found: Sequence[Named], wanted: Callable[[str], bool]
         yield Named(variable, name, "value", True, *at, identities=identities, is_alias=is_alias)
 
 
-def _asked_for(bound: Bound, value: Named, gradients_of: Mapping[Noted, Sequence[Made]]) -> Iterator[Named]:
+def _asked_for(
+    bound: BodyBindings, value: Named, gradients_of: Mapping[VariableNote, Sequence[Made]]
+) -> Iterator[Named]:
     """The gradients of a value that derivatives are taken for."""
     body = bound.body
     noted = bound.identities(value.variable)
@@ -161,7 +163,7 @@ def _asked_for(bound: Bound, value: Named, gradients_of: Mapping[Noted, Sequence
         yield replace(value, variable=variable, role="gradient", identities=identities, **about)
 
 
-def _assignments(bound: Bound, wanted: Callable[[str], bool]) -> list[Assignment]:
+def _assignments(bound: BodyBindings, wanted: Callable[[str], bool]) -> list[Assignment]:
     body = bound.body
     found: list[Assignment] = []
     for call, members, forward in _calls(body, wanted):
@@ -257,12 +259,12 @@ def _identity(body: Body, variable: Any) -> Any:
     return id(body.around.equation), variable
 
 
-def _identities(bound: Bound, variable: Any) -> tuple[Any, ...]:
+def _identities(bound: BodyBindings, variable: Any) -> tuple[Any, ...]:
     return _identity(bound.body, variable), *bound.identities(variable)
 
 
 def _argument(
-    bound: Bound,
+    bound: BodyBindings,
     variable: Any,
     name: str,
     file: str,
@@ -278,7 +280,7 @@ def _argument(
     )
 
 
-def _named(bound: Bound, variable: Any, number: int, name: str, one: Assignment) -> Named:
+def _named(bound: BodyBindings, variable: Any, number: int, name: str, one: Assignment) -> Named:
     primitive, stack = bound.body.primitive_of(number), bound.body.stack_of(number)
     at = one.call.file, one.call.span, one.function, number, primitive, stack
     return Named(variable, name, "value", True, *at, identities=_identities(bound, variable), outer=one.call.outer)

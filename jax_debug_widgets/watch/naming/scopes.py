@@ -9,9 +9,9 @@ from typing import Any
 
 from jax_debug_widgets._jax.origins.frames import Level
 from jax_debug_widgets._jax.origins.place import Place
-from jax_debug_widgets._jax.passes.body_context import Around
+from jax_debug_widgets._jax.passes.body_context import BodyContext
 from jax_debug_widgets.watch.naming.arguments import arguments
-from jax_debug_widgets.watch.naming.bindings_of_body import Bound
+from jax_debug_widgets.watch.naming.bindings_of_body import BodyBindings
 from jax_debug_widgets.watch.naming.body import Body, Outer, is_key, outer_of
 from jax_debug_widgets.watch.naming.names import Named, named_values
 
@@ -32,9 +32,9 @@ class Scope:
 class Scopes:
     """The calls that a body consists of; each has variables of its own."""
 
-    def __init__(self, jaxpr: Any, place: Place, around: Around) -> None:
+    def __init__(self, jaxpr: Any, place: Place, around: BodyContext) -> None:
         self._body = body = Body(jaxpr, place, around, _any_file)
-        bound = Bound(body)
+        bound = BodyBindings(body)
         self._assigned: dict[tuple[Outer, str, str], list[tuple[str, Any]]] = {}
         keys = ((one.file, one.function, one.name, one.variable) for one in arguments(bound, _any_file, is_key))
         for file, function, name, variable in keys:

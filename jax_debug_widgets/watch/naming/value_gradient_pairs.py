@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from jax_debug_widgets.watch.naming.names import Named
 
 
-class Partners:
+class ValueGradientPairs:
     """The sites of the values and gradients of one program, whose bodies come one after the other, inner ones first.
 
     Args:

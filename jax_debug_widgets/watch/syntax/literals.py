@@ -37,7 +37,7 @@ class Part(NamedTuple):
     value: ast.expr
 
 
-class Inner(NamedTuple):
+class InnerExpression(NamedTuple):
     """`f(x)` of `f(x)[0]`, of `f(x).mean`, and of `f(x).astype(dtype)`.
 
     Attributes:
@@ -48,7 +48,9 @@ class Inner(NamedTuple):
     outside: tuple[ast.expr, ...]
 
 
-def pairs(target: ast.expr, value: ast.expr, fields: Fields) -> Iterator[tuple[ast.expr, ast.expr, Inner | None]]:
+def pairs(
+    target: ast.expr, value: ast.expr, fields: Fields
+) -> Iterator[tuple[ast.expr, ast.expr, InnerExpression | None]]:
     """`a, (b, c) = x, (y, z)` is three assignments, `a = [x, y]` two; `a = x if c else y` is one of two.
 
     Each with what it may be as well, see `inner_of`.
@@ -111,14 +113,14 @@ def _fields(call: ast.Call, fields: dict[str, tuple[str, ...]]) -> list[Part]:
     return [*map(Part, paths, items), *named]
 
 
-def inner_of(value: ast.expr) -> Iterator[Inner]:
+def inner_of(value: ast.expr) -> Iterator[InnerExpression]:
     """What an expression gives as it is where it takes a part of it, or where what is around it does nothing."""
     node, outside, is_array = value, (), False
     while (inside := _inside(node)) is not None:
         outside, (node, is_of_array) = (*outside, node), inside
         is_array |= is_of_array
         if isinstance(node, ast.Call) or (is_array and isinstance(node, ast.BinOp | ast.UnaryOp)):
-            yield Inner(node, outside)
+            yield InnerExpression(node, outside)
 
 
 def _inside(node: ast.expr) -> tuple[ast.expr, bool] | None:

@@ -18,7 +18,7 @@ def is_part(name: str, whole: str) -> bool:
     return name == whole or name.startswith((f"{whole}.", f"{whole}["))
 
 
-class Load(NamedTuple):
+class NameUse(NamedTuple):
     """A use of a name: the range of `info.energy`, and its text."""
 
     span: Span
@@ -33,15 +33,15 @@ def texts_of(target: Target) -> Iterator[str]:
 
 
 @functools.lru_cache(maxsize=1024)
-def all_loads(function: Function) -> tuple[Load, ...]:
+def all_loads(function: Function) -> tuple[NameUse, ...]:
     """The uses of all names in a function."""
     return tuple(_loads_in(function.node))
 
 
-def _loads_in(node: ast.AST) -> Iterator[Load]:
+def _loads_in(node: ast.AST) -> Iterator[NameUse]:
     """Names with the attributes and constant items that follow: `state.inner[0]`; a called one without its method."""
     if isinstance(node, ast.AugAssign):
-        yield Load(span_of(node.target), ast.unparse(node.target))
+        yield NameUse(span_of(node.target), ast.unparse(node.target))
         parts: list[ast.AST] = [node.value]
     elif isinstance(node, ast.Call):
         # `x['w'].sum()` takes `x['w']`. Of other methods nobody knows: `x.inner.norm()` says no more than `x`.
@@ -53,7 +53,7 @@ def _loads_in(node: ast.AST) -> Iterator[Load]:
     elif isinstance(node, ast.Name | ast.Attribute | ast.Subscript) and _is_chain(node):
         is_static = isinstance(node, ast.Attribute) and node.attr in STATIC_ATTRIBUTES
         if isinstance(node.ctx, ast.Load) and not is_static:
-            yield Load(span_of(node), ast.unparse(node))
+            yield NameUse(span_of(node), ast.unparse(node))
         return
     else:
         parts = list(ast.iter_child_nodes(node))

@@ -1,6 +1,6 @@
 /**
  * How long programs ran: a call by itself, or several that were in flight together, which a device runs one after the other.
- * The twin of `session/run/flight.py`, which says which calls these are.
+ * The twin of `session/run/call_sequences.py`, which says which calls these are.
  */
 import type { CallMessage } from "../transport/wire";
 

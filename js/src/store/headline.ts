@@ -1,6 +1,6 @@
 /**
  * A run in few facts, and which of its numbers are drawn first.
- * `session/run/headline.py` and `outline.py` are its twins; both are tested on `tests/overview_cases.json`.
+ * `session/run/headline.py` and `run_summary.py` are its twins; both are tested on `tests/overview_cases.json`.
  */
 import { brief, count, plural, seconds } from "../kit/format";
 import type { CallMessage } from "../transport/wire";

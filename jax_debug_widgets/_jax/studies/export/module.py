@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from jax_debug_widgets._jax.studies.export.proofs import NAMESPACE, Proofs
-from jax_debug_widgets._jax.studies.programs import Reading
+from jax_debug_widgets._jax.studies.programs import ProgramAnnotations
 from jax_debug_widgets.graphs.program import Program
 
 RESERVED = frozenset({*keyword.kwlist, *dir(builtins), *NAMESPACE, "host", "like", "functools", "Path", "load_arrays"})
@@ -36,7 +36,9 @@ class Module:
       refused: what cannot be written. `notes`: what is written otherwise than JAX has traced it.
     """
 
-    def __init__(self, program: Program, reading: Reading, known_arrays: Callable[[Any], str | None]) -> None:
+    def __init__(
+        self, program: Program, reading: ProgramAnnotations, known_arrays: Callable[[Any], str | None]
+    ) -> None:
         self.reading = reading
         self.variables = {
             name for one in program.equations for name, noted in zip(one.names, one.noted, strict=True) if noted

@@ -21,14 +21,14 @@ from jax_debug_widgets._jax.studies.export.call import Call, is_no_array, is_no_
 from jax_debug_widgets._jax.studies.export.jit_options import left_out
 from jax_debug_widgets._jax.studies.export.module import Host, Module, fresh, identifier, indented
 from jax_debug_widgets._jax.studies.export.trees import Arguments, built, read_arguments
-from jax_debug_widgets._jax.studies.programs import Reading, program_of, runs_one_call
+from jax_debug_widgets._jax.studies.programs import ProgramAnnotations, program_of, runs_one_call
 from jax_debug_widgets._jax.studies.trace import Traced, trace
 from jax_debug_widgets._jax.tracing.bindings import LinesOf
 from jax_debug_widgets.graphs.program import Program
 
 
 @dataclass(frozen=True, eq=False)
-class Written:
+class FunctionText:
     """A function as text.
 
     Attributes:
@@ -52,9 +52,9 @@ def write_package(
     args: Sequence[Any],
     kwargs: Mapping[str, Any],
     lines_of: LinesOf,
-    reading: Reading,
+    reading: ProgramAnnotations,
     name: str | None,
-) -> Written:
+) -> FunctionText:
     """Trace a call and write it; nothing runs. Whole numbers are arguments unless the function needs to know them.
 
     Raises:
@@ -106,7 +106,7 @@ def _given(function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tup
     return {**given, **dict(sorted(kwargs.items()))}, frozenset(kwargs)
 
 
-def _written(call: Call, traced: Traced, program: Program, reading: Reading, name: str) -> Written:
+def _written(call: Call, traced: Traced, program: Program, reading: ProgramAnnotations, name: str) -> FunctionText:
     module = Module(program, reading, functools.partial(_known_array, call.function))
     module.variables |= set(call.given)
     name = module.name(name)
@@ -136,7 +136,7 @@ def _written(call: Call, traced: Traced, program: Program, reading: Reading, nam
         name, call, Function(list(call.given), [*unpacked, *body.lines], []), returned, module, imports, program
     )
     constants = dict(stored(key, value) for key, value in module.constants.items())
-    return Written(
+    return FunctionText(
         name, text, constants, module.hosts, list(dict.fromkeys(module.refused)), list(module.notes), call, program
     )
 
@@ -275,4 +275,4 @@ def runtime_text() -> str:
     return inspect.getsource(runtime)
 
 
-__all__ = ["Call", "Written", "jax_debug_widgets", "runtime_text", "write_package"]
+__all__ = ["Call", "FunctionText", "jax_debug_widgets", "runtime_text", "write_package"]

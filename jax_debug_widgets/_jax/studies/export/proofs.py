@@ -16,7 +16,7 @@ from jax_debug_widgets._jax.compat.private import core
 from jax_debug_widgets._jax.passes.inventory import programs_in
 from jax_debug_widgets._jax.studies.export.literals import number
 from jax_debug_widgets._jax.studies.export.runtime import bind as bind_by_name
-from jax_debug_widgets._jax.studies.programs import Reading, as_typed, body_of
+from jax_debug_widgets._jax.studies.programs import ProgramAnnotations, as_typed, body_of
 from jax_debug_widgets._jax.studies.stepping import bind
 from jax_debug_widgets._jax.studies.texts import digest, params_of
 from jax_debug_widgets.graphs.flat import flat_of, hash_down
@@ -27,7 +27,7 @@ Forms = Callable[[Any, Sequence[str]], Iterator[str]]
 NAMESPACE = {"jax": jax, "jnp": jnp, "lax": lax, "np": np, "bind": bind_by_name}
 """What the names of a written module mean."""
 
-_PLAIN = Reading(lambda *_: {}, lambda _: "forward", lambda _: False, lambda file: file)
+_PLAIN = ProgramAnnotations(lambda *_: {}, lambda _: "forward", lambda _: False, lambda file: file)
 
 Found = tuple[bool, int]
 """Whether numbers need their type, and which of the forms it is."""

@@ -39,7 +39,7 @@ class Timed(Protocol):
         ...
 
 
-class Flight:
+class CallSequence:
     """Calls of one program and thread that follow one another without a pause.
 
     Attributes:
@@ -77,16 +77,16 @@ class Flight:
         return (self.ready_ns - self.since_ns) * 1e-9 / self.count if self.count >= self.least else None
 
 
-class Flights:
+class CallSequences:
     """Those of each thread."""
 
     def __init__(self) -> None:
-        self._latest: dict[int, Flight] = {}
+        self._latest: dict[int, CallSequence] = {}
 
-    def over(self, record: Timed, ready_ns: int) -> tuple[Flight, int] | None:
+    def over(self, record: Timed, ready_ns: int) -> tuple[CallSequence, int] | None:
         """The outputs of a call are there: its flight, and its number in that, from 1; None for none."""
         flight = self._latest.get(record.ident)
         if flight is not None and flight.is_continued_by(record, ready_ns):
             return (flight, flight.count) if flight.join(record, ready_ns) else None
-        flight = self._latest[record.ident] = Flight(record, ready_ns)
+        flight = self._latest[record.ident] = CallSequence(record, ready_ns)
         return (flight, 1) if flight.count else None

@@ -43,7 +43,7 @@ class Difference:
 
 
 @dataclass(frozen=True)
-class Parting:
+class RunComparison:
     """What the runs have in common, the worst difference first.
 
     Attributes:
@@ -60,7 +60,7 @@ class Parting:
         return min(parted, key=lambda one: (one.first, one.site.file, one.site.line), default=None)
 
 
-def parting_of(runs: Sequence[RunCurves]) -> Parting:
+def parting_of(runs: Sequence[RunCurves]) -> RunComparison:
     """Compare the values that at least two runs have."""
     keys = common(runs)
     until = time.monotonic() + _SECONDS
@@ -73,7 +73,7 @@ def parting_of(runs: Sequence[RunCurves]) -> Parting:
         if difference is not None:
             found.append(difference)
     found.sort(key=lambda one: -one.worst)
-    return Parting(tuple(found), len(keys) - read)
+    return RunComparison(tuple(found), len(keys) - read)
 
 
 def _difference(runs: Sequence[RunCurves], key: Key) -> Difference | None:

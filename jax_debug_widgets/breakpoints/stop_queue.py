@@ -8,17 +8,17 @@ import time
 from typing import TYPE_CHECKING
 
 from jax_debug_widgets.breakpoints import collectives
-from jax_debug_widgets.breakpoints.audience import LEASE, Audience
 from jax_debug_widgets.breakpoints.console import Console
 from jax_debug_widgets.breakpoints.policy import Policy
-from jax_debug_widgets.breakpoints.stop import Ended, Replaceable, Scene, Stop
+from jax_debug_widgets.breakpoints.run_observers import LEASE, RunObservers
+from jax_debug_widgets.breakpoints.stop import Ended, Replaceable, Stop, StopLocation
 
 if TYPE_CHECKING:
     from jax_debug_widgets.events import Bundle, Tap
     from jax_debug_widgets.taps.gate import Gate
 
 
-class Stage:
+class StopQueue:
     """At most one stop is open; who comes meanwhile waits for its turn.
 
     Attributes:
@@ -30,14 +30,14 @@ class Stage:
       lock: guards all of these.
     """
 
-    def __init__(self, gate: Gate, audience: Audience) -> None:
+    def __init__(self, gate: Gate, observers: RunObservers) -> None:
         self.stop: Stop | None = None
         self.console: Console | None = None
         self.version = 0
         self.policy = Policy()
         self.opening = False
         self.lock = threading.Condition()
-        self._gate, self._audience = gate, audience
+        self._gate, self._observers = gate, observers
         self._numbers = itertools.count(1)
         self._held = 0
 
@@ -52,7 +52,7 @@ class Stage:
         self.version += 1
 
     def hold(
-        self, scene: Scene, replaceable: Replaceable | None = None, tap: Tap | None = None
+        self, scene: StopLocation, replaceable: Replaceable | None = None, tap: Tap | None = None
     ) -> tuple[Ended, Stop | None]:
         """Stop here, until somebody lets the program go on; why it does, and the stop (None: the run wants none)."""
         stop = self._opened(scene, replaceable, tap)
@@ -85,7 +85,7 @@ class Stage:
             self.stop.hold_for(collectives.standing_time() if self.stop.warning else None)
             self.version += 1
 
-    def _opened(self, scene: Scene, replaceable: Replaceable | None, tap: Tap | None) -> Stop | None:
+    def _opened(self, scene: StopLocation, replaceable: Replaceable | None, tap: Tap | None) -> Stop | None:
         with self.lock:
             while self.stop is not None:
                 self.lock.wait()
@@ -93,7 +93,7 @@ class Stage:
             if policy.halted is not None or (policy.ignoring and scene.kind != "pause"):
                 self.leave()
                 return None
-            patience = self._audience.patience
+            patience = self._observers.patience
             stop = Stop(next(self._numbers), scene, replaceable, policy.timeout, patience, LEASE)
             self.stop, self.console, self.opening = stop, Console(stop), False
             if tap is not None and collectives.runs_on_several(tap):
@@ -132,7 +132,7 @@ class Stage:
             case "quit":
                 policy.halted = policy.halted or "stopped"
             case "unanswered":
-                self._audience.unanswered()
+                self._observers.unanswered()
             case "closed":
                 policy.notes[f"{scene.reason}: the page was closed, and the program went on."] += 1
             case "timeout":

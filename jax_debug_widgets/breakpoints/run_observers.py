@@ -28,7 +28,7 @@ LEASE = 180.0
 
 
 @dataclass
-class Audience:
+class RunObservers:
     """Who watches the runs of this process.
 
     Attributes:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Outline:
+class RunSummary:
     """A run in few numbers, by the rules of its overview.
 
     Attributes:
@@ -28,15 +28,15 @@ class Outline:
     ms_a_step: float | None = None
 
 
-def outline(run: Outlined) -> Outline:
+def outline(run: Outlined) -> RunSummary:
     """The outline of a run."""
     lead = next(scalars(run.store), None)
     if lead is None:
-        return Outline()
+        return RunSummary()
     site = lead.choice.site.id
     steps = run.store.steps_of([site])[site]
     pace = pace_at(run.store, run.call_log.calls()[0], site, steps, run.status().resumed)
-    return Outline(
+    return RunSummary(
         value=lead.name,
         last=float(lead.values[-1]),
         steps=int(steps[-1]) + 1 if len(steps) else 0,

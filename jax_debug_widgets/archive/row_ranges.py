@@ -21,23 +21,23 @@ _MOST_UNPACKED = 1000
 """Bytes that a byte of a sealed file may become."""
 
 
-class Stretch(NamedTuple):
+class RowRange(NamedTuple):
     """Rows `first .. stop - 1`, which are in one file of each table."""
 
     first: int
     stop: int
 
 
-def stretches_of(files: Files, own: str, names: Sequence[str]) -> list[Stretch]:
+def stretches_of(files: Files, own: str, names: Sequence[str]) -> list[RowRange]:
     """The stretches that the files of some tables have, which are sealed together.
 
     A process may end while it seals: then some tables have their rows in a sealed file, and others in the one before it, or
     in both.
     """
     there = [one for name in names for one in files.names(f"{own}/{name}")]
-    sealed = {Stretch(int(found[1]), int(found[2])) for one in there if (found := PART.fullmatch(one))}
+    sealed = {RowRange(int(found[1]), int(found[2])) for one in there if (found := PART.fullmatch(one))}
     end = max((stretch.stop for stretch in sealed), default=0)
-    live = {Stretch(int(found[1]), OPEN) for one in there if (found := LIVE.fullmatch(one)) and int(found[1]) >= end}
+    live = {RowRange(int(found[1]), OPEN) for one in there if (found := LIVE.fullmatch(one)) and int(found[1]) >= end}
     return sorted(sealed | live)
 
 
@@ -47,7 +47,7 @@ def is_sealed(files: Files, own: str, names: Sequence[str]) -> bool:
     return bool(stretches) and all(stretch.stop != OPEN for stretch in stretches)
 
 
-def read_stretch(files: Files, own: str, name: str, stretch: Stretch, problems: list[str]) -> pa.Table:
+def read_stretch(files: Files, own: str, name: str, stretch: RowRange, problems: list[str]) -> pa.Table:
     """The rows of a table in a stretch; empty where it has none."""
     there, schema = files.names(f"{own}/{name}"), SCHEMAS[name]
     sealed, live = part_name(*stretch), live_name(stretch.first)

@@ -8,7 +8,7 @@ from collections import Counter
 from jax_debug_widgets.store.segment import Segment
 
 
-class Kept:
+class SegmentList:
     """Segments of events one after the other. Not locked.
 
     Attributes:
