@@ -89,6 +89,7 @@ def test_a_program_is_looked_at_in_the_notebook_and_in_the_panel(lab, lab_page):
     panel = notebook.output(2).get_by_test_id("jaxdebug-panel")
     panel.get_by_role("tab", name="Program").click()
     panel.get_by_test_id("graph").wait_for()
+    assert panel.get_by_label("The boxes").bounding_box()["height"] > 200, "they have the room of the tab"
     panel.get_by_role("tab", name="Calls").click()
     panel.get_by_role("button", name="program…").click()
     panel.get_by_test_id("graph").wait_for()
