@@ -121,7 +121,7 @@ class Observer:
         run = self._session.active
         if run is not None:
             run.take_trace(trace, program)
-            if program is not None:
+            if program is not None and not trace.is_ours:
                 self._session.call_programs.take(run.key, trace, program)
 
     def printed(self, printed: Printed) -> None:

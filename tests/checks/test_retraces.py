@@ -137,3 +137,29 @@ class Ordered:
 def test_values_that_are_equal_are_one_static_value(retraces):
     step = jax.jit(lambda x, config: (x, str(config))[0], static_argnums=1)
     assert retraces(lambda: [step(jnp.float32(1), Ordered(3)) for _ in range(4)]) == []
+
+
+def test_what_a_watched_twin_traces_is_no_trace_of_the_users():
+    step = functools.partial(jax.jit, donate_argnums=0)(lambda x: x * 2)
+    with jdw.capture(exact=True, watch="h") as run:
+        step(jnp.ones(3)), step(jnp.ones(4))
+    assert run.findings == []
+    with jdw.capture(exact=True, watch="h") as run:
+        for n in range(5, 8):
+            step(jnp.ones(n))
+    (finding,) = run.findings
+    assert "was traced 3 times" in finding.headline
+
+
+def with_a_function_inside(x):
+    return jax.jit(lambda x: x * 2)(x)
+
+
+@pytest.mark.parametrize("function", [jax.jit(lambda x: x * 2), with_a_function_inside], ids=["jitted", "anew"])
+def test_the_calls_of_verify_are_no_retraces(function):
+    assert jdw.verify(function, jnp.ones(3)).run.findings == []
+
+
+def test_a_function_that_retraces_within_the_call_of_verify_is_found():
+    (finding,) = jdw.verify(new_functions).run.findings
+    assert "was traced 3 times" in finding.headline

@@ -176,3 +176,12 @@ def test_checks_on_the_host_go_with_it():
 
 def test_verify_of_it_is_equal():
     assert jdw.verify(jax.jit(layer), X, options={"watch": "h", "exact": True}).equal
+
+
+def test_no_note_names_a_function_of_jaxs():
+    key = jax.random.key(0)
+    with jdw.capture(watch="h", exact=True) as run:
+        jax.random.normal(key, (3,)).mean()
+        jax.grad(jax.jit(layer))(X)
+    named = [note for note in run.notes if "is not watched" in note]
+    assert [note.split()[0] for note in named] == ["`layer`"]

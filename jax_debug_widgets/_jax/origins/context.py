@@ -6,7 +6,9 @@ compiled before is compiled once more. So ours are made together, and as early a
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
+import threading
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any
 
 import jax
@@ -20,6 +22,9 @@ _settings = jax.make_user_context(None)
 """What the current thread captures, None for nothing. Equal settings share executables."""
 
 _surveying = jax.make_user_context(None)
+
+_here = threading.local()
+"""What the current thread does that is no part of JAX's keys."""
 
 
 def capturing(settings: Settings | None) -> AbstractContextManager[Any]:
@@ -39,6 +44,21 @@ def uncached() -> AbstractContextManager[Any]:
 def is_uncached() -> bool:
     """Whether the current thread is inside `uncached`: what it traces then is traced for us."""
     return _surveying.value is not None
+
+
+@contextmanager
+def calling_for_us() -> Iterator[None]:
+    """The current thread calls a function of the user's once more, which the user does not: a twin of it, or to compare."""
+    before, _here.calls_for_us = is_called_for_us(), True
+    try:
+        yield
+    finally:
+        _here.calls_for_us = before
+
+
+def is_called_for_us() -> bool:
+    """Whether the current thread is inside `calling_for_us`."""
+    return getattr(_here, "calls_for_us", False)
 
 
 def cache_key() -> tuple[Any, Any] | None:

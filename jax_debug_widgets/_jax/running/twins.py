@@ -7,6 +7,7 @@ something besides (calls the host for a result, writes to a reference) has no tw
 
 from __future__ import annotations
 
+import inspect
 import sys
 import threading
 import weakref
@@ -21,7 +22,8 @@ from jax_debug_widgets._jax.compat.names import function_of
 from jax_debug_widgets._jax.compat.private import callback as jax_callback
 from jax_debug_widgets._jax.compat.private import core, debugging, pjit
 from jax_debug_widgets._jax.compat.replacements import Replacements, Replacing
-from jax_debug_widgets._jax.origins.context import captured_settings, is_captured_alone
+from jax_debug_widgets._jax.origins.context import calling_for_us, captured_settings, is_captured_alone
+from jax_debug_widgets._jax.origins.frames import is_users
 from jax_debug_widgets._jax.passes.program import has
 
 _TRACES_ONLY = "jit_trace"
@@ -56,9 +58,10 @@ class TwinHooks(Replacing):
         try:
             inferred = theirs(fun, ji, args, kwargs)
             if not core.trace_state_clean():
-                self._told(
-                    f"`{_name_of(fun)}` is not watched where an un-jitted transformation or loop calls it: with exact=True "
-                    "jit the function around it, as in jax.jit(jax.grad(f))."
+                self._tell(
+                    fun,
+                    "is not watched where an un-jitted transformation or loop calls it: with exact=True jit the function "
+                    "around it, as in jax.jit(jax.grad(f)).",
                 )
             elif _is_called():
                 self._beside(fun, ji, args, kwargs, inferred[0].params["jaxpr"].jaxpr, twin)
@@ -67,9 +70,8 @@ class TwinHooks(Replacing):
             self._here.is_busy = False
 
     def _beside(self, fun: Any, ji: Any, args: Any, kwargs: Any, program: Any, twin: Any) -> None:
-        name = _name_of(fun)
         if why := _why_alone(program):
-            self._told(f"`{name}` is not watched: {why}, and with exact=True it would do so twice.")
+            self._tell(fun, f"is not watched: {why}, and with exact=True it would do so twice.")
             return
         count = self._calls.get(fun, 0)
         self._calls[fun] = count + 1
@@ -80,12 +82,18 @@ class TwinHooks(Replacing):
             watched = jax.jit(
                 fun, static_argnums=ji.static_argnums, static_argnames=ji.static_argnames, keep_unused=ji.keep_unused
             )
-            with self._on(twin):
+            with self._on(twin), calling_for_us():
                 watched(*args, **kwargs)
         except Exception as error:  # noqa: BLE001 - the program itself runs now, and raises what is wrong with it.
-            self._told(f"`{name}` was not watched in a call: its watched twin raised {type(error).__name__}: {error}")
+            self._tell(fun, f"was not watched in a call: its watched twin raised {type(error).__name__}: {error}")
         finally:
             self._here.is_in_twin = False
+
+    def _tell(self, fun: Any, what: str) -> None:
+        """Tell it of a function of the user's: JAX calls its own, and ours, under names that nobody has written."""
+        code = getattr(inspect.unwrap(fun), "__code__", None)
+        if code is None or is_users(code.co_filename):
+            self._told(f"`{_name_of(fun)}` {what}")
 
     def restart(self) -> None:
         """Count calls anew: the next one of each function is the first."""

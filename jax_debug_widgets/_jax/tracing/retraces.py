@@ -22,7 +22,7 @@ import numpy as np
 from jax_debug_widgets._jax.compat import features
 from jax_debug_widgets._jax.compat.private import pe, pjit
 from jax_debug_widgets._jax.compat.replacements import Replacements, Replacing
-from jax_debug_widgets._jax.origins.context import is_capturing, is_uncached
+from jax_debug_widgets._jax.origins.context import is_called_for_us, is_capturing, is_uncached
 from jax_debug_widgets._jax.origins.frames import calling_frame, is_users
 from jax_debug_widgets._jax.tracing.traces import Leaf, Static, Trace
 
@@ -88,7 +88,8 @@ class TraceWatch(Replacing):
         name, identity = getattr(fun, "__name__", code.co_name), self._identity_of(fun)
         options = hash(ji) if isinstance(ji, Hashable) else 0
         callers = _callers(calling_frame())
-        return Trace(name, code.co_filename, code.co_firstlineno, identity, callers, leaves, statics, options, seconds)
+        place, known = (name, code.co_filename, code.co_firstlineno), (identity, callers, leaves, statics, options)
+        return Trace(*place, *known, seconds, is_called_for_us())
 
     def _identity_of(self, fun: Any) -> int:
         try:

@@ -55,6 +55,7 @@ class Trace:
       statics: static argument -> its value.
       options: a number for the options of `jax.jit`.
       seconds: how long the trace took.
+      is_ours: whether a call of ours has asked for it: such a trace is none that the user can save.
     """
 
     function: str
@@ -66,3 +67,4 @@ class Trace:
     statics: dict[str, Static]
     options: int
     seconds: float
+    is_ours: bool = False

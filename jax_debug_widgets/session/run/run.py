@@ -153,7 +153,8 @@ class Run(RunView):
 
     def take_trace(self, trace: Trace, program: Any) -> None:
         """Take in a trace that has just ended; keys are looked for in its program, if there is one."""
-        self.traces.append(trace)
+        if not trace.is_ours:
+            self.traces.append(trace)
         if program is not None:
             self.reused_keys.update(dict.fromkeys(reuses(program)))
 
