@@ -9,10 +9,10 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from jax_debug_widgets.events.amounts import plural
-from jax_debug_widgets.graphs.diff import text_of
 from jax_debug_widgets.graphs.figures import Figure
+from jax_debug_widgets.graphs.flow import Flow
 from jax_debug_widgets.graphs.page import Line, Page
-from jax_debug_widgets.graphs.program import Equation, Program, Source
+from jax_debug_widgets.graphs.program import Equation, Program, Source, text_of
 from jax_debug_widgets.graphs.rounding import Measure
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ class Rounding:
         `born_step`: its error in that step, and which one it is.
       figures: of each result, in the step with the largest error.
       first: the step of each loop around it at which it is beyond the tolerance first; None where it never is.
-      invented: an infinity or NaN where float64 has a number, in words.
+      invented: an infinity or NaN where float64 has a number, in words; `follows`: whether another equation is the cause.
       otherwise: how many booleans or whole numbers float64 would have decided otherwise.
     """
 
@@ -48,12 +48,17 @@ class Rounding:
     figures: tuple[Figure, ...]
     first: tuple[int, ...] | None
     invented: str
+    follows: bool
     otherwise: int
 
     @property
     def digits(self) -> float:
         """How many decimal digits it loses."""
         return math.log10(max(self.born, 1.0))
+
+    def __repr__(self) -> str:
+        what = self.invented or f"relative error {self.error:.2g}, × {self.growth:.2g} that of its operands"
+        return f"<Rounding {text_of(self.equation)} ({self.equation.source or 'made by JAX'}): {what}>"
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,12 +86,24 @@ class AgainstFloat64:
         return all(one.verdict != "differs" for _, one in self.outputs)
 
     @cached_property
+    def broken(self) -> Rounding | None:
+        """The first equation that makes an infinity or NaN where float64 has a number."""
+        return next((one for one in self.roundings if one.invented and not one.equation.bodies), None)
+
+    @cached_property
     def worst(self) -> Rounding | None:
-        """The first equation that makes an infinity or NaN where float64 has a number, else the one that loses most digits."""
-        leaves = [one for one in self.roundings if not one.equation.bodies]
-        found = next((one for one in leaves if one.invented), None)
-        losing = [one for one in leaves if one.born >= LOSES and (one.first is not None or not self.close)]
-        return found or max(losing, key=lambda one: one.born, default=None)
+        """The equation that loses most digits; where there is a `broken` one that, or the one that it follows from."""
+        losing = [one for one in self.roundings if one.born >= LOSES and not one.equation.bodies]
+        losing = [one for one in losing if one.first is not None or not self.close]
+        if self.broken is not None:
+            before = self._before(self.broken) if self.broken.follows else []
+            losing = [one for one in losing if one.first is not None and one.equation in before]
+        return max(losing, key=lambda one: one.born, default=self.broken)
+
+    def _before(self, one: Rounding) -> list[Equation]:
+        """The equations whose results an equation uses."""
+        equations = self.program.equations
+        return [equations[number] for number in Flow(self.program).before([equations.index(one.equation)])]
 
     @cached_property
     def by_line(self) -> Sequence[Rounding]:
@@ -111,11 +128,12 @@ class AgainstFloat64:
         return "the outputs are beyond the tolerance, and no equation that was followed is"
 
     def _told(self, worst: Rounding) -> str:
-        if worst.invented:
+        if worst is self.broken:
             return f"`{self.text_of(worst)}` gives {worst.invented}{_at(worst.first)}"
-        lost = plural(round(worst.digits), "digit") if worst.born < math.inf else "all digits"
+        lost = plural(round(worst.digits), "digit") if worst.born_error < 1 else "all digits"
         told = f"relative error {worst.born_error:.2g}, {_times(worst.born)} that of its operands"
-        return f"`{self.text_of(worst)}` loses {lost}: {told}{_at(worst.born_step)}"
+        follows = f"; from it {self._told(self.broken)}" if self.broken else ""
+        return f"`{self.text_of(worst)}` loses {lost}: {told}{_at(worst.born_step)}{follows}"
 
     def text_of(self, one: Rounding) -> str:
         """The line of the source; the equation where it is not to be had."""
@@ -236,6 +254,7 @@ def against_float64(
             own.figures,
             own.first,
             own.invented,
+            own.follows,
             own.otherwise,
         )
         for one in program.equations

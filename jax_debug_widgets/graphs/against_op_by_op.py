@@ -7,11 +7,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 from jax_debug_widgets.events.amounts import plural
-from jax_debug_widgets.graphs.diff import text_of
 from jax_debug_widgets.graphs.figures import Figure
 from jax_debug_widgets.graphs.flat import flat_of
 from jax_debug_widgets.graphs.page import Line, Page
-from jax_debug_widgets.graphs.program import Equation, Program, Source
+from jax_debug_widgets.graphs.program import Equation, Program, Source, text_of
 
 if TYPE_CHECKING:
     import pandas as pd

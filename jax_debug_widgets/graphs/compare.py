@@ -6,11 +6,11 @@ from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from jax_debug_widgets.graphs.diff import paired, text_of
+from jax_debug_widgets.graphs.diff import paired
 from jax_debug_widgets.graphs.figures import Figure, figure_of
 from jax_debug_widgets.graphs.flat import FlatProgram, Node
 from jax_debug_widgets.graphs.page import Line, Page
-from jax_debug_widgets.graphs.program import Equation, Program
+from jax_debug_widgets.graphs.program import Equation, Program, text_of
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -13,7 +13,7 @@ from jax_debug_widgets.graphs.differences import differences, is_same_edge, mirr
 from jax_debug_widgets.graphs.flat import Edge, FlatProgram, Node, flat_of, hash_down, hash_up, live_in
 from jax_debug_widgets.graphs.page import Line, Page
 from jax_debug_widgets.graphs.pairing import Pairing, out_of_order
-from jax_debug_widgets.graphs.program import Body, Equation, Program
+from jax_debug_widgets.graphs.program import Body, Equation, Program, text_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -190,13 +190,6 @@ def computes_the_same(before: Program, after: Program) -> bool:
     bodies = before.body, after.body
     hashes = [hash_down(flat_of(one, keys)) for one, keys in zip(bodies, _input_keys(*bodies), strict=True)]
     return hashes[0] == hashes[1]
-
-
-def text_of(equation: Equation) -> str:
-    """`h: float32[3] = tanh add_1`."""
-    made = ", ".join(f"{name}: {kind}" for name, kind in zip(equation.names, equation.types, strict=True))
-    taken = " ".join(one.text for one in equation.operands)
-    return f"{made} = {equation.primitive} {taken}" if made else f"{equation.primitive} {taken}"
 
 
 def _diff_of(before: Body, after: Body, names: tuple[str, str], *, dead: bool = True) -> Diff:

@@ -9,12 +9,11 @@ from functools import cached_property
 from jax_debug_widgets.events.amounts import in_bytes, plural
 from jax_debug_widgets.graphs.box import Box
 from jax_debug_widgets.graphs.boxes import Boxes
-from jax_debug_widgets.graphs.diff import text_of
 from jax_debug_widgets.graphs.flow import Flow, Way
 from jax_debug_widgets.graphs.graph_svg import picture
 from jax_debug_widgets.graphs.layout import Scene, scene_of
 from jax_debug_widgets.graphs.page import Line, Page
-from jax_debug_widgets.graphs.program import Amount, Equation, Program, Source
+from jax_debug_widgets.graphs.program import Amount, Equation, Program, Source, text_of
 from jax_debug_widgets.graphs.table import ProgramTable
 from jax_debug_widgets.graphs.tones import Colour, in_short, tones_of
 

@@ -8,11 +8,10 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from jax_debug_widgets.events.amounts import in_bytes, plural
-from jax_debug_widgets.graphs.diff import text_of
 from jax_debug_widgets.graphs.hlo import MADE_BY_XLA, Executable, Instruction
 from jax_debug_widgets.graphs.linked_html import Cell, columns
 from jax_debug_widgets.graphs.page import Line, Page
-from jax_debug_widgets.graphs.program import Equation, Program, Source
+from jax_debug_widgets.graphs.program import Equation, Program, Source, text_of
 
 
 @dataclass(frozen=True, eq=False)

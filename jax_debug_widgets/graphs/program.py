@@ -164,6 +164,9 @@ class Equation:
         """The same of `nbytes`."""
         return self._with_bodies("nbytes")
 
+    def __repr__(self) -> str:
+        return f"<Equation {text_of(self)} ({self.source or 'made by JAX'})>"
+
     def _with_bodies(self, what: Literal["flops", "nbytes"]) -> Amount:
         if not self.bodies:
             return Amount(getattr(self, what))
@@ -197,3 +200,10 @@ def every_equation(body: Body) -> Iterator[Equation]:
         yield equation
         for inner in equation.bodies:
             yield from every_equation(inner)
+
+
+def text_of(equation: Equation) -> str:
+    """`h: float32[3] = tanh add_1`."""
+    made = ", ".join(f"{name}: {kind}" for name, kind in zip(equation.names, equation.types, strict=True))
+    taken = " ".join(one.text for one in equation.operands)
+    return f"{made} = {equation.primitive} {taken}" if made else f"{equation.primitive} {taken}"

@@ -58,6 +58,7 @@ class Measure:
       figures: of its results, of the step with the largest error.
       first: the step of each loop around it at which it is beyond the tolerance first; None where it never is.
       invented: an infinity or NaN where float64 has a number, in words.
+      follows: whether that is no overflow, and its operands were beyond the tolerance: another equation is the cause.
       otherwise: how many booleans or whole numbers float64 would have decided otherwise.
     """
 
@@ -69,6 +70,7 @@ class Measure:
     figures: tuple[Figure, ...] = ()
     first: Steps | None = None
     invented: str = ""
+    follows: bool = False
     otherwise: int = 0
 
     def note(
@@ -96,7 +98,8 @@ class Measure:
         if self.first is None and any(one.verdict == "differs" for one in figures):
             self.first = steps
         if error == float("inf") and before != error and not self.invented:
-            self.invented = next((text for one, other in pairs if (text := _invented(one, other))), "")
+            self.invented, fits = next((found for one, other in pairs if (found := _invented(one, other))), ("", False))
+            self.follows = fits and before > 2 * TIMES * finest
         return errors
 
 
@@ -107,10 +110,13 @@ def figure_beside(narrow: Any, wide: Any) -> Figure:
     return Figure("equal") if is_same else replace(found, types="")
 
 
-def _invented(narrow: Any, wide: Any) -> str:
+def _invented(narrow: Any, wide: Any) -> tuple[str, bool] | None:
+    """What stands where float64 has a number, in words; and whether that number fits the dtype."""
     one, other = (_parts(array) for array in (narrow, wide))
     places = np.argwhere(~np.isfinite(one) & np.isfinite(other))
     if not len(places):
-        return ""
+        return None
     at = tuple(places[0])
-    return f"{one[at]:g} where float64 has {other[at]:.3g}"
+    with np.errstate(over="ignore"):
+        fits = np.isfinite(wide.astype(narrow.dtype)[at[: wide.ndim]])
+    return f"{one[at]:g} where float64 has {other[at]:.3g}", bool(fits)

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from jax_debug_widgets.graphs.diff import Change, Diff, text_of
+from jax_debug_widgets.graphs.diff import Change, Diff
 from jax_debug_widgets.graphs.page import Line, Page
-from jax_debug_widgets.graphs.program import Equation
+from jax_debug_widgets.graphs.program import Equation, text_of
 
 Verdict = Literal["same", "another order", "another program"]
 

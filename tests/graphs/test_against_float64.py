@@ -56,6 +56,40 @@ def test_an_overflow_is_told_with_what_float64_has():
     assert found.headline == "`e = jnp.exp(x)` gives inf where float64 has 2.69e+43"
 
 
+def unguarded(x):
+    mean = jnp.mean(x)
+    var = jnp.mean(x * x) - mean * mean
+    return (x - mean) / jnp.sqrt(var)
+
+
+@pytest.mark.parametrize("transform", [lambda f: f, jax.jit, lambda f: jax.grad(lambda x: f(x).sum())])
+def test_of_a_nan_that_follows_from_lost_digits_the_line_that_loses_them_is_named(transform):
+    x = jnp.array([10000.1, 10000.2, 10000.3], jnp.float32)
+    found = jdw.compare(transform(unguarded), x, against="float64")
+    assert found.worst.equation.names == ("var",)
+    assert found.headline.startswith("`var = jnp.mean(x * x) - mean * mean` loses all digits: relative error ")
+    assert "; from it `return (x - mean) / jnp.sqrt(var)` gives nan where float64 has 0.08" in found.headline
+    assert found.broken.equation.primitive == "sqrt" and found.broken.follows
+
+
+def test_lost_digits_elsewhere_are_not_the_cause_of_an_overflow():
+    def f(x, y):
+        lost = jnp.sum(x + 1e8) - 1e8 * 3
+        return lost, jnp.exp(y), jnp.exp(100 * (y + lost))
+
+    found = jdw.compare(f, jnp.ones(3), jnp.array(100.0), against="float64")
+    assert found.headline == "`return lost, jnp.exp(y), jnp.exp(100 * (y + lost))` gives inf where float64 has 2.69e+43"
+    assert found.worst is found.broken and found.worst.equation.primitive == "exp" and not found.worst.follows
+
+
+def test_what_is_found_is_short_where_it_is_printed():
+    found = jdw.compare(normalised, FAR, against="float64")
+    assert repr(found.worst).startswith("<Rounding var: float32[] = sub square mul_")
+    equations = jdw.graph(normalised, FAR).find("= sqrt ")
+    assert len(equations) == 1 and repr(equations).startswith("[<Equation sqrt_1: float32[] = sqrt ")
+    assert len(repr(found.worst)) < 200 and len(repr(equations)) < 200
+
+
 def chaotic(x, times):
     def body(value, _):
         value = 3.9 * value * (1 - value)
