@@ -134,6 +134,10 @@ def test_a_program_is_stopped_looked_into_and_sent_on(lab, lab_page, page, versi
     assert float(debugger.run("float(loss)")) == pytest.approx(2.3, abs=0.5)
     assert debugger.run("jnp.argmax(x[0]).shape") == "()"
     assert "ZeroDivisionError" in debugger.run("1/0")
+    expression = debugger.root.get_by_label("Evaluate at each stop")
+    expression.fill("loss.shape")
+    expression.press("Enter")
+    debugger.root.locator("[data-expression='loss.shape'] .value", has_text="()").wait_for()
     times = debugger.time_of(["float(loss) + 1", "p loss", "l", "jnp.sum(x)"] * 10)
     p95 = statistics.quantiles(times, n=20)[-1]
     print(f"{len(times)} commands: median {statistics.median(times):.0f} ms, p95 {p95:.0f} ms")

@@ -139,7 +139,7 @@ describe("expressions", () => {
   it("are evaluated now and at each stop, as no command, and are not among what was typed", () => {
     const { run } = showStop();
     type("[aria-label='Evaluate at each stop']", "c");
-    act(() => void find("[data-testid=expressions] form").dispatchEvent(new Event("submit", { cancelable: true })));
+    press("[aria-label='Evaluate at each stop']", "Enter");
     expect(asked(run)).toEqual([{ type: "command", stop: 3, text: "p c", quiet: true }]);
     answer(run, { type: "console", text: "Array(2.)", error: false } as Message);
     expect(label("[data-expression=c] .value")).toBe("Array(2.)");

@@ -29,15 +29,7 @@ export function Expressions({ run, stands }: Props) {
           </button>
         </div>
       ))}
-      <form
-        class="expression"
-        onSubmit={(event) => {
-          event.preventDefault();
-          const input = event.currentTarget.querySelector("input") as HTMLInputElement;
-          stops.addExpression(input.value);
-          input.value = "";
-        }}
-      >
+      <div class="expression">
         <input
           type="text"
           class="mono"
@@ -45,8 +37,14 @@ export function Expressions({ run, stands }: Props) {
           placeholder="evaluate at each stop"
           title="A Python expression over this frame, evaluated now and at each stop"
           disabled={!stands}
+          // JupyterLab keeps a form from being submitted by Enter.
+          onKeyDown={(event) => {
+            if (event.key !== "Enter") return;
+            stops.addExpression(event.currentTarget.value);
+            event.currentTarget.value = "";
+          }}
         />
-      </form>
+      </div>
     </section>
   );
 }

@@ -153,8 +153,9 @@ describe("the table of runs", () => {
   it("opens a file by its path, and says why it cannot", () => {
     const asked = shown([row("a")]);
     click("[aria-label='Open a run from a file']");
-    (host.querySelector("[name=path]") as HTMLInputElement).value = "sweep/*.jdw";
-    act(() => void host.querySelector("form")?.dispatchEvent(new Event("submit", { cancelable: true })));
+    const field = host.querySelector("[aria-label='File of the run']") as HTMLInputElement;
+    field.value = "sweep/*.jdw";
+    act(() => void field.dispatchEvent(new KeyboardEvent("keydown", { key: "Enter", bubbles: true })));
     expect(asked).toEqual(["load sweep/*.jdw"]);
     expect(texts("[role=alert]")).toEqual(["there is nothing like it"]);
   });

@@ -107,16 +107,8 @@ function Open({ ports }: { ports: RunsPorts }) {
     );
   }
   return (
-    <form
-      class="runs-open"
-      onSubmit={(event) => {
-        event.preventDefault();
-        const path = String(new FormData(event.currentTarget).get("path") ?? "").trim();
-        if (path) ports.load(path, (why) => (why ? setProblem(why) : setAsked(false)));
-      }}
-    >
+    <div class="runs-open">
       <input
-        name="path"
         class="run-field"
         placeholder="run.jdw or sweep/*.jdw"
         aria-label="File of the run"
@@ -124,6 +116,9 @@ function Open({ ports }: { ports: RunsPorts }) {
         onKeyDown={(event) => {
           event.stopPropagation();
           if (event.key === "Escape") setAsked(false);
+          const path = event.key === "Enter" && event.currentTarget.value.trim();
+          // JupyterLab keeps a form from being submitted by Enter.
+          if (path) ports.load(path, (why) => (why ? setProblem(why) : setAsked(false)));
         }}
       />
       {problem && (
@@ -131,6 +126,6 @@ function Open({ ports }: { ports: RunsPorts }) {
           {problem}
         </span>
       )}
-    </form>
+    </div>
   );
 }
