@@ -73,6 +73,15 @@ class DebuggerOnScreen:
         """Click on one of the ways to go on: `continue`, `next`, `all`, `quit`."""
         self.root.locator(f"[data-resume={how}]").click()
 
+    def expression(self, text: str) -> str:
+        """Have an expression evaluated at each stop, as a person does, with Enter; returns its value."""
+        field = self.root.get_by_label("Evaluate at each stop")
+        field.fill(text)
+        field.press("Enter")
+        value = self.root.locator(f"[data-expression='{text}'] .value")
+        value.filter(has_not_text="…").wait_for()
+        return value.inner_text()
+
     def run(self, text: str) -> str:
         """Run a command in the console; returns what came of it."""
         self.time_of([text])
