@@ -318,3 +318,27 @@ def test_an_infinity_before_a_nan_is_the_first():
         jax.block_until_ready(ends(jnp.float32(200)))
     first = run.status().first_nonfinite
     assert first is not None and not first.nan
+
+
+def test_the_first_of_a_second_capture_is_the_first_of_its_events():
+    """Sites that both captures have keep the order that they had in the first; others have that of the second."""
+
+    @jax.jit
+    def scanned(x):
+        def step(x, i):
+            def nll(x):
+                hit = jnp.log(x - i)
+                return -jnp.mean(hit)
+
+            loss, _ = jax.value_and_grad(nll)(x)
+            return x, loss
+
+        return jax.lax.scan(step, x, jnp.arange(8))
+
+    for options in ({}, {"values": True}):
+        with jdw.capture(watch=True, **options) as run:
+            jax.block_until_ready(scanned(jnp.full(4, 5.0)))
+        (finding,) = run.findings
+        first = run.status().first_nonfinite
+        assert first is not None and finding.event == first.event == min(one.event for one in all_of(run))
+        assert finding.site.label == "hit"

@@ -174,10 +174,6 @@ def _sites(run: Counted) -> list[_Site]:
     ]
     kept.sort(key=lambda one: one.found.first)
     first = next((one for one in kept if not one.site.choice), next(iter(kept), None))
-    # What came at one time is in the order of the program.
-    first = min(
-        (one for one in kept if first and _is_beside(one, first)), key=lambda one: one.site.order, default=first
-    )
     beside = [one for one in kept if first and one.moment == first.moment]
     born = min(beside, key=_as_computed, default=None)
     return sorted(kept, key=lambda one: one is not born)
@@ -186,15 +182,6 @@ def _sites(run: Counted) -> list[_Site]:
 def _nans(value: Any, *, is_count: bool) -> bool:
     array = np.asarray(value)
     return bool((array > 0).any()) if is_count else array.dtype.kind in "fc" and bool(np.isnan(array).any())
-
-
-def _is_beside(one: _Site, other: _Site) -> bool:
-    """Whether both came at one time, and have an order: values and gradients each have their own."""
-    if one is other or not one.first or not other.first or one.first.time_ns != other.first.time_ns:
-        return one is other
-    own, beside = one.site.watch, other.site.watch
-    alike = own is not None and beside is not None and own.role == beside.role
-    return alike and bool(one.site.choice) == bool(other.site.choice)
 
 
 def _as_computed(one: _Site) -> tuple[int, bool]:
