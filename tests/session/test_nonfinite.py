@@ -333,7 +333,7 @@ def test_the_first_of_a_second_capture_is_the_first_of_its_events():
             loss, _ = jax.value_and_grad(nll)(x)
             return x, loss
 
-        return jax.lax.scan(step, x, jnp.arange(8))
+        return jax.lax.scan(step, x, jnp.arange(8.0))
 
     for options in ({}, {"values": True}):
         with jdw.capture(watch=True, **options) as run:
