@@ -161,9 +161,9 @@ def capture(
       check: what programs are checked for while they run, besides what always is: `"oob"` (indices that are out of
         bounds), a list of names, or True for all. `run.findings` has what is found. `nonfinite`, and with it all, can
         change how XLA fuses the program, and the last bit of its results; `verify` tells whether it did.
-      keep_inputs: keep the inputs of so many calls, the last ones, for `replay`; 2 where `break_on` is given, else 0. What
-        a call gives away (`donate_argnums`) is copied on its device before; a note says how much. The next run that keeps
-        inputs lets go of those of the run before.
+      keep_inputs: keep the inputs of so many calls, the last ones, for `replay`; 2 where `break_on` is given, else 0. They
+        are those of jitted calls that print, are watched or call the host. What a call gives away (`donate_argnums`) is
+        copied on its device before; a note says how much. The next run that keeps inputs lets go of those of the run before.
 
     Returns:
       A context manager that gives the `Run`. Read the run during the body or after it.
@@ -207,7 +207,7 @@ def capture(
 
 
 def replay(
-    run: Run | LoadedRun,
+    run: Run | LoadedRun | str | PathLike[str],
     call: int = -1,
     f: Callable[..., Any] | None = None,
     *,
@@ -224,14 +224,14 @@ def replay(
 
     Example::
 
-        with jdw.capture(break_on="nonfinite") as run:  # keeps the inputs of the last two calls
+        with jdw.capture(break_on="nonfinite", watch="loss") as run:  # keeps the inputs of the last two calls
             for batch in batches:
                 params, loss = train_step(params, batch)
-        again = jdw.replay(run, watch=True)
+        again = jdw.replay(run)  # every value that has a name is watched
         again.run.findings, again.result
 
     Args:
-      run: a run of this process, or one that was loaded.
+      run: a run of this process, one that was loaded, or the path of its file.
       call: its number, see `run.calls`; negative counts the calls whose inputs are kept from the last.
       f: what is called instead, such as the function after a change; None for the function itself, which a file does not have.
       watch: see `capture`.
@@ -250,7 +250,8 @@ def replay(
     from jax_debug_widgets.session import current_session
     from jax_debug_widgets.session.studies.replay import replay_of
 
-    return replay_of(current_session(), run, call, f, like=like, watch=watch, step=step, options=options)
+    taken: Any = load(run) if isinstance(run, str | PathLike) else run
+    return replay_of(current_session(), taken, call, f, like=like, watch=watch, step=step, options=options)
 
 
 def breakpoint(x: Any = None, *, when: Any = None, name: str = "", num_frames: int = 1) -> Any:  # noqa: A001

@@ -133,6 +133,16 @@ def test_what_a_file_cannot_tell_is_taken_from_an_example(tmp_path, args, like, 
     assert bits(jax.tree.leaves(again)) == bits(jax.tree.leaves(args))
 
 
+def test_a_class_of_the_program_is_the_one_that_is_imported_elsewhere(tmp_path, monkeypatch):
+    monkeypatch.setattr(Own, "__module__", "__main__")
+    kept(tmp_path, Own(jnp.ones(2)))
+    monkeypatch.undo()
+    path, taken = tmp_path / "run.jdw.zip", lambda own: own.w
+    assert bits([jdw.replay(path, f=taken, like=[Own(0)], watch=None).result]) == bits([jnp.ones(2)])
+    with pytest.raises(ValueError, match=r"is a __main__\.Own, not a .*Pair: give"):
+        jdw.replay(str(path), f=taken, like=(Pair(0, 0),))
+
+
 def test_what_no_file_can_hold_is_named(tmp_path):
     run = kept(tmp_path, jnp.ones(3), static=np.tanh)
     with pytest.raises(ValueError, match=r"kwargs\['static'\] is a numpy.ufunc, which is not in the file"):

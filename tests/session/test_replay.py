@@ -80,7 +80,12 @@ def test_how_many_is_a_number():
 
 def test_what_is_no_run_of_this_process_is_told():
     with pytest.raises(TypeError, match=r"replay\(run, call=N\) takes a run"):
-        jdw.replay(3)
+        jdw.replay(3)  # pyright: ignore[reportArgumentType]
+    run, *_ = trained(keep_inputs=1)
+    with pytest.raises(TypeError, match=r"takes the number of a call, not <PjitFunction.*; f= is the function"):
+        jdw.replay(run, train_step)  # pyright: ignore[reportArgumentType]
+    with pytest.raises(TypeError, match=r"like=\(state,\), not a dict"):
+        jdw.replay(run, like={"w": 1})  # pyright: ignore[reportArgumentType]
 
 
 def doubling(**options: Any):
@@ -121,3 +126,25 @@ def test_what_jax_calls_and_traces_meanwhile_is_no_input_of_the_call():
         ahead.lower(jnp.ones(7))
         outer(jnp.float32(3))
     assert [inputs.args for inputs in run.inputs.values()] == [(3.0,)]
+
+
+def test_a_call_that_says_nothing_is_not_kept_and_what_it_takes_is_said():
+    with jdw.capture(break_on="nonfinite") as run:
+        doubling()(jnp.ones(3))
+    assert any("add a print, or watch=True" in note for note in run.notes)
+    with pytest.raises(LookupError, match="print, are watched or call the host: add a print") as caught:
+        jdw.replay(run)
+    assert "capture with keep_inputs" not in str(caught.value)
+
+
+@pytest.mark.parametrize("wrap", [lambda f: f, lambda f: lambda p: f(p) + 0.0])
+def test_a_function_that_gives_its_arguments_away_leaves_those_that_are_kept(wrap):
+    x = jnp.arange(3.0)
+    with jdw.capture(watch="h", keep_inputs=1) as run:
+        doubling()(x)
+    for _ in range(2):
+        assert jdw.replay(run, f=wrap(doubling(donate_argnums=0))).result.tolist() == [0, 2, 4]
+    assert x.tolist() == [0, 1, 2]
+    doubling(donate_argnums=0)(x)
+    with pytest.raises(LookupError, match="deleted, or given away"):
+        jdw.replay(run)

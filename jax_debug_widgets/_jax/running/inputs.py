@@ -101,6 +101,11 @@ class _Here(threading.local):
     is_copying = False
 
 
+def copied(tree: Any) -> Any:
+    """The same with copies of all arrays, for a function that may give them away."""
+    return jax.tree.map(lambda leaf: jnp.copy(leaf) if isinstance(leaf, jax.Array) else leaf, tree)
+
+
 def _keeps() -> bool:
     return bool(getattr(captured_settings(), "keeps_inputs", False))
 
@@ -108,12 +113,12 @@ def _keeps() -> bool:
 def _inputs(fun: Any, ji: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Inputs:
     given = {number % len(args) for number in ji.donate_argnums if args and number < len(args)}
     static = {number % len(args) for number in ji.static_argnums if args}
-    copied = [args[number] for number in given] + [kwargs[name] for name in ji.donate_argnames if name in kwargs]
+    given_away = [args[number] for number in given] + [kwargs[name] for name in ji.donate_argnames if name in kwargs]
     return Inputs(
         jax.jit(fun, static_argnums=ji.static_argnums, static_argnames=ji.static_argnames, keep_unused=ji.keep_unused),
         tuple(arg if n in static else _kept(arg, n in given) for n, arg in enumerate(args)),
         {n: arg if n in ji.static_argnames else _kept(arg, n in ji.donate_argnames) for n, arg in kwargs.items()},
-        _nbytes(copied),
+        _nbytes(given_away),
     )
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from jax_debug_widgets.events.amounts import in_bytes
-from jax_debug_widgets.session.run.inputs import not_kept
+from jax_debug_widgets.session.run.inputs import SEEN, not_kept
 
 if TYPE_CHECKING:
     from jax_debug_widgets.archive.inputs import StoredCall
@@ -95,7 +95,7 @@ class StoredInputs(Mapping[int, "StoredCall"]):
         calls = self._calls()
         number = calls[call] if -len(calls) <= call < 0 else call
         if number not in calls:
-            raise not_kept(call, calls, "record with keep_inputs=2")
+            raise not_kept(call, calls, f"record with keep_inputs=2. It {SEEN}")
         return self[number]
 
     def _calls(self) -> Sequence[int]:

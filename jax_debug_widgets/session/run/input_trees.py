@@ -132,6 +132,12 @@ def _type_name(kind: type) -> str:
     return f"{kind.__module__}.{kind.__qualname__}"
 
 
+def _is_type(kind: type, name: str) -> bool:
+    """Whether this is the type of that name. Its module is `__main__` where it is the program, and has a name elsewhere."""
+    is_of_program = kind.__module__ == "__main__" or name.startswith("__main__.")
+    return name == _type_name(kind) or (is_of_program and name.endswith(f".{kind.__qualname__}"))
+
+
 def arguments_of(stored: StoredCall, like: Sequence[Any] = ()) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """The arguments again; `like` has examples of positional ones, for structures that a file cannot tell.
 
@@ -186,8 +192,11 @@ class _Making:
         raise RunFileError(f"{path} of the inputs cannot be read: {node!r:.80}")
 
     def _custom(self, kind: str, pairs: Sequence[tuple[str, Any]], path: str, like: Any) -> Any:
-        if like is None or _type_name(type(like)) != kind:
-            raise ValueError(f"{path} is a {kind}: give one of the same structure in like=, whose values do not matter")
+        if like is None or not _is_type(type(like), kind):
+            other = "" if like is None else f", not a {_type_name(type(like))}"
+            raise ValueError(
+                f"{path} is a {kind}{other}: give one of the same structure in like=, whose values do not matter"
+            )
         children, around = jax.tree.flatten(like, is_leaf=lambda one: one is not like)
         if len(children) != len(pairs):
             raise ValueError(f"{path} has {len(pairs)} parts, the one in like= has {len(children)}")

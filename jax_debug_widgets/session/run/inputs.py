@@ -12,6 +12,10 @@ if TYPE_CHECKING:
     from jax_debug_widgets.session.run.record import CallRecord
 
 
+SEEN = "keeps the inputs of jitted calls that print, are watched or call the host: add a print, or watch=True (--watch-all)"
+"""What `keep_inputs` does, where there are none."""
+
+
 class KeptInputs(Mapping[int, "Inputs"]):
     """Call -> its inputs, of the last calls. Arrays that are kept stay in the memory of their device."""
 
@@ -60,7 +64,9 @@ class KeptInputs(Mapping[int, "Inputs"]):
         calls = list(self)
         number = calls[call] if -len(calls) <= call < 0 else call
         if number not in calls:
-            raise not_kept(call, calls, "capture with keep_inputs=2")
+            raise not_kept(
+                call, calls, f"keep_inputs {SEEN}" if self._most else f"capture with keep_inputs=2. It {SEEN}"
+            )
         return self[number]
 
 

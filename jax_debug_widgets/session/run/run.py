@@ -21,7 +21,7 @@ from jax_debug_widgets.session.run.callbacks import RunCallbacks
 from jax_debug_widgets.session.run.calls import CallLog, CallSpan
 from jax_debug_widgets.session.run.expectations import Expectations
 from jax_debug_widgets.session.run.findings import Findings
-from jax_debug_widgets.session.run.inputs import KeptInputs
+from jax_debug_widgets.session.run.inputs import SEEN, KeptInputs
 from jax_debug_widgets.session.run.known_values import known_at
 from jax_debug_widgets.session.run.life import Life
 from jax_debug_widgets.session.run.save import file_name, save
@@ -281,6 +281,8 @@ class Run(RunView):
             self._explain(error)
         else:
             self._look_for_leaks()
+        if self.options.kept_inputs and not self.inputs and (self.options.keep_inputs or not len(self.store)):
+            self.note(f"The inputs of no call are kept for `jdw.replay`: keep_inputs {SEEN}.")
         was_closed = isinstance(error, GeneratorExit)  # A generator that nobody asks any more has not failed.
         self.life.returned(failed=error is not None and not was_closed and not self.policy.ends(error))
 

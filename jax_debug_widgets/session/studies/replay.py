@@ -6,6 +6,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import jax
+import numpy as np
+
+from jax_debug_widgets._jax.running.inputs import copied
 from jax_debug_widgets.session.options import Options
 from jax_debug_widgets.session.run.input_trees import arguments_of
 from jax_debug_widgets.session.run.loaded import LoadedRun
@@ -58,14 +62,27 @@ def call_again(
     """The function, what it is called with, and what there is to say of that.
 
     Raises:
-      LookupError: the inputs of this call are not kept. TypeError: it is no run, or no function. ValueError: something of them
-        is not in the file.
+      LookupError: the inputs of this call are not kept. TypeError: it is no run, no number, no tuple, or no function.
+        ValueError: something of them is not in the file.
     """
     if not isinstance(run, RunView):
         raise TypeError(f"replay(run, call=N) takes a run, not a {type(run).__name__}")
+    if not isinstance(call, int | np.integer):
+        raise TypeError(f"replay(run, call=N) takes the number of a call, not {call!r:.40}; f= is the function")
+    if type(like) not in (list, tuple):
+        raise TypeError(
+            f"like= takes a tuple with an example for each argument, like=(state,), not a {type(like).__name__}"
+        )
     if not isinstance(run, LoadedRun):
         inputs = run.inputs.of(call)
-        return inputs.function if function is None else function, inputs.args, inputs.kwargs, ""
+        args, kwargs = inputs.args, inputs.kwargs
+        if any(isinstance(leaf, jax.Array) and leaf.is_deleted() for leaf in jax.tree.leaves((args, kwargs))):
+            raise LookupError(
+                f"an array that call {call} was given has been deleted, or given away (donate_argnums) since"
+            )
+        if function is None:
+            return inputs.function, args, kwargs, ""
+        return function, *copied((args, kwargs)), ""
     stored = run.inputs.of(call)
     name, devices = stored.tree.get("name", ""), stored.tree.get("devices", 1)
     if function is None:
