@@ -102,7 +102,8 @@ def add_options(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
     ended = f"how many MiB of values all ended runs keep together (default {defaults.max_ended_mb:g})"
     parser.add_argument("--max-ended-mb", type=float, metavar="MB", default=defaults.max_ended_mb, help=ended)
     break_on = (
-        "stop where this holds: nonfinite (and was finite before), nan or inf alone, a site (train.py:41, its number or name), "
+        "stop where this holds: nonfinite (and was finite before), nan or inf alone, of what is printed or "
+        "watched (--watch-all: of every named value), a site (train.py:41, its number or name), "
         "or an expression over captured values without blanks (loss>10, grad.h<0) or in quotes ('0 < h < 1', of any element); "
         "may be given several times"
     )

@@ -207,3 +207,21 @@ def test_the_saved_output_says_which_run_it_is_and_cuts_no_number(updated):
     axis = [one for one in svg.iter("{http://www.w3.org/2000/svg}text") if one.get("text-anchor") == "end"]
     # A digit is some 6.2 pixels wide.
     assert all(float(one.get("x", 0)) >= 6.2 * len(one.text or "") for one in axis), [one.text for one in axis]
+
+
+def test_a_breakpoint_is_no_number_of_its_run_and_none_of_its_steps_and_prints():
+    @jax.jit
+    def doubled(x):
+        def body(i, x):
+            return jdw.breakpoint(x, when=i == 3) * 2
+
+        return jax.lax.fori_loop(0, 8, body, x)
+
+    with jdw.capture() as run:
+        jax.block_until_ready(doubled(jnp.float32(1)))
+    jax.effects_barrier()
+    assert len(run.events) == 1
+    assert outline(run) == type(outline(run))()
+    assert snapshot_of(run).series == []
+    report = run.report()
+    assert "## Values" not in report and "## Last lines" not in report

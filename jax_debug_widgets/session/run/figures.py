@@ -29,7 +29,9 @@ def draw_lines(run: Values, names: Sequence[str], *, ax: Axes | None, log: bool,
     names = [name for name in names if not _is_of_statistics(run, name)]
     chosen = [choice for name in names for choice in choices_matching(run, name)]
     if not (names or drawn):
-        chosen = [choice for choice in choices(run) if choice.site.id not in run.copies]
+        chosen = [
+            choice for choice in choices(run) if choice.site.id not in run.copies and choice.site.kind != "breakpoint"
+        ]
     for choice, full_name in zip(chosen, full_names(chosen), strict=True):
         try:
             values = numbers_of(run, choice)

@@ -26,9 +26,10 @@ _NAME = re.compile(r"""[^\W\d][\w.\[\]'"/]*""")
 def headline(sites: Iterable[CallSite]) -> list[tuple[SelectedValue, str]]:
     """One value of each watched site and all that are printed, the most telling first, with their names.
 
-    Of a watched array it is the mean, of a gradient the norm.
+    Of a watched array it is the mean, of a gradient the norm. What a breakpoint shows is none: it fires where its condition
+    holds, and says nothing of the steps between.
     """
-    choices = [SelectedValue(site, value) for site in sites for value in _values(site)]
+    choices = [SelectedValue(site, value) for site in sites if site.kind != "breakpoint" for value in _values(site)]
     named = zip(choices, full_names(choices), strict=True)
     # The sort is stable: of one rank they are in the order of their first event.
     return sorted(named, key=lambda one: _rank(one[0]))

@@ -100,7 +100,7 @@ def _values(run: Readable) -> Iterator[str]:
 
 
 def _last_lines(run: Readable) -> list[str]:
-    sites = {site.id for site in run.store.sites() if site.kind != "watch"}
+    sites = {site.id for site in run.store.sites() if site.kind not in ("watch", "breakpoint")}
     stop = len(run.store)
     start = max(run.store.oldest, stop - 50 * _LINES)
     positions = [event.seq for event in run.store.range(start, stop) if event.site.id in sites][-_LINES:]

@@ -220,7 +220,9 @@ export class SeriesSet {
       const row = points.row[i] as number;
       if (row < from) continue;
       const site = events.site[row] as number;
-      if (sites.get(site)?.watch) continue;
+      const known = sites.get(site);
+      // A breakpoint fires where its condition holds: no course of values.
+      if (known?.watch || known?.kind === "breakpoint") continue;
       const series = this.ensure(site, points.value[i] as number);
       series.push(batch, row, points.element[i] ?? 0, points.y[i] as number, loops.at(site, events.type[row]));
     }

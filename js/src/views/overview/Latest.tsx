@@ -6,6 +6,8 @@ import { useFindings } from "../findings/useFindings";
 import { goToFinding, goToLine } from "./go";
 
 const LINES = 5;
+/** Lines among which the last prints are looked for: breakpoints are none. */
+const LOOKED_AT = 50;
 const FINDINGS = 5;
 
 interface Props {
@@ -17,9 +19,10 @@ interface Props {
 
 export function LastPrints({ run, ui }: Props) {
   const { positions, received } = run.merged;
-  const last = Array.from({ length: Math.min(LINES, positions.length) }, (_, i) =>
-    positions.at(positions.length - Math.min(LINES, positions.length) + i),
-  ).filter((position) => run.log.gapCount(position) === 0);
+  const looked = Math.min(LOOKED_AT, positions.length);
+  const last = Array.from({ length: looked }, (_, i) => positions.at(positions.length - looked + i))
+    .filter((at) => run.log.gapCount(at) === 0 && run.siteAt(at)?.kind !== "breakpoint")
+    .slice(-LINES);
   if (last.length === 0) return null;
   run.texts.request(
     last.map((position) => run.log.number(position)),

@@ -34,6 +34,17 @@ describe("the overview", () => {
     expect([ui.tab.value, ui.value.value]).toEqual(["source", store.status?.first_nonfinite?.site]);
   });
 
+  it("takes a breakpoint for no print and no number", () => {
+    const batch = goldenBatch("small");
+    const [site] = batch.sites.filter(({ id }) => id === batch.events.site[0]);
+    (site as { kind: string }).kind = "breakpoint";
+    const { store } = show(batch);
+    expect(store.series.has(site?.id ?? -1)).toBe(false);
+    expect(all("[data-testid=last-prints] .latest-row").map(({ title }) => title)).not.toContainEqual(
+      expect.stringContaining(`· ${site?.where}.`),
+    );
+  });
+
   it("counts the steps at which a number was not finite, too", () => {
     const batch = goldenBatch("nonfinite");
     batch.points.y.set([Number.NaN, Number.NaN], 4);
