@@ -128,10 +128,18 @@ def test_what_jax_calls_and_traces_meanwhile_is_no_input_of_the_call():
     assert [inputs.args for inputs in run.inputs.values()] == [(3.0,)]
 
 
-def test_a_call_that_says_nothing_is_not_kept_and_what_it_takes_is_said():
-    with jdw.capture(break_on="nonfinite") as run:
-        doubling()(jnp.ones(3))
-    assert any("add a print, or watch=True" in note for note in run.notes)
+@pytest.mark.parametrize(
+    ("call", "options"),
+    [
+        (lambda: doubling()(jnp.ones(3)), {"keep_inputs": 2}),
+        (lambda: doubling()(jnp.ones(3)), {"break_on": "nonfinite"}),
+        (lambda: jax.grad(lambda p: doubling()(p).sum())(jnp.ones(3)), {"keep_inputs": 2, "watch": "h"}),
+    ],
+)
+def test_where_inputs_cannot_be_seen_it_says_what_that_takes(call, options):
+    with jdw.capture(**options) as run:
+        call()
+    assert any("add a print, or watch=True" in note or "had nothing to look at" in note for note in run.notes)
     with pytest.raises(LookupError, match="print, are watched or call the host: add a print") as caught:
         jdw.replay(run)
     assert "capture with keep_inputs" not in str(caught.value)

@@ -12,7 +12,10 @@ if TYPE_CHECKING:
     from jax_debug_widgets.session.run.record import CallRecord
 
 
-SEEN = "keeps the inputs of jitted calls that print, are watched or call the host: add a print, or watch=True (--watch-all)"
+SEEN = (
+    "keeps the inputs of jitted calls that print, are watched or call the host: add a print, or watch=True (--watch-all). "
+    "Of a call inside an un-jitted jax.grad or vmap they are not kept: jit that, too"
+)
 """What `keep_inputs` does, where there are none."""
 
 

@@ -281,7 +281,7 @@ class Run(RunView):
             self._explain(error)
         else:
             self._look_for_leaks()
-        if self.options.kept_inputs and not self.inputs and (self.options.keep_inputs or not len(self.store)):
+        if self.options.keep_inputs and not self.inputs:
             self.note(f"The inputs of no call are kept for `jdw.replay`: keep_inputs {SEEN}.")
         was_closed = isinstance(error, GeneratorExit)  # A generator that nobody asks any more has not failed.
         self.life.returned(failed=error is not None and not was_closed and not self.policy.ends(error))
