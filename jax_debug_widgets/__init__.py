@@ -409,6 +409,7 @@ def compare(
     Raises:
       TypeError: there is no second function, and no `against`.
       ValueError: `against` is something else, or there is no such file, or no accelerator.
+      FileExistsError: there is something of the name that is to be saved into.
       Exception: what tracing or running one of the functions raises.
     """
     from jax_debug_widgets.session import current_session

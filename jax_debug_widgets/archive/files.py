@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import stat
 import zipfile
@@ -169,11 +170,13 @@ def pack(folder: Path, target: Path) -> None:
         part.unlink(missing_ok=True)
 
 
-def copy_files(path: Path, target: Path, *, sources: bool) -> None:
-    """Copy the run at a path to a new folder: the files that a run has, and no others."""
+def copy_files(path: Path, target: Path, *, sources: bool, process: int | None = None) -> None:
+    """Copy the run at a path, or what one process has of it, to a new folder: the files that a run has, and no others."""
     files = files_at(path)
     target.mkdir(mode=0o700, parents=True)
     processes = [name for name in files.names("") if PROCESS.fullmatch(name)]
+    if process is not None:
+        processes = [name for name in processes if name == f"p{process:05d}"]
     names = [RUN, *(f"{own}/{name}" for own in processes for name in (WRITER, SITES, STATE, *([SOURCES] * sources)))]
     for own in processes:
         for table in (*TABLES, INPUTS):
@@ -187,6 +190,16 @@ def copy_files(path: Path, target: Path, *, sources: bool) -> None:
             with open(copy, "wb", opener=lambda path, flags: os.open(path, flags, 0o600)) as file:
                 while data := source.read(1 << 20):
                     file.write(data)
+    if process is not None and processes:
+        _as_one_process(target / processes[0] / WRITER)
+
+
+def _as_one_process(about: Path) -> None:
+    """Say that the run at which this process has written is one of its own: for others nobody waits."""
+    with contextlib.suppress(OSError, ValueError):
+        told = json.loads(about.read_text())
+        if isinstance(told, dict):
+            about.write_text(json.dumps({**told, "processes": 1}))
 
 
 def _is_regular(path: Path) -> bool:

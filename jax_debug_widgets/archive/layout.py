@@ -44,6 +44,19 @@ class RunFileError(ValueError):
     """A folder or file that holds no run that can be read; the message says why."""
 
 
+def refuse_zip(path: str) -> None:
+    """A run is recorded into a folder; a zip file is made of one that is over.
+
+    Raises:
+      RunFileError: the path is that of a zip file.
+    """
+    if path.lower().endswith(".zip"):
+        raise RunFileError(
+            f"a run is recorded into a folder, and {path} is the name of a zip file: record into {path[:-4]}; "
+            f"jdw.load({path[:-4]!r}).save({path!r}) makes the zip file of it"
+        )
+
+
 def stem_of(path: Path) -> str:
     """The name of a file of a run, without what says that it is one."""
     return path.name.removesuffix(".zip").removesuffix(".jdw")

@@ -16,7 +16,7 @@ from jax_debug_widgets.magics.expressions import NameCode, given_to, nameless
 from jax_debug_widgets.magics.options import parse_with
 from jax_debug_widgets.session import Session
 from jax_debug_widgets.session.studies import programs, questions
-from jax_debug_widgets.session.studies.comparing import comparison_of, refuse_unknown
+from jax_debug_widgets.session.studies.comparing import comparison_of, refuse_overwriting, refuse_unknown
 from jax_debug_widgets.session.studies.cost import COMPILE_SECONDS
 from jax_debug_widgets.session.studies.export import ExportError, FolderError, export
 from jax_debug_widgets.session.studies.graph import graph_of
@@ -77,11 +77,13 @@ def compared(session: Session, line: str, namespace: dict[str, Any], name_code: 
     options, rest = parse_with(_add_compare_options, options_first(line))
     is_alone = bool(options.against or options.save)
     functions, given = functions_and_arguments("compare", rest, 1 if is_alone else 2)
-    if options.against is not None:
-        try:
+    try:
+        if options.against is not None:
             refuse_unknown(options.against)
-        except ValueError as refused:
-            raise UsageError(f"jaxdebug: `compare`: {refused}") from None
+        if options.save is not None:
+            refuse_overwriting(options.save)
+    except (ValueError, FileExistsError) as refused:
+        raise UsageError(f"jaxdebug: `compare`: {refused}") from None
 
     def ask(*both: Any, **kwargs: Any) -> Any:
         function, other, *args = both

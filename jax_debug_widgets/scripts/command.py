@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from jax_debug_widgets.archive.layout import RunFileError, refuse_zip
+
 FLAGS = frozenset(
     {
         "--echo", "--no-echo", "--no-debug", "--barrier", "--no-barrier", "--prompt", "--watch-all", "--watch-ops", "--values",
-        "--histogram", "--lanes",
+        "--histogram", "--lanes", "--exact",
     }
 )  # fmt: skip
 """The options without a value. JAX is imported by those who parse them, and the script is found before."""
@@ -28,7 +31,7 @@ class Command:
     """What a command line asks for.
 
     Attributes:
-      file: the folder to record into.
+      file: the absolute path of the folder to record into.
       options: the words of the options.
       kind: how Python finds the program: a file (also a folder or zip file with a `__main__.py`), `-m`, `-c` or `-`.
       target: the path, the name of the module, or the code; `-` for what stands on stdin.
@@ -51,6 +54,11 @@ class Command:
         file, *rest = words or [""]
         if not file or file.startswith("-"):
             raise UsageOfScriptError("say where to record, and which script")
+        try:
+            refuse_zip(file)
+        except RunFileError as error:
+            raise UsageOfScriptError(str(error)) from None
+        file = os.path.abspath(os.path.expanduser(file))  # The script may change the working directory.
         count = 0
         while count < len(rest) and rest[count].startswith("--"):
             count += 1 if rest[count] in FLAGS or "=" in rest[count] else 2

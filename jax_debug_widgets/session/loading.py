@@ -60,7 +60,7 @@ def load(
 
 
 def _load_one(session: Loading, max_mb: float, at: Path, *, key: str | None = None) -> LoadedRun:
-    from jax_debug_widgets.archive.reader import RunReader, processes_at, processes_of
+    from jax_debug_widgets.archive.reader import RunReader, processes_at
 
     budget = Budget(events=1 << 40, nbytes=max(int(max_mb * _MEBIBYTE), 1))
 
@@ -73,7 +73,7 @@ def _load_one(session: Loading, max_mb: float, at: Path, *, key: str | None = No
             session.take_loaded(run)
         return runs
 
-    if len(processes_at(at)) == 1 and processes_of(at) == 1:
+    if _is_of_one(at):
         run = LoadedRun(at, RunReader(at, budget), session.panels.of, key)
     else:
         run = MergedRun(at, parts, budget, session.panels.of, key)
@@ -136,4 +136,12 @@ def _in_order(path: Path) -> tuple[tuple[str, float], ...]:
 def _row(path: Path, key: str, load_one: Callable[[Path], LoadedRun]) -> RunRow:
     from jax_debug_widgets.archive.reader import about_run, read_state
 
-    return replace(row_of(path, about_run(path), read_state(path), partial(load_one, path)), key=key)
+    row = row_of(path, about_run(path), read_state(path), partial(load_one, path), of_one=_is_of_one(path))
+    return replace(row, key=key)
+
+
+def _is_of_one(path: Path) -> bool:
+    """Whether the job whose run is at this path has one process."""
+    from jax_debug_widgets.archive.reader import processes_at, processes_of
+
+    return len(processes_at(path)) == 1 and processes_of(path) == 1

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from jax_debug_widgets._jax.running.checking import CHECKERS
+from jax_debug_widgets.archive.layout import refuse_zip
 from jax_debug_widgets.breakpoints import Condition, Policy, conditions_of, parse_condition
 from jax_debug_widgets.checks import checks_of
 from jax_debug_widgets.store import Budget
@@ -234,10 +235,12 @@ def _quoted(text: str) -> str:
 
 def _path_of(path: Any) -> str | None:
     try:
-        return None if path is None else os.fsdecode(path)
+        found = None if path is None else os.fsdecode(path)
     except TypeError:
         msg = f"record must be the path of a folder, got {path!r}"
         raise TypeError(msg) from None
+    refuse_zip(found or "")
+    return found
 
 
 def _in_bytes(mebibytes: float) -> int:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from jax_debug_widgets._jax.compat.processes import recorded_together
 from jax_debug_widgets.archive import RunFileError
+from jax_debug_widgets.archive.layout import refuse_zip
 from jax_debug_widgets.events.amounts import in_bytes
 from jax_debug_widgets.session.clock import clock_for
 from jax_debug_widgets.session.following import Followed
@@ -265,6 +266,7 @@ def recorder_of(run: Run, collect: Callable[[], None]) -> Recorder | None:
     if not wanted or not run.is_captured:
         return None
     try:
+        refuse_zip(wanted)
         folder = Path(wanted).expanduser().absolute()  # The program may change the working directory.
         writer = _writer(run, folder)
         if writer.folder != folder:

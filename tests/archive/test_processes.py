@@ -177,3 +177,27 @@ def test_a_process_that_died_is_named_with_its_last_event_and_what_it_has_not_ca
     barrier, (first, second) = run.status().barrier, run.status().processes
     assert barrier.state == "pending" and "process 1 has not called 2 `train_step`" in barrier.pending
     assert not first.sign and second.sign == "is gone"
+
+
+@pytest.mark.behaviour("W6")
+def test_a_table_of_runs_says_of_a_run_what_its_processes_say_together(tmp_path):
+    folder = of_processes(
+        tmp_path / "run.jdw", steps(1.0, 1.0), lambda: [train_step(jnp.ones(3)), eval_step(jnp.ones(3))]
+    )
+    file = folder / "p00001/state.json"
+    told = json.loads(file.read_text())
+    file.write_text(json.dumps({**told, "status": {**told["status"], "state": "failed"}}))
+    run = jdw.load(folder)
+    (row,) = jdw.load(f"{tmp_path}/run.jd[w]").rows
+    assert (row.state, row.events, row.findings) == ("failed", len(run.events), len(run.findings))
+    assert run.processes[0].status().state == "done" and row.findings == 1
+
+
+@pytest.mark.behaviour("W6")
+@pytest.mark.parametrize("name", ["own.jdw", "own.jdw.zip"])
+def test_a_process_that_is_saved_is_a_run_of_its_own(tmp_path, name):
+    run = jdw.load(of_processes(tmp_path / "run.jdw", steps(1.0, 2.0), steps(3.0, 4.0)))
+    own = jdw.load(run.processes[1].save(tmp_path / name))
+    assert [one.process for one in own.processes] == [1] and texts(own, 1) == ["loss 18.0", "loss 24.0"]
+    assert own.is_complete and not own.notes
+    assert len(jdw.load(run.save(tmp_path / f"all-{name}")).processes) == 2

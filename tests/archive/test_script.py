@@ -168,6 +168,14 @@ def test_a_script_without_jax_runs_and_a_word_says_that_nothing_was_recorded(tmp
     assert (done.returncode, done.stdout) == (0, "False\n") and "nothing was recorded" in done.stderr
 
 
+@pytest.mark.behaviour("R1")
+def test_a_script_that_changes_its_folder_is_recorded_where_the_command_says(tmp_path):
+    code = "import os; os.mkdir('sub'); os.chdir('sub'); import jax; jax.jit(lambda x: x + 1)(1.0)"
+    done = python(tmp_path, "-m", "jax_debug_widgets", "record", "run.jdw", "-c", code)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "run.jdw/run.json").exists() and not list((tmp_path / "sub").iterdir())
+
+
 @pytest.mark.parametrize(
     ("words", "why"),
     [
@@ -175,6 +183,7 @@ def test_a_script_without_jax_runs_and_a_word_says_that_nothing_was_recorded(tmp
         (["record"], "say where to record"),
         (["record", "run.jdw"], "say which script"),
         (["record", "run.jdw", "--watch", "h"], "say which script"),
+        (["record", "run.jdw.zip", "x.py"], "record into run.jdw; jdw.load('run.jdw').save('run.jdw.zip')"),
     ],
 )
 def test_a_command_that_cannot_be_is_told(tmp_path, words, why):

@@ -44,6 +44,18 @@ def test_values_of_an_earlier_run_are_compared_with_those_of_now(tmp_path, trans
     assert "before in before.npz" in str(other)
 
 
+def test_values_that_are_there_already_are_not_written_over(ours, tmp_path):
+    file = tmp_path / "before.npz"
+    jdw.compare(before, *ARGUMENTS, save=file)
+    told = file.read_bytes()
+    with pytest.raises(FileExistsError, match=r"before.npz is there already: .* remove it"):
+        jdw.compare(after, *ARGUMENTS, save=file)
+    ours.ip.push({"f": before, "X": jnp.ones(3)})
+    with pytest.raises(UsageError, match="is there already"):
+        ours.ip.run_line_magic("jaxdebug", f"compare f -- X, jax.random.key(0) --save {file}")
+    assert file.read_bytes() == told
+
+
 def test_a_file_that_is_another_one_is_refused(tmp_path):
     np.savez(tmp_path / "other.npz", a=np.ones(3))
     with pytest.raises(ValueError, match="no values that compare has saved"):

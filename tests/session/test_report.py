@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pytest
 
 import jax_debug_widgets as jdw
 from jax_debug_widgets.events.amounts import plural
@@ -56,3 +59,33 @@ def test_what_is_not_there_has_no_section():
     text = run.report()
     assert text.startswith("# nothing\n\ndone · 0 calls · 0 events")
     assert [line for line in text.splitlines() if line.startswith("## ")] == ["## Versions"]
+
+
+def without_layer(_):
+    raise KeyError("no such layer")
+
+
+@jax.jit
+def called_back(x):
+    return jax.pure_callback(without_layer, x, x)
+
+
+@pytest.mark.parametrize("is_caught", [False, True])
+def test_a_run_that_failed_tells_the_exception_also_when_it_is_loaded(tmp_path, is_caught):
+    runs = []
+
+    def program():
+        with jdw.capture() as run:
+            runs.append(run)
+            try:
+                jax.block_until_ready(called_back(jnp.ones(2)))
+            except jax.errors.JaxRuntimeError:
+                if not is_caught:
+                    raise
+
+    with nullcontext() if is_caught else pytest.raises(jax.errors.JaxRuntimeError):
+        program()
+    told = f"{'`called_back` failed:' if is_caught else 'The program raised'} KeyError: 'no such layer'"
+    for run in (runs[0], jdw.load(runs[0].save(tmp_path / "run.jdw"))):
+        assert run.status().state == "failed"
+        assert sum(told in note for note in run.notes) == 1 and told in section(run.report(), "Notes")

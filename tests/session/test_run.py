@@ -168,6 +168,11 @@ def test_options_that_cannot_be_are_refused_by_name(name, value):
         jdw.capture(**{name: value})
 
 
+def test_a_zip_file_to_record_into_is_refused_with_how_to_make_one():
+    with pytest.raises(ValueError, match=r"into a folder.*record into run\.jdw; .*save\('run\.jdw\.zip'\)"):
+        jdw.capture(record="run.jdw.zip")
+
+
 @pytest.mark.parametrize("name", ["timeout", "stuck_after", "max_events", "max_mb", "break_timeout"])
 def test_what_is_no_number_is_refused_by_name(name):
     with pytest.raises(TypeError, match=f"{name} must be a number, got 'x'"):

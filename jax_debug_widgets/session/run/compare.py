@@ -66,10 +66,20 @@ class RunRow:
         return self.name or stem_of(self.path)
 
 
-def row_of(path: Path, about: Mapping[str, Any], state: Mapping[str, Any], load: Callable[[], LoadedRun]) -> RunRow:
-    """The row of a run; `load` reads all of it, where what it said of itself last is not enough."""
+def row_of(
+    path: Path,
+    about: Mapping[str, Any],
+    state: Mapping[str, Any],
+    load: Callable[[], LoadedRun],
+    *,
+    of_one: bool = True,
+) -> RunRow:
+    """The row of a run; `load` reads all of it, where what it said of itself last is not enough.
+
+    `of_one` says whether one process has written it: of several each says something of itself.
+    """
     told, status = state.get("outline"), state.get("status")
-    if isinstance(told, dict) and isinstance(status, dict) and state.get("is_over"):
+    if isinstance(told, dict) and isinstance(status, dict) and state.get("is_over") and of_one:
         found, findings = from_plain(RunSummary, told), told.get("findings", 0)
         title, how, elapsed, events = (status.get(name) for name in ("title", "state", "elapsed", "events"))
     else:

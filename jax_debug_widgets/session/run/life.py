@@ -37,13 +37,14 @@ class Life:
         self._returned_at: float | None = None
         self._ended_at: float | None = None
         self._gave_up = False
-        self._has_failed = False
+        self.error = ""
+        """What the program has raised, in a line; empty where it has not failed."""
         self._waits: deque[list[float | None]] = deque(maxlen=_MOST_WAITS)
 
-    def returned(self, *, failed: bool) -> None:
-        """The program has returned, or raised, or was ended; its effects may still be pending."""
+    def returned(self, error: str) -> None:
+        """The program has returned, or raised `error`, or was ended; its effects may still be pending."""
         self._returned_at = time.time()
-        self._has_failed = failed
+        self.error = error
 
     @property
     def has_returned(self) -> bool:
@@ -81,7 +82,7 @@ class Life:
             return "running"
         if calls.pending():
             return "waiting"
-        if self._has_failed:
+        if self.error:
             return "failed"
         if policy.ended is not None and policy.halted is not None:
             return policy.halted

@@ -76,6 +76,11 @@ class LoadedRun(RunView):
 
     is_loaded = True
 
+    @property
+    def _saved_process(self) -> int | None:
+        """Whose part is copied; None for those of all."""
+        return self.process
+
     def __init__(
         self, path: Path, reader: Reader, panel_of: Callable[[LoadedRun], Panel], key: str | None = None
     ) -> None:
@@ -202,10 +207,12 @@ class LoadedRun(RunView):
     def save(self, path: str | PathLike[str], *, sources: bool = True) -> Path:
         """Copy its file: to a folder, `run.jdw`, or to one file to send, `run.jdw.zip`. See `Run.save`.
 
+        A run of `processes` copies what its own process has written.
+
         Raises:
           RunFileError: there is something of that name. OSError: it cannot be written.
         """
-        return save_copy(self.path, path, sources=sources)
+        return save_copy(self.path, path, sources=sources, process=self._saved_process)
 
     def __getattr__(self, name: str) -> Any:
         if name in _NOT_IN_FILES:

@@ -53,6 +53,10 @@ class MergedRun(LoadedRun):
         return tuple(self._parts.parts)
 
     @property
+    def _saved_process(self) -> int | None:
+        return None
+
+    @property
     def _parts(self) -> _PartsReader:
         assert isinstance(self._reader, _PartsReader)
         return self._reader

@@ -195,6 +195,7 @@ def status(run: Reported, ports: RunPorts) -> Status:
         first_nonfinite=first_event(run),
         barrier=run.life.barrier(run.call_log),
         notes=(
+            *(_of_failure(run) if state == "failed" else ()),
             *run.noted,
             *run.policy.noted_lines(),
             *run.policy.skipped_lines(),
@@ -208,6 +209,16 @@ def status(run: Reported, ports: RunPorts) -> Status:
         resumed=max(0, run.policy.resumed_ns - run.life.origin_ns) * 1e-9,
         **ports.debugging_status(run),
     )
+
+
+def _of_failure(run: Reported) -> Iterator[str]:
+    """The exception that the program has raised; where that was caught, the one of the first call that failed."""
+    if run.life.error:
+        yield f"The program raised {run.life.error}"
+        return
+    call = next((one for one in run.call_log.calls()[0] if one.error and one.state == "failed"), None)
+    if call is not None:
+        yield f"Call {call.id} `{call.name}` failed: {call.error}"
 
 
 def _sampled(run: Reported, said: dict[int, int]) -> dict[int, int]:

@@ -16,6 +16,7 @@ from jax_debug_widgets.checks import Explanation, excerpt, explain
 from jax_debug_widgets.checks.keys import Reuse, reuses
 from jax_debug_widgets.checks.leaks import leaks_of
 from jax_debug_widgets.events import CallSite, StaleRead, Status, Tap, TracePrint
+from jax_debug_widgets.events.errors import error_line
 from jax_debug_widgets.session.run import nonfinite, report
 from jax_debug_widgets.session.run.callbacks import RunCallbacks
 from jax_debug_widgets.session.run.calls import CallLog, CallSpan
@@ -284,7 +285,8 @@ class Run(RunView):
         if self.options.keep_inputs and not self.inputs:
             self.note(f"The inputs of no call are kept for `jdw.replay`: keep_inputs {SEEN}.")
         was_closed = isinstance(error, GeneratorExit)  # A generator that nobody asks any more has not failed.
-        self.life.returned(failed=error is not None and not was_closed and not self.policy.ends(error))
+        has_failed = error is not None and not was_closed and not self.policy.ends(error)
+        self.life.returned(error_line(error) if error is not None and has_failed else "")
 
     def _look_for_leaks(self) -> None:
         """Keep which names hold tracers whose traces are over; after an exception its traceback does."""

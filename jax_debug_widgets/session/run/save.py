@@ -27,11 +27,11 @@ def save(run: saved.Written, path: str | PathLike[str], *, sources: bool) -> Pat
     return _saved(path, lambda folder: _write(run, folder, sources=sources))
 
 
-def save_copy(file: Path, path: str | PathLike[str], *, sources: bool) -> Path:
-    """Copy the file of a run to another place: a folder or a zip file, whichever it is and was."""
+def save_copy(file: Path, path: str | PathLike[str], *, sources: bool, process: int | None) -> Path:
+    """Copy the file of a run, or what one process has of it: to a folder or a zip file, whichever it is and was."""
     from jax_debug_widgets.archive.files import copy_files
 
-    return _saved(path, lambda folder: copy_files(file, folder, sources=sources))
+    return _saved(path, lambda folder: copy_files(file, folder, sources=sources, process=process))
 
 
 def file_name(path: Path) -> str:

@@ -57,6 +57,7 @@ def comparison_of(
     if save is not None:
         if against is not None:
             raise ValueError("save keeps the values of a run to compare with later: it takes no against")
+        refuse_overwriting(save)
         return saved.save(_ran(session, function, args, kwargs), Path(save).expanduser())
     if against is None:
         if not args or not callable(args[0]):
@@ -70,6 +71,18 @@ def comparison_of(
         return _cpu(session, function, args, kwargs, rtol)
     found, program = traced(session, function, args, kwargs)
     return _float64(session, found, program) if against == "float64" else against_op_by_op(session, found, program)
+
+
+def refuse_overwriting(save: str | PathLike[str]) -> None:
+    """Values that are there already are not written over: nothing else may have them.
+
+    Raises:
+      FileExistsError: there is something of that name.
+    """
+    if Path(save).expanduser().exists():
+        raise FileExistsError(
+            f"{save} is there already: choose another name, or remove it to save these values instead"
+        )
 
 
 WAYS = ("float64", "op-by-op", "cpu", f"{SAVED}FILE")
