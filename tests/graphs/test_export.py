@@ -430,3 +430,21 @@ def test_what_jit_was_given_beside_the_function_is_noted(tmp_path):
         assert "jax.jit(inner) was given in_shardings" in told and "donate_argnums" in told
         assert "donate_argnums" in (exported.path / "README.md").read_text()
     assert jdw.to_folder(jax.jit(jnp.sin), jnp.ones(3), path=tmp_path / "plain").notes == []
+
+
+@pytest.mark.parametrize("transform", [jax.grad, jax.value_and_grad, lambda f: jax.jit(jax.grad(f))])
+def test_the_gradient_of_branches_is_written_without_what_no_result_needs(tmp_path, transform):
+    def f(c):
+        return lax.cond(c > 0, lambda c: c * c, jnp.sin, c)
+
+    exported = jdw.to_folder(transform(f), 1.0, path=tmp_path / "net")
+    assert exported.is_same, exported.difference
+    exported.check()  # It has the same bits.
+
+
+def test_the_gradient_of_a_checkpoint_says_that_its_barrier_is_why_it_has_other_equations(tmp_path):
+    f = jax.grad(lambda x: jax.checkpoint(lambda x: jnp.sin(jnp.exp(x)))(x).sum())
+    exported = jdw.to_folder(f, jnp.ones(3), path=tmp_path / "net")
+    first, second, *_ = str(exported).splitlines()
+    assert "traced again it has other equations, as said below" in first and "lax.optimization_barrier" in second
+    exported.check()  # It has the same bits.

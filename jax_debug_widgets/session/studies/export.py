@@ -121,8 +121,14 @@ class Exported:
     def _repr_html_(self) -> str:
         return f'<pre class="jaxdebug-program">{escape(repr(self))}</pre>'
 
+    def _otherwise(self) -> str:
+        """How the written program differs; what is written otherwise on purpose is in the notes."""
+        if self.notes:
+            return f"traced again it has other equations, as said below ({self.difference.headline})"
+        return f"not the same program: {self.difference.headline}"
+
     def _lines(self) -> list[str]:
-        told = "the same program" if self.is_same else f"not the same program: {self.difference.headline}"
+        told = "the same program" if self.is_same else self._otherwise()
         lines = [f"{self.name} is in {self.path}: {told}"]
         lines += [f"fill in {one} in host.py: it runs on the host, where JAX cannot see it" for one in self.hosts]
         return [

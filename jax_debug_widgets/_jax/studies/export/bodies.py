@@ -79,6 +79,7 @@ class _Piece:
     uses: set[str]
     keeps: bool
     about: str
+    refused: str = ""
 
 
 @dataclass(frozen=True)
@@ -139,7 +140,9 @@ def write_function(
     results = {atom for atom in jaxpr.outvars if not isinstance(atom, core.Literal)}
     pieces = _pieces(module, jaxpr, body, known, taken, tells_lines=wanted is None)
     given = [text_of_atom(atom, known) for atom in jaxpr.outvars]
-    lines = _joined(_needed(pieces, {known[one] for one in results}))
+    needed = _needed(pieces, {known[one] for one in results})
+    module.refused += [one.refused for one in needed if one.refused]
+    lines = _joined(needed)
     return Function(params, lines, given)
 
 
@@ -170,9 +173,9 @@ def _pieces(
         made = [known[one] for one in equation.outvars]
         step = Step(module, equation, read, names, made, used, makers)
         makers |= dict.fromkeys(equation.outvars, step)
-        lines = _written(step)
+        lines, refused = _written(step)
         about = _about(read) if tells_lines else ""
-        pieces.append(_Piece(lines, set(made), step.uses, bool(equation.effects), about))
+        pieces.append(_Piece(lines, set(made), step.uses, bool(equation.effects), about, refused))
     return pieces
 
 
@@ -180,18 +183,16 @@ _NAME = re.compile(r"""[\w.\[\]'"#/]+""")
 """What a variable may be called; what is returned is called as its expression."""
 
 
-def _written(step: Step) -> list[str]:
+def _written(step: Step) -> tuple[list[str], str]:
+    """The lines of an equation; why there are none, which matters only if a result needs them."""
+    name = step.equation.primitive.name
     try:
-        name = step.equation.primitive.name
         if name in WRITERS:
-            return WRITERS[name](step)
+            return WRITERS[name](step), ""
         text = step.module.proofs.text(forms_of, step.equation, step.names)
-        if text is None:
-            return unproven(step)
+        return (unproven(step) if text is None else [assigned(step, text)]), ""
     except RefusedError as refused:
-        step.module.refused.append(f"{step.equation.primitive.name} ({step.read.source or 'made by JAX'}): {refused}")
-        return []
-    return [assigned(step, text)]
+        return [], f"{name} ({step.read.source or 'made by JAX'}): {refused}"
 
 
 def assigned(step: Step, text: str) -> str:
