@@ -360,7 +360,7 @@ def compare(
 
 @overload
 def compare(
-    function: Callable[..., Any], /, *args: Any, against: str, rtol: float | None = None, **kwargs: Any
+    function: Callable[..., Any], /, *args: Any, against: str | PathLike[str], rtol: float | None = None, **kwargs: Any
 ) -> AgainstFloat64 | AgainstOpByOp | Comparison: ...
 
 
@@ -368,7 +368,7 @@ def compare(
     function: Callable[..., Any],
     /,
     *args: Any,
-    against: str | None = None,
+    against: str | PathLike[str] | None = None,
     save: str | PathLike[str] | None = None,
     rtol: float | None = None,
     **kwargs: Any,
@@ -385,7 +385,7 @@ def compare(
     * `"op-by-op"`: the jitted program and the same run op by op. The result says which line XLA computes otherwise: which
       operation it rewrites, or which value gives the same numbers if it is made apart; and which of XLA's passes decides.
       The program is compiled some twenty times for that, for a minute at most.
-    * `"saved:FILE"`: the values of an earlier run, which `save=FILE` has written.
+    * `"saved:FILE"`, or a path: the values of an earlier run, which `save=FILE` has written.
     * `"cpu"`: the accelerator and the CPU.
 
     Example::

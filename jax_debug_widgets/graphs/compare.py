@@ -152,7 +152,10 @@ def compare(before: ExecutedProgram, after: ExecutedProgram, rtol: float | None 
     ]
     structure = ""
     if list(before.paths) != list(after.paths):
-        structure = f"The outputs are not alike: {', '.join(before.paths)} against {', '.join(after.paths)}."
+        structure = (
+            f"The outputs are not alike: {before.program.name} gives {_told(before.paths)}, and {after.program.name} "
+            f"{_told(after.paths)}. Those above are compared in their order."
+        )
     differ = [figure.verdict == "differs" for _, figure in outputs]
     first = _first(other, differ, pairs)
     alone: tuple[Equation | None, Equation | None] = (None, None)
@@ -166,6 +169,11 @@ def compare(before: ExecutedProgram, after: ExecutedProgram, rtol: float | None 
     return Comparison(
         (before.program.name, after.program.name), outputs, list(pairs.values()), only, first, alone, structure
     )
+
+
+def _told(paths: Sequence[str]) -> str:
+    """What outputs are called, in words."""
+    return ", ".join(path or "an array by itself" for path in paths) or "nothing"
 
 
 def _first(flat: FlatProgram, differ: Sequence[bool], pairs: Mapping[int, Pair]) -> Pair | None:

@@ -41,7 +41,7 @@ class Figure:
             return "equal to the bit"
         said = "close" if self.verdict == "close" else "DIFFERS"
         if self.types and not self.apart:
-            return f"{said}: {self.types}"
+            return f"{said}: {'the same numbers, ' if self.verdict == 'close' else ''}{self.types}"
         at = f" at {self.where}" if self.where else ""
         nans = f", NaN {self.nans[0]} against {self.nans[1]}" if self.nans[0] != self.nans[1] else ""
         types = f", {self.types}" if self.types else ""

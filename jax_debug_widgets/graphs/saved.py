@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -79,6 +80,9 @@ def load(path: Path) -> ExecutedProgram:
     Raises:
       OSError: there is no such file. ValueError: it is another one.
     """
+    with path.open("rb") as file:
+        if not zipfile.is_zipfile(file):
+            raise ValueError(f"{path} is no file that compare has saved, or is cut off")
     with np.load(path, allow_pickle=False) as file:
         if "about" not in file:
             raise ValueError(f"{path} has no values that compare has saved")

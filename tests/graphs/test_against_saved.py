@@ -107,3 +107,13 @@ def test_the_pairs_of_a_comparison_are_a_frame():
 def test_one_function_alone_needs_something_to_be_compared_with():
     with pytest.raises(TypeError, match="two functions"):
         jdw.compare(before, *ARGUMENTS)
+
+
+def test_a_path_is_a_file_to_compare_with_and_another_file_is_told_to_be_none(tmp_path):
+    file = tmp_path / "values.npz"
+    jdw.compare(jnp.sin, jnp.ones(3), save=file)
+    assert jdw.compare(jnp.sin, jnp.ones(3), against=file).equal
+    for junk in (b"junk", b"", file.read_bytes()[:100]):
+        file.write_bytes(junk)
+        with pytest.raises(ValueError, match=r"values\.npz is no file that compare has saved, or is cut off"):
+            jdw.compare(jnp.sin, jnp.ones(3), against=file)

@@ -111,6 +111,8 @@ def test_a_function_is_equal_to_itself_jitted(f):
 def test_outputs_that_are_not_alike_are_told():
     found = jdw.compare(lambda x: x, lambda x: {"a": x}, 1.0)
     assert not found.close and "not alike" in str(found)
+    found = jdw.compare(lambda x: {"a": x}, jnp.square, jnp.ones(3))
+    assert "<lambda> gives ['a'], and square an array by itself. Those above are" in str(found)
 
 
 @pytest.mark.parametrize("dtype", [jnp.float32, jnp.bfloat16, jnp.float16, np.float64, np.complex64])
@@ -185,3 +187,8 @@ def test_arguments_that_do_not_fit_are_refused_in_words(ours, line, told):
     ours.ip.push({"f": f, "g": f, "X": jnp.ones(3)})
     with pytest.raises(UsageError, match=told):
         ours.ip.run_line_magic("jaxdebug", line)
+
+
+def test_equal_numbers_of_two_dtypes_are_told_to_be_so():
+    found = jdw.compare(lambda x: x * 2, lambda x: (x * 2).astype(jnp.bfloat16), jnp.ones(3))
+    assert str(found.outputs[0][1]) == "close: the same numbers, float32[3] against bfloat16[3]"

@@ -207,3 +207,8 @@ def test_other_callbacks_and_another_structure_are_no_same_program(one, other):
     with pytest.raises(AssertionError):
         jdw.assert_same_program(one, other, x)
     assert jdw.diff(called(kept(2)), called(kept(2)), x).is_same
+
+
+def test_diff_of_one_function_says_that_it_takes_two():
+    with pytest.raises(TypeError, match=r"^diff takes two functions, then what both take"):
+        jdw.diff(jnp.sin, jnp.ones(3))  # pyright: ignore[reportArgumentType]

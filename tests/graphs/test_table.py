@@ -180,7 +180,7 @@ QUESTIONS = {
     "graph": lambda given: jdw.graph(given, 1.0),
     "linked": lambda given: jdw.linked(given, 1.0),
     "traces": lambda given: jdw.traces(given, 1.0),
-    "diff": lambda given: jdw.diff(jnp.sin, given, 1.0),
+    "diff": lambda given: jdw.diff(given, jnp.sin, 1.0),
     "compare": lambda given: jdw.compare(given, jnp.sin, 1.0),
     "same": lambda given: jdw.assert_same_program(given, jnp.sin, 1.0),
     "to_folder": lambda given: jdw.to_folder(given, 1.0, path="written"),
@@ -198,3 +198,8 @@ def test_whoever_gives_no_function_is_told_what_to_give(ask):
         ask(3)
     with pytest.raises(TypeError, match="a value of type ArrayImpl is no function"):
         ask(jnp.zeros((20, 20)))
+
+
+def test_where_xla_does_not_count_nothing_is_told_of_its_count():
+    table = jdw.table(lambda k: k, jax.random.key(0))
+    assert table.xla_flops is None and "XLA" not in str(table)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from os import PathLike
+from os import PathLike, fspath
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -45,7 +45,7 @@ def comparison_of(
     kwargs: Mapping[str, Any],
     *,
     rtol: float | None = None,
-    against: str | None = None,
+    against: str | PathLike[str] | None = None,
     save: str | PathLike[str] | None = None,
 ) -> Against:
     """How a function compares with another one, the first of the arguments, or with itself: `jax_debug_widgets.compare`.
@@ -64,6 +64,7 @@ def comparison_of(
             raise TypeError('compare takes two functions and their arguments, or one function and against="float64"')
         before, after = (_ran(session, one, args[1:], kwargs) for one in (function, args[0]))
         return compare(before, after, rtol)
+    against = against if isinstance(against, str) else f"{SAVED}{fspath(against)}"
     refuse_unknown(against)
     if against.startswith(SAVED):
         return _with_saved(session, function, args, kwargs, Path(against.removeprefix(SAVED)).expanduser(), rtol)

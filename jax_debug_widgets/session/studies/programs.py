@@ -84,6 +84,8 @@ def diff_of(
     other_args: Sequence[Any] | None = None,
 ) -> Diff:
     """What differs between the programs of two functions, see `jax_debug_widgets.diff`."""
+    if callable(function) and not callable(other):
+        raise TypeError("diff takes two functions, then what both take: `jdw.diff(f, g, x)`")
     before = traced(session, function, args, kwargs)[1]
     after = traced(session, other, args if other_args is None else other_args, kwargs)[1]
     return diff(before, after)
@@ -171,4 +173,5 @@ def _flops_by_xla(found: Traced) -> float | None:
         told = jax.jit(program).lower(*found.operands).cost_analysis()
     except Exception:  # noqa: BLE001 - a figure beside ours; what cannot be lowered has a table nevertheless.
         return None
-    return told.get("flops") if isinstance(told, dict) else None
+    count = told.get("flops", -1.0) if isinstance(told, dict) else -1.0
+    return count if count >= 0 else None  # Below 0 XLA does not count.
