@@ -69,7 +69,7 @@ class _Site:
             0,
             " ".join([f"{site.where} ({site.label}): {counts}", *sentences]),
             guilty.where,
-            headline=f"{_called(site)} becomes {'NaN' if found.nan else 'infinite'}",
+            headline=f"{_called(site)} becomes {'NaN' if self.has_nan else 'infinite'}",
             why=" ".join([f"{counts[:1].upper()}{counts[1:]}", *sentences]),
             file=guilty.file,
             span=(guilty.line, -1, guilty.line, -1),

@@ -33,7 +33,7 @@ describe("the arrays", () => {
     expect(run.asked.filter((asked) => asked.startsWith("array"))).toEqual(["array 3/0 [0]"]);
     expect(texts("option")).toEqual(["x · train.py:17"]);
     expect(find("[data-testid=slice-line]").textContent).toBe(
-      "float32[2,4,6] min -6 · mean -0.3 · max 5.75 · std 3.4583 · 0 of 48 zero  1 nan  2 inf · each pixel stands for 1 × 2",
+      "float32[2,4,6] min -6 · mean -0.3 · max 5.75 · std 3.4583 · 0 of 48 zero  1 nan  2 infinite · each pixel stands for 1 × 2",
     );
     expect(find("[data-testid=heat-map]").getAttribute("aria-label")).toContain("x, float32[2,4,6]: min -6");
     expect(texts(".colour-bar small")).toEqual(["6", "0", "-6"]);

@@ -61,7 +61,7 @@ function Statistics({ slice }: { slice: ArraySlice }) {
   const { stats, stride } = slice;
   const odd = [
     [stats.nan, "nan", NAN_COLOUR],
-    [stats.inf, "inf", INF_COLOUR],
+    [stats.inf, "infinite", INF_COLOUR],
   ] as const;
   return (
     <>
@@ -72,7 +72,7 @@ function Statistics({ slice }: { slice: ArraySlice }) {
             <span key={name} class="bad-text">
               {" "}
               <i class="swatch" style={{ background: css(colour) }} />
-              {name === "inf" && <i class="swatch" style={{ background: css(MINUS_INF_COLOUR) }} />} {count(n)} {name}
+              {name === "infinite" && <i class="swatch" style={{ background: css(MINUS_INF_COLOUR) }} />} {count(n)} {name}
             </span>
           ),
       )}

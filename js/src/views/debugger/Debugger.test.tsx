@@ -183,7 +183,7 @@ describe("the locals", () => {
       "h",
       "float32[3] · cpu:0",
       "Array([1., nan, inf], dtype=float32)",
-      "1 … 1 · mean 1 · 1 nan · 1 inf",
+      "1 … 1 · mean 1 · 1 nan · 1 infinite",
     ]);
     expect(all("[data-local=h] .bad-text")).toHaveLength(2);
     expect(texts("[data-local=name] button > *")).toEqual(["name", "str", "'größe <b>'"]);

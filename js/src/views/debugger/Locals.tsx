@@ -80,7 +80,7 @@ function statistics({ min, max, mean, nan, inf }: ArrayStatistics): string {
     min !== null && max !== null && `${value(min)} … ${value(max)}`,
     mean !== null && `mean ${value(mean)}`,
     nan > 0 && `${count(nan)} nan`,
-    inf > 0 && `${count(inf)} inf`,
+    inf > 0 && `${count(inf)} infinite`,
   ]
     .filter(Boolean)
     .join(" · ");

@@ -156,7 +156,7 @@ function useLines(
     setChart(made);
     return () => made.destroy();
   }, []);
-  const look = { byTime: false, smoothing: 0, during: null, trend: true, logarithmic, moment, zoom };
+  const look = { byTime: false, smoothing: 0, during: null, logarithmic, moment, zoom };
   const series = lines.map((line) => line.series);
   const of = `${series.map((one) => `${one.site}/${one.value} ${one.total}`).join()} ${moment} ${zoom} ${logarithmic} ${bad} ${dark}`;
   const before = useRef("");

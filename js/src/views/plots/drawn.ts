@@ -6,10 +6,6 @@ import type { Line, Series } from "../../store/series";
 const MOST_DRAWN = 2000;
 /** The values of more lines are read as a range. */
 const MOST_READ = 4;
-/** A line of fewer points is drawn as it is. */
-const LEAST_SMOOTHED = 30;
-/** How many stretches of a line have a mean of their own. */
-const PARTS_SMOOTHED = 40;
 
 export type Range = readonly [number, number];
 
@@ -26,8 +22,6 @@ export interface Look {
   zoom: Range | null;
   /** Up to which the run is looked at, in seconds. */
   moment: number | null;
-  /** Long lines are drawn smoothed around each point, and faintly as they were. */
-  trend?: boolean;
 }
 
 export interface Curve {
@@ -120,7 +114,7 @@ function marksOf({ marks: { x, time, y } }: Series, { byTime, during }: Look, li
 /** The part of a line that is looked at, in few enough points. */
 function curveOf(
   trace: Line | Band,
-  { byTime, during, zoom, logarithmic, smoothing, trend }: Look,
+  { byTime, during, zoom, logarithmic, smoothing }: Look,
   gaps: readonly number[] = [],
 ): Omit<Curve, "line" | "ago"> {
   const axis = byTime ? trace.time : trace.x;
@@ -143,7 +137,7 @@ function curveOf(
   return {
     x,
     y: at(y),
-    smooth: isBand ? null : trend ? trendOf(at(y), begins) : smoothing > 0 ? at(smoothed(y, smoothing)) : null,
+    smooth: isBand ? null : smoothing > 0 ? at(smoothed(y, smoothing)) : null,
     begins,
     band: isBand ? { low: at(part(trace.low)), high: at(part(trace.high)) } : null,
     time: at(part(trace.time)),
@@ -161,24 +155,6 @@ function beginsOf(x: readonly number[], gaps: readonly number[]): Set<number> {
     if (next > before && i > 0) begins.add(i);
   }
   return begins;
-}
-
-/** The mean around each point, so that it does not lag; null where there are too few points to need one. */
-export function trendOf(y: readonly number[], begins: ReadonlySet<number> = new Set()): number[] | null {
-  if (y.length < LEAST_SMOOTHED) return null;
-  const wide = Math.max(1, Math.round(y.length / PARTS_SMOOTHED));
-  const starts = [0, ...begins, y.length];
-  return starts.slice(1).flatMap((end, i) => around(around(y.slice(starts[i], end), wide), wide));
-}
-
-/** The mean of so many on each side, fewer at the ends. */
-function around(y: readonly number[], wide: number): number[] {
-  const sums = [0];
-  for (const one of y) sums.push((sums.at(-1) as number) + one);
-  return y.map((_, i) => {
-    const reach = Math.min(wide, i, y.length - 1 - i);
-    return ((sums[i + reach + 1] as number) - (sums[i - reach] as number)) / (2 * reach + 1);
-  });
 }
 
 /** The exponential moving average, which starts at the first value and not at 0. */
