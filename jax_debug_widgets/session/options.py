@@ -151,12 +151,11 @@ class Options:
         """What is compiled into the programs of a run that reads this box, which so many processes have agreed on."""
         keeps = self.kept_inputs > 0
         if self.exact and self.watch is not None:
+            watch = replace(self.watch, every=1)
             twin = Settings(
-                watch=replace(self.watch, every=1), debug=False, every=self.every, box=box, processes=processes
+                watch=watch, debug=False, every=self.every, box=box, processes=processes, keeps_inputs=keeps
             )
-            return replace(
-                twin, echo=self.echo, watch=None, debug=self.debug, check=self.check, keeps_inputs=keeps, twin=twin
-            )
+            return replace(twin, echo=self.echo, watch=None, debug=self.debug, check=self.check, twin=twin)
         return Settings(
             self.echo, self.watch, self.debug, self.every, box, processes, check=self.check, keeps_inputs=keeps
         )

@@ -156,3 +156,12 @@ def test_a_function_that_gives_its_arguments_away_leaves_those_that_are_kept(wra
     doubling(donate_argnums=0)(x)
     with pytest.raises(LookupError, match="deleted, or given away"):
         jdw.replay(run)
+
+
+def test_the_inputs_of_a_watched_twin_are_those_of_the_call():
+    double = doubling()
+    with jdw.capture(watch="h", exact=True, keep_inputs=2) as run:
+        for i in range(3):
+            double(jnp.arange(3.0) + i)
+    assert [inputs.args[0].tolist() for inputs in run.inputs.values()] == [[1, 2, 3], [2, 3, 4]]
+    assert jdw.replay(run).result.tolist() == [4, 6, 8]

@@ -63,9 +63,9 @@ class InputHooks(Replacing):
 
     def _infer(self, theirs: Callable[..., Any], fun: Any, ji: Any, args: Any, kwargs: Any) -> Any:
         inferred, here = theirs(fun, ji, args, kwargs), self._here
-        if not here.is_copying:
+        if _keeps() and not here.is_copying:
             here.called = None
-            if _keeps() and core.trace_state_clean():
+            if core.trace_state_clean():
                 here.is_copying = True
                 try:
                     here.called = inferred[0].params["jaxpr"], _inputs(fun, ji, args, kwargs)
@@ -75,9 +75,9 @@ class InputHooks(Replacing):
 
     def _call(self, theirs: Callable[..., Any], *args: Any, jaxpr: Any, **params: Any) -> Any:
         here = self._here
-        called, here.called = here.called, None
-        before = here.running
-        here.running = called[1] if called is not None and called[0] is jaxpr else None
+        before, here.running = here.running, None
+        if here.called is not None and here.called[0] is jaxpr:  # A watched twin runs before it, see `twins`.
+            here.running, here.called = here.called[1], None
         try:  # Until the program is dispatched it may be compiled, and that calls and traces jitted functions, too.
             return theirs(*args, jaxpr=jaxpr, **params)
         finally:
