@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _LONGEST = 40
 """Characters of an expression in a headline."""
 
-_EDGES = {"sqrt": "x > 0", "log": "x > 0", "arccos": "abs(x) < 1", "arcsin": "abs(x) < 1"}
+_EDGES = {"sqrt": "{x} > 0", "log": "{x} > 0", "arccos": "abs({x}) < 1", "arcsin": "abs({x}) < 1"}
 """Functions whose derivative is infinite at an edge, and where it is not."""
 
 
@@ -78,6 +78,7 @@ _PRIMITIVES: dict[type[ast.AST] | str, set[str]] = {
     "divide": {"div"},
     "dot": {"dot_general"},
     "sum": {"reduce_sum"},
+    "norm": {"sqrt", "reduce_sum", "mul", "integer_pow", "square", "abs"},
 }
 """What an expression itself computes, where that is not called as the function is."""
 
@@ -105,8 +106,10 @@ def _fix(written: SourceExpression) -> tuple[str, ...]:
     node = written.node
     if written.called not in _EDGES or not isinstance(node, ast.Call) or len(node.args) != 1 or node.keywords:
         return ()
+    argument = node.args[0]
+    name = argument.id if isinstance(argument, ast.Name) else "x"
     return (
-        f"x = {ast.unparse(node.args[0])}",
-        f"is_safe = {_EDGES[written.called]}",
-        f"jnp.where(is_safe, {ast.unparse(node.func)}(jnp.where(is_safe, x, 0.5)), 0.0)",
+        *(() if isinstance(argument, ast.Name) else (f"x = {ast.unparse(argument)}",)),
+        f"is_safe = {_EDGES[written.called].format(x=name)}",
+        f"jnp.where(is_safe, {ast.unparse(node.func)}(jnp.where(is_safe, {name}, 0.5)), 0.0)",
     )

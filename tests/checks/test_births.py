@@ -254,3 +254,31 @@ def test_a_matrix_that_is_positive_has_no_finding():
     with jdw.capture(check="nonfinite") as run:
         jax.jit(lambda x: jnp.linalg.solve(x, jnp.linalg.cholesky(x)[0]))(jnp.eye(2) * 2)
     assert run.findings == []
+
+
+def test_the_maximum_of_nothing_is_no_infinity():
+    def f(x):
+        largest = jnp.max(x, initial=0.0)
+        return largest, x.mean()
+
+    with jdw.capture(check="nonfinite") as run:
+        jax.jit(f)(jnp.zeros((0,)))
+    assert [one.headline for one in run.findings] == ["`x.mean()` is NaN"]
+
+
+def test_the_derivative_of_a_function_that_jax_jits_is_said_to_be_one():
+    def f(x):
+        return jnp.linalg.norm(x)
+
+    with jdw.capture(check="nonfinite") as run:
+        jax.jit(jax.grad(f))(jnp.zeros(3))
+    assert run.findings[0].headline == "the derivative of `jnp.linalg.norm(x)` is infinite"
+
+
+def test_what_to_write_uses_the_name_of_the_argument():
+    def f(y):
+        return jnp.sqrt(y).sum()
+
+    with jdw.capture(check="nonfinite") as run:
+        jax.jit(jax.grad(f))(jnp.zeros(3))
+    assert run.findings[0].fix == ("is_safe = y > 0", "jnp.where(is_safe, jnp.sqrt(jnp.where(is_safe, y, 0.5)), 0.0)")

@@ -142,7 +142,7 @@ def test_the_text_says_where_the_first_of_all_was_and_at_which_call_and_step():
             x, _zs = f(x)
     first = next(line for line in summary(snapshot_of(run)).splitlines() if line.startswith("  first NaN or infinite"))
     assert first.endswith("y, call 2, step 1")  # log(0)
-    assert run.findings[0].message.endswith("first at call 2, step 1 (event 10). 1 other had one later: z.")
+    assert run.findings[0].message.endswith("first an infinite one at call 2, step 1 (event 10). 1 other had one later: z.")
     with jdw.capture(watch="y,z") as run:
         f(jnp.float32(5))
     assert "first NaN" not in summary(snapshot_of(run))
@@ -342,3 +342,16 @@ def test_the_first_of_a_second_capture_is_the_first_of_its_events():
         first = run.status().first_nonfinite
         assert first is not None and finding.event == first.event == min(one.event for one in all_of(run))
         assert finding.headline == "`hit` becomes infinite"  # Its NaN come later.
+
+
+def test_a_value_that_is_infinite_before_it_is_nan_becomes_infinite():
+    @jax.jit
+    def f(x):
+        h = jnp.log(x)
+        return h + 1
+
+    with jdw.capture(watch="h") as run:
+        f(jnp.array([0.0, 1.0])), f(jnp.array([-1.0, 1.0]))
+    (finding,) = run.findings
+    assert finding.headline == "`h` becomes infinite"
+    assert "1 NaN, 1 infinite among its values, first an infinite one at call 0 (event 0)" in finding.message

@@ -96,7 +96,7 @@ class Births:
             and equation.outvars[0].aval.size > 0
             and not equation.effects
             and not list(core.jaxprs_in_params(equation.params))
-            and any(_is_real(one) for one in equation.invars)
+            and any(_is_real(one) and one.aval.size for one in equation.invars)  # The maximum of nothing is -inf.
         )
 
     def check(self, equation: Any, frames: tuple[Frame, ...], body: Body) -> Check | None:
@@ -109,12 +109,11 @@ class Births:
         shape = out.aval.shape
         elementwise = not solver and len(inputs) <= 2 and all(one.aval.shape in ((), shape) for one in equation.invars)  # noqa: PLR2004
         beside = frozenset(body.beside[frames[0]])
-        differentiated = "jvp(" in str(equation.source_info.name_stack)
         lanes = body.lanes_of(equation.source_info.traceback, shape)
         facts = Birth(
             shape,
             body.is_backward,
-            differentiated,
+            body.is_differentiated,
             beside,
             len(inputs) if elementwise else 0,
             lanes,

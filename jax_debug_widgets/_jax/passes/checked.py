@@ -79,6 +79,7 @@ class Body:
       forward: the ranges of the source with an equation that is checked and is no part of a backward pass.
       lanes_of: see `LanesOf`.
       is_backward: whether the body is a part of a backward pass.
+      is_differentiated: whether somebody differentiates it.
       beside: the primitives that each line of the user's has in the body.
       definitions: see `Definitions`.
     """
@@ -88,6 +89,7 @@ class Body:
     forward: frozenset[tuple[str, Frame]]
     lanes_of: LanesOf
     is_backward: bool
+    is_differentiated: bool
     beside: Mapping[Frame, AbstractSet[str]]
     definitions: Definitions
 

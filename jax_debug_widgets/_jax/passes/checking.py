@@ -97,6 +97,10 @@ def _forward(
             yield from _forward(getattr(inner, "jaxpr", inner), checkers, own, is_backward=backward)
 
 
+def _is_differentiated(equation: core.JaxprEqn) -> bool:
+    return "jvp(" in str(equation.source_info.name_stack)
+
+
 def is_transposed(equation: core.JaxprEqn) -> bool:
     """Whether it is a part of a backward pass."""
     return "transpose(" in str(equation.source_info.name_stack)
@@ -117,7 +121,13 @@ class _Pass:
     definitions: Definitions = field(default_factory=Definitions)
 
     def body(
-        self, jaxpr: core.Jaxpr, around: tuple[Frame, ...], results: Sequence[bool], *, is_backward: bool
+        self,
+        jaxpr: core.Jaxpr,
+        around: tuple[Frame, ...],
+        results: Sequence[bool],
+        *,
+        is_backward: bool,
+        is_differentiated: bool = False,
     ) -> tuple[list[core.JaxprEqn], list[Record]]:
         """The equations of a body with its checks, and their records."""
         equations: list[core.JaxprEqn] = []
@@ -129,9 +139,14 @@ class _Pass:
                 beside.setdefault(frame, set()).add(equation.primitive.name)
         certain, computed = certain_values(jaxpr, results), certain_values(jaxpr, results, but_for_tests=True)
         define(jaxpr, self.definitions)
-        body = Body(certain, computed, self.forward, self.lanes_of, is_backward, beside, self.definitions)
+        known = (self.forward, self.lanes_of, is_backward, is_differentiated, beside, self.definitions)
+        body = Body(certain, computed, *known)
         for equation, frames in zip(jaxpr.eqns, lines, strict=True):
-            here = replace(body, is_backward=is_backward or is_transposed(equation))
+            here = replace(
+                body,
+                is_backward=is_backward or is_transposed(equation),
+                is_differentiated=is_differentiated or _is_differentiated(equation),
+            )
             entered, found = self._entered(equation, frames, here)
             equations.append(entered)
             records += found
@@ -164,7 +179,9 @@ class _Pass:
     ) -> tuple[core.Jaxpr, list[Record]]:
         jaxpr = inner.jaxpr if isinstance(inner, ClosedJaxpr) else inner
         results = results_of_bodies(equation, body.certain)
-        equations, records = self.body(jaxpr, frames, results, is_backward=body.is_backward)
+        equations, records = self.body(
+            jaxpr, frames, results, is_backward=body.is_backward, is_differentiated=body.is_differentiated
+        )
         return jaxpr.replace(eqns=equations), records
 
     def _call(

@@ -56,7 +56,8 @@ class _Site:
         site, found, derivatives = self.site, self.found, _derivatives(self.site)
         where = when(self.first, calls=calls).removeprefix(", ")
         place = f"at {where} (event {found.first})" if where else f"in event {found.first}"
-        counts = f"{counted(found)} among its values, first {place}."
+        begins = "an infinite one " if found.nan and not self.has_nan else ""
+        counts = f"{counted(found)} among its values, first {begins}{place}."
         sentences = [f"{_computed(derivatives)}."] if derivatives else []
         if masked:
             sentences.append(f"They may be masked: they reach a result through {site.choice} only.")
