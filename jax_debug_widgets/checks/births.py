@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import ast
+import itertools
+import linecache
 import math
+import re
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from jax_debug_widgets._jax.passes.births import OF_FINITE
+from jax_debug_widgets._jax.passes.births import ARGUMENTS, OF_FINITE
 from jax_debug_widgets.checks.kinds import Kind
 from jax_debug_widgets.checks.moments import moment
 from jax_debug_widgets.checks.written import SourceExpression, written_at
@@ -17,6 +20,7 @@ from jax_debug_widgets.events.amounts import plural
 
 if TYPE_CHECKING:
     from jax_debug_widgets._jax.passes.births import Birth
+    from jax_debug_widgets._jax.passes.nan_arguments import Arguments
     from jax_debug_widgets.taps.check_log import LineHits
     from jax_debug_widgets.taps.sites import NameFile
 
@@ -30,6 +34,8 @@ _EDGES = {"sqrt": "{x} > 0", "log": "{x} > 0", "arccos": "abs({x}) < 1", "arcsin
 def born(seen: LineHits, name_file: NameFile) -> Finding | None:
     """The finding; None where the source of the line is not to be had."""
     frame = seen.checked.frames[0]
+    if seen.checked.primitive == ARGUMENTS:
+        return _given(seen, name_file)
     written = written_at(frame)
     if written is None or written.says_mode:
         return None
@@ -63,6 +69,24 @@ def born(seen: LineHits, name_file: NameFile) -> Finding | None:
     return Finding.at(
         Kind.NONFINITE.word, where, headline, why, fix, advice, file=frame.file, span=span, seen=seen.count
     )
+
+
+def _given(seen: LineHits, name_file: NameFile) -> Finding:
+    """The finding that tells of an argument which has NaN."""
+    facts: Arguments = seen.checked.facts
+    frame = seen.checked.frames[0]
+    # JAX says the line of the first decorator.
+    lines = enumerate(linecache.getlines(frame.file)[frame.line - 1 :], frame.line)
+    decorated = itertools.takewhile(lambda one: one[0] == frame.line or "lambda" not in one[1], lines)
+    line = next((number for number, text in decorated if re.match(r"\s*(async\s+)?def\s", text)), frame.line)
+    count, first = seen.numbers
+    headline = f"argument `{facts.names[first]}` of `{facts.function}` arrives with NaN{moment(seen)}"
+    why = "So has a result: what is NaN in it need not have become so in this program."
+    if count > 1:
+        why = f"{plural(count, 'argument')} have NaN. {why}"
+    span = line, -1, line, -1
+    where = f"{name_file(frame.file)}:{line}"
+    return Finding.at(Kind.NONFINITE.word, where, headline, why, file=frame.file, span=span, seen=seen.count)
 
 
 _PRIMITIVES: dict[type[ast.AST] | str, set[str]] = {

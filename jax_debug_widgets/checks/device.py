@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from jax_debug_widgets._jax.passes.births import ARGUMENTS
 from jax_debug_widgets.checks.births import born
 from jax_debug_widgets.checks.casts import nan_argument, unsafe_cast
 from jax_debug_widgets.checks.key_calls import key_of_two_calls
@@ -38,7 +39,9 @@ _TELLERS: dict[str, Callable[[LineHits, NameFile], Finding | None]] = {
 
 def found_while_running(seen: Sequence[LineHits], name_file: NameFile) -> list[Finding]:
     """The findings, in the order of time."""
-    told = [_told(one, name_file) for one in seen]
+    # What was not finite before is given to the calls that follow.
+    odd = [one for one in seen if one.checked.option == Kind.NONFINITE.option]
+    told = [_told(one, name_file) for one in seen if one.checked.primitive != ARGUMENTS or one is odd[0]]
     findings = {(one.file, one.span, one.kind): one for one in reversed(told) if one is not None}
     # What is read outside of the bounds may be NaN: that is one finding, the index.
     outside = {(one.file, one.span) for one in findings.values() if one.kind == Kind.OUT_OF_BOUNDS.word}

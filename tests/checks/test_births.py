@@ -282,3 +282,37 @@ def test_what_to_write_uses_the_name_of_the_argument():
     with jdw.capture(check="nonfinite") as run:
         jax.jit(jax.grad(f))(jnp.zeros(3))
     assert run.findings[0].fix == ("is_safe = y > 0", "jnp.where(is_safe, jnp.sqrt(jnp.where(is_safe, y, 0.5)), 0.0)")
+
+
+@jax.jit
+def loses(w, batch):
+    def body(w, _):
+        loss = ((w - batch["y"]) ** 2).mean()
+        return w - loss, loss
+
+    return lax.scan(body, w, None, length=3)
+
+
+@pytest.mark.parametrize("watch", [None, True])
+def test_an_argument_that_arrives_with_nan_is_named_at_the_functions_first_line(watch):
+    with jdw.capture(check="nonfinite", watch=watch) as run:
+        loses(jnp.ones(3), {"y": X})
+        w, _ = loses(jnp.ones(3), {"y": X.at[1].set(jnp.nan)})
+        loses(w, {"y": X})  # What follows from it is none of its own.
+    (finding,) = run.findings
+    assert finding.headline == "argument `batch['y']` of `loses` arrives with NaN, call 1"
+    assert finding.where.endswith(f":{loses.__wrapped__.__code__.co_firstlineno + 1}")
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: jnp.nansum(x),
+        lambda x: jnp.where(jnp.isnan(x), 0.0, x),
+        lambda x: jax.grad(lambda x: jnp.nansum(x))(x),
+    ],  # noqa: PLW0108
+)
+def test_a_nan_in_an_argument_that_reaches_no_result_is_no_finding(function):
+    with jdw.capture(check="nonfinite") as run:
+        assert not jnp.isnan(jax.jit(function)(jnp.array([1.0, jnp.nan]))).any()
+    assert run.findings == []

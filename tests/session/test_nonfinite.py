@@ -142,7 +142,9 @@ def test_the_text_says_where_the_first_of_all_was_and_at_which_call_and_step():
             x, _zs = f(x)
     first = next(line for line in summary(snapshot_of(run)).splitlines() if line.startswith("  first NaN or infinite"))
     assert first.endswith("y, call 2, step 1")  # log(0)
-    assert run.findings[0].message.endswith("first an infinite one at call 2, step 1 (event 10). 1 other had one later: z.")
+    assert run.findings[0].message.endswith(
+        "first an infinite one at call 2, step 1 (event 10). 1 other had one later: z."
+    )
     with jdw.capture(watch="y,z") as run:
         f(jnp.float32(5))
     assert "first NaN" not in summary(snapshot_of(run))

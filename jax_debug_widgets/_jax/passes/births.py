@@ -48,8 +48,8 @@ _HANDS_ON = frozenset(
 )
 """Primitives that compute nothing."""
 
-RESULTS = "results"
-"""What the record of a program's results is called."""
+RESULTS, ARGUMENTS = "results", "arguments"
+"""What the records of a program's results and of its arguments are called; of the latter see `nan_arguments`."""
 
 OF_FINITE = 1
 """What the record of a number says that is born of finite ones."""
@@ -139,16 +139,17 @@ class Births:
 
     def settled(self, records: Records) -> Records:
         """See `Checker`: births, each with the number of other lines that have such values in the same call."""
-        found = [(checked, numbers) for checked, numbers in records if checked.primitive != RESULTS]
-        loud = len(found) < len(records)
+        found = [one for one in records if one[0].primitive not in (RESULTS, ARGUMENTS)]
+        loud = any(checked.primitive == RESULTS for checked, _ in records)
+        given = [one for one in records if one[0].primitive == ARGUMENTS]
         births = [one for one in found if _born(one)]
         if not loud and not any(_is_nan(one) for one in births):
-            return []
+            return given
         roots = [one for number, one in enumerate(births) if number == 0 or _born(one) == OF_FINITE]
         lines, told = (
             {(checked.frames[0].file, checked.frames[0].line) for checked, _ in records} for records in (found, roots)
         )
-        return [(checked, (*numbers, len(lines - told))) for checked, numbers in roots]
+        return [*given, *((checked, (*numbers, len(lines - told))) for checked, numbers in roots)]
 
 
 def name_of_solver(equation: Any) -> str:

@@ -22,8 +22,9 @@ from jax_debug_widgets._jax.compat import versions
 from jax_debug_widgets._jax.compat.private import core, pe, sharding_impls
 from jax_debug_widgets._jax.origins.frames import Frame, frames_in_body
 from jax_debug_widgets._jax.passes.certain import certain_values, results_of_bodies
-from jax_debug_widgets._jax.passes.checked import Body, Checked, CheckedProgram, Checker, LanesOf
+from jax_debug_widgets._jax.passes.checked import Body, Check, Checked, CheckedProgram, Checker, LanesOf
 from jax_debug_widgets._jax.passes.kept_writes import Definitions, define
+from jax_debug_widgets._jax.passes.nan_arguments import of_arguments
 from jax_debug_widgets._jax.passes.operands import new_number, renamed, with_counter, with_inputs
 from jax_debug_widgets._jax.passes.packing import packed
 from jax_debug_widgets._jax.passes.watching import is_jaxs
@@ -70,11 +71,10 @@ def checked_program(
     left |= checking.unchecked
     if not records:
         return None
-    for option, checker in checkers.items():
-        if check := checker.of_results(jaxpr.invars, jaxpr.outvars):
-            more, numbers = _computed(check.compute, check.operands)
-            equations += more
-            records.append((Checked(option, check.primitive, (), check.facts), numbers))
+    for option, check, frames in _of_whole(jaxpr, checkers, is_backward=is_backward):
+        more, numbers = _computed(check.compute, check.operands)
+        equations += more
+        records.append((Checked(option, check.primitive, frames, check.facts), numbers))
     also, results, packing = packed([atom for _, atoms in records for atom in atoms])
     changed = jaxpr.replace(
         eqns=[*equations, *also],
@@ -83,6 +83,16 @@ def checked_program(
     )
     told, sizes = [one for one, _ in records], [len(atoms) for _, atoms in records]
     return CheckedProgram(program.replace(jaxpr=changed), tuple(told), tuple(sizes), packing, checkers)
+
+
+def _of_whole(
+    jaxpr: core.Jaxpr, checkers: dict[str, Checker], *, is_backward: bool
+) -> Iterator[tuple[str, Check, tuple[Frame, ...]]]:
+    for option, checker in checkers.items():
+        if check := checker.of_results(jaxpr.invars, jaxpr.outvars):
+            yield option, check, ()
+    if "nonfinite" in checkers and not is_backward:
+        yield from (("nonfinite", check, (frame,)) for check, frame in of_arguments(jaxpr))
 
 
 def _forward(

@@ -1,0 +1,69 @@
+"""Arguments that a program is called with and that have NaN, where a result has: then no NaN is born in it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from jax_debug_widgets._jax.compat.private import core
+from jax_debug_widgets._jax.origins.frames import Frame, is_users
+from jax_debug_widgets._jax.passes.births import ARGUMENTS, not_numbers
+from jax_debug_widgets._jax.passes.checked import Check
+
+
+@dataclass(frozen=True)
+class Arguments:
+    """What the record is of.
+
+    Attributes:
+      names: of the arguments that are looked at: `p['w']`.
+      function: whose they are.
+    """
+
+    names: tuple[str, ...]
+    function: str
+
+
+def of_arguments(jaxpr: core.Jaxpr) -> Iterator[tuple[Check, Frame]]:
+    """What is to be computed of a program of the user's function, and the line that defines this; nothing of others.
+
+    The record: how many arguments have NaN, if a result has; which is the first.
+    """
+    info = jaxpr.debug_info
+    names, file, line = info.arg_names or (), info.func_filename, info.func_lineno
+    if file is None or line is None or not is_users(file) or len(names) != len(jaxpr.invars):
+        return
+    named = [(name, one) for name, one in zip(names, jaxpr.invars, strict=True) if name and _is_read(one)]
+    results = [one for one in jaxpr.outvars if _is_read(one)]
+    if named and results:
+        function = info.func_src_info.partition(" ")[0]
+        facts = Arguments(tuple(name for name, _ in named), function)
+
+        def compute(*arrays: Any) -> Sequence[Any]:
+            found = [_has_nan(one) for one in arrays]
+            given, made = found[: len(named)], found[len(named) :]
+            any_result = lax.reduce_max(lax.concatenate(made, 0), (0,))
+            own = lax.concatenate(given, 0)
+            first = lax.argmax(own, 0, np.int32)
+            return [lax.mul(lax.reduce_sum(own, (0,)), any_result), first]
+
+        yield (
+            Check(facts, [*(one for _, one in named), *results], compute, ARGUMENTS),
+            Frame(file, line, -1, line, -1, function),
+        )
+
+
+def _is_read(atom: Any) -> bool:
+    dtype = getattr(atom.aval, "dtype", None)
+    return dtype is not None and bool(jnp.issubdtype(dtype, jnp.floating)) and atom.aval.size > 0
+
+
+def _has_nan(array: Any) -> Any:
+    """1 or 0, as an array of one number."""
+    found = lax.reduce_or(not_numbers(array), tuple(range(array.ndim)))
+    return lax.reshape(lax.convert_element_type(found, np.int32), (1,))
