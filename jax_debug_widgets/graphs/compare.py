@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -23,12 +23,14 @@ class ExecutedProgram:
     Attributes:
       paths: what its outputs are called, `['w']`; `outputs`: their values.
       values: the path and number of an equation -> its results.
+      inputs: what it was given, PRNG keys as their numbers; empty where that is not known.
     """
 
     program: Program
     paths: Sequence[str]
     outputs: Sequence[Any]
     values: Mapping[Any, Sequence[Any]]
+    inputs: Sequence[Any] = ()
 
     def of(self, node: Node) -> Sequence[Any] | None:
         """The results of an equation."""
@@ -62,6 +64,7 @@ class Comparison:
       alone: where they part if no pair differs: the first equation on that way of each program that stands for none of the
         other; None where there is none.
       structure: what keeps the outputs from being compared one by one, in words.
+      arguments: of the arguments that are not the same each by its name with how it differs.
     """
 
     names: tuple[str, str]
@@ -71,6 +74,7 @@ class Comparison:
     first: Pair | None
     alone: tuple[Equation | None, Equation | None] = (None, None)
     structure: str = ""
+    arguments: Sequence[tuple[str, str]] = ()
 
     @property
     def equal(self) -> bool:
@@ -85,7 +89,8 @@ class Comparison:
     def page(self) -> Page:
         """All of it, to be shown."""
         said = "equal to the bit" if self.equal else "close" if self.close else "DIFFERENT"
-        lines = [
+        lines = [Line(("argument", name, how, ""), kind="changed") for name, how in self.arguments]
+        lines += [
             Line(("output", name or "result", str(figure), ""), kind="changed" if figure.verdict == "differs" else "")
             for name, figure in self.outputs
         ]
@@ -102,8 +107,13 @@ class Comparison:
             f"{len(self.pairs)} pairs of equations; {self.only[0]} only in {self.names[0]}, {self.only[1]} only in "
             f"{self.names[1]}. Both ran equation by equation: XLA has fused nothing."
         )
+        given = ", of other arguments" if self.arguments else ""
         return Page(
-            f"{self.names[0]} and {self.names[1]}: {said}", ("", "name", "what", "where"), lines, notes, longest=120
+            f"{self.names[0]} and {self.names[1]}: {said}{given}",
+            ("", "name", "what", "where"),
+            lines,
+            notes,
+            longest=120,
         )
 
     def to_pandas(self) -> pd.DataFrame:
@@ -167,13 +177,36 @@ def compare(before: ExecutedProgram, after: ExecutedProgram, rtol: float | None 
         )
     only = len(one.nodes) - len(pairing.forth), len(other.nodes) - len(pairing.back)
     return Comparison(
-        (before.program.name, after.program.name), outputs, list(pairs.values()), only, first, alone, structure
+        (before.program.name, after.program.name),
+        outputs,
+        list(pairs.values()),
+        only,
+        first,
+        alone,
+        structure,
+        list(_other_arguments(before, after)),
     )
 
 
 def _told(paths: Sequence[str]) -> str:
     """What outputs are called, in words."""
     return ", ".join(path or "an array by itself" for path in paths) or "nothing"
+
+
+def _other_arguments(before: ExecutedProgram, after: ExecutedProgram) -> Iterator[tuple[str, str]]:
+    """Which arguments are not the same to the bit, and how; nothing where those of before are not known."""
+    own, its = (ran.program.body.inputs for ran in (before, after))
+    if len(before.inputs) != len(own):  # A file of an earlier version.
+        return
+    if [one.text for one in own] != [one.text for one in its]:
+        yield "all", " against ".join(", ".join(one.text for one in inputs) or "none" for inputs in (own, its))
+        return
+    for one, other, a, b in zip(own, its, before.inputs, after.inputs, strict=True):
+        figure = figure_of(a, b)
+        if str(one.type) != str(other.type):
+            yield other.text, f"DIFFERS: {one.type} against {other.type}"
+        elif figure.verdict != "equal":
+            yield other.text, "DIFFERS: another key" if other.type.dtype.startswith("key<") else str(figure)
 
 
 def _first(flat: FlatProgram, differ: Sequence[bool], pairs: Mapping[int, Pair]) -> Pair | None:

@@ -59,8 +59,9 @@ def save(ran: ExecutedProgram, path: Path) -> SavedValues:
         "paths": list(ran.paths),
         "keys": [_plain(key) for key in keys],
         "counts": [len(ran.values[key]) for key in keys],
+        "inputs": len(ran.inputs),
     }
-    arrays = [*ran.outputs, *(one for key in keys for one in ran.values[key])]
+    arrays = [*ran.outputs, *(one for key in keys for one in ran.values[key]), *ran.inputs]
     own = [np.asarray(one) for one in arrays]
     about["dtypes"] = [one.dtype.name for one in own]
     # Types that NumPy does not know by itself (bfloat16) would be saved as bytes without a name.
@@ -93,7 +94,8 @@ def load(path: Path) -> ExecutedProgram:
     outputs = [next(arrays) for _ in about["paths"]]
     keys = map(_made, about["keys"])
     values = {key: tuple(next(arrays) for _ in range(count)) for key, count in zip(keys, about["counts"], strict=True)}
-    return ExecutedProgram(_made(about["program"]), about["paths"], outputs, values)
+    inputs = [next(arrays) for _ in range(about.get("inputs", 0))]  # Files of earlier versions have none.
+    return ExecutedProgram(_made(about["program"]), about["paths"], outputs, values, inputs)
 
 
 def _plain(value: Any) -> Any:

@@ -56,6 +56,27 @@ def test_values_that_are_there_already_are_not_written_over(ours, tmp_path):
     assert file.read_bytes() == told
 
 
+@pytest.mark.behaviour("G1")
+@pytest.mark.parametrize(
+    ("x", "key", "told"),
+    [
+        (ARGUMENTS[0] + 1e-7, ARGUMENTS[1], "x | close: max |a - b| "),
+        (jnp.ones(4), ARGUMENTS[1], "x | DIFFERS: float32[5] against float32[4]"),
+        (ARGUMENTS[0], jax.random.key(1), "key | DIFFERS: another key"),
+    ],
+    ids=["value", "shape", "key"],
+)
+def test_an_argument_that_is_another_one_is_told_first(tmp_path, x, key, told):
+    file = tmp_path / "before.npz"
+    jdw.compare(before, *ARGUMENTS, save=file)
+    found = jdw.compare(before, x, key, against=f"saved:{file}")
+    ((name, how),) = found.arguments
+    assert f"{name} | {how}".startswith(told)
+    title, *lines = str(found).splitlines()
+    assert title.endswith("of other arguments") and "argument" in lines[0] + lines[1]
+    assert not jdw.compare(before, *ARGUMENTS, against=f"saved:{file}").arguments
+
+
 def test_a_file_that_is_another_one_is_refused(tmp_path):
     np.savez(tmp_path / "other.npz", a=np.ones(3))
     with pytest.raises(ValueError, match="no values that compare has saved"):

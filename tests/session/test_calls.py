@@ -143,7 +143,7 @@ def test_what_a_callback_raised_is_told_by_its_first_line(ours, capfd, error, li
     ours.ip.push({"h": jax.jit(lambda x: jax.debug.callback(refuse, x))})
     (call,) = calls_of(ours, "h(1.)", error="JaxRuntimeError")
     assert call.error == line
-    (note,) = [note for note in current_session().current.status().notes if "raised" in note]
+    (note,) = [note for note in current_session().current.status().notes if "in refuse" in note]
     assert f"raised {line} in refuse" in note
     capfd.readouterr()
 

@@ -35,6 +35,11 @@ def evaluate(traced: Traced) -> tuple[list[np.ndarray], Values]:
     return [on_host(one) for one in results], values
 
 
+def given_to(traced: Traced) -> list[np.ndarray]:
+    """What a program is given; PRNG keys as their numbers."""
+    return [on_host(jnp.asarray(one)) for one in traced.operands]
+
+
 def _run(
     jaxpr: core.Jaxpr,
     consts: Sequence[Any],

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import jax
 
-from jax_debug_widgets._jax.studies.evaluate import evaluate
+from jax_debug_widgets._jax.studies.evaluate import evaluate, given_to
 from jax_debug_widgets._jax.studies.shadow import MOST_IN_LOOPS, Shadowed, shadow
 from jax_debug_widgets._jax.studies.trace import Traced
 from jax_debug_widgets.graphs import (
@@ -154,7 +154,7 @@ def _ran(
 ) -> ExecutedProgram:
     found, program = traced(session, function, args, kwargs)
     with session.capture.explaining():
-        return ExecutedProgram(program, found.paths, *evaluate(found))
+        return ExecutedProgram(program, found.paths, *evaluate(found), inputs=given_to(found))
 
 
 def _float64(session: Session, found: Traced, program: Program) -> AgainstFloat64:
