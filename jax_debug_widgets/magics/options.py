@@ -156,9 +156,9 @@ def _watch_of(values: dict[str, Any]) -> Watch | None:
     """What the watch options, taken out of `values`, ask for."""
     told = values.pop("watch")
     names = None if told is None else [name for text in told for name in separated(text)]
-    watch = True if values.pop("watch_all") else names
-    return Watch.of(
-        watch,
+    everything = values.pop("watch_all")
+    watch = Watch.of(
+        True if everything else names,
         ops=values.pop("watch_ops"),
         every=values["every"],
         values=values.pop("values"),
@@ -166,6 +166,8 @@ def _watch_of(values: dict[str, Any]) -> Watch | None:
         when=values.pop("when"),
         lanes=values.pop("lanes"),
     )
+    # Of everything, too, these may be wanted by lane.
+    return watch.by_lane(names) if watch and everything and names else watch
 
 
 def option_parser() -> argparse.ArgumentParser:

@@ -35,6 +35,15 @@ def test_options_come_before_the_expression(ours):
     assert "x 1.0" not in outcome.stdout
 
 
+def test_of_all_values_some_are_taken_by_lane_too(ours):
+    ours.run("import jax\ndef halves(x):\n    half = x / 2\n    most = half.max()\n    return most")
+    ours.run("%jaxdebug --watch lanes/half --watch-all jax.jit(jax.vmap(halves))(jax.numpy.ones((3, 4)))")
+    run = last_run()
+    assert run["half"].lanes["mean"].shape == (1, 3)
+    with pytest.raises(KeyError, match="not taken by lane"):
+        _ = run["most"].lanes
+
+
 def test_prints_are_echoed_in_a_terminal_unless_asked_not_to(ours):
     assert ours.run("%jaxdebug f(1.);").stdout == "x 1.0\n"
     assert ours.run("%jaxdebug --no-echo f(1.);").stdout == ""

@@ -34,7 +34,7 @@ class Watch:
     """What to watch, and how much of it. Hashable: it is part of what programs are compiled by.
 
     Attributes:
-      names: patterns, see `Selection`; empty with `everything`.
+      names: patterns, see `Selection`; with `everything` only those by lane.
       everything: all values with a name in the user's files, and their gradients.
       ops: the result of every equation.
       every: only each n-th step.
@@ -65,6 +65,10 @@ class Watch:
     def beside(self, added: Iterable[str]) -> Watch:
         """With these names added."""
         return replace(self, added=tuple(name for name in added if name not in self.names))
+
+    def by_lane(self, names: Iterable[str]) -> Watch:
+        """With those of these patterns that ask for lanes, beside `everything`."""
+        return replace(self, names=tuple(name for name in names if name.startswith(BY_LANE)))
 
     def stopping(self, stops: Stops) -> Watch:
         """With values that may stop the program."""

@@ -47,6 +47,12 @@ describe("the arrays", () => {
     expect(all(".colour-bar")).toHaveLength(0);
   });
 
+  it("have one number at the colour bar where all that is finite is one", () => {
+    const { stats } = goldenArray("array");
+    showSlice(goldenArray("array", { event: 3, stats: { ...stats, inf: 4, min: 0, max: 0, mean: 0, std: 0 } }));
+    expect(texts(".colour-bar small")).toEqual(["0"]);
+  });
+
   it("go to another firing, and to another index", () => {
     const { run, ui } = showSlice(goldenArray("array", { event: 3, index: [0] }));
     type(".slider input", "0");

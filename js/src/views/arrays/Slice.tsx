@@ -35,9 +35,10 @@ export function Slice({ answer, name, dark, gone, children }: Props) {
         {!isImage && slice.stats.min !== null && (
           <div class="colour-bar mono number" aria-hidden="true">
             <span style={{ background: gradient(scale) }} />
-            <small>{value(scale.high)}</small>
-            <small>{value((scale.low + scale.high) / 2)}</small>
-            <small>{value(scale.low)}</small>
+            {/* All that is finite may be one number. */}
+            {[...new Set([scale.high, (scale.low + scale.high) / 2, scale.low])].map((one) => (
+              <small key={one}>{value(one)}</small>
+            ))}
           </div>
         )}
         <Histogram slice={slice} />
@@ -72,7 +73,8 @@ function Statistics({ slice }: { slice: ArraySlice }) {
             <span key={name} class="bad-text">
               {" "}
               <i class="swatch" style={{ background: css(colour) }} />
-              {name === "infinite" && <i class="swatch" style={{ background: css(MINUS_INF_COLOUR) }} />} {count(n)} {name}
+              {name === "infinite" && <i class="swatch" style={{ background: css(MINUS_INF_COLOUR) }} />} {count(n)}{" "}
+              {name}
             </span>
           ),
       )}
