@@ -357,3 +357,18 @@ def test_a_value_that_is_infinite_before_it_is_nan_becomes_infinite():
     (finding,) = run.findings
     assert finding.headline == "`h` becomes infinite"
     assert "1 NaN, 1 infinite among its values, first an infinite one at call 0 (event 0)" in finding.message
+
+
+def test_an_argument_comes_before_the_loops_of_its_call():
+    @jax.jit
+    def f(w, y):
+        def body(w, _):
+            loss = ((w - y) ** 2).mean()
+            return w - loss, loss
+
+        return jax.lax.scan(body, w, None, length=3)
+
+    with jdw.capture(watch=True) as run:
+        f(jnp.ones(2), jnp.array([1.0, jnp.nan]))
+    (finding,) = run.findings
+    assert finding.site.label == "y"

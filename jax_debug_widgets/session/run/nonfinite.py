@@ -177,7 +177,18 @@ def _sites(run: Counted) -> list[_Site]:
     first = next((one for one in kept if not one.site.choice), next(iter(kept), None))
     beside = [one for one in kept if first and one.moment == first.moment]
     born = min(beside, key=_as_computed, default=None)
-    return sorted(kept, key=lambda one: one is not born)
+    # An argument is there before the loops of its call, and may be said after them.
+    given = (one for one in kept if first and _is_given(one, first))
+    root = next(given, born)
+    return sorted(kept, key=lambda one: one is not root)
+
+
+def _is_given(one: _Site, other: _Site) -> bool:
+    """Whether it is an argument of the call in which the other was first."""
+    watch, own, beside = one.site.watch, one.first, other.first
+    if watch is None or own is None or beside is None or own.step or watch.role == "gradient":
+        return False
+    return watch.primitive == "argument" and own.call == beside.call >= 0
 
 
 def _nans(value: Any, *, is_count: bool) -> bool:
