@@ -88,8 +88,8 @@ def test_one_picture_has_the_series_of_all_with_what_differs_between_them(sweep)
     plt.close("all")
 
 
-def test_of_a_run_that_has_no_end_the_row_is_what_can_be_read(sweep, tmp_path):
-    """As of a process that was killed before it said anything of itself."""
+def test_of_a_run_that_says_nothing_of_itself_the_row_is_what_can_be_read(sweep, tmp_path):
+    """Its state is lost. All its files are sealed, so that it is over."""
     copy = shutil.copytree(sweep / "run1.jdw", tmp_path / "cut.jdw")
     (copy / "p00000/state.json").unlink()
     for about in (copy / "run.json", copy / "p00000/process.json"):
@@ -98,7 +98,7 @@ def test_of_a_run_that_has_no_end_the_row_is_what_can_be_read(sweep, tmp_path):
         shutil.copytree(sweep / "run2.jdw", tmp_path / f"{name}.jdw")
     assert [row.path.stem for row in jdw.load(tmp_path).rows] == ["cut", "lr0.05", "lr0.2"]
     (row,) = jdw.load(f"{tmp_path}/c*.jdw").rows
-    assert (row.state, row.events, row.outline.steps, row.name) == ("interrupted", 40, 20, "lr1")
+    assert (row.state, row.events, row.outline.steps, row.name) == ("done", 40, 20, "lr1")
 
 
 def test_runs_of_a_sweep_are_rows_of_the_table_and_are_read_when_one_is_asked_for(sweep):
