@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -10,6 +10,7 @@ if TYPE_CHECKING:
 
     from jax_debug_widgets._jax.running.inputs import InputHooks
     from jax_debug_widgets._jax.running.twins import TwinHooks
+    from jax_debug_widgets._jax.tracing.traces import Trace
     from jax_debug_widgets.breakpoints import Debugger
     from jax_debug_widgets.session.contexts import Contexts
     from jax_debug_widgets.session.panel.listing import Listing
@@ -17,8 +18,29 @@ if TYPE_CHECKING:
     from jax_debug_widgets.session.run.compare import RunRow
     from jax_debug_widgets.session.run.loaded import LoadedRun
     from jax_debug_widgets.session.run.run import Run
-    from jax_debug_widgets.session.studies.call_programs import CallPrograms
     from jax_debug_widgets.taps import Capture
+
+
+class Captures(Protocol):
+    """The session, as far as a question about a function needs it."""
+
+    @property
+    def capture(self) -> Capture: ...
+
+
+class CapturesAndRuns(Captures, Protocol):
+    """That, and the newest run."""
+
+    @property
+    def current(self) -> Run | None: ...
+
+
+class TracedPrograms(Protocol):
+    """Keeps the programs that were traced in runs."""
+
+    def take(self, run: str, trace: Trace, program: Any) -> None:
+        """A program was traced."""
+        ...
 
 
 class Observed(Protocol):
@@ -31,7 +53,7 @@ class Observed(Protocol):
     @property
     def active(self) -> Run | None: ...
     @property
-    def call_programs(self) -> CallPrograms: ...
+    def call_programs(self) -> TracedPrograms: ...
     @property
     def input_hooks(self) -> InputHooks: ...
     @property

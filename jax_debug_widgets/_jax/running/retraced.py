@@ -86,7 +86,7 @@ def _inside(function: Any, lines: Sequence[tuple[CodeType, int]]) -> tuple[tuple
 
 
 class RetracedHooks(Replacing):
-    """Install and remove, counted, so that captures may nest and overlap. To be put in before `UntouchedHooks`."""
+    """Install and remove, counted, so that captures may nest and overlap. To be put in before `ReuseHooks`."""
 
     def __init__(self, told: Callable[[CachedProgram], None]) -> None:
         """Make them.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from jax_debug_widgets.events.amounts import in_bytes
 from jax_debug_widgets.session.run.inputs import SEEN, not_kept
@@ -13,7 +13,8 @@ from jax_debug_widgets.session.run.inputs import SEEN, not_kept
 if TYPE_CHECKING:
     from jax_debug_widgets.archive.inputs import StoredCall
     from jax_debug_widgets.archive.writer import RunWriter
-    from jax_debug_widgets.session.run.run import Run
+    from jax_debug_widgets.session.options import Options
+    from jax_debug_widgets.session.run.inputs import KeptInputs
 
 _MOST_BYTES = 1 << 30
 """Of all inputs in a file, unless the file is to be small."""
@@ -24,10 +25,32 @@ _SHARE_OF_FILE = 4
 _log = logging.getLogger(__name__)
 
 
+class KeepsInputs(Protocol):
+    """A run, as far as its inputs are written."""
+
+    @property
+    def options(self) -> Options:
+        """What its capture was asked for."""
+        ...
+
+    @property
+    def inputs(self) -> KeptInputs:
+        """What its last calls were given."""
+        ...
+
+    def is_over(self) -> bool:
+        """Whether nothing more can happen."""
+        ...
+
+    def note(self, sentence: str) -> None:
+        """Tell the user something, once."""
+        ...
+
+
 class InputFiles:
     """Keeps what a file has of the inputs of a run as new as what the run has."""
 
-    def __init__(self, run: Run, writer: RunWriter, bound: int | None) -> None:
+    def __init__(self, run: KeepsInputs, writer: RunWriter, bound: int | None) -> None:
         """`bound` is that of the file in bytes."""
         self._run, self._writer = run, writer
         self._most = _MOST_BYTES if bound is None else bound // _SHARE_OF_FILE

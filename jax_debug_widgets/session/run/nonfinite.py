@@ -87,11 +87,7 @@ def nonfinite_findings(run: Counted) -> list[Finding]:
     calls = run.call_log.newest + 1
     sites = _sites(run)
     groups = _groups(run, sites)
-    return [
-        # What follows another reaches whatever that reaches.
-        _told([one.finding(calls, masked=one is group[0] and _is_masked(run, one, sites)) for one in group])
-        for group in groups
-    ]
+    return [_told([one.finding(calls, masked=_is_masked(run, one, sites)) for one in group]) for group in groups]
 
 
 def joined(found: Sequence[Finding], run: Counted) -> list[Finding]:

@@ -13,12 +13,14 @@ from jax_debug_widgets.session.studies.programs import traced
 from jax_debug_widgets.taps.sites import phase_of
 
 if TYPE_CHECKING:
-    from jax_debug_widgets.session.session import Session
+    from jax_debug_widgets.session.ports import CapturesAndRuns
 
 _NOT_FINITE = ("nan", "posinf", "neginf")
 
 
-def graph_of(session: Session, function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Graph:
+def graph_of(
+    session: CapturesAndRuns, function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> Graph:
     """The program of `function(*args, **kwargs)`; see `jax_debug_widgets.graph`.
 
     Raises:

@@ -14,7 +14,7 @@ from jax_debug_widgets.graphs.program import Source
 from jax_debug_widgets.session.studies.programs import traced
 
 if TYPE_CHECKING:
-    from jax_debug_widgets.session.session import Session
+    from jax_debug_widgets.session.ports import Captures
 
 EXACT = "Links are exact: the program was compiled with a name for each equation, and is the same without these names."
 INEXACT = (
@@ -24,7 +24,7 @@ INEXACT = (
 
 
 def linked_of(
-    session: Session,
+    session: Captures,
     function: Callable[..., Any],
     args: Sequence[Any],
     kwargs: Mapping[str, Any],

@@ -25,7 +25,7 @@ from jax_debug_widgets.watch import is_library, names_of_variables
 if TYPE_CHECKING:
     from types import CodeType
 
-    from jax_debug_widgets.session.session import Session
+    from jax_debug_widgets.session.ports import Captures
     from jax_debug_widgets.taps import Capture
 
 MOST_LOWERED = 1000
@@ -33,7 +33,7 @@ MOST_LOWERED = 1000
 
 
 def traced(
-    session: Session, function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
+    session: Captures, function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
 ) -> tuple[Traced, Program]:
     """What JAX traces of a call, and the same as frozen data.
 
@@ -60,7 +60,7 @@ def lines_of(capture: Capture, code: CodeType, watch: Any) -> Any:
 
 
 def table_of(
-    session: Session,
+    session: Captures,
     function: Callable[..., Any],
     args: Sequence[Any],
     kwargs: Mapping[str, Any],
@@ -75,7 +75,7 @@ def table_of(
 
 
 def diff_of(
-    session: Session,
+    session: Captures,
     function: Callable[..., Any],
     other: Callable[..., Any],
     args: Sequence[Any],
@@ -111,7 +111,9 @@ def _batched(leaf: Any) -> jax.ShapeDtypeStruct:
     return jax.ShapeDtypeStruct((LANES, *aval.shape), aval.dtype)
 
 
-def traces_of(session: Session, function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Traces:
+def traces_of(
+    session: Captures, function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> Traces:
     """Whether two traces of a function are one program, see `jax_debug_widgets.traces`."""
     own = inspect.unwrap(function)
     before, meant = traced(session, function, args, kwargs)[1], _values_outside(own)
