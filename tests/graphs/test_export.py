@@ -432,6 +432,9 @@ def test_what_jit_was_given_beside_the_function_is_noted(tmp_path):
     assert jdw.to_folder(jax.jit(jnp.sin), jnp.ones(3), path=tmp_path / "plain").notes == []
 
 
+@pytest.mark.skipif(
+    jax.__version_info__ >= (0, 12), reason="there a branch gives `empty2`, which has no public form (docs/limits.md)"
+)
 @pytest.mark.parametrize("transform", [jax.grad, jax.value_and_grad, lambda f: jax.jit(jax.grad(f))])
 def test_the_gradient_of_branches_is_written_without_what_no_result_needs(tmp_path, transform):
     def f(c):

@@ -24,8 +24,6 @@ def left_out(params: Mapping[str, Any], name: str) -> Iterator[str]:
         yield f"jax.jit({name}) was given {' and '.join(given)}: the package computes wherever its arguments are"
     if any(params.get("donated_invars") or ()):
         yield f"jax.jit({name}) gave arguments away (donate_argnums): the package keeps them"
-    if params.get("inline"):
-        yield f"jax.jit({name}) was inlined (inline=True): in the package it is a call"
     if params.get("keep_unused"):
         yield f"jax.jit({name}) kept arguments that it does not use (keep_unused=True): the package does not"
     if params.get("compiler_options_kvs"):
