@@ -61,9 +61,8 @@ export function CodeList(props: Props) {
 
   const reveal = (index: number, atTop = false) => {
     const element = viewport.current;
-    const room = Math.floor(height / ROW_HEIGHT);
-    const seenFrom = Math.ceil(top / ROW_HEIGHT);
-    if (!element || height === 0 || (index >= seenFrom && index < seenFrom + room)) return;
+    const [seenFrom, seenTo] = [Math.ceil(top / ROW_HEIGHT), Math.floor((top + height) / ROW_HEIGHT)];
+    if (!element || height === 0 || (index >= seenFrom && index < seenTo)) return;
     const wanted = atTop ? Math.max(0, index - 2) * ROW_HEIGHT : scrollTo(index, rows.length, ROW_HEIGHT, height);
     element.scrollTop = wanted;
     setTop(element.scrollTop);
