@@ -49,7 +49,7 @@ class Debugger:
         self.points = PointBook()
         self._gate = gate
         self._released: dict[Tap, int] = {}
-        self._meeting = collectives.CollectiveStop()
+        self._collective = collectives.CollectiveStop()
         gate.may_pass = self._may_pass
 
     @property
@@ -79,7 +79,7 @@ class Debugger:
         """Stop at the next event of any site."""
         with self.stops.lock:
             self.policy.pausing, self.policy.ignoring = True, False
-            self._meeting = collectives.CollectiveStop()
+            self._collective = collectives.CollectiveStop()
             self.stops.look()
 
     def halt(self, how: Halt) -> None:
@@ -215,7 +215,7 @@ class Debugger:
         """Whether the pause that was asked for is here, and nobody else has taken it."""
         with self.stops.lock:
             on_mesh = collectives.runs_on_several(tap) and tap.nesting.on_each_device
-            if on_mesh and not self._meeting.is_here(tap, tap.coordinates_of(arrays), self._gate.reached(tap)):
+            if on_mesh and not self._collective.is_here(tap, tap.coordinates_of(arrays), self._gate.reached(tap)):
                 return False
             taken, self.policy.pausing = self.policy.pausing, False
             self.stops.opening = taken or self.stops.opening
