@@ -76,8 +76,10 @@ def harness(browser: Browser, dev_server: str, request: pytest.FixtureRequest) -
 
 def test_what_is_shown_can_be_had_as_a_file(harness: Harness):
     panel = harness.open(state="done", rate=500, seconds=4)
-    panel.get_by_test_id("filter").fill("site:loss")
+    panel.get_by_test_id("filter").press_sequentially("los")
+    panel.get_by_test_id("filter-terms").get_by_text("name:loss").click()
     panel.get_by_label("Copy and export").click()
+    assert panel.get_by_test_id("filter-chip").inner_text().split() == ["name:", "loss", "×"]
     with harness.page.expect_download() as download:
         panel.get_by_test_id("export-json").click()
     rows = json.loads(download.value.path().read_text("utf-8"))

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { goldenBatch } from "../../test/golden";
 import type { CallMessage, SiteMessage } from "../transport/wire";
-import { Query, toggleTerm } from "./query";
+import { chipsOf, Query, toggleTerm } from "./query";
 
 const [LOSS, X] = goldenBatch("small").sites as [SiteMessage, SiteMessage];
 const [CALL] = goldenBatch("small").calls as [CallMessage];
@@ -76,11 +76,24 @@ describe("a query", () => {
 
   it.each(["foo:3", "loss -steps:10-20", "Step:3"])("says of %s that there is no such term", (input) => {
     const { hint, line } = new Query(input);
-    expect(hint).toMatch(/^There is no \w+: to filter by, .* There are site: phase: kind: step: /);
+    expect(hint).toMatch(/^There is no \w+: to filter by, .* There are name: step: lane: device: /);
     expect(line?.test(input)).toBe(true);
   });
 
   it.each(["loss", "step:3", "-lane:2", "/foo:3/", "loss: 3", "10:30", ""])("has no such hint for %s", (input) => {
     expect(new Query(input).hint).toBe("");
+  });
+
+  it("is chips and text, and a term that is being typed is text", () => {
+    const filter = "name:loss 2.5 -lane:3";
+    expect(chipsOf(filter, false)).toEqual({ chips: ["name:loss", "-lane:3"], text: "2.5" });
+    expect(chipsOf(filter, true)).toEqual({ chips: ["name:loss"], text: "2.5 -lane:3" });
+    expect(chipsOf(`${filter} `, true).chips).toEqual(["name:loss", "-lane:3"]);
+    expect(chipsOf("2.5 foo:3 ", true)).toEqual({ chips: [], text: "2.5 foo:3 " });
+    expect(chipsOf("name:", false)).toEqual({ chips: [], text: "name:" });
+  });
+
+  it("calls a name by its old word, too", () => {
+    for (const word of ["name", "site"]) expect(new Query(`${word}:loss`).wantsSite(LOSS)).toBe(true);
   });
 });

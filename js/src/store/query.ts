@@ -1,8 +1,10 @@
-/** What is typed into the filter: words, `/regex/`, and terms such as `site:loss` or `-phase:backward`. */
+/** What is typed into the filter: words, `/regex/`, and terms such as `name:loss` or `-phase:backward`. */
 import type { CallMessage, SiteMessage } from "../transport/wire";
 
-export const FIELDS = ["site", "phase", "kind", "step", "lane", "device", "process", "call", "in"] as const;
+export const FIELDS = ["name", "step", "lane", "device", "phase", "kind", "process", "call", "in"] as const;
 type Field = (typeof FIELDS)[number];
+/** What `name:` was called before. */
+const OLD_NAME = "site";
 
 interface Term {
   field: Field;
@@ -10,7 +12,7 @@ interface Term {
   negated: boolean;
 }
 
-const TERM = new RegExp(`(?:^|\\s)(-?)(${FIELDS.join("|")}):(\\S*)`, "g");
+const TERM = new RegExp(`(?:^|\\s)(-?)(${[...FIELDS, OLD_NAME].join("|")}):(\\S*)`, "g");
 const LIKE_A_TERM = /(?:^|\s)-?([a-z_]\w*):\S/i;
 const FIELD_WORDS = FIELDS.map((field) => `${field}:`).join(" ");
 const REGEX = /^\/(.+)\/(i?)$/;
@@ -26,7 +28,8 @@ export class Query {
 
   constructor(input: string) {
     const rest = input
-      .replace(TERM, (_, minus: string, field: Field, wanted: string) => {
+      .replace(TERM, (_, minus: string, said: Field | typeof OLD_NAME, wanted: string) => {
+        const field = said === OLD_NAME ? "name" : said;
         this.terms.push({ field, wanted: wanted.toLowerCase(), negated: minus !== "" });
         return "";
       })
@@ -58,7 +61,7 @@ export class Query {
 
   wantsSite(site: SiteMessage): boolean {
     return (
-      this.all("site", (wanted) => textOf(site).includes(wanted)) &&
+      this.all("name", (wanted) => textOf(site).includes(wanted)) &&
       this.all("phase", (wanted) => site.phase.startsWith(wanted)) &&
       this.all("process", (wanted) => isIn(site.process, wanted)) &&
       this.all("kind", (wanted) =>
@@ -106,6 +109,19 @@ export function toggleTerm(filter: string, term: string): string {
   const words = filter.split(/\s+/).filter(Boolean);
   const others = words.filter((word) => word !== term);
   return (others.length < words.length ? others : [...words, term]).join(" ");
+}
+
+/**
+ * A filter as it is shown: its terms as chips, and the text beside them. While somebody types, the term at the end is text.
+ */
+export function chipsOf(filter: string, typing: boolean): { chips: string[]; text: string } {
+  const chips: string[] = [];
+  const text = filter.replace(TERM, (all, minus: string, field: string, wanted: string, at: number) => {
+    if (wanted === "" || (typing && at + all.length === filter.length)) return all;
+    chips.push(`${minus}${field}:${wanted}`);
+    return "";
+  });
+  return { chips, text: chips.length > 0 ? text.trimStart() : text };
 }
 
 function textOf(site: SiteMessage): string {

@@ -5,6 +5,7 @@
 export { signal } from "@preact/signals";
 export { Fragment, h } from "preact";
 export { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
+export { plain } from "../../kit/ansi";
 export { arrowMove } from "../../kit/arrows";
 export { brief, count, plural, seconds, value } from "../../kit/format";
 export { copy, download } from "../../kit/give";
@@ -18,7 +19,7 @@ export { atStop, earlier } from "../../store/atStop";
 export { moveBy, whenOf } from "../../store/clock";
 export { decimate } from "../../store/decimate";
 export { FilteredStream } from "../../store/filter";
-export { Query } from "../../store/query";
+export { FIELDS, Query } from "../../store/query";
 export { toggled } from "../../store/ui";
 export { guilty, guiltyPlace, ITSELF, isWatched } from "../../store/watched";
 export { allArrays, arraysOf, canBeImage, namesOf, typeName } from "../arrays/values";

@@ -6,11 +6,23 @@ import findingsCss from "../findings/findings.css";
 import inspectorCss from "../inspector/inspector.css";
 import namesCss from "../names/names.css";
 import runsCss from "../runs/runs.raw.css";
+import termsCss from "../search/terms.css";
 import sourceCss from "../source/source.css";
 
 export { Arrays } from "../arrays/Arrays";
 export { EventArrays } from "../arrays/EventArrays";
 export { Findings } from "../findings/Findings";
 export { Runs } from "../runs/Runs";
+export { Terms } from "../search/Terms";
 export { Source } from "../source/Source";
-export const css = arraysCss + spreadCss + sourceCss + namesCss + inspectorCss + debuggerCss + findingsCss + runsCss;
+export const css = [
+  arraysCss,
+  spreadCss,
+  sourceCss,
+  namesCss,
+  inspectorCss,
+  debuggerCss,
+  findingsCss,
+  runsCss,
+  termsCss,
+].join("");

@@ -1,8 +1,11 @@
 /** What belongs to the streams in the row of tabs: one stream or two, find, filter, and what to do with the lines. */
+import { useEffect, useRef, useState } from "preact/hooks";
 import { count, plural } from "../../kit/format";
 import { Toggle } from "../../kit/Toggle";
+import { chipsOf } from "../../store/query";
 import type { RunStore } from "../../store/run";
 import type { UiState } from "../../store/ui";
+import { later } from "../later/load";
 import { Export } from "./Export";
 import { useQuery, useShown } from "./shown";
 
@@ -98,9 +101,20 @@ function Find({ run, ui }: Props) {
 
 function Filter({ run, ui }: Props) {
   run.watch();
+  const input = useRef<HTMLInputElement>(null);
+  const [typing, setTyping] = useState(false);
   const query = useQuery(ui.filter.value);
   const searched = useQuery(ui.find.value).line ?? query.line;
   const missing = run.next - run.oldest - run.texts.size;
+  const Terms = later.views?.Terms;
+  const wanted = typing || query.hasTerms;
+  useEffect(() => {
+    if (wanted) later.want(run);
+  }, [wanted, run]);
+  const { chips, text } = Terms ? chipsOf(ui.filter.value, typing) : { chips: [], text: ui.filter.value };
+  const set = (next: string, others = chips) => {
+    ui.filter.value = [...others.filter((one) => !next.split(/\s+/).includes(one)), next].filter(Boolean).join(" ");
+  };
   return (
     <div class="field">
       {searched && missing > 0 && (
@@ -109,20 +123,22 @@ function Filter({ run, ui }: Props) {
         </output>
       )}
       {query.problem && <output class="bad-text hint">{query.problem}</output>}
-      <input
-        type="search"
-        class="filter"
-        data-testid="filter"
-        aria-label="Filter the lines"
-        aria-invalid={query.problem !== ""}
-        title="text, /regex/, site: phase: kind: step:10-20 lane:3 device: process: call: in: — with - before it: not"
-        placeholder="Filter: text, /regex/, site:, step:10-20, lane:"
-        spellcheck={false}
-        value={ui.filter.value}
-        onInput={(event) => {
-          ui.filter.value = event.currentTarget.value;
-        }}
-      />
+      <div class="filter-box" onFocusIn={() => setTyping(true)} onFocusOut={() => setTyping(false)}>
+        {Terms && wanted && <Terms run={run} input={input} chips={chips} text={text} typing={typing} set={set} />}
+        <input
+          ref={input}
+          type="search"
+          class="filter"
+          data-testid="filter"
+          aria-label="Filter the lines"
+          aria-invalid={query.problem !== ""}
+          title="text, /regex/, name: step:10-20 lane:3 device: phase: kind: process: call: in: — with - before it: not"
+          placeholder={chips.length > 0 ? "" : "Filter: text, /regex/, name:, step:10-20, lane:"}
+          spellcheck={false}
+          value={text}
+          onInput={(event) => set(event.currentTarget.value)}
+        />
+      </div>
     </div>
   );
 }

@@ -1,0 +1,110 @@
+/** The terms of the filter as chips, and below the field what may come next; ↑ ↓ choose, Enter or Tab takes it. */
+import { useEffect, useRef, useState } from "preact/hooks";
+import { Query } from "../../store/query";
+import type { RunStore } from "../../store/run";
+import { completed, completionsOf } from "./completions";
+
+interface Props {
+  run: RunStore;
+  input: { current: HTMLInputElement | null };
+  chips: readonly string[];
+  /** What stands beside the chips. */
+  text: string;
+  /** The field has the focus. */
+  typing: boolean;
+  set: (text: string, chips?: string[]) => void;
+}
+
+export function Terms({ run, input, chips, text, typing, set }: Props) {
+  run.watch();
+  const [at, setAt] = useState(-1);
+  const [closed, setClosed] = useState(false);
+  const found = typing && !closed ? completionsOf(run, text) : [];
+  const { hint } = new Query(text);
+  const take = (i: number) => {
+    const one = found[i];
+    if (!one) return;
+    set(completed(text, one.term) + (one.isField ? "" : " "));
+    input.current?.focus();
+    setAt(-1);
+  };
+  const without = (chip: string) => {
+    set(
+      text,
+      chips.filter((one) => one !== chip),
+    );
+    input.current?.focus();
+  };
+  const onKey = useRef<(event: KeyboardEvent) => void>(() => {});
+  onKey.current = (event) => {
+    const last = chips.at(-1);
+    const move = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    if (move && found.length > 0) setAt((at + move + found.length + (at < 0 && move < 0 ? 1 : 0)) % found.length);
+    else if ((event.key === "Enter" || event.key === "Tab") && at >= 0) take(at);
+    else if (event.key === "Enter" && text && !text.endsWith(" ")) set(`${text} `);
+    else if (event.key === "Escape" && found.length > 0) setClosed(true);
+    else if (event.key === "Backspace" && text === "" && last) set(last, chips.slice(0, -1));
+    else return;
+    event.preventDefault();
+    event.stopPropagation();
+  };
+  useEffect(() => {
+    const field = input.current;
+    const listen = (event: KeyboardEvent) => onKey.current(event);
+    field?.addEventListener("keydown", listen);
+    return () => field?.removeEventListener("keydown", listen);
+  }, [input]);
+  useEffect(() => {
+    setClosed(false);
+    setAt(-1);
+  }, [text, typing]);
+  useEffect(() => {
+    const field = input.current;
+    field?.setAttribute("aria-autocomplete", "list");
+    if (found.length > 0) field?.setAttribute("aria-describedby", "filter-terms-said");
+    return () => field?.removeAttribute("aria-describedby");
+  }, [found.length > 0]);
+  return (
+    <>
+      {chips.length > 0 && (
+        <span class="filter-chips">
+          {chips.map((chip) => (
+            <button
+              type="button"
+              key={chip}
+              class="filter-chip"
+              data-testid="filter-chip"
+              title={`Only ${chip}: click takes it out`}
+              aria-label={`Take ${chip} out of the filter`}
+              onPointerDown={(event) => event.preventDefault()}
+              onClick={() => without(chip)}
+            >
+              {chip.replace(":", ": ")} <span aria-hidden="true">×</span>
+            </button>
+          ))}
+        </span>
+      )}
+      <output class="unseen" id="filter-terms-said" aria-live="polite">
+        {at >= 0 ? found[at]?.term : found.length > 0 ? `${found.length} completions, ↓ chooses` : ""}
+      </output>
+      {(found.length > 0 || (typing && hint)) && (
+        <div class="filter-terms" data-testid="filter-terms" onPointerDown={(event) => event.preventDefault()}>
+          {hint && <p class="muted">{hint}</p>}
+          {found.map(({ term, words }, i) => (
+            <button
+              type="button"
+              key={term}
+              tabIndex={-1}
+              data-term={term}
+              class={i === at ? "filter-term chosen" : "filter-term"}
+              onClick={() => take(i)}
+            >
+              <b class="mono">{term}</b>
+              <span class="muted">{words}</span>
+            </button>
+          ))}
+        </div>
+      )}
+    </>
+  );
+}
