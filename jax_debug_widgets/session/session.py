@@ -279,7 +279,7 @@ class Session:
                 # Asked first: what these calls have fired is in the box now, if not in the store already.
                 drained = run.call_log.take_drained()
                 if box.firings:
-                    self._ingest(run, self.capture.take(number))
+                    self._ingest(run, box.take())
                 self._make_room(run)
                 run.callbacks.take()
                 run.expectations.compare(drained)

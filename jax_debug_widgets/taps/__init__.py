@@ -6,8 +6,9 @@ Out:  `Firing`s appended to an inbox that the room above empties. Never blocks; 
 May know: _jax, events.   Must not know: store, transport, widgets, IPython.
 """
 
-from jax_debug_widgets.taps.capture import Capture, Settings
+from jax_debug_widgets.taps.capture import Capture
 from jax_debug_widgets.taps.fstrings import formatted_while_tracing
+from jax_debug_widgets.taps.settings import Settings
 from jax_debug_widgets.taps.sites import SiteBook
 from jax_debug_widgets.taps.trace_prints import Printed
 

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
-from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import partial
 from typing import TYPE_CHECKING, Any
-
-import numpy as np
 
 from jax_debug_widgets._jax.compat import hidden_frames
 from jax_debug_widgets._jax.compat.warning_lines import WarningLines
@@ -36,8 +32,9 @@ from jax_debug_widgets._jax.tracing.leaks import LeakHooks
 from jax_debug_widgets._jax.tracing.precision import PrecisionHooks, Truncated
 from jax_debug_widgets._jax.tracing.retraces import TraceWatch
 from jax_debug_widgets._jax.tracing.trace_counts import TraceCounts
-from jax_debug_widgets.events import Bundle, Inbox, Nesting, Tap
+from jax_debug_widgets.events import Bundle, Inbox, Tap
 from jax_debug_widgets.taps.callbacks import CallbackListener
+from jax_debug_widgets.taps.equation_taps import EquationTaps
 from jax_debug_widgets.taps.failures import Failures
 from jax_debug_widgets.taps.gate import Gate
 from jax_debug_widgets.taps.outcomes import CALLING, OutcomeBook, asked_by
@@ -50,68 +47,22 @@ from jax_debug_widgets.taps.recorders import (
     unless_muted,
     whole_recorder,
 )
+from jax_debug_widgets.taps.settings import Settings
 from jax_debug_widgets.taps.sites import SiteBook, Switch
 from jax_debug_widgets.taps.stale_reads import StaleReads
-from jax_debug_widgets.taps.text import Renderer, can_be_formatted, unflattener, why_unformattable
+from jax_debug_widgets.taps.text import can_be_formatted, why_unformattable
 from jax_debug_widgets.taps.threads import ThreadWatch
 from jax_debug_widgets.taps.trace_prints import PrintWatch
+from jax_debug_widgets.taps.untaken_firings import UntakenFirings
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from jax_debug_widgets._jax.origins.equation import Equation, Recorder
     from jax_debug_widgets._jax.origins.frames import Frame
     from jax_debug_widgets._jax.passes.checked import CheckedProgram
     from jax_debug_widgets._jax.passes.result_passing import ResultReporter
-    from jax_debug_widgets.events import CallSite, FiringBatch
     from jax_debug_widgets.taps.check_log import CheckLog
-
-
-@dataclass(frozen=True)
-class Settings:
-    """What is compiled into a captured program. Equal settings share executables.
-
-    Attributes:
-      echo: prints are also written to stdout, when they fire, as JAX writes them.
-      watch: which values are watched, as the room that watches says it; None for none.
-      debug: False to compile programs without what they say through `jax.debug`.
-      every: of how many firings of a site one is recorded.
-      box: which box is filled; captures in several threads at once have one each.
-      processes: how many processes of the job have agreed to compile the same; 1 for this one only.
-      hands_over: whether programs that can give what they say among their results, see `_jax.straight`.
-      check: what programs are checked for while they run, see `_jax.passes.checking`.
-      takes_checks: whether a program is called, so that what is found may be among its results.
-      twin: with which settings a watched twin of each program runs beside it, see `_jax.running.twins`; None for no twin.
-      keeps_inputs: whether what functions are called with is kept, so that Python dispatches them.
-    """
-
-    echo: bool = False
-    watch: Hashable = None
-    debug: bool = True
-    every: int = 1
-    box: int = 0
-    processes: int = 1
-    hands_over: bool = False
-    check: tuple[str, ...] = ()
-    takes_checks: bool = False
-    keeps_inputs: bool = False
-    twin: Settings | None = None
-
-    @cached_property
-    def taking_checks(self) -> Settings:
-        """The same for programs that are called and give what is found among their results."""
-        return replace(self, takes_checks=True)
-
-    @cached_property
-    def handing(self) -> Settings | None:
-        """The same for programs that do; None where they must not: what is echoed is written when it happens."""
-        return replace(self, hands_over=True) if self.debug and not self.echo else None
-
-
-class UntakenFirings:
-    """What the taps of one capture have said and nobody has taken yet."""
-
-    def __init__(self, gate: Gate) -> None:
-        self.firings = Inbox()
-        self.outcomes = OutcomeBook(gate)
 
 
 BreakpointRecorder = Callable[["Tap", "Equation", Switch, Inbox, "Recorder"], Any]
@@ -131,7 +82,7 @@ class Capture:
     def __init__(self, sites: SiteBook | None = None) -> None:
         self.sites = SiteBook() if sites is None else sites
         self.gate = Gate()
-        self.boxes: dict[int, UntakenFirings] = {0: UntakenFirings(self.gate)}
+        self.boxes: dict[int, UntakenFirings] = {0: UntakenFirings(self.gate, self.sites)}
         self.breakpoint_recorder: BreakpointRecorder = lambda _tap, _equation, _switch, _inbox, plain: plain
         self._hooks = Hooks(self._make_recorder, self._left_out)
         listener = CallbackListener(
@@ -142,7 +93,7 @@ class Capture:
         self.traces = TraceWatch()
         self.threads = ThreadWatch(self._inherited)
         self._stale_reads = StaleReads(self.sites.name_file)
-        self._taps: dict[Hashable, Tap] = {}
+        self._taps = EquationTaps(self.sites)
         self.make_watcher: MakeWatcher | None = None
         watch_hooks = WatchHooks(self._watcher_of, captured_settings)
         self.tells_lanes: Callable[[Any], bool] = lambda _watch: False
@@ -183,28 +134,7 @@ class Capture:
 
     def box(self, number: int) -> UntakenFirings:
         """The box of that number."""
-        return self.boxes.setdefault(number, UntakenFirings(self.gate))
-
-    def take(self, box: int) -> FiringBatch:
-        """What has fired and nobody has taken from this box yet."""
-        lot = self.box(box).firings.take()
-        changed = self.sites.changed()
-        # Watched values come together, with those that somebody has muted or samples.
-        switched = [number for number, tap in enumerate(lot.taps) if tap.site.watch and tap.site.id in changed]
-        if not switched:
-            return lot
-        chosen = np.ones(len(lot), bool)
-        for number in switched:
-            firings, switch = lot.firings_of(number), self.sites.switch_of(lot.taps[number].site.id)
-            chosen[firings] = [switch.takes(1) for _ in firings]
-        return lot.where(chosen)
-
-    def discard(self, box: int) -> None:
-        """Let go of what has fired there: nobody reads this box."""
-        let_go = self.box(box)
-        let_go.firings.take()
-        for kept in (let_go.outcomes.inbox, let_go.outcomes.staged, let_go.outcomes.notes, let_go.outcomes.stale):
-            kept.clear()
+        return self.boxes.setdefault(number, UntakenFirings(self.gate, self.sites))
 
     @contextmanager
     def on(self, settings: Settings) -> Iterator[None]:
@@ -320,7 +250,7 @@ class Capture:
         # In a loop that counts, the program itself leaves out what nobody records; what calls the user's code fires as ever.
         counted = equation.countable and settings.every > 1
         on_device = settings.every if counted and silent and not is_captured_alone() else 1
-        tap = self._tap_of(equation, counted=counted, on_device=on_device, every=settings.every)
+        tap = self._taps.of(equation, counted=counted, on_device=on_device, every=settings.every)
         if unformattable:
             self.box(settings.box).outcomes.notes.append(
                 f"{tap.site.where}: the print {equation.format!r} fails, without a capture as well: {unformattable}."
@@ -348,75 +278,6 @@ class Capture:
         # A log goes on to its handlers, and a print that must raise does.
         if equation.kind != "print" or not can_be_formatted(equation):
             return None
-        tap = self._tap_of(equation, counted=False, on_device=1, every=settings.every)
+        tap = self._taps.of(equation, counted=False, on_device=1, every=settings.every)
         inbox = self.box(settings.box).firings
         return TapReporter(tap, self.sites.switch_of(tap.site.id), inbox, settings.every)
-
-    def _tap_of(self, equation: Equation, *, counted: bool, on_device: int, every: int) -> Tap:
-        """The tap for this equation: an equal one if there is, so that un-jitted loops and recompilations share it."""
-        site = self.sites.site_of(equation)
-        static = tuple((position, id(leaf)) for position, leaf in equation.static.items())
-        nesting = nesting_of(equation)
-        key = (
-            object() if equation.in_parts else None,  # How it is cut, each program has for itself.
-            site.id,
-            site.where,
-            equation.shapes,
-            equation.dtypes,
-            static,
-            equation.lanes,
-            equation.text_options,
-            equation.types,
-            equation.order,
-            equation.callers,
-            equation.guard and (equation.guard.mapped, equation.guard.causes),
-            counted,
-            on_device,
-            every,
-            equation.numbered,
-            repr(nesting),
-        )
-        if key not in self._taps:
-            nesting = replace(nesting, counted=nesting.counted or counted, every=on_device, one_of=every // on_device)
-            self._taps[key] = make_tap(site, equation, nesting)
-        return self._taps[key]
-
-
-def make_tap(site: CallSite, equation: Equation, nesting: Nesting) -> Tap:
-    """The tap of one debugging equation with this around it."""
-    lanes = equation.lanes
-    sizes = [math.prod(shape) * dtype.itemsize for shape, dtype in zip(equation.shapes, equation.dtypes, strict=True)]
-    return Tap(
-        site=site,
-        lanes=lanes.sizes,
-        mapped=lanes.mapped,
-        shapes=tuple(shape[sum(axes) :] for shape, axes in zip(equation.shapes, lanes.mapped, strict=True)),
-        dtypes=equation.dtypes,
-        nesting=nesting,
-        nbytes=sum(sizes),
-        unflatten=unflattener(equation),
-        render=Renderer(equation),
-        guard=equation.guard.mapped if equation.guard else None,
-        guards=equation.guard.causes if equation.guard else (),
-        is_numbered=equation.numbered,
-    )
-
-
-def nesting_of(equation: Equation) -> Nesting:
-    """What is around the equation, as the other rooms know it."""
-    return Nesting(
-        loops=tuple(loop.length for loop in equation.loops if not loop.lanes),
-        lanewise=tuple(loop.length or 0 for loop in equation.loops if loop.lanes),
-        reverse=tuple(loop.reverse for loop in equation.loops if not loop.lanes),
-        conditional=equation.conditional or equation.in_python,
-        in_condition=equation.in_condition,
-        steady=equation.steady,
-        counted=equation.counted,
-        hoisted=equation.hoisted,
-        axes=equation.axes,
-        devices=equation.devices,
-        replicas=equation.replicas,
-        shuffled=equation.shuffled,
-        groups=equation.groups,
-        in_parts=equation.in_parts,
-    )

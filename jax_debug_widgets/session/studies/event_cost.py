@@ -17,7 +17,7 @@ import numpy as np
 from jax_debug_widgets._jax.studies.cost import equation_of, loop_of, seconds_of, tap
 from jax_debug_widgets.events import CallContext, Inbox
 from jax_debug_widgets.store import Budget, Store
-from jax_debug_widgets.taps.capture import make_tap, nesting_of
+from jax_debug_widgets.taps.equation_taps import make_tap, nesting_of
 from jax_debug_widgets.taps.gate import Gate
 from jax_debug_widgets.taps.outcomes import OutcomeBook
 from jax_debug_widgets.taps.recorders import recorder

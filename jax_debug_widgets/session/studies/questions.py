@@ -74,7 +74,7 @@ def verification_of(session: Session, function: Callable[..., Any], /, *args: An
             with capture.explaining(), capture.on(settings):
                 yield
         finally:
-            capture.discard(_UNREAD)
+            capture.box(_UNREAD).discard()
 
     @contextmanager
     def uncaptured() -> Iterator[None]:

@@ -1,0 +1,44 @@
+"""What has fired in a capture, until somebody takes it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from jax_debug_widgets.events import Inbox
+from jax_debug_widgets.taps.outcomes import OutcomeBook
+
+if TYPE_CHECKING:
+    from jax_debug_widgets.events import FiringBatch
+    from jax_debug_widgets.taps.gate import Gate
+    from jax_debug_widgets.taps.sites import SiteBook
+
+
+class UntakenFirings:
+    """The firings and outcomes of one capture that nobody has taken yet."""
+
+    def __init__(self, gate: Gate, sites: SiteBook) -> None:
+        self.firings = Inbox()
+        self.outcomes = OutcomeBook(gate)
+        self._sites = sites
+
+    def take(self) -> FiringBatch:
+        """Take the firings out, without those of watched values that a switch mutes or samples."""
+        batch = self.firings.take()
+        changed = self._sites.changed()
+        # Watched values come together, with those that somebody has muted or samples.
+        switched = [number for number, tap in enumerate(batch.taps) if tap.site.watch and tap.site.id in changed]
+        if not switched:
+            return batch
+        chosen = np.ones(len(batch), bool)
+        for number in switched:
+            firings, switch = batch.firings_of(number), self._sites.switch_of(batch.taps[number].site.id)
+            chosen[firings] = [switch.takes(1) for _ in firings]
+        return batch.where(chosen)
+
+    def discard(self) -> None:
+        """Drop what nobody will read."""
+        self.firings.take()
+        for kept in (self.outcomes.inbox, self.outcomes.staged, self.outcomes.notes, self.outcomes.stale):
+            kept.clear()
