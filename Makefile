@@ -48,7 +48,7 @@ ifdef PYTEST_ARGS
 else
 	python -m pytest $(PARALLEL) --ignore tests/e2e
 	@echo "Testing in a real browser, with JupyterLab and its kernel (some minutes)"
-	python -m pytest $(PARALLEL) tests/e2e
+	python -m pytest $(PARALLEL) --reruns 1 tests/e2e
 endif
 
 test-jax: $(VENV_JAX)/.tests  ## run the tests of the kernel's side on another JAX (JAX=0.8.0, the oldest that is supported)

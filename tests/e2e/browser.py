@@ -177,7 +177,11 @@ class LabPage:
         """What a failing test should leave behind: a picture, and what of it can be read where only text is kept."""
         picture = self.screenshot(f"failed-{self.name}")
         state = self.page.evaluate("() => window.notebookDriver?.state()")
-        return "\n".join([f"picture: {picture}", f"state: {state}", *self.console[-20:], "server:", self.lab.log()])
+        panels = self.page.get_by_test_id("jaxdebug-panel").all_inner_texts()
+        texts = [f"panel {i}: {' | '.join(text.split(chr(10)))[:2000]}" for i, text in enumerate(panels)]
+        return "\n".join(
+            [f"picture: {picture}", f"state: {state}", *texts, *self.console[-20:], "server:", self.lab.log()]
+        )
 
     def requests_elsewhere(self) -> list[str]:
         """What the page asked of any other origin than its server's."""

@@ -36,6 +36,16 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
     return report
 
 
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Show why tests were run once more (`--reruns`): what passes the second time is a fault all the same."""
+    for report in terminalreporter.getreports("rerun"):
+        terminalreporter.section(f"RERUN {report.nodeid}")
+        terminalreporter.write_line(report.longreprtext)
+        for title, text in report.sections:
+            terminalreporter.section(title, "-")
+            terminalreporter.write_line(text)
+
+
 # Scope "package", not "session": Playwright keeps an event loop on the main thread for as long as it is there, and the
 # tests of other folders may want to start their own.
 @pytest.fixture(scope="package")
