@@ -21,7 +21,8 @@ class ArrayMessage(TypedDict):
     """One value of an event, or of a stop's frame.
 
     `rows`, `columns` are those of `data`; `stride` is how many of the value's each stands for.
-    `channels` is there where it was asked for as an image, and is one.
+    `channels` is there where it was asked for as an image, and is one. `axes` and `tiles` (how many pictures of `rows` by
+    `columns` there are in `data`, one after the other, and how many the value has) are there where axes were asked for.
     """
 
     type: str
@@ -38,6 +39,8 @@ class ArrayMessage(TypedDict):
     columns: int
     stride: list[int]
     channels: NotRequired[int]
+    axes: NotRequired[list[int]]
+    tiles: NotRequired[list[int]]
     stats: ArrayStatistics
     data: list[ColumnSpec]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -15,37 +16,88 @@ from jax_debug_widgets.transport.stops import ArrayStatistics
 MAX_SIDE = 512
 """Rows and columns that are sent: what a screen shows."""
 
+MAX_TILES = 256
+"""Pictures beside each other that are sent."""
+
 _BINS = 64
 _PLANE_AXES, _PIXEL_AXES = 2, 3
 
 
 def picture(value: np.ndarray, asked: Mapping[str, Any]) -> tuple[dict[str, Any], bytes]:
-    """What an `array` message says of `value`, and its buffer; `asked` may have `index` and `image`.
+    """What an `array` message says of `value`, and its buffer; `asked` may have `index`, `image` and `axes`.
 
     Raises:
-      IndexError: it has no such index.
+      IndexError: it has no such index, or no such axes.
     """
     numbers = as_numbers(value)
-    is_image = bool(asked.get("image")) and is_picture(value)
-    kept = _PIXEL_AXES if is_image else _PLANE_AXES
-    leading = max(numbers.ndim - kept, 0)
-    index = ([int(i) for i in asked.get("index") or ()] + [0] * leading)[:leading]
-    plane = np.atleast_2d(numbers[tuple(index)])
-    stride = [max(-(-size // MAX_SIDE), 1) for size in plane.shape[:_PLANE_AXES]]
-    shown = plane[:: stride[0], :: stride[1]]
     stats, histogram = statistics(numbers)
+    if bool(asked.get("image")) and is_picture(value):
+        index, plane = _at(numbers, asked, _PIXEL_AXES)
+        stride, shown = _thinned(plane, MAX_SIDE)
+        extra: dict[str, Any] = {"channels": value.shape[-1]}
+    elif asked.get("axes"):
+        index, tiles, extra = _tiles_of(numbers, asked)
+        stride, shown = _thinned(np.moveaxis(tiles, 0, 2), max(MAX_SIDE // max(math.ceil(math.sqrt(len(tiles))), 1), 1))
+        shown = np.moveaxis(shown, 2, 0)
+    else:
+        index, plane = plane_of(numbers, asked)
+        stride, shown = _thinned(plane, MAX_SIDE)
+        extra = {}
+    rows, columns = shown.shape[1:] if "axes" in extra else shown.shape[:_PLANE_AXES]
     specs, buffer = pack({"data": _pixels(shown.ravel()), "histogram": histogram})
     return {
         "dtype": value.dtype.name,
         "shape": list(value.shape),
         "index": index,
-        "rows": shown.shape[0],
-        "columns": shown.shape[1],
+        "rows": rows,
+        "columns": columns,
         "stride": stride,
         "stats": stats,
         "data": specs,
-        **({"channels": value.shape[-1]} if is_image else {}),
+        **extra,
     }, buffer
+
+
+def plane_of(value: np.ndarray, asked: Mapping[str, Any]) -> tuple[list[int], np.ndarray]:
+    """The index that `asked` means, and the rows and columns there: over the first two of its `axes`, else over the last two.
+
+    Raises:
+      IndexError: it has no such index, or no such axes.
+    """
+    axes = _axes_of(value, asked)[:_PLANE_AXES]
+    return _at(np.moveaxis(value, axes, range(-len(axes), 0)) if axes else value, asked, _PLANE_AXES)
+
+
+def _at(value: np.ndarray, asked: Mapping[str, Any], kept: int) -> tuple[list[int], np.ndarray]:
+    leading = max(value.ndim - kept, 0)
+    index = ([int(i) for i in asked.get("index") or ()] + [0] * leading)[:leading]
+    return index, np.atleast_2d(value[tuple(index)])
+
+
+def _axes_of(value: np.ndarray, asked: Mapping[str, Any]) -> list[int]:
+    axes = [int(axis) for axis in asked.get("axes") or ()]
+    if axes and (len(axes) < _PLANE_AXES or len(set(axes)) < len(axes) or not all(0 <= a < value.ndim for a in axes)):
+        raise IndexError(f"an array of {value.ndim} axes has no picture over axes {axes}")
+    return axes
+
+
+def _tiles_of(numbers: np.ndarray, asked: Mapping[str, Any]) -> tuple[list[int], np.ndarray, dict[str, Any]]:
+    """The index of the axes that are not shown; [tiles, rows, columns], the first of them; what the message says of them."""
+    axes = _axes_of(numbers, asked)
+    plane, tiled = axes[:_PLANE_AXES], axes[_PLANE_AXES:]
+    moved = np.moveaxis(numbers, [*tiled, *plane], range(-len(axes), 0))
+    leading = numbers.ndim - len(axes)
+    index = ([int(i) for i in asked.get("index") or ()] + [0] * leading)[:leading]
+    at = moved[tuple(index)]
+    all_tiles = math.prod(at.shape[: len(tiled)])
+    tiles = at.reshape(all_tiles, *at.shape[len(tiled) :])[:MAX_TILES]
+    return index, tiles, {"axes": axes, "tiles": [len(tiles), all_tiles]}
+
+
+def _thinned(plane: np.ndarray, most: int) -> tuple[list[int], np.ndarray]:
+    """How many rows and columns one that is sent stands for, and those that are sent."""
+    stride = [max(-(-size // most), 1) for size in plane.shape[:_PLANE_AXES]]
+    return stride, plane[:: stride[0], :: stride[1]]
 
 
 def _pixels(numbers: np.ndarray) -> np.ndarray:

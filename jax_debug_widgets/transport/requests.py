@@ -7,7 +7,10 @@ Each has `run` and `id`, which the answer repeats:
 `array`    send value `value` of event `event`: the two-dimensional slice at `index` (one number for each leading axis
            beyond the last two; shorter or absent: zeros), at most 512 rows and columns of it. With `image`: true, of a
            value of shape [..., rows, columns, 3 or 4] the slice with all its channels; others as without it.
-`values`   send the numbers of that slice from `row` and `column` on, as text that reads back as the same number.
+           With `axes`: rows and columns are the first two axes that it names, `index` has one number for each axis that it
+           does not name, and for each place along the others that it names there is a picture (at most 256): `axes`, `tiles`.
+`values`   send the numbers of that slice (of `axes`, the first two) from `row` and `column` on, as text that reads back as the
+           same number.
 `histograms` send histograms of value `value` of site `site` over at most 240 of its events.
 `file`     send a file: `format` `npy` (value `value` of event `event`) or `parquet` (all events).
 `mute`     stop or go on recording site `site`, from now on (`muted`: true or false).
@@ -58,6 +61,7 @@ class Request(TypedDict):
     value: NotRequired[int]
     index: NotRequired[list[int]]
     image: NotRequired[bool]
+    axes: NotRequired[list[int]]
     row: NotRequired[int]
     column: NotRequired[int]
     format: NotRequired[str]

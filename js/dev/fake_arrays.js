@@ -13,7 +13,7 @@ const wave = (t, plane, row, column) => {
 const colour = (t, row, column, channel) =>
   0.5 + 0.5 * Math.sin(column / 10 + row / (6 + channel * 4) + t / 9 + channel * 2);
 
-export function answerArray({ label }, t, { id, event, value, index, image }) {
+export function answerArray({ label }, t, { id, event, value, index, image, axes }) {
   const shape = ALL[label];
   const isImage = shape.length === 3 && shape[2] === 3;
   const [rows, columns, channels] = isImage && image ? shape : [...shape.slice(-2), 1];
@@ -22,8 +22,42 @@ export function answerArray({ label }, t, { id, event, value, index, image }) {
     const [a, b, c] = [Math.floor(i / (shape[1] * shape[2])), Math.floor(i / shape[2]) % shape[1], i % shape[2]];
     return isImage ? colour(t, a, b, c) : wave(t, a, b, c);
   });
+  if (axes) return tiled(shape, whole, { id, event, value, name: label }, axes, index);
   const size = rows * columns * channels;
   const data = isImage && image ? whole : whole.slice(plane * size, (plane + 1) * size);
+  const { columns: specs, buffer, stats } = packed(data, whole);
+  const header = { type: "array", id, event, value, name: label, dtype: "float32", shape, index, rows, columns };
+  const extra = isImage && image ? { channels } : {};
+  return { content: { ...header, ...extra, stride: [1, 1], stats, data: specs }, buffer };
+}
+
+/** Pictures over the first two of `axes`, one for each place along the others. */
+function tiled(shape, whole, header, [rowAxis, columnAxis, ...tiles], index) {
+  const strides = shape.map((_, axis) => shape.slice(axis + 1).reduce((a, b) => a * b, 1));
+  const others = shape.map((_, axis) => axis).filter((axis) => ![rowAxis, columnAxis, ...tiles].includes(axis));
+  const first = others.reduce((sum, axis, i) => sum + index[i] * strides[axis], 0);
+  const order = [...tiles, rowAxis, columnAxis];
+  let places = [first];
+  for (const axis of order)
+    places = places.flatMap((place) => Array.from({ length: shape[axis] }, (_, i) => place + i * strides[axis]));
+  const [rows, columns] = [shape[rowAxis], shape[columnAxis]];
+  const count = tiles.reduce((product, axis) => product * shape[axis], 1);
+  const {
+    columns: specs,
+    buffer,
+    stats,
+  } = packed(
+    Float32Array.from(places, (place) => whole[place]),
+    whole,
+  );
+  const about = { type: "array", ...header, dtype: "float32", shape, index, rows, columns, stride: [1, 1] };
+  return {
+    content: { ...about, stats, data: specs, axes: [rowAxis, columnAxis, ...tiles], tiles: [count, count] },
+    buffer,
+  };
+}
+
+function packed(data, whole) {
   const finite = whole.filter(Number.isFinite);
   const low = finite.reduce((a, b) => Math.min(a, b));
   const high = finite.reduce((a, b) => Math.max(a, b));
@@ -42,8 +76,5 @@ export function answerArray({ label }, t, { id, event, value, index, image }) {
     mean,
     std,
   };
-  const { columns: specs, buffer } = pack({ data, histogram });
-  const header = { type: "array", id, event, value, name: label, dtype: "float32", shape, index, rows, columns };
-  const extra = isImage && image ? { channels } : {};
-  return { content: { ...header, ...extra, stride: [1, 1], stats, data: specs }, buffer };
+  return { ...pack({ data, histogram }), stats };
 }

@@ -53,8 +53,8 @@ export class TestRun {
   readonly store = new RunStore("run-1", {
     sync: (first) => this.asked.push(`sync ${first}`),
     rows: (first, count) => this.asked.push(`rows ${first} ${count}`),
-    array: ({ event, value, index }, answer) => {
-      this.asked.push(`array ${event}/${value} [${index}]`);
+    array: ({ event, value, index, axes }, answer) => {
+      this.asked.push(`array ${event}/${value} [${index}]${axes ? ` axes [${axes}]` : ""}`);
       this.answerSlice = answer;
     },
     debug: (request, answer) => {

@@ -89,6 +89,14 @@ export function type(selector: string, text: string): void {
   });
 }
 
+export function choose(selector: string, value: string): void {
+  act(() => {
+    const select = find(selector) as HTMLSelectElement;
+    select.value = value;
+    select.dispatchEvent(new Event("change", { bubbles: true }));
+  });
+}
+
 export function status(changes: Partial<StatusMessage>): StatusMessage {
   return { ...goldenBatch("small").status, ...changes };
 }

@@ -196,6 +196,10 @@ def test_many_requests_for_arrays_never_pile_up(harness: Harness):
     panel.locator(f"[data-testid=slice][data-event='{number}']").wait_for()
     asked = harness.page.evaluate("kernel.requests.filter(({ type }) => type === 'array').length") - before
     assert asked < 20
+    panel.get_by_test_id("axis-tiles").select_option("0")
+    heat_map = panel.locator("[data-testid=slice]:not(.stale) [data-testid=heat-map][width='257'][height='129']")
+    heat_map.hover(position={"x": 3, "y": 3})
+    assert panel.get_by_test_id("slice-line").inner_text().startswith("[0, ")
 
 
 FOLLOWS = """() => {

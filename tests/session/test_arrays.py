@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import jax_debug_widgets as jdw
-from jax_debug_widgets.session.panel.arrays import array_message
+from jax_debug_widgets.session.panel.arrays import array_message, values_message
 from jax_debug_widgets.transport.arrays import MAX_SIDE, picture
 from jax_debug_widgets.transport.columns import unpack
 
@@ -92,3 +92,35 @@ def test_large_numbers_are_shown_as_they_are(large):
 def test_what_is_not_there_is_refused(run, request_):
     with pytest.raises(IndexError):
         asked(run, **request_)
+
+
+@pytest.mark.parametrize(
+    ("axes", "index"), [([0, 2], [1]), ([2, 0], [1]), ([1, 2, 0], []), ([0, 1, 2], []), ([1, 2], [1])]
+)
+def test_any_two_axes_are_a_picture_and_others_are_tiles(run, axes, index):
+    content, buffer = array_message(run, 7, {"event": 0, "value": 1, "axes": axes, "index": index})
+    value = run.events[0].values[1]
+    rows, columns, *tiled = axes
+    moved = np.transpose(value, [*(axis for axis in range(3) if axis not in axes), *tiled, rows, columns])
+    pictures = (moved[tuple(index)] if index else moved).reshape(-1, *moved.shape[-2:])
+    shape = (content["tiles"][0], content["rows"], content["columns"])
+    np.testing.assert_array_equal(unpack(content["data"], buffer)["data"].reshape(shape), pictures)
+    assert (content["axes"], content["index"], content["tiles"]) == (axes, index, [len(pictures)] * 2)
+
+
+def test_many_tiles_are_thinned_so_that_all_fit_a_screen():
+    content, _ = picture(np.zeros((300, 64, 64, 2)), {"axes": [1, 2, 0], "index": [1]})
+    assert (content["tiles"], content["rows"], content["stride"]) == ([256, 300], 32, [2, 2])
+    assert picture(np.zeros((0, 3, 3)), {"axes": [1, 2, 0]})[0]["tiles"] == [0, 0]
+
+
+@pytest.mark.parametrize("axes", [[0], [0, 0], [0, 3], [-1, 0]])
+def test_axes_that_it_does_not_have_are_refused(run, axes):
+    with pytest.raises(IndexError, match="no picture over axes"):
+        array_message(run, 7, {"event": 0, "value": 1, "axes": axes})
+
+
+def test_a_page_of_numbers_is_of_the_axes_that_are_shown(run):
+    asked = {"event": 0, "value": 1, "axes": [2, 0], "index": [1], "row": 0, "column": 1}
+    content, _ = values_message(run, 7, asked)
+    assert content["text"] == [str(number) for number in run.events[0].values[1][1, 1]]

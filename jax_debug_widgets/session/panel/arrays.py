@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from jax_debug_widgets.transport import reply
-from jax_debug_widgets.transport.arrays import picture
+from jax_debug_widgets.transport.arrays import picture, plane_of
 
 if TYPE_CHECKING:
     from jax_debug_widgets.session.panel.feed import Message
@@ -16,8 +14,6 @@ if TYPE_CHECKING:
 
 _PAGE = (16, 8)
 """Rows and columns of numbers that are read at a time."""
-
-_PLANE_AXES = 2
 
 
 def array_message(run: RunView, request: int, asked: Mapping[str, Any]) -> Message:
@@ -40,9 +36,7 @@ def values_message(run: RunView, request: int, asked: Mapping[str, Any]) -> Mess
       IndexError: see `array_message`.
     """
     value = run.store.event(int(asked["event"])).values[int(asked["value"])]
-    leading = max(value.ndim - _PLANE_AXES, 0)
-    index = ([int(i) for i in asked.get("index") or ()] + [0] * leading)[:leading]
-    plane = np.atleast_2d(value[tuple(index)])
+    _, plane = plane_of(value, asked)
     starts = [
         min(max(int(asked[name]), 0), size - 1) for name, size in zip(("row", "column"), plane.shape, strict=True)
     ]

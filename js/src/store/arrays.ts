@@ -10,6 +10,8 @@ export interface WantedSlice {
   event: number;
   value: number;
   index: number[];
+  /** Which are rows and columns, and then those that are tiled; absent for the last two. */
+  axes?: number[];
   /** All rows, columns and channels, where the value is a picture. */
   image: boolean;
 }

@@ -31,6 +31,7 @@ export interface WantedLocal {
   frame: number;
   name: string;
   index: number[];
+  axes?: number[];
   image: boolean;
 }
 

@@ -302,6 +302,9 @@ export interface ArrayHeader {
   data: ColumnSpec[];
   /** Numbers for each pixel, where an image was asked for and the value is one. */
   channels?: number;
+  /** Which are rows and columns, and those that are tiled: pictures one after the other, so many and of so many. */
+  axes?: number[];
+  tiles?: [number, number];
 }
 
 interface DataHeader {
@@ -496,8 +499,17 @@ export type Message = Batch | Rows | ArraySlice | Histograms | FileMessage | Pla
 export type RequestBody =
   | { type: "sync"; run: string; first: number }
   | { type: "rows"; run: string; first: number; count: number }
-  | { type: "array"; run: string; event: number; value: number; index: number[]; image?: true }
-  | { type: "values"; run: string; event: number; value: number; index: number[]; row: number; column: number }
+  | { type: "array"; run: string; event: number; value: number; index: number[]; image?: true; axes?: number[] }
+  | {
+      type: "values";
+      run: string;
+      event: number;
+      value: number;
+      index: number[];
+      axes?: number[];
+      row: number;
+      column: number;
+    }
   | { type: "histograms"; run: string; site: number; value: number }
   | { type: "file"; run: string; format: "parquet" }
   | { type: "file"; run: string; format: "npy"; event: number; value: number }
@@ -512,7 +524,16 @@ export type RequestBody =
   | { type: "lane"; run: string; stop: number; lane: number[] }
   | { type: "command" | "set"; run: string; stop: number; text: string /** Not among what was typed. */; quiet?: true }
   | { type: "complete"; run: string; stop: number; text: string; cursor: number }
-  | { type: "local"; run: string; stop: number; frame: number; name: string; index?: number[]; image?: true }
+  | {
+      type: "local";
+      run: string;
+      stop: number;
+      frame: number;
+      name: string;
+      index?: number[];
+      axes?: number[];
+      image?: true;
+    }
   | { type: "source"; run: string; file: string }
   | { type: "findings"; run: string }
   | { type: "runs"; run: string }

@@ -1,7 +1,7 @@
 import { act } from "preact/test-utils";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { goldenArray, goldenBatch } from "../../../test/golden";
-import { all, click, find, press, showTab, texts, type } from "../../../test/screen";
+import { all, choose, click, find, press, showTab, texts, type } from "../../../test/screen";
 import type { ArraySlice, Batch } from "../../transport/wire";
 
 /** `x` is an array of two 4x6 matrices. */
@@ -31,7 +31,7 @@ describe("the arrays", () => {
   it("show the newest firing, and its statistics", () => {
     const { run } = showSlice(goldenArray("array", { event: 3, index: [0] }));
     expect(run.asked.filter((asked) => asked.startsWith("array"))).toEqual(["array 3/0 [0]"]);
-    expect(texts("option")).toEqual(["x · train.py:17"]);
+    expect(texts("[data-testid=array-choice] option")).toEqual(["x · train.py:17"]);
     expect(find("[data-testid=slice-line]").textContent).toBe(
       "float32[2,4,6] min -6 · mean -0.3 · max 5.75 · std 3.4583 · 0 of 48 zero  1 nan  2 infinite · each pixel stands for 1 × 2",
     );
@@ -59,8 +59,22 @@ describe("the arrays", () => {
     expect(ui.moment.value).toBe(1);
     expect(run.asked.at(-1)).toBe("array 1/0 [0]");
     act(() => run.answerSlice(goldenArray("array", { event: 1, index: [0] })));
-    type(".slider + .slider input", "1");
+    type(".plane + .slider input", "1");
     expect(run.asked.at(-1)).toBe("array 1/0 [1]");
+  });
+
+  it("show any two axes, and a tile for each place along a third", () => {
+    const { run } = showSlice(goldenArray("array", { event: 3, index: [0] }));
+    choose("[data-testid=axis-tiles]", "0");
+    act(() => run.answerSlice("over"));
+    expect(run.asked.at(-1)).toBe("array 3/0 [] axes [1,2,0]");
+    expect(find("[data-testid=values]").hasAttribute("disabled")).toBe(true);
+    choose("[data-testid=axis-rows]", "0");
+    act(() => run.answerSlice("over"));
+    expect(run.asked.at(-1)).toBe("array 3/0 [] axes [0,2,1]");
+    choose("[data-testid=axis-tiles]", "");
+    act(() => run.answerSlice("over"));
+    expect(run.asked.at(-1)).toBe("array 3/0 [0] axes [0,2]");
   });
 
   it("read out an element", () => {

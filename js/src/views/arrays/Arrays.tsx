@@ -7,9 +7,10 @@ import type { RunStore } from "../../store/run";
 import type { Positions } from "../../store/stream";
 import type { UiState } from "../../store/ui";
 import { Full } from "./Full";
+import { PlaneChoice, usePlane } from "./PlaneChoice";
 import { usePicture } from "./picture";
 import { Slice } from "./Slice";
-import { Axes, inRange, Slider } from "./Slider";
+import { Slider } from "./Slider";
 import { Spread } from "./Spread";
 import { type ArrayValue, allArrays, namesOf } from "./values";
 
@@ -49,7 +50,6 @@ interface ChosenProps extends Props {
 function Chosen({ run, ui, dark, array, arrays }: ChosenProps) {
   run.watch();
   const [lane, setLane] = useState("");
-  const [index, setIndex] = useState<readonly number[]>([]);
   const [spread, setSpread] = useState(false);
   const events = useFirings(run, ui, array.site.id, lane);
   const last = events.length - 1;
@@ -59,9 +59,8 @@ function Chosen({ run, ui, dark, array, arrays }: ChosenProps) {
   // As it was compiled for that firing.
   const shape = (at < 0 ? null : run.siteAt(events.at(at))?.shapes[array.value]) ?? array.shape;
   const [picture, useAnswer] = usePicture(shape, array.dtype);
-  const leading = shape.slice(0, picture.is ? -3 : -2);
-  const wantedIndex = inRange(index, leading);
-  const wanted = { event, value: array.value, index: wantedIndex, image: picture.is };
+  const [plane, planeProps] = usePlane(shape, picture.is);
+  const wanted = { event, value: array.value, ...plane, image: picture.is };
   const answer = spread || event < 0 ? undefined : run.arrays.get(wanted);
   useAnswer(answer);
   const lanes = run.lanes.get(array.site.id) ?? 0;
@@ -79,7 +78,7 @@ function Chosen({ run, ui, dark, array, arrays }: ChosenProps) {
             ui.moment.value = i === last ? null : run.log.number(events.at(i));
           }}
         />
-        <Axes lengths={leading} index={wantedIndex} set={setIndex} />
+        <PlaneChoice {...planeProps} />
         <button
           type="button"
           class="toggle"

@@ -14,7 +14,8 @@ interface Props {
 export function Full({ run, wanted, name }: Props) {
   const [open, setOpen] = useState(false);
   const [problem, setProblem] = useState("");
-  const { event, value } = wanted;
+  const { event, value, axes } = wanted;
+  const isTiled = (axes?.length ?? 0) > 2;
   const save = () =>
     run.ask({ type: "file", format: "npy", event, value }, (answer) => {
       if (typeof answer === "string") setProblem(answer);
@@ -22,14 +23,22 @@ export function Full({ run, wanted, name }: Props) {
     });
   return (
     <div class="full">
-      <button type="button" class="mini" aria-expanded={open} data-testid="values" onClick={() => setOpen(!open)}>
+      <button
+        type="button"
+        class="mini"
+        aria-expanded={open && !isTiled}
+        disabled={isTiled}
+        title={isTiled ? "The numbers of one picture: choose no tiles" : "The numbers, page by page"}
+        data-testid="values"
+        onClick={() => setOpen(!open)}
+      >
         values
       </button>
       <button type="button" class="mini" title="Save the whole array for NumPy" data-testid="npy" onClick={save}>
         save .npy
       </button>
       {problem && <span class="bad-text">{problem}</span>}
-      {open && <Numbers run={run} wanted={wanted} />}
+      {open && !isTiled && <Numbers run={run} wanted={wanted} />}
     </div>
   );
 }
@@ -37,17 +46,24 @@ export function Full({ run, wanted, name }: Props) {
 function Numbers({ run, wanted }: Omit<Props, "name">) {
   const [at, setAt] = useState({ row: 0, column: 0 });
   const [page, setPage] = useState<Values | string>("Loading …");
-  const { event, value, index, image } = wanted;
+  const { event, value, index, image, axes } = wanted;
   useEffect(() => {
     let current = true;
-    const question = { type: "values", event, value, index: image ? [...index, 0] : index, ...at } as const;
+    const question = {
+      type: "values",
+      event,
+      value,
+      index: image ? [...index, 0] : index,
+      ...(axes && { axes }),
+      ...at,
+    } as const;
     run.ask(question, (answer) => {
       if (current && (typeof answer === "string" || answer.type === "values")) setPage(answer);
     });
     return () => {
       current = false;
     };
-  }, [event, value, index.join(), image, at]);
+  }, [event, value, index.join(), axes?.join(), image, at]);
   if (typeof page === "string") return <p class="muted">{page}</p>;
   const [rows, columns] = page.page;
   const turn = (label: string, sign: string, row: number, column: number) => {

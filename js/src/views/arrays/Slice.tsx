@@ -1,11 +1,12 @@
 /** One slice of one array: heat map or picture, colour bar, statistics, histogram, the element read out. */
 import type { ComponentChildren } from "preact";
-import { useRef, useState } from "preact/hooks";
+import { useMemo, useRef, useState } from "preact/hooks";
 import { count, value } from "../../kit/format";
 import type { SliceAnswer } from "../../store/arrays";
 import type { ArraySlice } from "../../transport/wire";
 import { css, gradient, INF_COLOUR, MINUS_INF_COLOUR, NAN_COLOUR, scaleOf } from "./colours";
 import { type Cell, HeatMap } from "./HeatMap";
+import { mosaicOf } from "./mosaic";
 import { typeName } from "./values";
 
 interface Props {
@@ -22,15 +23,18 @@ interface Props {
 export function Slice({ answer, name, dark, gone, children }: Props) {
   const [cell, setCell] = useState<Cell | null>(null);
   const slice = useLast(answer);
+  const mosaic = useMemo(() => slice && mosaicOf(slice), [slice]);
   if (typeof answer === "string") return <p class="slice bad-text">{answer}</p>;
-  if (!slice) return <p class="slice muted">{gone ? "The kernel is gone, and with it the array." : "Loading …"}</p>;
+  if (!slice || !mosaic)
+    return <p class="slice muted">{gone ? "The kernel is gone, and with it the array." : "Loading …"}</p>;
   const scale = scaleOf(slice, dark);
+  const read = cell && mosaic.at(cell.row, cell.column);
   const isImage = slice.channels !== undefined;
   const label = `${name}, ${typeName(slice.dtype, slice.shape)}: ${statistics(slice)}`;
   return (
     <div class={`slice${answer ? "" : " stale"}`} data-testid="slice" data-event={slice.event}>
       <div class="slice-picture">
-        <HeatMap slice={slice} scale={scale} label={label} onRead={setCell} />
+        <HeatMap slice={mosaic.picture} scale={scale} label={label} onRead={setCell} />
         {/* Without a finite number there is no scale. */}
         {!isImage && slice.stats.min !== null && (
           <div class="colour-bar mono number" aria-hidden="true">
@@ -44,7 +48,7 @@ export function Slice({ answer, name, dark, gone, children }: Props) {
         <Histogram slice={slice} />
       </div>
       <output class="slice-line mono number" data-testid="slice-line">
-        {cell ? reading(slice, cell) : <Statistics slice={slice} />}
+        {read ? reading(read) : <Statistics slice={slice} />}
       </output>
       {children}
     </div>
@@ -59,7 +63,7 @@ export function useLast(answer: SliceAnswer | undefined): ArraySlice | undefined
 }
 
 function Statistics({ slice }: { slice: ArraySlice }) {
-  const { stats, stride } = slice;
+  const { stats, stride, tiles } = slice;
   const odd = [
     [stats.nan, "nan", NAN_COLOUR],
     [stats.inf, "infinite", INF_COLOUR],
@@ -78,6 +82,12 @@ function Statistics({ slice }: { slice: ArraySlice }) {
             </span>
           ),
       )}
+      {tiles && tiles[0] < tiles[1] && (
+        <span class="muted">
+          {" "}
+          · {count(tiles[0])} of {count(tiles[1])} tiles
+        </span>
+      )}
       {stride.some((step) => step > 1) && <span class="muted"> · each pixel stands for {stride.join(" × ")}</span>}
     </>
   );
@@ -90,13 +100,8 @@ function statistics({ stats }: ArraySlice): string {
   return [...finite, `${count(stats.zero)} of ${count(stats.size)} zero`].join(" · ");
 }
 
-/** Where it stands in the whole value, and the number; as many as the picture has channels. */
-function reading(slice: ArraySlice, { row, column }: Cell): string {
-  const { shape, index, stride, channels = 1, pixels } = slice;
-  const own = [row * (stride[0] ?? 1), column * (stride[1] ?? 1)];
-  const at = [...index, ...(shape.length === 1 ? own.slice(1) : own)];
-  const first = (row * slice.columns + column) * channels;
-  return `[${at.join(", ")}] = ${[...pixels.subarray(first, first + channels)].map(value).join(" ")}`;
+function reading({ index, numbers }: { index: number[]; numbers: number[] }): string {
+  return `[${index.join(", ")}] = ${numbers.map(value).join(" ")}`;
 }
 
 function Histogram({ slice: { histogram, stats } }: { slice: ArraySlice }) {

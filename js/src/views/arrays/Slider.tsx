@@ -25,26 +25,6 @@ export function Slider({ name, value, most, text, set }: SliderProps) {
   );
 }
 
-interface AxesProps {
-  /** Of the axes that the picture does not show. */
-  lengths: readonly number[];
-  index: readonly number[];
-  set: (index: number[]) => void;
-}
-
-export function Axes({ lengths, index, set }: AxesProps) {
-  return lengths.map((length, axis) => (
-    <Slider
-      key={axis}
-      name={`axis ${axis}`}
-      value={index[axis] ?? 0}
-      most={length - 1}
-      text={`${index[axis]} of ${length}`}
-      set={(i) => set(index.map((old, other) => (other === axis ? i : old)))}
-    />
-  ));
-}
-
 /** `index` for axes of these lengths, 0 where it says nothing. */
 export function inRange(index: readonly number[], lengths: readonly number[]): number[] {
   return lengths.map((length, axis) => Math.min(index[axis] ?? 0, length - 1));

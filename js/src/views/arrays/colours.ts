@@ -46,7 +46,11 @@ export interface Scale {
 }
 
 /** Numbers row by row; `channels` for each, where they are colours themselves. */
-export type Picture = Pick<ArraySlice, "rows" | "columns" | "pixels"> & Partial<Pick<ArraySlice, "channels" | "dtype">>;
+export type Picture = Pick<ArraySlice, "rows" | "columns" | "pixels"> &
+  Partial<Pick<ArraySlice, "channels" | "dtype">> & {
+    /** 1 where there is nothing: between tiles. */
+    blank?: Uint8Array;
+  };
 
 export function scaleOf({ stats }: { stats: Pick<ArraySlice["stats"], "min" | "max"> }, dark: boolean): Scale {
   const [low, high] = [stats.min ?? 0, stats.max ?? 0];
@@ -79,11 +83,13 @@ export function gradient({ stops }: Scale): string {
 
 /** Red, green, blue and alpha of each pixel of the slice, row by row. */
 export function paint(slice: Picture, scale: Scale, into: Uint8ClampedArray): void {
-  const { pixels, channels = 0 } = slice;
+  const { pixels, channels = 0, blank } = slice;
   // Integers are taken as bytes, other numbers as shares of the whole.
   const whole = slice.dtype?.includes("int") ? 1 : 255;
   for (let i = 0, at = 0; at < into.length; i++, at += 4) {
-    if (channels > 0) {
+    if (blank?.[i]) {
+      into[at + 3] = 0;
+    } else if (channels > 0) {
       for (let k = 0; k < 3; k++) into[at + k] = whole * (pixels[i * channels + k] as number);
       into[at + 3] = channels === 4 ? whole * (pixels[i * 4 + 3] as number) : 255;
     } else {

@@ -1,13 +1,12 @@
 /** The value itself at the step, where it was taken: two of its axes as a picture, its numbers, the array as a file. */
-import { useState } from "preact/hooks";
 import { whenOf } from "../../store/clock";
 import type { RunStore } from "../../store/run";
 import type { UiState } from "../../store/ui";
 import type { WatchSite } from "../../store/watched";
 import { Full } from "../arrays/Full";
+import { PlaneChoice, usePlane } from "../arrays/PlaneChoice";
 import { usePicture } from "../arrays/picture";
 import { Slice } from "../arrays/Slice";
-import { Axes, inRange } from "../arrays/Slider";
 import type { Seen } from "../source/reading";
 import { Section } from "./Section";
 
@@ -40,18 +39,16 @@ export function Whole({ run, ui, site, found, dark }: PartProps) {
 
 function Taken({ run, found: { table, row, site }, dark }: { run: RunStore; found: Seen; dark: boolean }) {
   const { shape, dtype, name } = site.watch;
-  const [index, setIndex] = useState<readonly number[]>([]);
   const [picture, useAnswer] = usePicture(shape, dtype);
-  const leading = shape.slice(0, picture.is ? -3 : -2);
-  const at = inRange(index, leading);
-  const wanted = { event: table.event(row), value: site.values.length - 1, index: at, image: picture.is };
+  const [plane, planeProps] = usePlane(shape, picture.is);
+  const wanted = { event: table.event(row), value: site.values.length - 1, ...plane, image: picture.is };
   const answer = run.arrays.get(wanted);
   useAnswer(answer);
   return (
     <>
-      {(leading.length > 0 || picture.mayBe) && (
+      {(shape.length > 2 || picture.mayBe) && (
         <div class="axes">
-          <Axes lengths={leading} index={at} set={setIndex} />
+          <PlaneChoice {...planeProps} />
           {picture.mayBe && (
             <button type="button" class="mini" aria-pressed={picture.is} onClick={picture.toggle}>
               image

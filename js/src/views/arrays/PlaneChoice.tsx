@@ -1,0 +1,108 @@
+/** Which two axes of an array are its picture, which are tiled, and where along the others it is looked at. */
+import { useState } from "preact/hooks";
+import { axesOf, hidden, type Plane, type Slot, tilings, usualPlane, withAxis } from "./plane";
+import { inRange, Slider } from "./Slider";
+
+export interface Shown {
+  index: number[];
+  axes?: number[];
+}
+
+/** What is asked of the kernel, and what chooses it; `isImage`: the last three axes are a picture in colours. */
+export function usePlane(shape: readonly number[], isImage: boolean): [Shown, PlaneProps] {
+  const [index, setIndex] = useState<readonly number[]>([]);
+  const [chosen, setChosen] = useState<{ of: string; plane: Plane } | null>(null);
+  const of = shape.length.toString();
+  const plane = chosen?.of === of ? chosen.plane : usualPlane(shape);
+  const axes = isImage ? undefined : axesOf(plane, shape);
+  const free = isImage ? shape.map((_, axis) => axis).slice(0, -3) : hidden(plane, shape);
+  const place = inRange(
+    free.map((axis) => index[axis] ?? 0),
+    free.map((axis) => shape[axis] as number),
+  );
+  const props = {
+    shape,
+    plane: isImage ? null : plane,
+    free,
+    index: place,
+    setIndex: (axis: number, at: number) => setIndex(shape.map((_, i) => (i === axis ? at : (index[i] ?? 0)))),
+    setPlane: (next: Plane) => setChosen({ of, plane: next }),
+  };
+  return [{ index: place, ...(axes && { axes }) }, props];
+}
+
+interface PlaneProps {
+  shape: readonly number[];
+  /** Null where the picture has the axes of its colours. */
+  plane: Plane | null;
+  /** The axes that are not shown, and the place along each. */
+  free: readonly number[];
+  index: readonly number[];
+  setIndex: (axis: number, at: number) => void;
+  setPlane: (plane: Plane) => void;
+}
+
+export function PlaneChoice({ shape, plane, free, index, setIndex, setPlane }: PlaneProps) {
+  return (
+    <>
+      {plane && shape.length > 2 && <AxisChoices shape={shape} plane={plane} setPlane={setPlane} />}
+      {free.map((axis, i) => (
+        <Slider
+          key={axis}
+          name={`axis ${axis}`}
+          value={index[i] ?? 0}
+          most={(shape[axis] ?? 1) - 1}
+          text={`${index[i]} of ${shape[axis]}`}
+          set={(at) => setIndex(axis, at)}
+        />
+      ))}
+    </>
+  );
+}
+
+function AxisChoices({
+  shape,
+  plane,
+  setPlane,
+}: { shape: readonly number[]; plane: Plane } & Pick<PlaneProps, "setPlane">) {
+  const words = (axis: number) => `${axis} · ${shape[axis]}`;
+  const key = plane.tiled.join();
+  return (
+    <span class="plane">
+      {(["rows", "columns"] as Slot[]).map((slot) => (
+        <label key={slot}>
+          <span class="muted">{slot}</span>
+          <select
+            data-testid={`axis-${slot}`}
+            title={`Which axis is the ${slot} of the picture`}
+            value={plane[slot]}
+            onChange={(event) => setPlane(withAxis(plane, slot, Number(event.currentTarget.value)))}
+          >
+            {shape.map((_, axis) => (
+              <option key={axis} value={axis}>
+                {words(axis)}
+              </option>
+            ))}
+          </select>
+        </label>
+      ))}
+      <label>
+        <span class="muted">tiles</span>
+        <select
+          data-testid="axis-tiles"
+          title="A picture for each place along this axis, beside each other"
+          value={key}
+          onChange={(event) =>
+            setPlane({ ...plane, tiled: event.currentTarget.value.split(",").filter(Boolean).map(Number) })
+          }
+        >
+          {tilings(plane, shape).map((tiled) => (
+            <option key={tiled.join()} value={tiled.join()}>
+              {tiled.length === 0 ? "none" : tiled.map(words).join(" × ")}
+            </option>
+          ))}
+        </select>
+      </label>
+    </span>
+  );
+}

@@ -1,0 +1,48 @@
+/** Which axes of an array are the rows and the columns of its picture, and which are tiled: a picture for each place along them. */
+
+export interface Plane {
+  rows: number;
+  columns: number;
+  tiled: readonly number[];
+}
+
+export type Slot = "rows" | "columns";
+
+/** The last two; of batches of square images those, and a tile for each channel. */
+export function usualPlane(shape: readonly number[]): Plane {
+  const [, a = 0, b = 0, c = 0] = shape;
+  const isBatch = shape.length === 4 && b > 1;
+  if (isBatch && a === b && b !== c) return { rows: 1, columns: 2, tiled: c > 1 ? [3] : [] };
+  if (isBatch && b === c && a !== b) return { rows: 2, columns: 3, tiled: a > 1 ? [1] : [] };
+  return { rows: shape.length - 2, columns: shape.length - 1, tiled: [] };
+}
+
+/** As the kernel is asked for it; nothing for the last two axes. */
+export function axesOf({ rows, columns, tiled }: Plane, shape: readonly number[]): number[] | undefined {
+  const isLast = rows === shape.length - 2 && columns === shape.length - 1;
+  return shape.length < 2 || (isLast && tiled.length === 0) ? undefined : [rows, columns, ...tiled];
+}
+
+/** The axes that the picture does not show, in their order: an index chooses a place along each. */
+export function hidden({ rows, columns, tiled }: Plane, shape: readonly number[]): number[] {
+  return shape.map((_, axis) => axis).filter((axis) => axis !== rows && axis !== columns && !tiled.includes(axis));
+}
+
+/** The axis becomes the rows, or the columns; what these were goes to where it was. */
+export function withAxis(plane: Plane, slot: Slot, axis: number): Plane {
+  const before = plane[slot];
+  const moved = (other: number) => (other === axis ? before : other);
+  return {
+    rows: moved(plane.rows),
+    columns: moved(plane.columns),
+    tiled: plane.tiled.map(moved),
+    [slot]: axis,
+  };
+}
+
+/** What may be tiled: nothing, one of the axes that are neither rows nor columns, two of them. */
+export function tilings({ rows, columns }: Plane, shape: readonly number[]): number[][] {
+  const others = shape.map((_, axis) => axis).filter((axis) => axis !== rows && axis !== columns && shape[axis] !== 1);
+  const pairs = others.flatMap((first, i) => others.slice(i + 1).map((second) => [first, second]));
+  return [[], ...others.map((axis) => [axis]), ...pairs];
+}
