@@ -60,7 +60,7 @@ function stepTerms(minus: string, typed: string): Completion[] {
   ];
 }
 
-/** For each field the values in this run, and what is said of each. */
+/** For each field the values in this run, and some words on each. */
 function valuesOf(run: RunStore): Map<string, Map<string, string>> {
   const found = new Map<string, Map<string, string>>(FIELDS.map((field) => [field, new Map()]));
   const add = (field: string, value: string, words = "") => {
