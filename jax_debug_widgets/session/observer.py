@@ -68,7 +68,7 @@ class Observer:
             in_turn=in_turn,
             alone=alone,
             share=recorders.share,
-            begun=partial(self._keep_inputs, run) if run.options.kept_inputs else None,
+            begun=partial(self._begun, run, recorders),
         )
         many = recorders.on_many_devices
         self.in_many_devices += many
@@ -84,8 +84,17 @@ class Observer:
 
         return left
 
-    def _keep_inputs(self, run: Run, record: CallRecord) -> None:
-        run.inputs.called(record, self._session.input_hooks.take())
+    def _begun(self, run: Run, recorders: Recorders, record: CallRecord) -> None:
+        record.program = recorders.program = self._session.capture.running_programs.running
+        self._session.call_programs.take(run.key, record.program())
+        if run.options.kept_inputs:
+            run.inputs.called(record, self._session.input_hooks.take())
+
+    def ran(self, program: Any) -> None:
+        """This thread begins to run a program, in Python."""
+        run = self._session.active
+        if run is not None and not self._session.capture.is_explaining() and run.call_log.ran(program):
+            self._session.call_programs.take(run.key, program)
 
     def dispatched(self, name: str, recorders: Recorders, hand_over: Callable[[], PendingResult]) -> None:
         """See `_jax.dispatch.Observer`. A training step waits for this: what can be done later is."""
@@ -96,7 +105,7 @@ class Observer:
         self._session.debugger.ending.before_call()
         run.dispatching(recorders)
         run.is_on_many_devices |= recorders.on_many_devices
-        run.call_log.dispatched(self._session.twin_hooks.named(name), recorders.taps, hand_over)
+        run.call_log.dispatched(self._session.twin_hooks.named(name), recorders.taps, hand_over, recorders.program)
 
     def failed(self, error: BaseException) -> BaseException:
         """See `_jax.dispatch.Observer`."""
@@ -121,8 +130,6 @@ class Observer:
         run = self._session.active
         if run is not None:
             run.take_trace(trace, program)
-            if program is not None and not trace.is_ours:
-                self._session.call_programs.take(run.key, trace, program)
 
     def printed(self, printed: Printed) -> None:
         """A function that this thread traces has called Python's `print`."""

@@ -10,7 +10,6 @@ if TYPE_CHECKING:
 
     from jax_debug_widgets._jax.running.inputs import InputHooks
     from jax_debug_widgets._jax.running.twins import TwinHooks
-    from jax_debug_widgets._jax.tracing.traces import Trace
     from jax_debug_widgets.breakpoints import Debugger
     from jax_debug_widgets.session.contexts import Contexts
     from jax_debug_widgets.session.panel.listing import Listing
@@ -35,11 +34,11 @@ class CapturesAndRuns(Captures, Protocol):
     def current(self) -> Run | None: ...
 
 
-class TracedPrograms(Protocol):
-    """Keeps the programs that were traced in runs."""
+class ProgramsOfCalls(Protocol):
+    """Keeps the programs that calls have run."""
 
-    def take(self, run: str, trace: Trace, program: Any) -> None:
-        """A program was traced."""
+    def take(self, run: str, program: Any) -> None:
+        """A call of this run begins to run a program; None where it is not known."""
         ...
 
 
@@ -53,7 +52,7 @@ class Observed(Protocol):
     @property
     def active(self) -> Run | None: ...
     @property
-    def call_programs(self) -> TracedPrograms: ...
+    def call_programs(self) -> ProgramsOfCalls: ...
     @property
     def input_hooks(self) -> InputHooks: ...
     @property

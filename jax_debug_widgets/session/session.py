@@ -80,6 +80,7 @@ class Session:
         self.twin_hooks = TwinHooks(self.capture.on, self._note_here)
         self.capture.prints.subscriber = self.observer.printed
         self.capture.traces.subscriber = self.observer.traced
+        self.capture.running_programs.subscriber = self.observer.ran
         self.capture.around_traces.observers = [
             PurityWatch(self.capture.checks, self.capture.found, self.capture.is_stale),
             KeyWatch(self.capture.checks, self.capture.check_log),

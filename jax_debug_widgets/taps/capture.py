@@ -27,6 +27,7 @@ from jax_debug_widgets._jax.running.handover import HandoverHooks
 from jax_debug_widgets._jax.running.hooks import Hooks
 from jax_debug_widgets._jax.running.retraced import CachedProgram, RetracedHooks
 from jax_debug_widgets._jax.running.reuse_executables import ReuseHooks
+from jax_debug_widgets._jax.running.running_programs import RunningPrograms
 from jax_debug_widgets._jax.tracing.bindings import BindingHooks, LinesOf
 from jax_debug_widgets._jax.tracing.leaks import LeakHooks
 from jax_debug_widgets._jax.tracing.precision import PrecisionHooks, Truncated
@@ -91,6 +92,7 @@ class Capture:
         self._callback_hooks = CallbackHooks(listener, is_capturing, leaves_out_debugging)
         self.prints = PrintWatch(captured_settings)
         self.traces = TraceWatch()
+        self.running_programs = RunningPrograms()
         self.threads = ThreadWatch(self._inherited)
         self._stale_reads = StaleReads(self.sites.name_file)
         self._taps = EquationTaps(self.sites)
@@ -111,6 +113,7 @@ class Capture:
             self._callback_hooks,
             self.prints,
             self.traces,
+            self.running_programs,
             self.threads,
             watch_hooks,
             self.lanes,

@@ -20,8 +20,8 @@ Each has `run` and `id`, which the answer repeats:
 `module`   send part `name` of the front end (`views`, `program`, of `static/`): what a page loads when it is first shown.
            Answered whether or not the kernel knows `run`.
 `program`  what a page shows of a program that belongs to no run, see `ProgramViews.answer`: `what`, `key` and others.
-           Answered by `program`, with `answer`, whether or not the kernel knows `run`. With `what`: `call`, the programs that
-           were traced for the function of call `call` of `run`, see `CallPrograms.answer`.
+           Answered by `program`, with `answer`, whether or not the kernel knows `run`. With `what`: `call`, the program that
+           call `call` of `run` has run, see `CallPrograms.answer`.
 `pause`    stop at the next event of any site; `halt`: end the program at its next event.
 
 Those that name a `stop` (its `id`) are refused when another one is there, or none:

@@ -43,6 +43,7 @@ LANES = "telling watched values by lane"
 HANDOVER = "captured prints without a call of the host"
 AHEAD = "what a program says that was compiled ahead of time in a capture, where another or none calls it"
 INPUTS = "keeping the inputs of calls"
+CALL_PROGRAMS = "telling which program a call has run"
 TWINS = "running what is watched beside what runs"
 RETRACED = "running the program that JAX has where a global has changed"
 RETRACES = "telling why functions are traced again"
@@ -169,6 +170,7 @@ NEEDED: dict[str, dict[str, str]] = {
         "pjit": "_infer_params(fun, ji|jit_info, args, kwargs) _get_fastpath_data(executable) "
         "_pjit_call_impl_python(*, jaxpr)",
     },
+    CALL_PROGRAMS: {"pjit": "_pjit_call_impl_python(*, jaxpr)"},
     TWINS: {
         "callback": "io_callback_p pure_callback_p",
         "core": "trace_state_clean()",

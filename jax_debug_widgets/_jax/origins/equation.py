@@ -248,6 +248,7 @@ class Recorders:
       fire_elsewhere: whether they are called in threads of XLA's, not in the one that calls the program, or were once.
       are_results: whether they record results of the program. Then their call is known.
       share: what this process runs of the program in the execution that begins; None for all of it.
+      program: gives what JAX has traced; None where that is gone or not known.
     """
 
     def __init__(self, recorders: Iterable[Any], *, fire_elsewhere: bool, are_results: bool = False) -> None:
@@ -256,6 +257,7 @@ class Recorders:
         self.are_counted = all(tap.nesting.firings is not None for tap in self.taps)
         self.fire_elsewhere, self.are_results = fire_elsewhere, are_results
         self.share: ProcessShare | None = None
+        self.program: Callable[[], Any] = lambda: None
 
 
 class Settings(Hashable, Protocol):

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from weakref import WeakValueDictionary
 
 import numpy as np
 
 from jax_debug_widgets._jax.running.dispatch import is_of_effects
+from jax_debug_widgets._jax.running.running_programs import may_have_run
 from jax_debug_widgets.events import Call, FiringBatch, Tap
 from jax_debug_widgets.events.errors import error_line
 from jax_debug_widgets.session.run.call_sequences import CallSequences
@@ -71,8 +72,8 @@ class CallBook:
         """The id of the call that began last; -1 before the first."""
         return self._count - 1
 
-    def function_of(self, call: int) -> str:
-        """The name of the function that a call is of.
+    def program_of(self, call: int) -> tuple[str, Any]:
+        """The name of the function that a call is of, and the program that it has run; None where that is not known or gone.
 
         Raises:
           LookupError: the call is no longer kept.
@@ -81,7 +82,17 @@ class CallBook:
         if record is None:
             msg = f"Call {call} is no longer kept."
             raise LookupError(msg)
-        return record.function or record.name
+        return record.function or record.name, record.program() or self._only_program_of(record)
+
+    def _only_program_of(self, record: CallRecord) -> Any:
+        """The program of a silent call that C++ has dispatched: that of an earlier call, if C++ has no other."""
+        function = record.callee()
+        if function is None or record.executed or record.error:
+            return None
+        before = (one for one in self._records.values() if one.id < record.id and one.callee() is function)
+        programs = {id(program): program for one in before if (program := one.program()) is not None}
+        only = next(iter(programs.values())) if len(programs) == 1 else None
+        return only if only is not None and may_have_run(function, only) else None
 
     def changed(self, since: int) -> tuple[list[Call], int]:
         """The kept calls that changed after version `since`, in the order in which they began, and the version now."""

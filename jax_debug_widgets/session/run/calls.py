@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import threading
 import time
+import weakref
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -15,6 +16,7 @@ import jax
 
 from jax_debug_widgets._jax.compat.names import function_of, unwrapped
 from jax_debug_widgets._jax.running.dispatch import Execution, execution_of
+from jax_debug_widgets._jax.running.running_programs import Ran, unknown
 from jax_debug_widgets.events import Call, FiringBatch, Origin, Tap
 from jax_debug_widgets.session.call_serializer import CallSerializer
 from jax_debug_widgets.session.run.call_book import CallBook
@@ -97,19 +99,21 @@ class CallLog:
         with self._up_to_date() as book:
             return book.changed(since)
 
-    def function_of(self, call: int) -> str:
+    def program_of(self, call: int) -> tuple[str, Any]:
         """See `CallBook`."""
         with self._up_to_date() as book:
-            return book.function_of(call)
+            return book.program_of(call)
 
     def compilations(self) -> dict[str, float]:
         """See `Preparations`."""
         with self._up_to_date() as book:
             return book.preparations.compilations()
 
-    def begin(self, name: str, function: str) -> CallSpan:
-        """The cell is about to call a compiled function from this thread."""
+    def begin(self, name: str, function: str, callee: object = None) -> CallSpan:
+        """The cell is about to call a compiled function, `callee`, from this thread."""
         record = self._new(name, function, "cell")
+        with suppress(TypeError):  # Not every object can be referred to weakly.
+            record.callee = weakref.ref(callee)
         self._opened().append(record)
         return CallSpan(self, record)
 
@@ -134,6 +138,15 @@ class CallLog:
         """The cell has ended; the calls that this thread has not finished have raised."""
         for record in self._opened().copy():
             self.abandon(record, error)
+
+    def ran(self, program: Any) -> bool:
+        """This thread begins to run a program in Python; whether it is that of the cell's call."""
+        opened = self._opened()
+        name = unwrapped(program.jaxpr.debug_info.func_name or "")
+        if not opened or opened[-1].executed or opened[-1].function not in ("", name):
+            return False
+        opened[-1].program = weakref.ref(program)
+        return True
 
     def executing(
         self,
@@ -201,20 +214,22 @@ class CallLog:
         """Whether this thread is dispatching a program: what that calls on the host may call others."""
         return any(ident == threading.get_ident() for ident, _ in self._dispatching)
 
-    def dispatched(self, program: str, taps: Sequence[Tap], hand_over: Callable[[], PendingResult]) -> None:
+    def dispatched(
+        self, program: str, taps: Sequence[Tap], hand_over: Callable[[], PendingResult], ran: Ran = unknown
+    ) -> None:
         """The same of a program that has been dispatched already, and says something among its results."""
         opened = self._opened()
         if opened:
             record, executed = self._executing(program, False, taps)
             handed = hand_over()
-            record.is_called_from_cell = record in opened
+            record.program, record.is_called_from_cell = ran, record in opened
             record.seen = "at once" if record in opened else "over" if handed.was_over else "late"
             executed(Execution(finished=False, effects=(handed,)))
             return
         # Before `hand_over`: a call begins before what it says.
         seen = function_of(program), self._now(), self.spans.calling(), threading.get_ident()
         handed = hand_over()
-        self._news.append(partial(self._dispatched_elsewhere, *seen, taps, handed))
+        self._news.append(partial(self._dispatched_elsewhere, *seen, taps, handed, ran))
         self._waiter.when_ready((), partial(self._over, handed))
 
     def compiled(self, stage: Stage, name: str, seconds: float, by_numba: float = 0.0) -> None:
@@ -314,11 +329,11 @@ class CallLog:
         return record
 
     def _dispatched_elsewhere(
-        self, function: str, at_ns: int, thread: str, ident: int, taps: Sequence[Tap], handed: PendingResult
+        self, function: str, at_ns: int, thread: str, ident: int, taps: Sequence[Tap], handed: PendingResult, ran: Ran
     ) -> None:
         """A program that was called inside a library, or in a loop of the cell's."""
         record = CallRecord(function, function, "library", at_ns, thread, ident)
-        record.executed = True
+        record.executed, record.program = True, ran
         record.seen = "over" if handed.was_over else "late"
         self._book.add(record)
         self._book.dispatching(record, function, False, taps)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
+from jax_debug_widgets._jax.running.running_programs import Ran, unknown
 from jax_debug_widgets.events import Call, CallState, Origin, Tap
 
 if TYPE_CHECKING:
@@ -50,6 +51,10 @@ class CallRecord:
         self.error = ""
         self.outcome: CallState = "failed"
         """What became of it where there is an error."""
+        self.callee: Callable[[], Any] = unknown
+        """Gives the jitted function that the cell calls, while that is there."""
+        self.program: Ran = unknown
+        """Gives the program that it has run, while JAX or somebody else has that."""
         self.taps: Sequence[Tap] = ()
         """The taps of its program."""
         self.share: ProcessShare | None = None

@@ -242,7 +242,7 @@ class Run(RunView):
             return None
         # A plain function wraps the compiled one (`jax.pmap`), whose name is another.
         return self.call_log.begin(
-            name, "" if isinstance(function, FunctionType) else getattr(function, "__name__", "")
+            name, "" if isinstance(function, FunctionType) else getattr(function, "__name__", ""), function
         )
 
     def dispatching(self, program: Recorders) -> None:

@@ -1,16 +1,16 @@
-"""The programs that JAX has traced for the calls of runs, without what is put in for watched values."""
+"""The programs that the calls of runs have run, without what is put in for watched values."""
 
 from __future__ import annotations
 
 import threading
 import weakref
-from collections import Counter, deque
-from collections.abc import Callable, Mapping
-from dataclasses import replace
+from collections import OrderedDict
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from jax.extend.core import ClosedJaxpr
 
+from jax_debug_widgets._jax.origins.frames import is_users
 from jax_debug_widgets._jax.studies.programs import program_of
 from jax_debug_widgets._jax.studies.trace import Traced
 from jax_debug_widgets.graphs import Graph
@@ -20,13 +20,12 @@ from jax_debug_widgets.session.studies.linked import lines_of_sources
 from jax_debug_widgets.session.studies.programs import reading_of
 
 if TYPE_CHECKING:
-    from jax_debug_widgets._jax.tracing.traces import Trace
     from jax_debug_widgets.session.run.view import RunView
     from jax_debug_widgets.session.studies.program_views import ProgramViews
     from jax_debug_widgets.taps import Capture
 
 MOST_KEPT = 8
-"""Programs that are kept, of all runs together; the newest."""
+"""Programs that are kept, of all runs together; the newest. Others are there as long as JAX has them."""
 
 LARGEST = 64 << 20
 """Bytes of constants. A program that has more is kept only as long as JAX has it: they may fill a device."""
@@ -34,81 +33,74 @@ LARGEST = 64 << 20
 _MOST_TYPES = 3
 """Arguments that the name of a program says."""
 
-_ELSE = "`%jaxdebug graph f(x)` shows it."
-
-
-class _Kept:
-    """A program that was traced in a run."""
-
-    def __init__(self, run: str, trace: Trace, program: Any) -> None:
-        self.run, self.trace = run, trace
-        is_small = _nbytes_of_constants(program) <= LARGEST
-        self._program: Callable[[], Any] = (lambda: program) if is_small else weakref.ref(program)
-        self._graph: Graph | None = None
-
-    def graph(self, run: RunView, capture: Capture) -> Graph | None:
-        """It as nested boxes; None where it is gone. Read when first asked for."""
-        program = self._program()
-        if self._graph is None and program is not None:
-            traced = Traced(self.trace.function, program.jaxpr, program.consts, (), "", ())
-            found = replace(program_of(traced, reading_of(capture)), name=_name_of(self.trace))
-            self._graph = Graph(found, (), lines_of_sources(found), not_finite_in(run, found))
-        return self._graph
+_ELSE = "`%jaxdebug graph f(x)` shows the program of a call like it."
 
 
 class CallPrograms:
-    """Keeps the newest, and says which of them may be that of a call. Safe from any thread."""
+    """Keeps the newest, and shows that of a call. Safe from any thread."""
 
     def __init__(self, capture: Capture, views: ProgramViews) -> None:
         self._capture, self._views = capture, views
-        self._kept: deque[_Kept] = deque(maxlen=MOST_KEPT)
-        self._times = Counter[tuple[str, str]]()
-        """Run and function -> how often it was traced there."""
+        self._kept: OrderedDict[tuple[str, int], Any] = OrderedDict()
+        """Run and identity of a program -> the program."""
+        self._graphs: weakref.WeakKeyDictionary[Any, dict[str, Graph]] = weakref.WeakKeyDictionary()
+        """Program -> run -> it as nested boxes."""
         self._lock = threading.Lock()
 
-    def take(self, run: str, trace: Trace, program: Any) -> None:
-        """A function was traced for a call of it."""
+    def take(self, run: str, program: Any) -> None:
+        """See `session.ports.ProgramsOfCalls`. A training step waits for this."""
+        key = run, id(program)
+        if program is None or key in self._kept or not _is_worth_keeping(program):
+            return
         with self._lock:
-            self._times[run, trace.function] += 1
-            self._kept.append(_Kept(run, trace, program))
+            self._kept[key] = program
+            while len(self._kept) > MOST_KEPT:
+                self._kept.popitem(last=False)
 
     def forget(self, run: str) -> None:
         """Let go of the programs of this run."""
         with self._lock:
-            self._kept = deque((one for one in self._kept if one.run != run), maxlen=MOST_KEPT)
-            for key in [key for key in self._times if key[0] == run]:
-                del self._times[key]
+            for key in [key for key in self._kept if key[0] == run]:
+                del self._kept[key]
 
     def answer(self, run: RunView | None, request: Mapping[str, Any]) -> dict[str, Any]:
-        """The programs that were traced for the function of the call `call`, the newest first, and how sure that is.
+        """The program of the call `call`.
 
         Raises:
-          LookupError: there is no such run. ValueError: no program is kept; the message says why.
+          LookupError: there is no such run. ValueError: it is not known; the message says why.
         """
         if run is None:
             raise LookupError("This run is gone: run the cell again.")
         own = run if isinstance(run, Run) else None
         if own is None:
             raise ValueError("This run was loaded from a file, which holds no programs.")
-        function = own.call_log.function_of(int(request["call"]))
-        with self._lock:
-            times = self._times[own.key, function]
-            kept = [one for one in reversed(self._kept) if (one.run, one.trace.function) == (own.key, function)]
-        if not times:
-            why = "JAX had it already, or the function is a library's"
-            msg = f"No program of `{function}` was seen to be traced for a call in this run: {why}. {_ELSE}"
+        function, program = own.call_log.program_of(int(request["call"]))
+        if program is None:
+            msg = (
+                f"The program of this call of `{function}` is not known: JAX has dispatched it without Python, or the "
+                f"program is gone since. {_ELSE}"
+            )
             raise ValueError(msg)
-        graphs = [graph for one in kept if (graph := one.graph(own, self._capture)) is not None]
-        if not graphs:
-            msg = f"The program of `{function}` is no longer kept: only the last {MOST_KEPT} that were traced are. {_ELSE}"
-            raise ValueError(msg)
-        told = "traced once in this run"
-        if times > 1:
-            told = f"traced {times} times in this run; which of them this call ran is not known"
-        if own.options.watch is not None and any(map(_has_copies, graphs)):
+        graph = self._graph_of(own, program)
+        told = "the program that this call has run"
+        if own.options.watch is not None and _has_copies(graph):
             told += "; a copy in it may be there because values are watched"
-        about = [self._views.answer({"what": "about", "key": self._views.add(graph)}) for graph in graphs]
-        return {"programs": about, "told": told}
+        return {"programs": [self._views.answer({"what": "about", "key": self._views.add(graph)})], "told": told}
+
+    def _graph_of(self, run: Run, program: Any) -> Graph:
+        """It as nested boxes. Read when first asked for."""
+        graphs = self._graphs.setdefault(program, {})
+        if run.key not in graphs:
+            traced = Traced(_name_of(program), program.jaxpr, program.consts, (), "", ())
+            found = program_of(traced, reading_of(self._capture))
+            graphs[run.key] = Graph(found, (), lines_of_sources(found), not_finite_in(run, found))
+        return graphs[run.key]
+
+
+def _is_worth_keeping(program: Any) -> bool:
+    """Whether it is a function's of the user's: JAX keeps those of its own."""
+    file = (program.jaxpr.debug_info.func_src_info or "").partition(" at ")[2].rpartition(":")[0]
+    return is_users(file) and _nbytes_of_constants(program) <= LARGEST
 
 
 def _nbytes_of_constants(program: Any) -> int:
@@ -122,7 +114,10 @@ def _has_copies(graph: Graph) -> bool:
     return any(one.primitive in ("copy", "copy_p") for one in graph.program.equations)
 
 
-def _name_of(trace: Trace) -> str:
-    types = [f"{path}: {leaf.type}" for path, leaf in trace.leaves.items()]
+def _name_of(program: Any) -> str:
+    """`f(x: float32[3])`."""
+    about = program.jaxpr.debug_info
+    names = about.arg_names or ("",) * len(program.in_avals)
+    types = [f"{name}: {one.str_short()}" for name, one in zip(names, program.in_avals, strict=False)]
     more = [] if len(types) <= _MOST_TYPES else ["…"]
-    return f"{trace.function}({', '.join(types[:_MOST_TYPES] + more)})"
+    return f"{about.func_name}({', '.join(types[:_MOST_TYPES] + more)})"

@@ -130,7 +130,7 @@ function CallRow({ call, ran, barrier, columns, chosen, isReached, choose, openP
             {call.name}
           </button>
           {chosen && openProgram && (
-            <button type="button" class="link" onClick={openProgram} title="Show the program that JAX traced for it">
+            <button type="button" class="link" onClick={openProgram} title="Show the program that it has run">
               program…
             </button>
           )}

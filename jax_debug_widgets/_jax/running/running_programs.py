@@ -1,0 +1,62 @@
+"""See which program the current thread runs: the very object that JAX has traced, whoever else has a function of its name."""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+from jax_debug_widgets._jax.compat import features
+from jax_debug_widgets._jax.compat.private import pjit
+from jax_debug_widgets._jax.compat.replacements import Replacements, Replacing
+
+Ran = Callable[[], Any]
+"""A program that does not live longer for being known: the answer is None where it is gone, or was not known."""
+
+
+def unknown() -> None:
+    """No program."""
+
+
+class RunningPrograms(Replacing):
+    """Knows the program of each call that JAX makes in Python; its C++ tells nobody.
+
+    Attributes:
+      subscriber: told of each, in the thread that runs it, unless it runs in another one.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.subscriber: Callable[[Any], object] = lambda _program: None
+        self._here = _Here()
+
+    def _put_in(self, replace: Replacements) -> None:
+        if features.available(features.CALL_PROGRAMS):
+            replace.attribute(pjit, "_pjit_call_impl_python", self._call)
+
+    @property
+    def running(self) -> Ran:
+        """The program that this thread runs, the innermost."""
+        program = self._here.program
+        return unknown if program is None else weakref.ref(program)
+
+    def _call(self, theirs: Callable[..., Any], *args: Any, jaxpr: Any, **params: Any) -> Any:
+        here, outer = self._here, self._here.program
+        if outer is None:
+            self.subscriber(jaxpr)
+        here.program = jaxpr
+        try:
+            return theirs(*args, jaxpr=jaxpr, **params)
+        finally:
+            here.program = outer
+
+
+class _Here(threading.local):
+    program: Any = None
+
+
+def may_have_run(function: Any, program: Any) -> bool:
+    """Whether a call of a jitted function that C++ has dispatched was of this program: the only one that C++ has of it."""
+    count = getattr(function, "_cache_size", None)
+    return count is not None and not program.effects and count() == 1
