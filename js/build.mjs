@@ -10,7 +10,7 @@ const VIEWS = { outfile: "../jax_debug_widgets/static/views.js", limitKb: 120 };
 const PROGRAM = { outfile: "../jax_debug_widgets/static/program.js", limitKb: 120 };
 const SHARED = "src/views/later/shared.ts";
 /** Whose style sheets come with the second bundle, and with the third. */
-const LATER = /^(source|names|inspector|debugger|findings|arrays|spread|terms|runs\.raw)\.css$/;
+const LATER = /^(source|names|inspector|debugger|findings|arrays|spread|terms|hits|runs\.raw)\.css$/;
 const OF_PROGRAMS = /^program\.css$/;
 
 /** A style sheet imported by a module arrives there as minified text; the panel puts it into its shadow root. */

@@ -98,6 +98,7 @@ class Status:
       copies: site id -> the site of another process that has the same values, to the bit.
       captured: False where only the breakpoints of programs compiled outside a capture are seen.
       commands: in words, how the browser's requests reach the kernel while a cell runs.
+      when: the condition under which watched values are taken, "" for always.
     """
 
     state: RunState
@@ -124,3 +125,4 @@ class Status:
     resumed: float = 0.0
     processes: tuple[ProcessStatus, ...] = ()
     copies: Mapping[int, int] = field(default_factory=dict)
+    when: str = ""

@@ -280,6 +280,7 @@ def status_message(status: Status) -> StatusMessage:
         "processes": [process_message(one) for one in status.processes],
         "copies": {str(site): other for site, other in status.copies.items()},
         "commands": status.commands,
+        "when": status.when,
     }
 
 

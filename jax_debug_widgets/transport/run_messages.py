@@ -214,7 +214,7 @@ class StatusMessage(TypedDict):
     seen; `commands`: in words, how the browser's requests reach the kernel while a cell runs; `added`: what the next run
     watches as well; `nonfinite`: what was among the values that the streams show;
     `findings`: how many there are; `processes`: of a run of several; `copies`: site -> the site of another process that has the
-    same values.
+    same values; `when`: the condition under which watched values are taken.
     """
 
     state: str
@@ -240,3 +240,4 @@ class StatusMessage(TypedDict):
     commands: str
     processes: list[ProcessMessage]
     copies: dict[str, int]
+    when: str

@@ -71,7 +71,17 @@ export class FakeKernel {
   /** `rate` in events per second; at the start `seconds` of the run have passed; `calls` of the compiled function. */
   constructor(
     run,
-    { rate, seconds, state, calls = 1, watch = null, notes = 0, runs = 0, title = "train(params, digits, key)" },
+    {
+      rate,
+      seconds,
+      state,
+      calls = 1,
+      watch = null,
+      notes = 0,
+      runs = 0,
+      when = "",
+      title = "train(params, digits, key)",
+    },
   ) {
     Object.assign(this, {
       watch: watch && new FakeWatch(SITES.length + 1, watch),
@@ -83,6 +93,7 @@ export class FakeKernel {
       state,
       title,
       notes,
+      when,
       runs: runs > 0 && fakeRuns(run, runs),
       calls: [],
       events: [],
@@ -309,6 +320,7 @@ export class FakeKernel {
         waits: [[3.4, 3.8]],
       },
       notes: NOTES.slice(0, this.notes),
+      when: this.when,
       breakpoints: this.debugger.breakpoints,
       paused: this.debugger.stop !== null,
       stoppable: this.state === "running",

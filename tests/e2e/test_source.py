@@ -329,6 +329,11 @@ def test_histograms_of_the_steps_that_a_condition_takes(notebook, lab_page):
     panel.picture("panel-magnitudes-light")
     lab_page.set_theme("Dark")
     panel.picture("panel-magnitudes-dark")
+    panel.open_tab("Overview")
+    hits = panel.root.get_by_test_id("hits").locator(".latest-row")
+    assert [re.findall(r"step \d", hit) for hit in hits.all_inner_texts()] == [[f"step {i}"] for i in range(4)]
+    hits.nth(1).click()
+    panel.root.locator("[data-testid=value][data-name=logs][aria-description*='step 1']").wait_for()
 
 
 def test_a_name_is_added_to_what_the_cell_watches_when_it_runs_again(notebook, lab_page):

@@ -86,6 +86,7 @@ def test_what_an_expression_may_call_can_be_a_name_of_the_source(watched):
 
 def test_a_condition_that_never_holds_is_told(watched):
     run = watched(walk, X, watch="size", when="size > 1e9")
+    assert run.status().when == "size > 1e9"
     (note,) = run.status().notes
     assert note == "Nothing is taken: `size > 1e9` has held in none of the executions."
     with pytest.raises(KeyError, match=r"'size' \(test_conditions.py:\d+\) is watched and has no values: `size > 1e9`"):

@@ -206,6 +206,7 @@ def status(run: Reported, ports: RunPorts) -> Status:
             *_of_watching(run),
         ),
         findings=len(joined(found, run)),
+        when=run.options.watch.when if run.options.watch else "",
         resumed=max(0, run.policy.resumed_ns - run.life.origin_ns) * 1e-9,
         **ports.debugging_status(run),
     )

@@ -248,6 +248,8 @@ export interface StatusMessage {
   processes: ProcessMessage[];
   /** By site, the site of another process that has the same values. */
   copies: Record<string, number>;
+  /** The condition under which watched values are taken, "" for always. */
+  when: string;
 }
 
 export interface BatchHeader {
@@ -649,6 +651,7 @@ const UNTOLD_STATUS = {
   commands: "",
   processes: [],
   copies: {},
+  when: "",
 };
 const UNTOLD = {
   type: 0,

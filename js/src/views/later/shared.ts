@@ -16,7 +16,7 @@ export { colourAt, siteColour } from "../../kit/theme";
 export { ticks } from "../../kit/ticks";
 export { scrollTo, sliceAt } from "../../kit/virtual";
 export { atStop, earlier } from "../../store/atStop";
-export { moveBy, whenOf } from "../../store/clock";
+export { clockOf, moveBy, whenOf } from "../../store/clock";
 export { decimate } from "../../store/decimate";
 export { FilteredStream } from "../../store/filter";
 export { FIELDS, Query } from "../../store/query";

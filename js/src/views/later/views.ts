@@ -3,6 +3,7 @@ import arraysCss from "../arrays/arrays.css";
 import spreadCss from "../arrays/spread.css";
 import debuggerCss from "../debugger/debugger.css";
 import findingsCss from "../findings/findings.css";
+import hitsCss from "../hits/hits.css";
 import inspectorCss from "../inspector/inspector.css";
 import namesCss from "../names/names.css";
 import runsCss from "../runs/runs.raw.css";
@@ -12,6 +13,7 @@ import sourceCss from "../source/source.css";
 export { Arrays } from "../arrays/Arrays";
 export { EventArrays } from "../arrays/EventArrays";
 export { Findings } from "../findings/Findings";
+export { Hits } from "../hits/Hits";
 export { Runs } from "../runs/Runs";
 export { Terms } from "../search/Terms";
 export { Source } from "../source/Source";
@@ -25,4 +27,5 @@ export const css = [
   findingsCss,
   runsCss,
   termsCss,
+  hitsCss,
 ].join("");

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { act } from "preact/test-utils";
 import { describe, expect, it, vi } from "vitest";
 import { goldenBatch } from "../../../test/golden";
-import { all, change, click, find, show, status, texts } from "../../../test/screen";
+import { all, change, click, find, show, showTab, status, texts } from "../../../test/screen";
 import { createUi } from "../../store/ui";
 import type { FindingMessage } from "../../transport/wire";
 
@@ -75,6 +75,17 @@ describe("the overview", () => {
     expect(texts("[data-testid=latest-findings] .latest-text")).toEqual(["key k used twice"]);
     click("[data-testid=latest-findings] .latest-row");
     expect(find("[aria-selected=true]").id).toBe("tab-findings");
+  });
+
+  it("lists when the condition of --when held, each a way to its step", () => {
+    const { ui } = showTab("overview", goldenBatch("watch", { status: status({ when: "abs(logits).max() > 1" }) }));
+    expect(find("[data-testid=hits] header").textContent).toContain("abs(logits).max() > 1");
+    const hits = texts("[data-testid=hits] .latest-row");
+    expect(hits[0]).toBe("call 1 · execution 0logits -2.5 … 3");
+    click("[data-testid=hits] .latest-row");
+    expect([ui.tab.value, ui.value.value !== null, ui.moment.value !== null]).toEqual(["source", true, true]);
+    show(goldenBatch("small", { status: status({ when: "loss > 1" }) }));
+    expect(texts(".hits-none")).toEqual(["It has not held."]);
   });
 
   it("has a quiet line for what watching costs, which is no note", () => {

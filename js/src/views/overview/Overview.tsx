@@ -7,6 +7,7 @@ import { factsOf } from "../../store/headline";
 import type { RunStore } from "../../store/run";
 import type { Series } from "../../store/series";
 import type { UiState } from "../../store/ui";
+import { Hits } from "../later/Later";
 import type { Range } from "../plots/drawn";
 import { activationsOf, type Group, gradientsOf, knownOf, ratiosOf, type Scalar, scalarsOf } from "./contents";
 import { costOf } from "./cost";
@@ -78,6 +79,7 @@ function Contents({ run, ui, dark, at }: Props & { at: number }) {
         </div>
       )}
       <div class="latest-both">
+        {run.status?.when && <Hits run={run} ui={ui} at={at} />}
         <LastPrints run={run} ui={ui} at={at} />
         <LatestFindings run={run} ui={ui} at={at} />
       </div>
