@@ -28,10 +28,12 @@ from jax_debug_widgets.breakpoints.namespace import (
     assigned,
     own_names,
     require_values,
+    summarised_in,
     to_compute_with,
     values_seen_from,
 )
 from jax_debug_widgets.breakpoints.stop import Ended, Stop
+from jax_debug_widgets.breakpoints.summarised import KEEP, NumbersNotKeptError
 
 HELP = """h             this help
 p EXPR        print the value of an expression; pp EXPR prints it over several lines
@@ -177,7 +179,13 @@ class Console:
         namespace = self.namespace()
         require_values(tree, self._stop.frames()[self._stop.frame], namespace)
         mode = "eval" if isinstance(tree, ast.Expression) else "exec"
-        return eval(compile(tree, "<console>", mode), namespace)  # noqa: S307 - the console of the user's own kernel.
+        try:
+            return eval(compile(tree, "<console>", mode), namespace)  # noqa: S307 - the console of the user's own kernel.
+        except Exception as error:
+            # JAX refuses what is no array in words of its own, some functions before they look at it.
+            if isinstance(error, NumbersNotKeptError) or not (names := summarised_in(tree, namespace)):
+                raise
+            raise NumbersNotKeptError(f"of {' and '.join(names)} only statistics are there: {KEEP}") from None
 
     def _python(self, text: str) -> None:
         namespace = self.namespace()
@@ -209,6 +217,8 @@ class Console:
 
 def _shown(error: BaseException) -> list[str]:
     """A traceback without our frames."""
+    if isinstance(error, NumbersNotKeptError):
+        return [str(error)]
     told = traceback.TracebackException.from_exception(error)
     own = [frame for frame in told.stack if not is_ours(frame.filename)] if isinstance(error, Exception) else []
     told.stack = traceback.StackSummary.from_list(own)

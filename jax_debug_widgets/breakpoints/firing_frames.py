@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import linecache
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -13,6 +14,7 @@ import numpy as np
 from jax_debug_widgets._jax.compat.arrays import shown
 from jax_debug_widgets._jax.origins.stack import StackFrame
 from jax_debug_widgets.breakpoints.conditions import variables_of
+from jax_debug_widgets.breakpoints.namespace import enclosing_functions, root_of
 from jax_debug_widgets.breakpoints.summarised import Summarised
 from jax_debug_widgets.events import Caller, Tap
 
@@ -39,7 +41,20 @@ def frames_of_firing(tap: Tap, arrays: Arrays, lane: tuple[int, ...], firings: F
     for number, one in enumerate(callers):
         known = _known(firings, at, _Where(one.file, one.function, callers[number + 1 :]))
         frames.append(frame_at(one.file, one.line, one.function, known, elsewhere))
-    return frames
+    return [_with_enclosing(frame, firings, at, callers) for frame in frames]
+
+
+def _with_enclosing(frame: StackFrame, firings: Firings, at: int, callers: Sequence[Caller]) -> StackFrame:
+    """With what has fired of the variables that its function has of the functions around it."""
+    found: dict[str, Any] = {}
+    for name, function in enclosing_functions(frame).items():
+        calls = {_Where.of(tap) for tap, _ in firings if (tap.site.file, tap.site.function) == (frame.file, function)}
+        own = {_Where(one.file, one.function, tuple(callers[number + 1 :])) for number, one in enumerate(callers)}
+        calls = calls & own or calls
+        if len(calls) == 1:  # Of several calls it is not known which has made this function.
+            known = _known(firings, at, *calls)
+            found |= {key: value for key, value in known.items() if root_of(key) == name}
+    return replace(frame, variables={**found, **frame.variables}) if found else frame
 
 
 def frame_at(

@@ -14,6 +14,7 @@ import jax
 
 from jax_debug_widgets._jax.compat.arrays import apart
 from jax_debug_widgets._jax.origins.stack import StackFrame
+from jax_debug_widgets.breakpoints.summarised import Summarised
 
 
 def variables_seen_from(frame: StackFrame) -> dict[str, Any]:
@@ -56,6 +57,19 @@ class Gradients:
             raise AttributeError(name)
         return getattr(self._other, name) if hasattr(self._other, name) else self._of(name)
 
+    def summarised_in(self, tree: ast.AST) -> list[str]:
+        """Those that code asks for of which only statistics are there: `grad('h')`."""
+        found: dict[str, None] = {}
+        for node in ast.walk(tree):
+            match node:
+                case ast.Call(func=ast.Name(id="grad"), args=[ast.Constant(value=str(name)), *_]):
+                    found[name.removeprefix(GRADIENT_OF)] = None
+                case ast.Attribute(value=ast.Name(id="grad"), attr=name):
+                    found[name] = None
+                case _:
+                    pass
+        return [f"grad({name!r})" for name in found if isinstance(self._known.get(name), Summarised)]
+
     def _of(self, name: str) -> Any:
         wanted = name.removeprefix(GRADIENT_OF).replace('"', "'")
         if wanted not in self._known:
@@ -81,8 +95,22 @@ def to_compute_with(value: Any) -> Any:
 
 def own_names(frame: StackFrame) -> frozenset[str]:
     """The variables of a frame's function, those of the functions around it that it uses included."""
+    return frozenset(
+        name for code in _around(frame)[-1:] for name in (*code.co_varnames, *code.co_cellvars, *code.co_freevars)
+    )
+
+
+def enclosing_functions(frame: StackFrame) -> dict[str, str]:
+    """The variables that a frame's function has of the functions around it -> the qualified name of the one that has each."""
+    *outer, own = _around(frame) or [None]
+    free = own.co_freevars if own else ()
+    return {name: code.co_qualname for name in free for code in outer if code and name in code.co_cellvars}
+
+
+def _around(frame: StackFrame) -> tuple[CodeType, ...]:
+    """The code of a frame's function, innermost last, after that of the functions around it."""
     text = "".join(linecache.getlines(frame.file))
-    return _own_names(text, frame.line, frame.function.rpartition(".")[2])
+    return _functions_at(text, frame.line, frame.function.rpartition(".")[2])
 
 
 def require_values(tree: ast.AST, frame: StackFrame, namespace: Mapping[str, Any]) -> None:
@@ -96,6 +124,15 @@ def require_values(tree: ast.AST, frame: StackFrame, namespace: Mapping[str, Any
         if isinstance(node, ast.Name) and node.id in missing:
             msg = f"{node.id!r} is a variable of {frame.function} that has no value at this stop: {frame.unset}"
             raise NameError(msg)
+
+
+def summarised_in(tree: ast.AST, namespace: Mapping[str, Any]) -> list[str]:
+    """What code computes with of which only statistics are there; not where it asks for one of these, `h.nan`."""
+    asked = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
+    names = [node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and id(node) not in asked]
+    found = [name for name in dict.fromkeys(names) if isinstance(namespace.get(name), Summarised)]
+    grad = namespace.get("grad")
+    return [*found, *grad.summarised_in(tree)] if isinstance(grad, Gradients) else found
 
 
 def assigned(tree: ast.AST) -> set[str]:
@@ -129,23 +166,23 @@ def _bound(tree: ast.AST) -> set[str]:
 
 
 @functools.lru_cache(maxsize=64)
-def _own_names(text: str, line: int, function: str) -> frozenset[str]:
+def _functions_at(text: str, line: int, function: str) -> tuple[CodeType, ...]:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # The user saw them when the program was compiled.
             module = compile(text, "<source>", "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True)
     except (SyntaxError, ValueError):
-        return frozenset()
-    found = [code for code in _functions(module) if code.co_name == function and _has_line(code, line)]
-    # The innermost one comes last.
-    return frozenset(name for code in found[-1:] for name in (*code.co_varnames, *code.co_cellvars, *code.co_freevars))
+        return ()
+    found = [codes for codes in _functions(module) if codes[-1].co_name == function and _has_line(codes[-1], line)]
+    return found[-1] if found else ()  # The innermost one comes last.
 
 
-def _functions(code: CodeType) -> Iterator[CodeType]:
+def _functions(code: CodeType, *around: CodeType) -> Iterator[tuple[CodeType, ...]]:
+    """Each function in code, after those around it."""
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
-            yield constant
-            yield from _functions(constant)
+            yield (*around, constant)
+            yield from _functions(constant, *around, constant)
 
 
 def _has_line(code: CodeType, line: int) -> bool:
@@ -175,6 +212,11 @@ def _trees(variables: Mapping[str, Any]) -> dict[str, Any]:
                 node = node.setdefault(key, _Tree())
             node[keys[-1]] = value
     return {**trees, **found}
+
+
+def root_of(name: str) -> str:
+    """The variable that a value is part of: `model` of `model.layers[0]`."""
+    return str(_path(name)[0])
 
 
 def _path(name: str) -> list[Any]:

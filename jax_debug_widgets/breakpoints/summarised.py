@@ -10,9 +10,48 @@ from jax_debug_widgets.transport.stops import ArrayStatistics
 
 KEEP = "its numbers are kept with --values"
 
+ONLY = f"of this array only statistics are there ({{}}): {KEEP}"
+"""What there is to say where more is asked for, with the names of the statistics."""
+
 _COUNTS = ("zeros", "nan", "posinf", "neginf")
 
 
+class NumbersNotKeptError(TypeError):
+    """Something was to be computed of an array whose numbers have not left the program."""
+
+
+class _NoAttributeError(NumbersNotKeptError, AttributeError):
+    """The same, of a method or attribute: `hasattr` must know it."""
+
+
+_OPERATIONS = (
+    *("abs", "add", "and", "bool", "complex", "contains", "divmod", "eq", "float", "floordiv", "ge", "getitem", "gt", "index"),
+    *("int", "invert", "iter", "le", "len", "lshift", "lt", "matmul", "mod", "mul", "ne", "neg", "or", "pos", "pow", "radd"),
+    *("rand", "rdivmod", "rfloordiv", "rlshift", "rmatmul", "rmod", "rmul", "ror", "round", "rpow", "rrshift", "rshift"),
+    *("rsub", "rtruediv", "rxor", "setitem", "sub", "truediv", "xor", "array", "jax_array"),
+)  # fmt: skip
+"""Of arrays, without their underscores; with what NumPy and JAX ask for."""
+
+
+def _refusing(cls: type[Summarised]) -> type[Summarised]:
+    """Give a class all operations of arrays, each of which says why it cannot be done."""
+
+    def refuse(self: Summarised, *_args: Any, **_options: Any) -> Any:
+        raise NumbersNotKeptError(ONLY.format(", ".join(self.statistics)))
+
+    for name in _OPERATIONS:
+        setattr(cls, f"__{name}__", refuse)
+    return cls
+
+
+class _Number(float):
+    """A statistic that is called like a method of arrays, `h.mean`."""
+
+    def __call__(self, *_args: Any, **_options: Any) -> Any:
+        raise NumbersNotKeptError(f"it is a number here, {float(self):.6g}, of the finite elements: {KEEP}")
+
+
+@_refusing
 class Summarised:
     """What is known of the array: its shape, dtype and statistics, `logp.nan`.
 
@@ -23,14 +62,15 @@ class Summarised:
     def __init__(self, shape: tuple[int, ...], dtype: str, statistics: Mapping[str, Any]) -> None:
         self.shape, self.dtype = shape, dtype
         numbers = {name: value.item() for name, value in statistics.items() if value.ndim == 0}
-        self.statistics = {name: int(number) if name in _COUNTS else number for name, number in numbers.items()}
+        self.statistics = {
+            name: int(number) if name in _COUNTS else _Number(number) for name, number in numbers.items()
+        }
 
     def __getattr__(self, name: str) -> Any:
         # Python asks for attributes of objects that are being copied, too, before they have any.
         statistics = self.__dict__.get("statistics", {})
         if name not in statistics:
-            msg = f"of this array only statistics are there ({', '.join(statistics)}): {KEEP}"
-            raise AttributeError(msg)
+            raise _NoAttributeError(ONLY.format(", ".join(statistics)))
         return statistics[name]
 
     def __dir__(self) -> list[str]:

@@ -114,7 +114,8 @@ class SiteBook:
         with self._lock:
             site = self._sites.get(key)
             site = self._make(len(self._sites), equation) if site is None else self._called_now(site, callers)
-            self._sites[key] = site
+            # The program may be another one now, in which something else stands before it.
+            site = self._sites[key] = site if site.order == equation.order else replace(site, order=equation.order)
             return site
 
     def site_for(self, key: object, make: Callable[[int], CallSite]) -> CallSite:

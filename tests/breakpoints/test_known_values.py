@@ -158,6 +158,61 @@ def test_what_is_too_large_has_its_statistics(stopped):
     stopped(jax.jit(f), x, user=user, watch="h", break_on="nan")
 
 
+def test_a_nested_function_sees_what_the_function_around_it_has_computed(stopped):
+    def outer(x):
+        low = x - 3
+        other = low * 2
+
+        def inner(y):
+            high = jnp.log(y) + low.sum()
+            return high
+
+        def hiding(low):
+            top = low + other
+            return top
+
+        return inner(hiding(x))
+
+    def user(page):
+        stop = page.stop()
+        assert stop["frames"][0]["function"].endswith("hiding")
+        assert page.say(stop, "other.tolist()") == "[-2.0, 2.0]"
+        assert "no value at this stop" in page.say(stop, "low"), "an argument of its own"
+        page.go_on(stop)
+        stop = page.stop()
+        assert stop["frames"][0]["function"].endswith("inner")
+        assert page.say(stop, "low.tolist(), float(high[0])") == "([-1.0, 1.0], -inf)"
+        assert "low" in [one["name"] for one in stop["frames"][0]["locals"]]
+        page.go_on(stop, "all")
+
+    x = jnp.float32([2, 4])
+    stopped(jax.jit(outer), x, user=user, watch=True, break_on=["top < 10", "high < 10"])
+
+
+REFUSED = [
+    "jnp.isnan(low)", "low + 1", "1 - low", "low == 0", "low > 0", "low[0]", "-low", "low @ low", "np.isnan(low)", "low.sum()",
+    "low.mean()", "low.T", "[*low]", "float(low)", "len(low)", "jnp.stack([low])", "jax.vmap(jnp.sin)(low)", "jnp.dot(low, low)",
+    "grad('low') * 2", "jnp.abs(grad.low)", "jnp.exp(low).sum()",
+]  # fmt: skip
+
+
+def test_what_is_computed_of_an_array_that_was_not_kept_says_what_to_do(stopped):
+    def f(x):
+        low = x - 3
+        return jnp.sin(low).sum()
+
+    def user(page):
+        stop = page.stop()
+        said = {text: page.say(stop, text) for text in REFUSED}
+        assert [text for text, one in said.items() if "--values" not in one or "Traceback" in one] == [], said
+        assert page.say(stop, "low.min, low.nan, low.shape") == "(-2.0, 0, (3,))"
+        assert "ZeroDivisionError" in page.say(stop, "low.min / 0")
+        page.go_on(stop, "all")
+
+    x = jnp.float32([1, 2, 3])
+    stopped(jax.jit(jax.grad(f)), x, user=user, watch=True, break_on="low")
+
+
 def test_stop_ends_it_at_the_first_of_what_has_fired_together(stopped):
     def f(x):
         h = jnp.log(x)

@@ -360,3 +360,22 @@ def test_names_of_the_users_are_no_phases():
         rematted_computation(1.0)
         jax.grad(rematted_computation)(1.0)
     assert [event.phase for event in run.events] == ["forward"] * 3
+
+
+def test_a_print_that_an_earlier_run_has_seen_stands_where_the_program_of_this_run_has_it():
+    def early(x):
+        jax.debug.print("early {x}", x=x)
+        return x
+
+    def late(x):
+        jax.debug.print("late {x}", x=x)
+        return x
+
+    def all_of(*functions):
+        return jax.jit(lambda x: [function(x) for function in functions])
+
+    with jdw.capture():
+        all_of(late)(1.0)
+    with jdw.capture() as run:
+        all_of(early, late)(1.0)
+    assert {site.format: site.order for site in run.sites} == {"early {x}": 0, "late {x}": 1}

@@ -116,6 +116,24 @@ def test_what_is_recomputed_leaves_the_gradient_to_the_forward_pass(watched):
         _ = again.gradient
 
 
+def test_what_an_earlier_run_has_watched_stands_where_this_run_computes_it(watched):
+    def first(x):
+        h = jnp.sin(x)
+        return h.sum()
+
+    def second(x):
+        h = jnp.cos(x)
+        return h.sum()
+
+    def all_of(*functions):
+        return jax.jit(lambda x: [function(x) for function in functions])
+
+    watched(all_of(second), POINT, watch="h")
+    run = watched(all_of(first, second), POINT, watch="h")
+    in_order = sorted(run.watched, key=lambda site: site.order)
+    assert [site.source for site in in_order] == ["h = jnp.sin(x)", "h = jnp.cos(x)"]
+
+
 def test_what_jax_moves_out_of_a_loop_is_no_result_of_the_function_around_it(watched, agrees):
     def cost(rate, xs):
         scale = jnp.exp(rate)  # Weakly typed: the loop converts it, and JAX does so before the loop.

@@ -393,7 +393,7 @@ class ProgramWatcher:
         site = self._capture.sites.site_for(
             ("watch", place, number), partial(self._make_site, one, watched, values, order)
         )
-        return replace(site, watch=watched)
+        return replace(site, watch=watched, order=order)
 
     def _make_site(self, one: Named, watched: Watched, values: tuple[str, ...], order: int, number: int) -> CallSite:
         source, span = source_of(one.file), one.span
