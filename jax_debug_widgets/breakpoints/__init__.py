@@ -5,7 +5,7 @@ Out:  `stop` messages and answers; values that replace others when the program g
 May know: _jax, events, taps, transport, watch.   Must not know: widgets, IPython, the session.
 """
 
-from jax_debug_widgets.breakpoints.conditions import Condition, conditions_of, parse_condition, unmet
+from jax_debug_widgets.breakpoints.conditions import Condition, conditions_of, parse_condition, unmet, unwatched
 from jax_debug_widgets.breakpoints.debugger import Debugger
 from jax_debug_widgets.breakpoints.interrupts import InterruptWatch
 from jax_debug_widgets.breakpoints.policy import Policy
@@ -25,4 +25,5 @@ __all__ = [
     "conditions_of",
     "parse_condition",
     "unmet",
+    "unwatched",
 ]

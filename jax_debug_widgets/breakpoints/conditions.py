@@ -105,6 +105,16 @@ def unmet(conditions: Iterable[Condition], sites: Iterable[CallSite]) -> list[st
     return [sentence for sentence in told if sentence]
 
 
+def unwatched(conditions: Iterable[Condition]) -> list[str]:
+    """A sentence for each condition over all values, in a capture that watches none."""
+    return [
+        f"--break-on {one.text} sees only what prints and callbacks show: nothing is watched. Add --watch-all to let it see "
+        f"every named value, or --watch NAMES."
+        for one in conditions
+        if one.kinds
+    ]
+
+
 def _unmet(text: str, known: list[str]) -> str:
     meant = _meant(text, known)
     return (

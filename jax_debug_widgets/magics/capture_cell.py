@@ -10,6 +10,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from jax_debug_widgets._jax.origins.frames import is_ours, is_users
+from jax_debug_widgets.breakpoints import unwatched
 from jax_debug_widgets.events import Stopped
 from jax_debug_widgets.magics.calls import CallWatch
 from jax_debug_widgets.magics.cell import MAGIC
@@ -62,7 +63,12 @@ class CellCapture:
 
     def begin(self, title: str, options: Options) -> Recording:
         """Begin a capture and show its panel, if there can be one."""
-        return self._shown(self._session.start(title, options))
+        recording = self._session.start(title, options)
+        if not self.has_panels():  # A panel shows its notes from the start.
+            unseen = unwatched(recording.run.policy.conditions)
+            for line in (note for note in recording.run.notes if note in unseen):
+                print(f"jaxdebug: {line}")
+        return self._shown(recording)
 
     def begin_uncaptured(self, title: str) -> None:
         """A program that no capture has compiled stops: begin a run for it that ends with the cell. From any thread."""

@@ -49,6 +49,15 @@ def test_prints_are_echoed_in_a_terminal_unless_asked_not_to(ours):
     assert ours.run("%jaxdebug --no-echo f(1.);").stdout == ""
 
 
+@pytest.mark.parametrize(
+    ("options", "is_told"), [("--break-on nan", True), ("--break-on nan --watch x", False), ("--break-on x>9", False)]
+)
+def test_it_says_at_once_that_break_on_sees_no_values_where_nothing_is_watched(options, is_told, ours):
+    outcome = ours.run(f"%jaxdebug {options} print('the program begins')")
+    said = outcome.stdout.partition("the program begins")[0]
+    assert ("--break-on nan sees only what prints and callbacks show" in said and "--watch-all" in said) == is_told
+
+
 def test_a_terminal_is_told_once_what_was_verified(ours):
     outcome = ours.run("%jaxdebug verify g(1.)")
     (verdict,) = (note for note in last_run().status().notes if "bitwise equal" in note)

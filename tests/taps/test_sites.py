@@ -371,11 +371,11 @@ def test_a_print_that_an_earlier_run_has_seen_stands_where_the_program_of_this_r
         jax.debug.print("late {x}", x=x)
         return x
 
-    def all_of(*functions):
+    def both(functions):
         return jax.jit(lambda x: [function(x) for function in functions])
 
     with jdw.capture():
-        all_of(late)(1.0)
+        both([late])(1.0)
     with jdw.capture() as run:
-        all_of(early, late)(1.0)
+        both([early, late])(1.0)
     assert {site.format: site.order for site in run.sites} == {"early {x}": 0, "late {x}": 1}

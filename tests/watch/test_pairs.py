@@ -125,11 +125,11 @@ def test_what_an_earlier_run_has_watched_stands_where_this_run_computes_it(watch
         h = jnp.cos(x)
         return h.sum()
 
-    def all_of(*functions):
+    def all_of(functions):
         return jax.jit(lambda x: [function(x) for function in functions])
 
-    watched(all_of(second), POINT, watch="h")
-    run = watched(all_of(first, second), POINT, watch="h")
+    watched(all_of([second]), POINT, watch="h")
+    run = watched(all_of([first, second]), POINT, watch="h")
     in_order = sorted(run.watched, key=lambda site: site.order)
     assert [site.source for site in in_order] == ["h = jnp.sin(x)", "h = jnp.cos(x)"]
 

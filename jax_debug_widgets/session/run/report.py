@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 from jax_debug_widgets._jax.compat import features
-from jax_debug_widgets.breakpoints import unmet
+from jax_debug_widgets.breakpoints import unmet, unwatched
 from jax_debug_widgets.checks import Kind
 from jax_debug_widgets.checks.device import found_while_running
 from jax_debug_widgets.checks.retraces import retraced
@@ -21,7 +21,7 @@ from jax_debug_widgets.watch import notes_of, price
 
 if TYPE_CHECKING:
     from collections import deque
-    from collections.abc import Collection, Iterator
+    from collections.abc import Collection, Iterator, Sequence
 
     from jax_debug_widgets._jax.origins.equation import Recorders
     from jax_debug_widgets._jax.tracing.traces import Trace
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from jax_debug_widgets.checks import Explanation
     from jax_debug_widgets.checks.keys import Reuse
     from jax_debug_widgets.checks.retraces import FunctionTraces
-    from jax_debug_widgets.events import CallSite, StaleRead
+    from jax_debug_widgets.events import CallSite, RunState, StaleRead
     from jax_debug_widgets.session.run.callbacks import RunCallbacks
     from jax_debug_widgets.session.run.calls import CallLog
     from jax_debug_widgets.session.run.expectations import Expectations
@@ -199,7 +199,7 @@ def status(run: Reported, ports: RunPorts) -> Status:
             *run.noted,
             *run.policy.noted_lines(),
             *run.policy.skipped_lines(),
-            *(unmet(run.policy.conditions, run.store.sites()) if state == "done" else ()),
+            *_of_conditions(run, state, ports.added_names()),
             *_muted_throughout(run, muted),
             *run.callbacks.notes(),
             *of_what_is_let_go(run),
@@ -210,6 +210,13 @@ def status(run: Reported, ports: RunPorts) -> Status:
         resumed=max(0, run.policy.resumed_ns - run.life.origin_ns) * 1e-9,
         **ports.debugging_status(run),
     )
+
+
+def _of_conditions(run: Reported, state: RunState, added: Sequence[str]) -> list[str]:
+    """What `--break-on` cannot see, from the start; at the end what it had nothing to look at."""
+    if state == "done":
+        return unmet(run.policy.conditions, run.store.sites())
+    return [] if run.options.watch or added else unwatched(run.policy.conditions)
 
 
 def _of_failure(run: Reported) -> Iterator[str]:
