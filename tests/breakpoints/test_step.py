@@ -95,6 +95,49 @@ def test_what_jax_has_made_stands_at_the_line_that_called_it():
     assert [one.frame.line - first for one in standings if one.primitive == "mul" and not one.by_jax] == [1]
 
 
+def scaled(a, b):
+    return jnp.sin(a) * b
+
+
+def variables_at(function, args, primitive):
+    """The variables of each frame at the last equation of this primitive, by the function's name."""
+    stepper, found = Stepper(current_session().debugger), []
+
+    def ask(standing):
+        if standing.primitive == primitive:
+            found.append({one.function: one.variables for one in stepper._scene(standing).frames(())})
+        return True
+
+    run_stepwise(function, args, {}, ask, current_session().capture.lines_of)
+    return found
+
+
+def unrolled(ws, x):
+    for w in ws:
+        x = scaled(x, w)
+    return x
+
+
+@pytest.mark.parametrize("transform", [lambda f: f, jax.jit, jax.checkpoint, lambda f: lambda *a: jax.vjp(f, *a)[0]])
+def test_the_arguments_of_called_functions_are_among_their_variables(transform):
+    def called(x, y):
+        return scaled(x["in"] * 3, b=y) + scaled(y, x["in"])
+
+    given = {"in": XS}, XS + 1
+    first, second = variables_at(transform(called), given, "sin")
+    np.testing.assert_allclose(first["scaled"]["a"], XS * 3)
+    np.testing.assert_allclose(first["scaled"]["b"], XS + 1)
+    np.testing.assert_allclose(second["scaled"]["a"], XS + 1)
+    np.testing.assert_allclose(second["scaled"]["b"], XS)
+
+
+def test_what_a_python_loop_hands_on_is_not_told_where_it_may_be_that_of_another_iteration():
+    for at in variables_at(unrolled, ([XS, XS + 1], XS), "sin"):
+        (own,) = [variables for function, variables in at.items() if function == "scaled"]
+        assert own == {}
+        assert "w" not in at["unrolled"]
+
+
 @pytest.mark.behaviour("G2")
 def test_a_user_steps_through_it(page):
     first = inspect.getsourcelines(program)[1]
@@ -190,6 +233,7 @@ def test_a_name_has_what_the_source_assigns_to_it(jitted):
     outer = {"x": x, "y": y, "loss": loss}
     for root, tree in {"params": params, "grads": grads, "new": new}.items():
         outer |= {f"{root}['{name}']": leaf for name, leaf in tree.items()}
+    own |= {"x": x, "y": y, **{f"params['{name}']": leaf for name, leaf in params.items()}}
     stops = calls_at_each(jax.jit(training_step) if jitted else training_step, (params, x, y))
     seen = {function: set() for function in ("loss_fn", "training_step")}
     for calls in stops:
@@ -211,7 +255,8 @@ def test_each_call_of_a_function_has_variables_of_its_own():
     inside = [(calls[0][1], set(calls[1][1])) for calls in stops if calls[0][0] == "layer"]
     of_first = [own for own, outer in inside if "first" not in outer]
     of_second = [own for own, outer in inside if "first" in outer]
-    assert [set(own) for own in of_first] == [set(), {"pre"}] == [set(own) for own in of_second]
+    assert [set(own) for own in of_first] == [{"x", "w"}, {"x", "w", "pre"}] == [set(own) for own in of_second]
+    np.testing.assert_allclose([of_first[0]["x"], of_second[0]["x"]], [x, jnp.tanh(x @ w)])
     np.testing.assert_allclose(of_second[-1]["pre"], jnp.tanh(x @ w) @ w)
 
 

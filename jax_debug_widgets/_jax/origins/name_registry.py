@@ -9,7 +9,7 @@ import math
 import threading
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from jax_debug_widgets._jax.compat.private import core, pe
 from jax_debug_widgets._jax.origins.origins import (
@@ -30,6 +30,22 @@ Place = tuple[str, Hashable]
 def place_of_arguments(file: str, line: int) -> Place:
     """Where the arguments of the function are noted whose code begins at a line."""
     return file, line
+
+
+Span = tuple[int, int, int, int]
+"""First line and column, last line and column."""
+
+
+class CallPlace(NamedTuple):
+    """What of a file is noted of one call of a function: its arguments.
+
+    Attributes:
+      line: at which the code of the function begins.
+      callers: file and range of the call, and of those around it, innermost first.
+    """
+
+    line: int
+    callers: tuple[tuple[str, Span], ...]
 
 
 def is_of_arguments(place: Place) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import itertools
 import os
 import sys
 import sysconfig
@@ -28,7 +29,7 @@ from jax_debug_widgets._jax.compat.replacements import Replacements, Replacing
 from jax_debug_widgets._jax.compat.trees import leaves_with_paths
 from jax_debug_widgets._jax.origins.context import captured_settings
 from jax_debug_widgets._jax.origins.frames import calling_frame, is_users
-from jax_debug_widgets._jax.origins.name_registry import Place, book, place_of_arguments
+from jax_debug_widgets._jax.origins.name_registry import CallPlace, Place, Span, book, place_of_arguments
 from jax_debug_widgets._jax.tracing import cotangents, rule_equations
 from jax_debug_widgets._jax.tracing.copies import is_watching
 from jax_debug_widgets._jax.tracing.cotangents import staged
@@ -204,12 +205,27 @@ def _note_arguments(frame: FrameType) -> None:
     """Those of what JAX calls, itself or through a library: others have names where they come from."""
     code, caller = frame.f_code, frame.f_back
     by = caller.f_code.co_filename if caller else ""
+    places: list[Place] = []
     if not is_users(by) or _LIBRARIES in by:
-        place = place_of_arguments(code.co_filename, code.co_firstlineno)
+        places.append(place_of_arguments(code.co_filename, code.co_firstlineno))
+    if _is_noting():  # Somebody steps through the program, and sees each function that is called.
+        places.append((code.co_filename, CallPlace(code.co_firstlineno, tuple(_callers(caller)))))
+    if places:
         names, extra, keywords, values = inspect.getargvalues(frame)
         for name in (*names, *filter(None, (extra, keywords))):
-            with suppress(Exception):
-                _note_tree(place, name, values[name])
+            for place in places:
+                with suppress(Exception):
+                    _note_tree(place, name, values[name])
+
+
+def _callers(frame: FrameType | None) -> Iterator[tuple[str, Span]]:
+    """File and range of what the user's functions around are about to call, innermost first."""
+    while frame is not None:
+        code = frame.f_code
+        if is_users(code.co_filename):
+            line, last, column, end = next(itertools.islice(code.co_positions(), frame.f_lasti // 2, None))
+            yield code.co_filename, (line or 0, column or 0, last or 0, end or 0)
+        frame = frame.f_back
 
 
 def _note_leaf(one: Expression, tree: Any) -> None:

@@ -7,7 +7,7 @@ from collections import ChainMap
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from jax_debug_widgets._jax.origins.name_registry import Names, VariableNote, place_of_arguments
+from jax_debug_widgets._jax.origins.name_registry import CallPlace, Names, VariableNote, place_of_arguments
 from jax_debug_widgets._jax.origins.names_noted import are_as_traced, is_noted, names_of_results, noted_of_input, way_to
 from jax_debug_widgets._jax.origins.origins import Origin, ordinals_of
 from jax_debug_widgets.watch.naming.body import Body, Call, Made, is_array
@@ -65,6 +65,13 @@ class BodyBindings:
         """The variables with the names that statements give them which compute nothing: the file and the statement."""
         for variable, names in self._names.items():
             yield from ((variable, *alias) for alias in aliases(self.body, names))
+
+    def given_to_calls(self) -> Iterator[tuple[Any, str, CallPlace, str]]:
+        """The variables that are arguments of calls: the file of the function, the call, and the name."""
+        for variable, names in self._names.items():
+            for (file, place), own in names.items():
+                if isinstance(place, CallPlace):
+                    yield from ((variable, file, place, name) for name in own)
 
     def identities(self, variable: Any) -> tuple[Identity, ...]:
         """What is equal for a value in all that JAX makes of the program: what was noted of it, and of what it has become."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -39,8 +40,13 @@ class Scopes:
         keys = ((one.file, one.function, one.name, one.variable) for one in arguments(bound, _any_file, is_key))
         for file, function, name, variable in keys:
             self._assigned.setdefault(((), file, _own_name(function)), []).append((name, variable))
-        for one in named_values(bound, _any_file, set()):
-            if one.role == "value" and _VARIABLE.fullmatch(one.name):
+        self._given = list(bound.given_to_calls())
+        named = [one for one in named_values(bound, _any_file, set()) if one.role == "value"]
+        # What a loop of Python hands on in each of its iterations is there before all of them.
+        times = Counter((_call_of(one), one.name, tuple(one.span)) for one in named if one.is_alias)
+        for one in named:
+            is_one_of_several = one.is_alias and times[_call_of(one), one.name, tuple(one.span)] > 1
+            if _VARIABLE.fullmatch(one.name) and not is_one_of_several:
                 self._assigned.setdefault(_call_of(one), []).append((one.name, one.variable))
 
     def at(self, number: int, values: Mapping[Any, Any]) -> list[Scope]:
@@ -57,8 +63,18 @@ class Scopes:
         level = levels[depth]
         assigned = self._assigned.get((outer_of(levels[:depth]), level.file, _own_name(level.function)), ())
         # They are in the order in which they are made: what is assigned anew comes last.
-        variables = {name: values[variable] for name, variable in assigned if variable in values}
+        named = [*self._arguments(levels, depth), *assigned]
+        variables = {name: values[variable] for name, variable in named if variable in values}
         return Scope(level.file, level.span[0], level.function, variables)
+
+    def _arguments(self, levels: tuple[Level, ...], depth: int) -> list[tuple[str, Any]]:
+        """What one call was given; without what several calls from there (in a loop of Python) were given otherwise."""
+        level, around = levels[depth], [(one.file, tuple(one.span)) for one in reversed(levels[:depth])]
+        found: dict[str, list[Any]] = {}
+        for variable, file, call, name in self._given:
+            if (file, call.line) == (level.file, level.code_line) and [*call.callers[:depth]] == around:
+                found.setdefault(name, []).append(variable)
+        return [(name, variables[0]) for name, variables in found.items() if len(variables) == 1]
 
 
 def _call_of(one: Named) -> tuple[Outer, str, str]:
