@@ -85,5 +85,5 @@ SCHEMAS: dict[str, pa.Schema] = {
     INPUTS: _schema(_INPUT),
 }
 
-LATER = frozenset({"numba"})
+LATER = frozenset({"numba", "function"})
 """Columns that came after the first files of this version: null where they are missing."""

@@ -35,6 +35,7 @@ class Call:
         another without a pause it is their mean, and `run_of` is how many they are: a device runs one after the other.
       flight: of these, when the first was dispatched, since the run started, in nanoseconds; the number of this one, from 1;
         and how many there must be for their mean to be told. None where there is no `run`.
+      function: the name of its function where `name` is an expression; else None.
       thread: the Python thread that made it, `main` for the main one.
       prints: what Python's `print` wrote while its function was traced, a line each, see `TracePrint`.
       error: the exception's type and first line, or how and where its user ended it; empty where there was none.
@@ -62,3 +63,9 @@ class Call:
     run_of: int = 0
     flight: tuple[int, int, int] | None = None
     numba: float | None = None
+    function: str | None = None
+
+    @property
+    def of(self) -> str:
+        """The name of its function."""
+        return self.function or self.name

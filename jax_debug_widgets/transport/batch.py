@@ -216,6 +216,7 @@ def call_message(call: Call) -> CallMessage:
     return {
         "id": call.id,
         "name": call.name,
+        "function": call.of,
         "origin": call.origin,
         "state": call.state,
         "started": call.started_ns * NANOSECOND,

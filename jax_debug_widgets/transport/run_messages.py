@@ -127,6 +127,7 @@ class CallMessage(TypedDict):
 
     id: int
     name: str
+    function: str
     origin: str
     state: str
     started: float

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from jax_debug_widgets.magics.options import COMMANDS, option_parser
-from jax_debug_widgets.session import current_session
+from jax_debug_widgets.session import current_session, snapshot_of
 
 
 def last_run():
@@ -24,6 +24,13 @@ def test_an_expression_gives_its_value_and_is_captured(ours):
     assert texts() == ["x 1.0"]
     assert outcome.summaries == 1
     assert [call.name for call in last_run().calls] == ["f(1.0)"]
+
+
+def test_the_overview_counts_functions_and_not_the_expressions_that_call_them(ours):
+    ours.run("import jax")
+    ours.run("%%jaxdebug\nf(1.)\nf(jax.numpy.ones(2))\nf(jax.numpy.ones(3))")
+    (compiled,) = [fact for fact in snapshot_of(last_run()).facts if fact.label == "Compiled"]
+    assert compiled.value == "3 times"
 
 
 def test_options_come_before_the_expression(ours):

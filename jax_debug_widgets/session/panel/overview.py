@@ -187,7 +187,7 @@ def _compiled(calls: Sequence[Call]) -> Fact | None:
     compiled = [call for call in calls if call.compile is not None]
     if not compiled:
         return None
-    names = [call.name for call in compiled]
+    names = [call.of for call in compiled]
     most, functions = max(map(names.count, names)), len(set(names))
     words = f"{most} times" if most > 1 else "once" if functions == 1 else plural(functions, "function")
     took = sum((call.compile or 0) + (call.trace or 0) + (call.lower or 0) for call in compiled)

@@ -139,5 +139,6 @@ class CallRecord:
             queued_ns=self.queued_ns,
             run=run,
             run_of=flight.count if flight and run is not None else 0,
+            function=self.function if self.function not in ("", self.name) else None,
             flight=(flight.since_ns, rank, flight.least) if flight else None,
         )

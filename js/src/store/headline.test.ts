@@ -91,7 +91,8 @@ describe("the facts", () => {
   });
 
   it("say what was compiled most, and what was not compiled again", () => {
-    const call = (name: string, compile: number | null) => ({ name, compile, trace: 0.1, lower: null }) as never;
+    const call = (name: string, compile: number | null) =>
+      ({ name: `${name}(x)`, function: name, compile, trace: 0.1, lower: null }) as never;
     expect(compiledOf([call("f", null)])).toBeNull();
     const words = (...calls: never[]) => factsOf({ ...NOTHING, compiled: compiledOf(calls) })[0]?.value;
     expect(words(call("f", 1))).toBe("once");

@@ -74,9 +74,10 @@ export interface Compiled {
 export function compiledOf(calls: Iterable<CallMessage>): Compiled | null {
   const times = new Map<string, number>();
   let took = 0;
-  for (const { name, trace, lower, compile } of calls) {
+  for (const call of calls) {
+    const { trace, lower, compile } = call;
     if (compile === null) continue;
-    times.set(name, (times.get(name) ?? 0) + 1);
+    times.set(call.function, (times.get(call.function) ?? 0) + 1);
     took += compile + (trace ?? 0) + (lower ?? 0);
   }
   const [most] = [...times].sort(([, a], [, b]) => b - a);

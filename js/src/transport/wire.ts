@@ -131,6 +131,8 @@ export interface SiteMessage {
 export interface CallMessage {
   id: number;
   name: string;
+  /** The name of its function: `name` may be the expression in the cell. */
+  function: string;
   /** `cell` for a call written in the cell. */
   origin: string;
   state: string;
