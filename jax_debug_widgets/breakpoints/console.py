@@ -34,6 +34,7 @@ from jax_debug_widgets.breakpoints.namespace import (
 )
 from jax_debug_widgets.breakpoints.stop import Ended, Stop
 from jax_debug_widgets.breakpoints.summarised import KEEP, NumbersNotKeptError
+from jax_debug_widgets.events.function_names import short_function
 
 HELP = """h             this help
 p EXPR        print the value of an expression; pp EXPR prints it over several lines
@@ -242,7 +243,7 @@ def _backtrace(stop: Stop, _rest: str) -> str:
     lines = ["Traceback:"]
     for frame in reversed(stop.frames()):
         at = frame.line - frame.first_line
-        lines.append(f'  File "{frame.file}", line {frame.line}, in {frame.function}')
+        lines.append(f'  File "{frame.file}", line {frame.line}, in {short_function(frame.function)}')
         lines.append(f"    {frame.source[at].strip() if 0 <= at < len(frame.source) else '<no source>'}")
     return "\n".join(lines)
 

@@ -17,6 +17,7 @@ from jax_debug_widgets.breakpoints.conditions import variables_of
 from jax_debug_widgets.breakpoints.namespace import enclosing_functions, root_of
 from jax_debug_widgets.breakpoints.summarised import Summarised
 from jax_debug_widgets.events import Caller, Tap
+from jax_debug_widgets.events.function_names import short_function
 
 if TYPE_CHECKING:
     from jax_debug_widgets.taps.gate import Firings
@@ -69,7 +70,7 @@ def frame_at(
         source=tuple(line.rstrip("\n") for line in linecache.getlines(file)),
         variables=variables,
         globals=globals_of(file),
-        unset=f"only what has fired is here; write jdw.breakpoint() in {function} to see its variables",
+        unset=f"only what has fired is here; write jdw.breakpoint() in {short_function(function)} to see its variables",
         elsewhere=elsewhere,
     )
 

@@ -15,6 +15,7 @@ import jax
 from jax_debug_widgets._jax.compat.arrays import apart
 from jax_debug_widgets._jax.origins.stack import StackFrame
 from jax_debug_widgets.breakpoints.summarised import Summarised
+from jax_debug_widgets.events.function_names import short_function
 
 
 def variables_seen_from(frame: StackFrame) -> dict[str, Any]:
@@ -122,7 +123,7 @@ def require_values(tree: ast.AST, frame: StackFrame, namespace: Mapping[str, Any
     missing = own_names(frame) - namespace.keys() - _bound(tree)
     for node in ast.walk(tree):
         if isinstance(node, ast.Name) and node.id in missing:
-            msg = f"{node.id!r} is a variable of {frame.function} that has no value at this stop: {frame.unset}"
+            msg = f"{node.id!r} is a variable of {short_function(frame.function)} that has no value at this stop: {frame.unset}"
             raise NameError(msg)
 
 

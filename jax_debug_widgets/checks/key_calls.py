@@ -20,6 +20,7 @@ from jax_debug_widgets.checks.calling import calling_line
 from jax_debug_widgets.checks.keys import consumed
 from jax_debug_widgets.checks.kinds import Kind
 from jax_debug_widgets.events import Finding
+from jax_debug_widgets.events.function_names import short_function
 
 if TYPE_CHECKING:
     from jax_debug_widgets.taps.check_log import CheckLog, LineHits
@@ -166,7 +167,8 @@ def key_of_two_calls(seen: LineHits, name_file: NameFile) -> Finding:
             "Split it for each call: key, sub = jax.random.split(key); or fold a number in: jax.random.fold_in(key, i)."
         )
     else:
-        headline = f"a key is used again: `{reused.function}` {reused.what}, and it already {reused.did} at {first}"
+        function = short_function(reused.function)
+        headline = f"a key is used again: `{function}` {reused.what}, and it already {reused.did} at {first}"
         advice = "Split it first: k1, k2 = jax.random.split(key); or say that it is meant: jax.random.clone(key)."
     why = "The same key gives the same numbers."
     span = frame.line, frame.column, frame.end_line, frame.end_column

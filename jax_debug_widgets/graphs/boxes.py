@@ -6,6 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
+from jax_debug_widgets.events.function_names import short_function
 from jax_debug_widgets.graphs.box import Box, Kind
 from jax_debug_widgets.graphs.levels import Levels
 from jax_debug_widgets.graphs.program import CALLS, Body, Equation, Program, Source
@@ -72,7 +73,9 @@ class Boxes:
         frames = [one for one in (*reversed(equation.callers), equation.source) if one is not None]
         for at, frame in enumerate(frames[skip:], skip):
             if at or frame.function:
-                node = node.child(("function", frame.file, frame.function), "function", _plain(frame.function), frame)
+                node = node.child(
+                    ("function", frame.file, frame.function), "function", short_function(frame.function), frame
+                )
             node = node.child(("line", frame.file, frame.line), "line", "", frame)
         kind, runs = ("body", _runs(equation)) if equation.bodies else ("equation", equation.primitive)
         key = node.pair(runs, number, is_forward=equation.role == "forward") if equation.bodies else number
@@ -182,11 +185,6 @@ def _noted(equation: Equation) -> list[str]:
 def _is_at(equation: Equation, source: Source | None) -> bool:
     own = equation.source
     return own is not None and source is not None and (own.file, own.line) == (source.file, source.line)
-
-
-def _plain(function: str) -> str:
-    """`loss.<locals>.step` -> `step`."""
-    return function.rpartition("<locals>.")[2]
 
 
 def _runs(equation: Equation) -> str:

@@ -16,6 +16,7 @@ import jax
 
 from jax_debug_widgets._jax.compat.processes import own_number
 from jax_debug_widgets.events import CallSite
+from jax_debug_widgets.events.function_names import short_function
 from jax_debug_widgets.taps.source import CallText, call_text
 
 if TYPE_CHECKING:
@@ -131,7 +132,7 @@ class SiteBook:
         if frame.line == frame.end_line and 0 <= frame.column < frame.end_column:
             source = source.encode()[frame.column : frame.end_column].decode(errors="replace")
         source = source.strip()
-        return f"{self.name_file(frame.file)}:{frame.line} in {frame.function}{f': {source}' if source else ''}"
+        return f"{self.name_file(frame.file)}:{frame.line} in {short_function(frame.function)}{f': {source}' if source else ''}"
 
     def switch_of(self, site_id: int) -> Switch:
         """The switch that the recorders of a site look at each time it fires."""

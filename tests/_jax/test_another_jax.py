@@ -38,7 +38,7 @@ EACH = [(feature,) for feature in features.NEEDED]
 NAMES = sorted({name for feature in features.NEEDED for name in names_of(feature).split()})
 HOOKED = [feature for feature in OTHERS if hooks_of(feature)]
 
-SAYING = {features.CALLBACKS: ("loss.<locals>", "written.<locals>"), features.STOPS: ("breakpoint(",)}
+SAYING = {features.CALLBACKS: ("loss.<lambda>", "written.<lambda>"), features.STOPS: ("breakpoint(",)}
 """How what these features capture begins."""
 
 

@@ -211,14 +211,14 @@ def test_each_kind_has_its_row(cost_of_several):
         ("sin", "pure", 1, "a call", False),
         ("must_not_run", "pure", 0, "a call", False),
         ("must_not_run", "io", 1, "a call", True),
-        ("several.<locals>.<lambda>", "sharding", 0, "a call", False),
+        ("several.<lambda>", "sharding", 0, "a call", False),
         ("high {}", "print", 1, "where its branch is taken", True),
         ("i {}", "print", 1, "an iteration of its while", True),
     ]
     found = {site.function: site for site in report}
     unused = next(site for site in report if site.kind == "pure" and site.function == "must_not_run")
     assert "XLA removes it" in unused.sentence
-    assert "called once, when the program is compiled" in found["several.<locals>.<lambda>"].sentence
+    assert "called once, when the program is compiled" in found["several.<lambda>"].sentence
     assert "there is no program without it" in found["sin"].sentence
     refused = "because of it and the others" in found["same {}"].sentence
     assert refused != versions.CACHES_HOST_CALLBACKS

@@ -89,3 +89,19 @@ def test_a_run_that_failed_tells_the_exception_also_when_it_is_loaded(tmp_path, 
     for run in (runs[0], jdw.load(runs[0].save(tmp_path / "run.jdw"))):
         assert run.status().state == "failed"
         assert sum(told in note for note in run.notes) == 1 and told in section(run.report(), "Notes")
+
+
+def test_rows_of_values_of_one_name_say_where_each_is():
+    def grow(x):
+        jax.debug.print("early {x}", x=x)
+        x = x * 2
+        jax.debug.print("late {x}", x=x)
+        for _ in range(2):
+            jax.debug.print("again {y}", y=x)
+        return x
+
+    with jdw.capture() as run:
+        jax.jit(grow)(1.0)
+    rows = [line.split("|")[1].strip(" `") for line in section(run.report(), "Values").splitlines()[2:]]
+    line = min(site.line for site in run.sites)
+    assert rows == [f"x@test_report.py:{line + number}" for number in (0, 2, 4)]

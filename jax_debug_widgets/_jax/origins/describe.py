@@ -12,6 +12,7 @@ from jax_debug_widgets._jax.compat.arrays import cpu
 from jax_debug_widgets._jax.compat.private import debugging
 from jax_debug_widgets._jax.origins.equation import Equation, Lanes, StopPoint
 from jax_debug_widgets._jax.origins.frames import Frame
+from jax_debug_widgets.events.function_names import short_function
 
 
 def describe_print(
@@ -112,7 +113,7 @@ def function_name(function: Any) -> str:
         return "breakpoint"
     if isinstance(function, partial):
         return function_name(function.func)
-    return getattr(function, "__qualname__", None) or type(function).__qualname__
+    return short_function(getattr(function, "__qualname__", None) or type(function).__qualname__)
 
 
 def is_breakpoint(function: Any) -> bool:

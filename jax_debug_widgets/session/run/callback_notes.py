@@ -7,6 +7,7 @@ import traceback
 from typing import TYPE_CHECKING
 
 from jax_debug_widgets.events.errors import error_line
+from jax_debug_widgets.events.function_names import short_function
 from jax_debug_widgets.events.host_call import RejectedResultError, own_frames
 from jax_debug_widgets.taps.stuck import standstill, thread_name
 
@@ -22,7 +23,11 @@ def stuck_note(running: Running, limit: float, name_file: NameFile) -> str:
     seconds = (time.perf_counter_ns() - running.began_ns) * 1e-9
     since = time.strftime("%H:%M:%S", time.localtime(time.time() - seconds))
     found = standstill(running.thread)
-    at = f" It is in {found.function} at {name_file(found.file)}:{found.line}: {found.reason}." if found else ""
+    at = (
+        f" It is in {short_function(found.function)} at {name_file(found.file)}:{found.line}: {found.reason}."
+        if found
+        else ""
+    )
     return (
         f"{site.format} ({_kind(site)} at {site.where}) has been running since {since}, for more than "
         f"{_rounded(seconds, limit)} s, on the {_thread(running.thread)}; the program waits for it.{at}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING
@@ -13,6 +14,7 @@ import numpy as np
 from jax_debug_widgets.events.amounts import plural
 from jax_debug_widgets.events.cut import cut
 from jax_debug_widgets.session.run.headline import counts, headline, numbers_of
+from jax_debug_widgets.session.run.naming import SelectedValue
 from jax_debug_widgets.session.run.ports import Readable
 from jax_debug_widgets.session.run.run_summary import outline
 from jax_debug_widgets.session.run.sources import lines_up_to, place_of
@@ -81,7 +83,7 @@ def _source(run: Readable, file: str, line: int) -> list[str]:
 
 def _values(run: Readable) -> Iterator[str]:
     """A row for each of the most telling values: what it was first and last, its range, how often it was not finite."""
-    rows = []
+    rows: list[tuple[SelectedValue, str, str]] = []
     for choice, name in headline(run.store.sites()):
         values = numbers_of(run.store, choice)
         if values is not None and not counts(values):
@@ -89,14 +91,24 @@ def _values(run: Readable) -> Iterator[str]:
             finite = values[np.isfinite(values)]
             least, greatest = (f"{finite.min():.4g}", f"{finite.max():.4g}") if len(finite) else ("", "")
             odd = len(values) - len(finite)
-            cells = f"{values[0]:.4g}", f"{values[-1]:.4g}", least, greatest, str(odd or "")
-            rows.append(f"| `{name.replace('|', chr(92) + '|')}` | {len(values)} | {' | '.join(cells)} |")
+            cells = str(len(values)), f"{values[0]:.4g}", f"{values[-1]:.4g}", least, greatest, str(odd or "")
+            rows.append((choice, name, " | ".join(cells)))
         if len(rows) == _VALUES:
             break
     if rows:
         yield "| value | steps | first | last | least | greatest | not finite |"
         yield "|---|--:|--:|--:|--:|--:|--:|"
-        yield from rows
+        for (_, _, cells), name in zip(rows, _told_apart([(choice, name) for choice, name, _ in rows]), strict=True):
+            yield f"| `{name.replace('|', chr(92) + '|')}` | {cells} |"
+
+
+def _told_apart(named: Sequence[tuple[SelectedValue, str]]) -> Iterator[str]:
+    """The names of the rows; those that several rows have with their line, and with a number where that is one, too."""
+    names, places = Counter(name for _, name in named), Counter[str]()
+    for choice, name in named:
+        place = name if names[name] == 1 else choice.place
+        places[place] += 1
+        yield place if places[place] == 1 else f"{place}#{places[place]}"
 
 
 def _last_lines(run: Readable) -> list[str]:

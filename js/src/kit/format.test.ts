@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { count, plural, rate, seconds, tick, value } from "./format";
+import { count, plural, rate, seconds, shortFunction, tick, value } from "./format";
 
 it.each([
   [0.000_000_5, "1 µs"],
@@ -30,4 +30,14 @@ it("writes counts, rates and values as people read them", () => {
     "150000",
     "0",
   ]);
+});
+
+it.each([
+  ["step", "step"],
+  ["train.<locals>.step", "step"],
+  ["train.<locals>.Model.apply", "Model.apply"],
+  ["grow.<locals>.dish.<locals>.frame.<locals>.<lambda>", "frame.<lambda>"],
+  ["train.<locals>.<lambda>.<locals>.<listcomp>", "train.<lambda>.<listcomp>"],
+])("names the function %s %s", (qualified, short) => {
+  expect(shortFunction(qualified)).toBe(short);
 });

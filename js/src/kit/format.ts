@@ -48,3 +48,8 @@ export function brief(y: number): string {
   const size = Math.abs(y);
   return size >= 1e4 || size < 1e-3 ? y.toExponential(1) : String(Number(y.toPrecision(3)));
 }
+
+/** The twin of `short_function` in `events/function_names.py`: `step` of `train.<locals>.step`, `step.<lambda>` of what it holds. */
+export function shortFunction(qualified: string): string {
+  return qualified.replace(/^.*<locals>\.(?!<)/, "").replaceAll(".<locals>", "");
+}

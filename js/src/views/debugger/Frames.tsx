@@ -1,4 +1,5 @@
 /** The frames of the user's code in a row, the innermost first. */
+import { shortFunction } from "../../kit/format";
 import type { RunStore } from "../../store/run";
 import type { StopBody } from "../../transport/stops";
 
@@ -37,7 +38,7 @@ export function Frames({ run, stop: { frames, frame: shown }, stands }: Props) {
             disabled={!stands}
             onClick={() => run.debugger.selectFrame(frame.index)}
           >
-            <span class="mono">{frame.function}</span> <small class="muted">{frame.where}</small>
+            <span class="mono">{shortFunction(frame.function)}</span> <small class="muted">{frame.where}</small>
           </button>
         ))}
       </div>

@@ -7,7 +7,7 @@ export { Fragment, h } from "preact";
 export { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 export { plain } from "../../kit/ansi";
 export { arrowMove } from "../../kit/arrows";
-export { brief, count, plural, seconds, value } from "../../kit/format";
+export { brief, count, plural, seconds, shortFunction, value } from "../../kit/format";
 export { copy, download } from "../../kit/give";
 export { clearCanvas, useSize } from "../../kit/size";
 export { stateWords } from "../../kit/states";

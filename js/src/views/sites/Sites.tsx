@@ -1,5 +1,5 @@
 /** Where the events come from. Choosing a site leaves only its events in the streams. */
-import { count } from "../../kit/format";
+import { count, shortFunction } from "../../kit/format";
 import { siteColour } from "../../kit/theme";
 import type { RunStore } from "../../store/run";
 import type { UiState } from "../../store/ui";
@@ -79,7 +79,7 @@ function Site({ run, ui, site, dropped, muted, every, dark }: SiteProps) {
         data-testid="site"
         data-site={site.id}
         aria-pressed={chosen}
-        title={`${name}\n${site.where} in ${site.function}\n${site.source.trim()}`}
+        title={`${name}\n${site.where} in ${shortFunction(site.function)}\n${site.source.trim()}`}
         onClick={choose}
       >
         <span class="bar" style={{ background: `var(${colour})` }} />

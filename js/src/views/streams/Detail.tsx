@@ -1,6 +1,6 @@
 /** An event in full, opened below its line; below the streams, the source line of the selected site. */
 import { styled } from "../../kit/ansi";
-import { seconds } from "../../kit/format";
+import { seconds, shortFunction } from "../../kit/format";
 import { Styled } from "../../kit/Styled";
 import type { RunStore } from "../../store/run";
 import { stepsOf } from "../../store/steps";
@@ -88,7 +88,7 @@ export function EventDetail({ run, ui, dark, number }: EventProps) {
 function Place({ site }: { site: SiteMessage }) {
   return (
     <span class="place" title={site.name_stack}>
-      <b>{site.where}</b> <span class="muted">in {site.function}</span>
+      <b>{site.where}</b> <span class="muted">in {shortFunction(site.function)}</span>
       {site.phase !== "forward" && <span class={`tag phase-${site.phase}`}> {site.phase}</span>}
       {site.transforms.length > 0 && <span class="muted"> · {site.transforms.join(" › ")}</span>}
     </span>

@@ -12,7 +12,6 @@ import type { UiState } from "../../store/ui";
 import type { SiteMessage } from "../../transport/wire";
 
 /** The site says where a callback was defined: the line has its name and what it was given. */
-const OUTER_FUNCTIONS = /^\S*<locals>\./;
 const NON_FINITE = /([-+]?\b(?:nan|inf)\b)/i;
 const ORDER_WORDS: Readonly<Record<OrderMark, string>> = {
   early: "Arrived before an event of its step that stands earlier in the program",
@@ -104,7 +103,7 @@ interface TextProps {
 /** By keyboard a line is opened by choosing it. */
 function Text({ text, colours, scalar, find, expanded, select }: TextProps) {
   const lines = text.split("\n");
-  const line = (lines[0] as string).replace(OUTER_FUNCTIONS, "").slice(0, MOST_CHARACTERS);
+  const line = (lines[0] as string).slice(0, MOST_CHARACTERS);
   return (
     <span class="text" title={text.slice(0, MOST_CHARACTERS)}>
       <bdi class="line">

@@ -11,15 +11,6 @@ describe("the streams", () => {
     expect(all(".text b")).toHaveLength(0);
   });
 
-  it("name a callback without the functions it was defined in, which the copied line has", () => {
-    const run = showStreams(goldenBatch("small"));
-    const text = "train.<locals>.step.<locals>.<lambda>([1. 2.])";
-    run.store.texts.add(new Map([[0, text]]), 3);
-    change(run, goldenBatch("empty", { first: 5 }));
-    const line = find("[data-event='3'] .text");
-    expect([line.textContent, line.title]).toEqual(["<lambda>([1. 2.])", text]);
-  });
-
   it("have the colours that the program prints, in the line and below; what is found has that mark", () => {
     const run = showStreams(goldenBatch("small"));
     run.store.texts.add(new Map([[0, "loss \u001b[1;31m0.25\u001b[0m\n\u001b[32mdone"]]), 3);
