@@ -186,7 +186,7 @@ class _Computed(NamedTuple):
 def names_of(site: CallSite) -> set[str]:
     """What an expression may call the values of its events: a gradient is `grad.h`, and no `h`."""
     watched = {_name_of(site.watch)} if site.watch and "value" in site.values else set[str]()
-    return {name for name in (*site.values, *site.keywords) if name} - {"value" if watched else ""} | watched
+    return {name for name in (*site.values, *site.aliases) if name} - {"value" if watched else ""} | watched
 
 
 def _name_of(watch: Watched) -> str:
@@ -199,11 +199,11 @@ def variables_of(tap: Tap, arrays: tuple[np.ndarray, ...], lane: tuple[int, ...]
     named = dict(zip(tap.site.values, values, strict=False))
     if tap.site.watch and "value" in named:
         named[_name_of(tap.site.watch)] = named["value"]
-    return {**{key: value for key, value in zip(tap.site.keywords, values, strict=False) if key}, **named}
+    return {**{key: value for key, value in zip(tap.site.aliases, values, strict=False) if key}, **named}
 
 
 def _is_at(site: CallSite, place: str) -> bool:
-    if place in (str(site.id), site.where, site.label, site.format, *site.keywords):
+    if place in (str(site.id), site.where, site.label, site.format, *site.aliases):
         return True
     file, _, line = place.rpartition(":")
     return bool(file) and line == str(site.line) and f"/{site.file}".endswith(f"/{file}")

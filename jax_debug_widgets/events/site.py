@@ -93,7 +93,8 @@ class CallSite:
       values: the source expression of each value, in the order of `Event.values`.
       callers: the user's calls that lead to it in its program, as `where`, innermost first; recursion left out. Lines that are
         called from several places have a site for each.
-      keywords: for each value the keyword it was passed as, empty where it was not; empty for sites of the compiler.
+      aliases: for each value what else it may be called, the keyword that it was passed as or the expression; empty where it
+        was passed by position, and for sites of the compiler.
       watch: what is watched, of a site of kind `watch`: its range is what computes the value, its `values` are statistics.
       format: the format string of a print, the callback's name otherwise.
       name_stack: JAX's name stack, e.g. `jit(f)/transpose(jvp())/while/body`.
@@ -120,7 +121,7 @@ class CallSite:
     transforms: tuple[str, ...]
     phase: Phase
     order: int
-    keywords: tuple[str, ...] = ()
+    aliases: tuple[str, ...] = ()
     callers: tuple[str, ...] = ()
     watch: Watched | None = None
     process: int = 0

@@ -199,7 +199,7 @@ class SiteBook:
             transforms=transforms_of(equation.name_stack),
             phase=phase_of(equation.name_stack),
             order=equation.order,
-            keywords=value_keywords(equation),
+            aliases=value_aliases(equation, text),
             callers=tuple(map(self._where, dict.fromkeys(equation.callers))),
             process=own_number(),
         )
@@ -231,11 +231,11 @@ def value_names(equation: Equation, text: CallText) -> tuple[str, ...]:
     return tuple(_root_name(path, text) + jax.tree_util.keystr(path[2:]) for path in _value_paths(equation))
 
 
-def value_keywords(equation: Equation) -> tuple[str, ...]:
-    """The keyword that each array is passed as, with its path in a pytree; empty for positional ones."""
+def value_aliases(equation: Equation, text: CallText) -> tuple[str, ...]:
+    """What else each array may be called that is passed as a keyword; empty for positional ones."""
     if equation.in_tree is None:
         return ("",) * len(equation.shapes)
-    roots = [(_keyword(path), jax.tree_util.keystr(path[2:])) for path in _value_paths(equation)]
+    roots = [(_names_of(_keyword(path), text)[1], jax.tree_util.keystr(path[2:])) for path in _value_paths(equation)]
     return tuple(root + rest if root else "" for root, rest in roots)
 
 
@@ -253,9 +253,24 @@ def _root_name(path: tuple[Any, ...], text: CallText) -> str:
     """The expression of the argument that a leaf of `(args, kwargs)` lies in."""
     keyword = _keyword(path)
     if keyword:
-        return text.keywords.get(keyword, keyword)
+        return _names_of(keyword, text)[0]
     index = getattr(path[1], "idx", 0)
     return text.positional[index] if index < len(text.positional) else _nameless(index)
+
+
+_PLAIN = re.compile(r"""[^\W\d]\w+|[^\W\d]\w*[.\[][\w.\[\]'"]*""")
+"""A variable that is called by more than a letter, or a part of one."""
+
+
+def _names_of(keyword: str, text: CallText) -> tuple[str, str]:
+    """What is passed as a keyword is called, and what else: the keyword first where that says more than the expression.
+
+    `loss` of `loss=l` and of `loss=jnp.mean(errors)`; `total` of `loss=total`, `x.sum()` of `x=x.sum()`.
+    """
+    expression = text.keywords.get(keyword, keyword)
+    if not keyword or len(keyword) == 1 or _PLAIN.fullmatch(expression):
+        return expression, keyword
+    return keyword, expression
 
 
 def _nameless(index: int) -> str:

@@ -99,7 +99,7 @@ def test_every_way_of_writing_a_call_names_its_values():
         ("w['a'][0]", "w['b']"),
         ("args[0]", "args[1]"),
         ("args[0]",),
-        ("jnp.where( x > 0, x, y.sum() )", "[ x, y ][0]", "[ x, y ][1]"),
+        ("long", "other[0]", "other[1]"),
         ("x",),
         (),
     ]
@@ -360,6 +360,31 @@ def test_names_of_the_users_are_no_phases():
         rematted_computation(1.0)
         jax.grad(rematted_computation)(1.0)
     assert [event.phase for event in run.events] == ["forward"] * 3
+
+
+@pytest.mark.parametrize(("call", "name", "alias"), [
+    ("loss=l", "loss", "l"),
+    ("loss=jnp.mean(x)", "loss", "jnp.mean(x)"),
+    ("loss=x[0] * 2", "loss", "x[0] * 2"),
+    ("loss=total", "total", "loss"),
+    ("loss=p.total", "p.total", "loss"),
+    ("x=x.sum()", "x.sum()", "x"),
+    ("x=total", "total", "x"),
+])  # fmt: skip
+def test_a_keyword_is_the_name_where_it_says_more_than_the_expression(call, name, alias, tmp_path):
+    file = tmp_path / "printing.py"
+    word = call.partition("=")[0]
+    given = "import jax, jax.numpy as jnp\nfrom types import SimpleNamespace\ndef f(x):\n    l = total = x.sum()"
+    file.write_text(
+        f"{given}\n    p = SimpleNamespace(total=total)\n    jax.debug.print('{{{word}}}', {call})\n    return l"
+    )
+    namespace = {}
+    exec(compile(file.read_text(), file, "exec"), namespace)  # noqa: S102 - our own
+    with jdw.capture() as run:
+        jax.jit(namespace["f"])(jnp.float32([1, 2]))
+    (site,) = run.sites
+    assert (site.values, site.label) == ((name,), name)
+    np.testing.assert_array_equal(run.series(name)[1], run.series(alias)[1])
 
 
 def test_a_print_that_an_earlier_run_has_seen_stands_where_the_program_of_this_run_has_it():

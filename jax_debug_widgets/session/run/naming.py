@@ -41,14 +41,14 @@ class SelectedValue:
         return f"{self.name}@{self.site.where}{phase}"
 
     @property
-    def keyword(self) -> str:
-        """The keyword it was passed as, if it was."""
-        return self.site.keywords[self.value] if self.value < len(self.site.keywords) else ""
+    def alias(self) -> str:
+        """What else it is called: the keyword that it was passed as, or the expression."""
+        return self.site.aliases[self.value] if self.value < len(self.site.aliases) else ""
 
     @property
     def names(self) -> tuple[str, ...]:
         """All that it can be called, the most telling first."""
-        own = (self.place, f"{self.name}@{self.site.where}", self.name, self.keyword)
+        own = (self.place, f"{self.name}@{self.site.where}", self.name, self.alias)
         watch = self.site.watch
         if watch is not None:
             is_norm = watch.role == "gradient" and self.site.values[self.value] in ("l2", "value")
@@ -218,7 +218,7 @@ def leaves_of(name: str, labels: Iterable[str]) -> list[str]:
 
 
 def _told(choice: SelectedValue) -> str:
-    return f"{choice.name} ({choice.keyword})" if choice.keyword not in ("", choice.name) else choice.name
+    return f"{choice.name} ({choice.alias})" if choice.alias not in ("", choice.name) else choice.name
 
 
 def _numbered(found: Sequence[SelectedValue], choices: Sequence[SelectedValue]) -> dict[int, SelectedValue]:

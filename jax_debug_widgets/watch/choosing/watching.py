@@ -417,7 +417,7 @@ class ProgramWatcher:
             transforms=transforms_of(one.stack),
             phase=phase_of(one.stack),
             order=order,
-            keywords=(),
+            aliases=(),
             watch=watched,
             process=own_number(),
         )
