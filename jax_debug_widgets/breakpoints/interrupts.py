@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import signal
 import socket
+import sys
 import threading
 import weakref
 from collections.abc import Callable
@@ -21,21 +22,29 @@ _watches: weakref.WeakSet[InterruptWatch] = weakref.WeakSet()
 class InterruptWatch:
     """Calls `interrupted` when SIGINT comes, between `start` and `stop`, which the main thread must call.
 
-    Other listeners (another descriptor, the handler) hear of it as well, and are restored afterwards.
+    Other listeners (another descriptor, the handler) hear of it as well, and are restored afterwards. An interrupt that is
+    raised in a callback of the garbage collector's, in a `__del__` or in a weak reference's callback is dropped by Python,
+    which tells `sys.unraisablehook` of it; `dropped` hears of that.
 
     Args:
       interrupted: called from a thread of ours, and again from the handler.
       is_in_program: whether the main thread runs a program that must not be interrupted at a place of its own choice: one
         on several devices. Then the handler is not called, and the program ends as `interrupted` makes it.
       told: called before the handler is.
+      dropped: called where Python has dropped what the handler raised; whether it is raised elsewhere.
     """
 
     def __init__(
-        self, interrupted: Callable[[], None], is_in_program: Callable[[], bool], told: Callable[[], None]
+        self,
+        interrupted: Callable[[], None],
+        is_in_program: Callable[[], bool],
+        told: Callable[[], None],
+        dropped: Callable[[], bool],
     ) -> None:
         self._interrupted = interrupted
         self._is_in_program = is_in_program
         self._told = told
+        self._dropped = dropped
         self._users = self._handling = 0
         self._heard = self._raised = 0
         """How many interrupts the thread has heard of, and how many Python has raised."""
@@ -43,6 +52,9 @@ class InterruptWatch:
         self._ends: tuple[socket.socket, socket.socket] | None = None
         self._outer = -1
         self._handler: Any = None
+        self._late: list[tuple[int, FrameType | None]] | None = None
+        """What has come while `stop` is at work."""
+        self._unraisable: Callable[[sys.UnraisableHookArgs], Any] = sys.unraisablehook
         self._thread: threading.Thread | None = None
         _watches.add(self)
 
@@ -63,6 +75,7 @@ class InterruptWatch:
             self._handler = signal.getsignal(signal.SIGINT)
             if callable(self._handler):
                 signal.signal(signal.SIGINT, self._on_signal)
+            self._unraisable, sys.unraisablehook = sys.unraisablehook, self._on_unraisable
         if self._users > 1:
             return
         reading, writing = socket.socketpair()
@@ -76,10 +89,22 @@ class InterruptWatch:
         """Listen no more; to be called as `start` was."""
         if threading.current_thread() is not threading.main_thread() or not self._users:
             return
-        self._users -= 1
-        self._handling -= handles
-        if handles and not self._handling and signal.getsignal(signal.SIGINT) == self._on_signal:
-            signal.signal(signal.SIGINT, self._handler)
+        self._late = late = []
+        try:
+            self._users -= 1
+            self._handling -= handles
+            self._listen_no_more()
+            if handles and not self._handling:
+                if sys.unraisablehook == self._on_unraisable:
+                    sys.unraisablehook = self._unraisable
+                if signal.getsignal(signal.SIGINT) == self._on_signal:
+                    signal.signal(signal.SIGINT, self._handler)
+        finally:
+            self._late, handler = None, signal.getsignal(signal.SIGINT)
+            if late and callable(handler):
+                handler(*late[0])
+
+    def _listen_no_more(self) -> None:
         if self._users or self._ends is None:
             return
         reading, writing = self._ends
@@ -99,12 +124,21 @@ class InterruptWatch:
         signal.set_wakeup_fd(self._outer)
         if signal.getsignal(signal.SIGINT) == self._on_signal:
             signal.signal(signal.SIGINT, self._handler)
+        if sys.unraisablehook == self._on_unraisable:
+            sys.unraisablehook = self._unraisable
         for end in self._ends:
             end.close()
         self._ends = self._thread = None
         self._users = self._handling = 0
 
+    def _on_unraisable(self, unraisable: sys.UnraisableHookArgs) -> None:
+        if not (unraisable.exc_type is KeyboardInterrupt and self._handling and self._dropped()):
+            self._unraisable(unraisable)
+
     def _on_signal(self, number: int, frame: FrameType | None) -> None:
+        if self._late is not None:
+            self._late.append((number, frame))
+            return
         if not self._raises():
             self._handler(number, frame)
             return

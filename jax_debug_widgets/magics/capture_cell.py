@@ -38,6 +38,8 @@ class CellCapture:
         self._undo_watching: Callable[[], None] | None = None
         self._told: tuple[BaseException | None, str | None] = None, None
         """The error with which a capture has ended in this cell, and how its user has ended that, if so."""
+        self._late: Stopped | None = None
+        """The interrupt of a cell whose code is over; nothing has raised it there."""
         self.calls = CallWatch(lambda: session.active)
 
     @property
@@ -94,13 +96,22 @@ class CellCapture:
         return recording
 
     def end(self, recording: Recording, error: BaseException | None) -> None:
-        """End a capture; without a panel, say what it saw."""
+        """End a capture; without a panel, say what it saw.
+
+        Raises:
+          Stopped: the program was interrupted, and nothing has raised that.
+        """
         self._told = error, self._how_it_was_ended(error)
-        # An interrupt here finds the cell over: what it ends is the wait, and the panel says so.
-        with contextlib.suppress(KeyboardInterrupt):
+        try:
             recording.finish(error)
-        if not self.has_panels():
-            print(summary(snapshot_of(recording.run, lines=False), lines=0))
+        except Stopped as stopped:
+            self._told = stopped, str(stopped)
+            raise
+        except KeyboardInterrupt:
+            pass  # The cell is over: what it ends is the wait, and the panel says so.
+        finally:
+            if not self.has_panels():
+                print(summary(snapshot_of(recording.run, lines=False), lines=0))
 
     def switch_on(self, options: Options) -> None:
         """`%jaxdebug on`: capture from now on."""
@@ -130,10 +141,7 @@ class CellCapture:
                 if stopped is None:
                     show(*args, **kwargs)
                 else:
-                    # XLA's traceback says nothing of what the user has asked for.
-                    line = f"jaxdebug: {stopped}. The program has ended; the kernel is as it was."
-                    _render_as(line, error)
-                    self._shell._showtraceback(Stopped, Stopped(stopped), [line])
+                    self._show_the_end(stopped, error)
 
         def undo() -> None:
             self._undo_watching = None
@@ -145,6 +153,18 @@ class CellCapture:
 
         self._shell.showtraceback = show_error
         self._undo_watching = undo
+
+    def _show_the_end(self, how: str, error: BaseException | None) -> None:
+        """XLA's traceback says nothing of what the user has asked for."""
+        line = f"jaxdebug: {how}. The program has ended; the kernel is as it was."
+        _render_as(line, error)
+        self._shell._showtraceback(Stopped, Stopped(how), [line])
+
+    def after_cell(self, result: Any) -> None:
+        """IPython's `post_run_cell`: a cell that was interrupted has failed, so those behind it do not run."""
+        stopped, self._late = self._late, None
+        if stopped is not None and result.success:
+            result.error_in_exec = stopped
 
     def end_all(self) -> None:
         """The extension goes: end every capture."""
@@ -166,6 +186,9 @@ class CellCapture:
                 self._leave(None)
             elif self._lasting is not None and self._lasting.run.options.barrier:
                 self._wait_for(self._lasting.run)
+        except Stopped as stopped:
+            self._show_the_end(str(stopped), stopped)
+            self._late = stopped
         finally:
             self._depth = max(self._depth - 1, 0)
             if self._depth == 0:

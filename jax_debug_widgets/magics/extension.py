@@ -43,6 +43,7 @@ class _Loaded:
         self.shell.ast_transformers.append(self.rewriter)
         self.shell.events.register("pre_execute", self.cells.before_execution)
         self.shell.events.register("post_execute", self.cells.after_execution)
+        self.shell.events.register("post_run_cell", self.cells.after_cell)
         self.uncaptured.put_in()
         program_outputs.put_in(self.shell, current_session())
         # As IPython does with `get_ipython`: there while cells run, no name of the user's, and no `%reset` loses them.
@@ -59,6 +60,7 @@ class _Loaded:
         self.shell.ast_transformers.remove(self.rewriter)
         self.shell.events.unregister("pre_execute", self.cells.before_execution)
         self.shell.events.unregister("post_execute", self.cells.after_execution)
+        self.shell.events.unregister("post_run_cell", self.cells.after_cell)
         self.uncaptured.take_out()
         program_outputs.take_out(self.shell)
         current_session().name_files_by(short_name)

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from functools import partial, wraps
 from typing import TYPE_CHECKING, Any
 
+from jax_debug_widgets.events import Stopped
 from jax_debug_widgets.scripts.after_import import after_import
 from jax_debug_widgets.scripts.as_main import run_as_main
 from jax_debug_widgets.scripts.command import Command, UsageOfScriptError
@@ -88,7 +89,10 @@ class _Recorded:
     def _end(self) -> None:
         if self._recording is not None and os.getpid() == self._process:
             error, self.error = self.error, None
-            self._recording.finish(None if isinstance(error, SystemExit) else error)
+            try:
+                self._recording.finish(None if isinstance(error, SystemExit) else error)
+            except Stopped:  # By an interrupt that nothing has raised in the script.
+                self.is_interrupted = True
 
     def tell(self) -> None:
         """The script is over: say where its run is."""

@@ -33,4 +33,11 @@ def interrupts_of(session: Interrupted, observer: Observer) -> InterruptWatch:
         is_pending = run.is_on_many_devices and bool(run.call_log.pending())
         return observer.in_many_devices > 0 or is_pending or run.policy.ended is not None
 
-    return InterruptWatch(interrupted, is_in_program, told)
+    def dropped() -> bool:
+        run = session.stoppable
+        if run is None or run.life.has_returned or run.policy.halted != "interrupted":
+            return False
+        run.policy.told = False  # The next event raises it, the next call, or the end of the capture.
+        return True
+
+    return InterruptWatch(interrupted, is_in_program, told, dropped)

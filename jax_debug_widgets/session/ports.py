@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
     from jax_debug_widgets._jax.running.inputs import InputHooks
     from jax_debug_widgets._jax.running.twins import TwinHooks
-    from jax_debug_widgets.breakpoints import Debugger
+    from jax_debug_widgets.breakpoints import Debugger, InterruptWatch
     from jax_debug_widgets.session.contexts import Contexts
     from jax_debug_widgets.session.panel.listing import Listing
     from jax_debug_widgets.session.panel.panels import Panels
@@ -69,6 +69,8 @@ class Recorded(Protocol):
     def contexts(self) -> Contexts: ...
     @property
     def debugger(self) -> Debugger: ...
+    @property
+    def interrupts(self) -> InterruptWatch: ...
     @property
     def listing(self) -> Listing: ...
     @property

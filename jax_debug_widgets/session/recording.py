@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING
 
 from jax_debug_widgets._jax.compat import features
 from jax_debug_widgets._jax.compat.native import numba_compiles
+from jax_debug_widgets._jax.compat.uninterrupted import uninterrupted
 from jax_debug_widgets._jax.running import dispatch
+from jax_debug_widgets.events import Stopped
 from jax_debug_widgets.session.panel.saving import Saving
 from jax_debug_widgets.session.recorder import recorder_of
 from jax_debug_widgets.session.run.save import file_name
@@ -93,39 +95,75 @@ class Recording:
         return True
 
     def finish(self, error: BaseException | None = None) -> None:
-        """Capture no more, and wait until what was dispatched has drained, if the options say so."""
+        """Capture no more, and wait until what was dispatched has drained, if the options say so.
+
+        Raises:
+          KeyboardInterrupt: an interrupt has ended the wait. Stopped: one came before, and nothing has raised it.
+        """
         if self._is_finished:  # When the interpreter ends, see `Session`.
             return
         self._is_finished = True
+        owed = self._owed() if error is None else None
+        error = error or owed
+        with ExitStack() as ends:  # Each runs, whatever a signal's handler has raised before; the last first.
+            if self._captures:
+                ends.callback(self._session.interrupts.stop)
+            ends.callback(uninterrupted()(self._close), error)
+            ends.callback(self._forget_failed_tokens)
+            ends.callback(uninterrupted()(self._session.stop), self.run)
+            with uninterrupted():
+                self._leave(error)
+            self._wait()
+        if owed is not None:
+            raise owed
+
+    def _owed(self) -> Stopped | None:
+        """What an interrupt has raised nowhere: it came after the last event, or where Python drops what is raised."""
+        policy = self.run.policy
+        if not self._captures or policy.halted != "interrupted" or policy.told:
+            return None
+        policy.ended = policy.ended or "interrupted after the last event"
+        return Stopped(policy.ended)
+
+    def _leave(self, error: BaseException | None) -> None:
+        """Capture no more."""
         run = self.run
         note = self._session.contexts.leave(self) if self._is_in_context else ""
         self._keeping.close()
         if note:
             run.note(note)
         run.call_log.abandon_all(error)
+        run.returned(error)
+
+    def _wait(self) -> None:
+        """Wait for the effects, if the options say so; an interrupt ends it."""
+        run = self.run
         try:
-            run.returned(error)
             if run.options.barrier and not run.barrier(run.options.timeout):
                 run.gave_up_waiting()
         except KeyboardInterrupt:
             run.gave_up_waiting(interrupted=True)
             raise
-        finally:
-            self._session.stop(run)
-            if run.policy.ended is not None or (run.policy.halted is not None and self._captures):
-                # On several devices the program ends while we go on; what it leaves would fail each later barrier.
-                dispatch.forget_failed_tokens()
-            run.policy.over = run.is_over()
-            for line in self._last_words(error):
-                print(f"jaxdebug: {line}")  # noqa: T201 - what stays where no panel is seen.
-            if self._outer_policy.halted is None and run.is_over():
-                self._session.debugger.begin(self._outer_policy)
-            if run.is_over():
-                self._pump.stop()
-                self._tick()
-            else:
-                # Who executes a notebook without a browser (nbclient) takes no later update: the cell is over for it.
-                self._session.panels.refresh(run)
+
+    def _forget_failed_tokens(self) -> None:
+        """On several devices the program ends while we go on; what it leaves would fail each later barrier."""
+        if self.run.policy.ended is not None or (self.run.policy.halted is not None and self._captures):
+            dispatch.forget_failed_tokens()
+
+    def _close(self, error: BaseException | None) -> None:
+        """Say what is to be said, and tell the panel the last of it."""
+        run = self.run
+        run.policy.over = run.is_over()
+        for line in self._last_words(error):
+            print(f"jaxdebug: {line}")  # noqa: T201 - what stays where no panel is seen.
+        if self._outer_policy.halted is None and run.is_over():
+            self._session.debugger.begin(self._outer_policy)
+        if run.is_over():
+            self._pump.stop()
+            self._tick()
+        else:
+            # Who executes a notebook without a browser (nbclient) takes no later update: the cell is over for it.
+            self._session.panels.refresh(run)
 
     def _last_words(self, error: BaseException | None) -> Iterator[str]:
         """What became of breakpoints, as far as nothing else says so."""

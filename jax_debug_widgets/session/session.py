@@ -248,7 +248,6 @@ class Session:
             self._runs.end(run)
         keep_within(self._runs.ended(), run.options.ended_budget)
         self._see_no_more()
-        self.interrupts.stop()
 
     def _see(self) -> None:
         """See calls and waits, of whoever makes them for a run."""

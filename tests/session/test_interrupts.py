@@ -2,18 +2,29 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
+import sys
+import threading
 import warnings
+import weakref
 
 import jax
 import jax.numpy as jnp
 import pytest
+from jax.sharding import NamedSharding
+from jax.sharding import PartitionSpec as P
 
 import jax_debug_widgets as jdw
 from jax_debug_widgets._jax.compat.uninterrupted import uninterrupted
 from jax_debug_widgets._jax.passes.watching import WatchHooks
 from jax_debug_widgets._jax.running import handover, hooks
+from jax_debug_widgets.breakpoints import InterruptWatch
+from jax_debug_widgets.session.run.run import Run
+from jax_debug_widgets.session.session import Session
+from jax_debug_widgets.transport import Pump
+from tests.devices import cpu_mesh
 
 
 def test_it_comes_when_the_events_are_in(monkeypatch):
@@ -92,6 +103,118 @@ def test_a_handler_that_is_set_in_the_capture_too():
             signal.signal(signal.SIGINT, handler)
     assert came
     assert len(run.events) == 21
+
+
+def in_a_callback_of_the_garbage_collector():
+    def interrupt(*_: object):
+        gc.callbacks.remove(interrupt)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    gc.callbacks.append(interrupt)
+    gc.collect()
+
+
+def in_a_del():
+    class Buffer:
+        def __del__(self) -> None:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    Buffer()
+
+
+def in_the_callback_of_a_weak_reference():
+    class Buffer: ...
+
+    buffer = Buffer()
+    _reference = weakref.ref(buffer, lambda _: os.kill(os.getpid(), signal.SIGINT))
+    del buffer
+
+
+DROPPED = [in_a_callback_of_the_garbage_collector, in_a_del, in_the_callback_of_a_weak_reference]
+
+
+@pytest.mark.behaviour("B4")
+@pytest.mark.parametrize("interrupt", DROPPED)
+@pytest.mark.parametrize("goes_on", [True, False], ids=["before the next call", "at the end"])
+def test_one_that_comes_where_python_drops_it_is_raised_later(interrupt, goes_on):
+    step, after, hook = jax.jit(lambda w: (jax.debug.print("step {}", w), w * 0.5)[1]), [], sys.unraisablehook
+
+    def program():
+        w = step(jnp.float32(8))
+        interrupt()
+        after.append(True)
+        if goes_on:
+            step(w)
+            after.append(True)
+
+    with (
+        pytest.raises(jdw.Stopped, match=r"^interrupted (before the next call|after the last event)$"),
+        jdw.capture() as run,
+    ):
+        program()
+    assert len(after) == 1
+    assert [event.text for event in run.events] == ["step 8.0"]
+    assert run.status().state == "interrupted"
+    assert sys.unraisablehook == hook
+
+
+@pytest.mark.behaviour("B4")
+def test_one_that_comes_after_the_last_event_on_several_devices_is_raised_at_the_end(monkeypatch):
+    """There it is left to the program, whose next event raises it on all devices."""
+    mesh = cpu_mesh((2,), ("d",))
+    show = jax.shard_map(lambda x: (jax.debug.print("x {}", x), x)[1], mesh=mesh, in_specs=P("d"), out_specs=P("d"))
+    xs, after = jax.device_put(jnp.arange(2.0), NamedSharding(mesh, P("d"))), []
+
+    def program():
+        xs_now = jax.jit(show)(xs)
+        jax.block_until_ready(xs_now)
+        monkeypatch.setattr(
+            run.call_log, "pending", lambda: [True]
+        )  # Its program is at its end, and we have not heard.
+        os.kill(os.getpid(), signal.SIGINT)
+        after.append(True)
+        monkeypatch.undo()
+
+    with pytest.raises(jdw.Stopped, match=r"^interrupted after the last event$"), jdw.capture() as run:
+        program()
+    assert after
+    assert len(run.events) == 2
+    assert run.status().state == "interrupted"
+
+
+ENDING = {
+    "while it is told that the program has returned": (Run, "returned"),
+    "while the run ends": (Session, "stop"),
+    "while we stop to listen": (InterruptWatch, "_listen_no_more"),
+    "while the panel gets the last of it": (Pump, "stop"),
+}
+
+
+@pytest.mark.behaviour("B4")
+@pytest.mark.parametrize("moment", ENDING)
+def test_one_that_comes_while_a_capture_ends_lets_it_end(moment, monkeypatch):
+    step, (owner, name) = jax.jit(lambda w: (jax.debug.print("step {}", w), w * 0.5)[1]), ENDING[moment]
+    ours, threads = getattr(owner, name), set(threading.enumerate())
+
+    def interrupted(*args: object, **options: object):
+        monkeypatch.undo()
+        os.kill(os.getpid(), signal.SIGINT)
+        return ours(*args, **options)
+
+    def program():
+        step(jnp.float32(8))
+        jax.effects_barrier()
+        monkeypatch.setattr(owner, name, interrupted)
+
+    with pytest.raises(KeyboardInterrupt), jdw.capture() as run:
+        program()
+    assert getattr(owner, name) is ours
+    assert run.status().state == "done"
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    assert not {one.name for one in set(threading.enumerate()) - threads} & {"jaxdebug-interrupts", "jaxdebug-pump"}
+    with jdw.capture() as run:
+        step(jnp.float32(8))
+    assert run.status().state == "done"
 
 
 class OutOfTimeError(Exception):

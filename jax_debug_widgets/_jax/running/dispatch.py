@@ -122,10 +122,11 @@ class Watch:
         """Call `execute`, which dispatches this program, see `Observer.executing`, and gives its outputs; report that."""
         if not self._is_on:
             return execute()
-        executed = self._observer.executing(name, ordered, recorders)
         before = pending_tokens()
+        executed = self._observer.executing(name, ordered, recorders)
         try:
             outputs = execute()
+            execution = _dispatched(outputs, before)
         except api_util.InternalFloatingPointError as error:
             # Its caller sees another, when JAX has found where it came from.
             told = f"invalid value ({error.ty}) encountered in {function_of(name)}"
@@ -138,14 +139,7 @@ class Watch:
             if shown is error:
                 raise
             raise shown from None
-        # Tokens of earlier programs may still be there, on other devices, and may have failed: no matter of this one.
-        effects = tuple(token for token in pending_tokens() if not any(token is old for old in before))
-        # A program's outputs are ready together, when it has run to its end.
-        said = any(isinstance(one, PendingResult) for one in effects)
-        if outputs and not said and _is_ready(outputs[-1]):
-            executed(Execution(finished=True, error=wait(effects or outputs[-1:])))
-        else:
-            executed(Execution(finished=False, outputs=tuple(outputs), effects=effects))
+        executed(execution)
         return outputs
 
     def dispatched(self, name: str, recorders: Recorders, hand_over: Callable[[], PendingResult]) -> None:
@@ -166,6 +160,17 @@ class Watch:
         stage = _STAGE_EVENTS.get(event)
         if stage is not None:
             self._observer.compiled(stage, str(details.get("fun_name", "")), duration_secs)
+
+
+def _dispatched(outputs: Sequence[Any], before: Sequence[Any]) -> Execution:
+    """That of the program that gave these outputs; `before` are the effects that were pending when it was called."""
+    # Tokens of earlier programs may still be there, on other devices, and may have failed: no matter of this one.
+    effects = tuple(token for token in pending_tokens() if not any(token is old for old in before))
+    # A program's outputs are ready together, when it has run to its end.
+    said = any(isinstance(one, PendingResult) for one in effects)
+    if outputs and not said and _is_ready(outputs[-1]):
+        return Execution(finished=True, error=wait(effects or outputs[-1:]))
+    return Execution(finished=False, outputs=tuple(outputs), effects=effects)
 
 
 _REFUSED = (AttributeError, RuntimeError, ValueError)

@@ -48,7 +48,7 @@ class CallLog:
         self._backlog = backlog
         self._book = CallBook(policy)
         self._turns = CallSerializer()
-        self._dispatching: list[tuple[int, int]] = []
+        self._dispatching: list[tuple[int, int, CallRecord]] = []
         """Thread and program of each call that is being dispatched."""
         self._news: deque[Callable[[], None]] = deque()
         self._changed = threading.Condition()
@@ -138,6 +138,10 @@ class CallLog:
         """The cell has ended; the calls that this thread has not finished have raised."""
         for record in self._opened().copy():
             self.abandon(record, error)
+        for own in self._dispatching.copy():  # A signal's handler has raised before we heard of their dispatch.
+            if own[0] == threading.get_ident():
+                self._dispatching.remove(own)
+                self._news.append(partial(self._dispatched, own[2], Execution(finished=True, error=error), self._now()))
 
     def ran(self, program: Any) -> bool:
         """This thread begins to run a program in Python; whether it is that of the cell's call."""
@@ -190,18 +194,19 @@ class CallLog:
         if record is None or record.executed or record.function not in ("", function):
             record = self._new(function, function, "library")
         record.executed = True
-        own = threading.get_ident(), id(taps)
+        own = threading.get_ident(), id(taps), record
         if in_turn:
             # What a call calls on the host may call the program again: that one is over first.
-            self._turns.take(id(taps), alone=alone and own not in self._dispatching)
+            is_inside = any(one[:2] == own[:2] for one in self._dispatching)
+            self._turns.take(id(taps), alone=alone and not is_inside)
             record.at_end = partial(self._turns.give_back, id(taps))
         record.share, record.launched_ns = share, self._now()
         self._dispatching.append(own)
         self._news.append(partial(self._book.dispatching, record, function, ordered, taps))
 
         def executed(execution: Execution) -> None:
-            self._dispatching.remove(own)
             self._news.append(partial(self._dispatched, record, execution, self._now()))
+            self._dispatching.remove(own)
             if execution.handed is not None:  # The program waits for no lock.
                 self._waiter.when_ready((), partial(self._over, execution.handed))
             elif in_turn or self._waiting or not execution.finished or execution.error is not None:
@@ -212,7 +217,7 @@ class CallLog:
     @property
     def is_dispatching(self) -> bool:
         """Whether this thread is dispatching a program: what that calls on the host may call others."""
-        return any(ident == threading.get_ident() for ident, _ in self._dispatching)
+        return any(ident == threading.get_ident() for ident, *_ in self._dispatching)
 
     def dispatched(
         self, program: str, taps: Sequence[Tap], hand_over: Callable[[], PendingResult], ran: Ran = unknown
