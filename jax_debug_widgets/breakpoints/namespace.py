@@ -59,7 +59,7 @@ class Gradients:
         return getattr(self._other, name) if hasattr(self._other, name) else self._of(name)
 
     def summarised_in(self, tree: ast.AST) -> list[str]:
-        """Those that code asks for of which only statistics are there: `grad('h')`."""
+        """Those that code asks for and that have statistics only: `grad('h')`."""
         found: dict[str, None] = {}
         for node in ast.walk(tree):
             match node:
@@ -128,7 +128,7 @@ def require_values(tree: ast.AST, frame: StackFrame, namespace: Mapping[str, Any
 
 
 def summarised_in(tree: ast.AST, namespace: Mapping[str, Any]) -> list[str]:
-    """What code computes with of which only statistics are there; not where it asks for one of these, `h.nan`."""
+    """What code computes with and that has statistics only; not where it asks for one of these, `h.nan`."""
     asked = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
     names = [node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and id(node) not in asked]
     found = [name for name in dict.fromkeys(names) if isinstance(namespace.get(name), Summarised)]

@@ -34,7 +34,7 @@ _OPERATIONS = (
 
 
 def _refusing(cls: type[Summarised]) -> type[Summarised]:
-    """Give a class all operations of arrays, each of which says why it cannot be done."""
+    """Give a class all operations of arrays; each says why it cannot be done."""
 
     def refuse(self: Summarised, *_args: Any, **_options: Any) -> Any:
         raise NumbersNotKeptError(ONLY.format(", ".join(self.statistics)))
@@ -82,7 +82,7 @@ class Summarised:
 
     def message(self) -> ArrayStatistics:
         """The statistics as the browser takes those of any array."""
-        told = self.statistics
+        told: dict[str, Any] = self.statistics
         low, high, mean, std = (_finite(told.get(name, math.nan)) for name in ("min", "max", "mean", "std"))
         return {
             "size": math.prod(self.shape),
