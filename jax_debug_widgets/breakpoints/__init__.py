@@ -8,6 +8,7 @@ May know: _jax, events, taps, transport, watch.   Must not know: widgets, IPytho
 from jax_debug_widgets.breakpoints.conditions import Condition, conditions_of, parse_condition, unmet, unwatched
 from jax_debug_widgets.breakpoints.debugger import Debugger
 from jax_debug_widgets.breakpoints.interrupts import InterruptWatch
+from jax_debug_widgets.breakpoints.job_stops import JobStops
 from jax_debug_widgets.breakpoints.policy import Policy
 from jax_debug_widgets.breakpoints.run_observers import Place, RunObservers
 from jax_debug_widgets.breakpoints.stepping import Stepper
@@ -17,6 +18,7 @@ __all__ = [
     "Condition",
     "Debugger",
     "InterruptWatch",
+    "JobStops",
     "Place",
     "Policy",
     "RunObservers",

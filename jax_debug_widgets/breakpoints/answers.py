@@ -22,8 +22,9 @@ KINDS = frozenset({
 })  # fmt: skip
 """The requests that are answered here."""
 
-_IN_JOB = "The program runs in another process, or together with others that would wait for it in a collective and end the job"
-"""What the panel says of its buttons there, see `Header.tsx`."""
+_IN_JOB = (
+    "The processes of this job have not agreed on this capture: one that stands would keep the others in a collective"
+)
 
 _HOW = frozenset({"continue", "next", "all", "quit", "step", "into", "out", "line"})
 
@@ -37,7 +38,8 @@ def answer(debugger: Debugger, run: str, number: int, request: Mapping[str, Any]
     done = (reply("done", run, number), b"")
     match request["type"]:
         case "pause" | "halt" if joined() > 1:
-            raise ValueError(_IN_JOB)
+            _stop_job(debugger, str(request["type"]), run, number, send)
+            return []
         case "pause":
             if debugger.policy.over:
                 msg = "the program is over: there is nothing to pause"
@@ -98,6 +100,22 @@ def _of_stop(
         case "local":
             return [_local(stop, run, number, request)]
     return [done]
+
+
+def _stop_job(debugger: Debugger, wish: Any, run: str, number: int, send: Send) -> None:
+    """Stop all processes of the job, or let them go on; the answer comes when they have agreed."""
+    job = debugger.policy.job
+    if job is None:
+        raise ValueError(_IN_JOB)
+
+    def answered(problem: str) -> None:
+        send((reply("error", run, number, message=problem) if problem else reply("done", run, number), b""))
+
+    if debugger.stop is not None and wish == "halt":  # It stands for all of them.
+        debugger.stop.resume("quit")
+        answered("")
+    else:
+        job.ask(wish, answered)
 
 
 def _stop_of(debugger: Debugger, request: Mapping[str, Any]) -> Stop:

@@ -13,6 +13,7 @@ from jax_debug_widgets.breakpoints.conditions import Condition
 from jax_debug_widgets.breakpoints.points import Point
 
 if TYPE_CHECKING:
+    from jax_debug_widgets.breakpoints.job_stops import JobStops
     from jax_debug_widgets.taps.gate import Firings
 
 _MOST_TYPED = 500
@@ -54,6 +55,7 @@ class Policy:
       points: the breakpoints of this run's programs, which other runs may share; `hits`: by number, how often this one has
         reached each.
       known: the number of a site that has just fired -> what else is known of that step.
+      job: how it stops where several processes run it, and have agreed to; else None.
       typed: what was typed at its stops, the newest last; a page that is loaded anew shows it again.
     """
 
@@ -76,6 +78,7 @@ class Policy:
     points: dict[int, Point] = field(default_factory=dict)
     hits: Counter[int] = field(default_factory=Counter)
     known: Callable[[int], Firings] = lambda _site: []
+    job: JobStops | None = None
     typed: deque[Typed] = field(default_factory=lambda: deque(maxlen=_MOST_TYPED))
 
     def reaches(self, point: Point) -> bool:

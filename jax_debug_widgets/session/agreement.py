@@ -43,11 +43,13 @@ class Agreement:
     Attributes:
       options: those of the capture, without what the processes have not agreed on.
       processes: how many processes compile the same; 1 where nobody else was asked.
+      place: what the processes that compile the same know the capture by; empty where nobody else does.
       why: what is left out, and why; empty for nothing.
     """
 
     options: Options
     processes: int = 1
+    place: str = ""
     why: str = ""
 
 
@@ -79,7 +81,7 @@ class Agreements:
     def _asked_for(self, place: str, options: Options, processes: int) -> Agreement:
         decision = self._decision(place, options, processes)
         if decision == _AGREED:
-            return Agreement(options, processes)
+            return Agreement(options, processes, place)
         reduced = _reduced(options)
         asked = [name for name in ("watch", "debug", "every") if getattr(options, name) != getattr(reduced, name)]
         what = f"Left out: {', '.join(asked)}" if asked else "This process captures alone"

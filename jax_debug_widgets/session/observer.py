@@ -59,6 +59,8 @@ class Observer:
         run.dispatching(recorders)
         if run.call_log.is_dispatching:  # Of the two that then are at work, this one fires in this thread.
             self._session.tell_threads(run)
+        if run.policy.job is not None and recorders.share is not None and recorders.share.is_of_all:
+            run.policy.job.before_call(function_of(name))
         alone = not (recorders.are_counted or recorders.are_results)
         in_turn = recorders.fire_elsewhere or alone
         executed = run.call_log.executing(

@@ -128,6 +128,8 @@ class Recording:
     def _leave(self, error: BaseException | None) -> None:
         """Capture no more."""
         run = self.run
+        if run.policy.job is not None:
+            run.policy.job.close()
         note = self._session.contexts.leave(self) if self._is_in_context else ""
         self._keeping.close()
         if note:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import jax
 
 from jax_debug_widgets._jax.compat import features
-from jax_debug_widgets._jax.compat.processes import joined
+from jax_debug_widgets._jax.compat.processes import joined, shared_store
 from jax_debug_widgets._jax.compat.uninterrupted import uninterrupted
 from jax_debug_widgets._jax.origins.context import is_capturing
 from jax_debug_widgets._jax.running import dispatch
@@ -19,11 +19,11 @@ from jax_debug_widgets._jax.running.inputs import InputHooks
 from jax_debug_widgets._jax.running.twins import TwinHooks
 from jax_debug_widgets._jax.running.waits import Waits
 from jax_debug_widgets._jax.tracing.tracing import tracing_now
-from jax_debug_widgets.breakpoints import Debugger, Place, RunObservers, Stopped
+from jax_debug_widgets.breakpoints import Debugger, JobStops, Place, RunObservers, Stopped
 from jax_debug_widgets.checks.key_calls import KeyWatch
 from jax_debug_widgets.checks.purity import PurityWatch
 from jax_debug_widgets.session.added import AddedNames
-from jax_debug_widgets.session.agreement import Agreements
+from jax_debug_widgets.session.agreement import Agreement, Agreements
 from jax_debug_widgets.session.contexts import Contexts
 from jax_debug_widgets.session.interrupts import interrupts_of
 from jax_debug_widgets.session.loading import load
@@ -188,9 +188,17 @@ class Session:
                 other.inputs.clear()
         self.listing.begin(run)
         self.interrupts.start()
+        run.policy.job = self._job_stops(agreement, run)
         recording = Recording(self, run)
         self._open.append(recording)
         return recording
+
+    def _job_stops(self, agreement: Agreement, run: Run) -> JobStops | None:
+        """How a run stops that all processes of a job have begun; None where they have not."""
+        store = shared_store() if agreement.processes > 1 else None
+        if store is None:
+            return None
+        return JobStops(agreement.place, store, agreement.processes, self.debugger, run.policy, run.barrier)
 
     def _finish(self) -> None:
         """The interpreter ends. A capture in a generator that nobody asks any more would be left when modules are gone."""

@@ -7,9 +7,11 @@ capture alike, and record it. The clock of process 1 is three seconds ahead.
 from __future__ import annotations
 
 import contextlib
+import itertools
 import json
 import os
 import sys
+import threading
 import time
 
 import jax
@@ -19,7 +21,9 @@ from jax.sharding import AxisType, NamedSharding
 from jax.sharding import PartitionSpec as P
 
 import jax_debug_widgets as jdw
-from jax_debug_widgets.session import agreement
+from jax_debug_widgets._jax.compat.processes import shared_store
+from jax_debug_widgets.breakpoints.answers import answer
+from jax_debug_widgets.session import agreement, current_session
 
 OWN, real_time = int(sys.argv[1]), time.time
 if OWN == 1:
@@ -143,4 +147,62 @@ with jdw.capture(record=sys.argv[3]) as run:
     for step in range(4):
         x, loss = train_step(x)
         logged(np.float32(loss) + (OWN == 1 and step == 3))
+
+
+def until(condition):
+    """Look again and again."""
+    while not condition():
+        threading.Event().wait(0.005)
+
+
+def asked(run, wish):
+    """What the panel's button says when the processes have agreed on it."""
+    answers = []
+    answer(current_session().debugger, run.key, 1, {"type": wish}, lambda message: answers.append(message[0]["type"]))
+    until(lambda: answers)
+    return answers[0]
+
+
+def at_the_panel(run, seen):
+    """Process 0 pauses all, and goes on when process 1 stands too; then process 1 ends all."""
+    debugger, store, job = current_session().debugger, shared_store(), run.policy.job
+    assert store and job
+    if OWN == 0:
+        debugger.observers.heard()
+        until(lambda: job._begun)
+        seen["answers"] = [asked(run, "pause")]
+        until(lambda: debugger.stop)
+        stop = debugger.stop
+        assert stop
+        stop.seen()
+        seen["stands"] = [job.standing, int(store.wait_for("test/stands", 20) or 0)]
+        seen["reason"], seen["frame"] = stop.scene.reason, stop.frames()[0].function
+        stop.resume("continue")
+    else:
+        until(lambda: job.standing)
+        store.put("test/stands", str(job.standing))
+        until(lambda: not job.standing)
+        seen["answers"] = [asked(run, "halt")]
+
+
+def stopped(seen):
+    """Call until it is ended; process 0 has calls of its own between."""
+    with jdw.capture() as run:
+        user = threading.Thread(target=at_the_panel, args=(run, seen))
+        user.start()
+        try:
+            for number in itertools.count():
+                if OWN == 0:
+                    logged(np.float32(number))
+                sharded(X).block_until_ready()
+        finally:
+            user.join()
+            seen["notes"] = run.notes
+
+
+seen["stops"] = {}
+try:
+    stopped(seen["stops"])
+except jdw.Stopped as error:
+    seen["stops"]["ended"] = str(error)
 print(json.dumps(seen))

@@ -99,6 +99,18 @@ def test_a_breakpoint_in_a_job_is_recorded_and_holds_nobody(told):
 
 
 @pytest.mark.behaviour("W6")
+def test_a_job_is_paused_and_ended_before_the_same_call_in_all_processes(told):
+    first, second = (process["stops"] for process in told)
+    assert first["answers"] == second["answers"] == ["done"]
+    assert first["stands"][0] == first["stands"][1] > 1
+    assert first["reason"].startswith(f"paused before sharded, call {first['stands'][0]} of this job's programs")
+    assert first["frame"] == "stopped"
+    assert any(note.startswith("Process 0 has paused the job: this one stood before") for note in second["notes"])
+    assert first["ended"] == second["ended"]
+    assert re.match(r"stopped before sharded, call \d+ of this job's programs, in all 2 processes", first["ended"])
+
+
+@pytest.mark.behaviour("W6")
 def test_a_recorded_job_is_one_run_in_the_order_of_one_clock(told, folder):
     assert told
     run = jdw.load(folder)

@@ -52,11 +52,13 @@ class ProcessShare:
       devices: how many of its devices are here.
       teller: the number of the process with the first device, which fires where one does for all; None where it is not known.
       is_teller: whether that is this process.
+      is_of_all: whether it runs on devices of all processes of the job.
     """
 
     devices: int
     teller: int | None
     is_teller: bool
+    is_of_all: bool = False
 
 
 class SharedStore:

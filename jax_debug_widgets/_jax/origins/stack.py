@@ -156,7 +156,8 @@ _MACHINERY = re.compile(
 """Files of what calls the user's program: no frames of the user's."""
 
 
-def _is_machinery(file: str) -> bool:
+def is_machinery(file: str) -> bool:
+    """Whether a file is of what calls the user's program."""
     return is_ours(file) or bool(_MACHINERY.search(file))
 
 
@@ -202,7 +203,7 @@ def frames_of_breakpoint(callback: Callable[..., Any]) -> Callable[[Sequence[Any
 
     def frames(values: Sequence[Any]) -> list[StackFrame]:
         theirs = jax.tree_util.tree_unflatten(tree, values)
-        return [of_jax(frame) for frame in theirs if not _is_machinery(frame.filename)]
+        return [of_jax(frame) for frame in theirs if not is_machinery(frame.filename)]
 
     return frames
 

@@ -208,8 +208,17 @@ def share_of(program: Any) -> ProcessShare | None:
     devices = next((one._device_assignment for one in shardings if hasattr(one, "_device_assignment")), None)
     if devices is None:  # It has neither arguments nor results.
         return ProcessShare(len(here), teller=None, is_teller=False)
+    if len(devices) == len(here):
+        return None
     teller = devices[0].process_index
-    return None if len(devices) == len(here) else ProcessShare(len(here), teller, teller == jax.process_index())
+    is_of_all = _processes_of(devices) == jax.process_count()
+    return ProcessShare(len(here), teller, teller == jax.process_index(), is_of_all=is_of_all)
+
+
+@functools.lru_cache(maxsize=64)
+def _processes_of(devices: tuple[Any, ...]) -> int:
+    """How many processes these devices are of."""
+    return len({device.process_index for device in devices})
 
 
 def pending_tokens() -> tuple[Any, ...]:

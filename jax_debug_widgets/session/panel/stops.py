@@ -88,7 +88,7 @@ def debugging_status(run: RunView, debugger: Debugger, way: str, *, is_active: b
     return {
         "breakpoints": tuple(point.frozen(run.policy.hits[point.number]) for point in points),
         "paused": debugger.policy is run.policy and debugger.stop is not None,
-        # Other processes would wait in a collective, and end it; to an engine no request comes while a cell runs.
-        "stoppable": is_active and joined() == 1 and not is_engine(),
+        # Other processes would wait in a collective, unless all stop; to an engine no request comes while a cell runs.
+        "stoppable": is_active and (joined() == 1 or run.policy.job is not None) and not is_engine(),
         "commands": _WAYS[way],
     }

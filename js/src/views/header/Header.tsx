@@ -7,8 +7,7 @@ import type { StatusMessage } from "../../transport/wire";
 import { NonFinite } from "./NonFinite";
 
 const RETURNED = "The program has returned: only its effects are waited for";
-const ELSEWHERE =
-  "The program runs in another process, or together with others that would wait for it in a collective and end the job";
+const ELSEWHERE = "The program runs in another process, or the processes of its job have not agreed on this capture";
 
 interface Props {
   run: RunStore;
@@ -102,7 +101,12 @@ function Control({ run, status }: Props) {
         class="button"
         data-testid="pause"
         disabled={!can || wanted !== ""}
-        title={why || (stop ? "Go on to the next stop" : "Hold the program at its next event")}
+        title={
+          why ||
+          (stop
+            ? "Go on to the next stop"
+            : "Hold the program at its next event; a job of several processes before the same call in all")
+        }
         onClick={() => (stop ? run.debugger.resume("continue") : run.debugger.pause())}
       >
         {stop ? "Resume" : "Pause"}
