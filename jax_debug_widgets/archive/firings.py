@@ -16,7 +16,8 @@ from jax_debug_widgets.archive.taps import large, small, width
 from jax_debug_widgets.archive.texts import StoredTexts
 from jax_debug_widgets.events import Column, FiringBatch, Tap
 
-_NUMBERS = ("seq", "time_ns", "tap", "call", "occurrence", "execution", "ordinal", "phantom")
+_OF_FIRINGS = ("time_ns", "call", "occurrence", "execution", "ordinal")
+_NUMBERS = ("seq", "tap", "phantom", *_OF_FIRINGS)
 
 
 @dataclass
@@ -62,14 +63,16 @@ class Rows:
 
     def __init__(self, events: pa.Table, taps: Mapping[int, Tap]) -> None:
         self._taps = taps
-        order = np.argsort(events["seq"].to_numpy(), kind="stable")
-        if (np.diff(order) != 1).any():
-            events = events.take(pa.array(order))
+        seq = events["seq"].to_numpy()
+        if (np.diff(seq) < 0).any():
+            events = events.take(pa.array(np.argsort(seq, kind="stable")))
         events = events.combine_chunks()
         columns = {name: events[name].to_numpy(zero_copy_only=False) for name in _NUMBERS}
         self.seq, self.tap, self._columns = columns["seq"], columns["tap"], columns
-        if not set(np.unique(self.tap).tolist()) <= taps.keys():
+        self._lines: list[int] = np.unique(self.tap).tolist()
+        if not set(self._lines) <= taps.keys():
             raise RunFileError("a row is of a tap that sites.jsonl does not have")
+        self._rows = {line: np.flatnonzero(self.tap == line) for line in self._lines}
         self._numbers, self._around = Lists.of(events["numbers"]), Lists.of(events["around"])
         self._raw, self._text = events["raw"], events["text"]
 
@@ -78,19 +81,18 @@ class Rows:
         count = self._complete(arrays) if len(self.seq) and self.seq[0] == first else 0
         if not count:
             return None
-        taps, number, starts, columns = [], [], [], []
-        for line in np.unique(self.tap[:count]).tolist():
-            tap, rows = self._taps[line], np.flatnonzero(self.tap[:count] == line)
-            blocks = rows.reshape(-1, tap.size)
-            number.append(np.full(len(blocks), len(taps)))
-            taps.append(tap)
-            starts.append(blocks[:, 0])
-            columns.append(self._columns_of(tap, rows, arrays))
-        order = np.argsort(np.concatenate(starts), kind="stable")
-        rows = np.concatenate(starts)[order]
-        of_each = {name: np.ascontiguousarray(column[rows]).astype(np.int64) for name, column in self._columns.items()}
-        tap_of_each = np.concatenate(number)[order]
-        lot = FiringBatch(taps, tap_of_each, of_each["time_ns"], np.zeros(len(rows), np.int64), columns)
+        taps, columns = [], []
+        number = np.full(count, -1)
+        for line in self._lines:
+            tap, rows = self._taps[line], self._rows_before(line, count)
+            if len(rows):
+                number[rows[:: tap.size]] = len(taps)
+                taps.append(tap)
+                columns.append(self._columns_of(tap, rows, arrays))
+        begins = number >= 0
+        of_each = {name: self._columns[name][:count][begins].astype(np.int64, copy=False) for name in _OF_FIRINGS}
+        tap_of_each = number[begins]
+        lot = FiringBatch(taps, tap_of_each, of_each["time_ns"], np.zeros(len(tap_of_each), np.int64), columns)
         return Firings(
             lot,
             of_each["call"],
@@ -104,9 +106,8 @@ class Rows:
         """How many rows, from the first on, follow one another, and belong to firings that are complete."""
         gaps = np.flatnonzero(np.diff(self.seq) != 1)
         count = int(gaps[0]) + 1 if len(gaps) else len(self.seq)
-        for line in np.unique(self.tap[:count]).tolist():
-            tap = self._taps[line]
-            rows = np.flatnonzero(self.tap[:count] == line)
+        for line in self._lines:
+            tap, rows = self._taps[line], self._rows_before(line, count)
             whole = rows[: len(rows) // tap.size * tap.size].reshape(-1, tap.size)
             if (whole != whole[:, :1] + np.arange(tap.size)).any():
                 raise RunFileError(f"the lanes of {tap.site.where} do not follow one another")
@@ -117,11 +118,16 @@ class Rows:
                 if missing.any():
                     count = min(count, int(whole[np.argmax(missing), 0]))
         # A firing that begins before the last complete row may end after it.
-        for line in np.unique(self.tap[:count]).tolist():
-            rows = np.flatnonzero(self.tap[:count] == line)
+        for line in self._lines:
+            rows = self._rows_before(line, count)
             if left := len(rows) % self._taps[line].size:
                 count = min(count, int(rows[len(rows) - left]))
         return count
+
+    def _rows_before(self, line: int, count: int) -> np.ndarray:
+        """The rows of a tap among the first `count`."""
+        rows = self._rows[line]
+        return rows[: np.searchsorted(rows, count)]
 
     def _columns_of(self, tap: Tap, rows: np.ndarray, arrays: Arrays) -> list[Column]:
         """What the firings of a tap, whose events are `rows`, have handed over."""

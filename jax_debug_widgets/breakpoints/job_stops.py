@@ -98,7 +98,7 @@ class JobStops:
         self._thread.start()
 
     def ask(self, wish: Wish, answer: Callable[[str], None]) -> None:
-        """Want all processes to stand, or to end. `answer` is called later: with why they do not, or with nothing if they will."""
+        """Want all processes to stand, or to end. `answer` is called later with why they do not; with nothing if they will."""
         if self._over.is_set():
             answer(_TOO_LATE)
             return

@@ -127,12 +127,15 @@ class FiringBatch:
         if (start, stop) == (0, len(self)):
             return self
         times, threads = self.times_ns[start:stop], self.threads[start:stop]
-        used, tap = np.unique(self.tap[start:stop], return_inverse=True)
+        own = self.tap[start:stop]
+        used = np.flatnonzero(np.bincount(own, minlength=len(self.taps)))
+        place = np.zeros(len(self.taps), np.int64)
+        place[used] = np.arange(len(used))
         columns = []
         for number in used.tolist():
             first, last = np.searchsorted(self.firings_of(number), (start, stop)).tolist()
             columns.append([column[first:last] for column in self.columns[number]])
-        return FiringBatch([self.taps[number] for number in used.tolist()], tap, times, threads, columns)
+        return FiringBatch([self.taps[number] for number in used.tolist()], place[own], times, threads, columns)
 
     def where(self, chosen: np.ndarray) -> FiringBatch:
         """The firings for which `chosen`, bool[n], is true, with only the taps that occur in them."""
@@ -158,7 +161,8 @@ class FiringBatch:
         if len(self.taps) == 1:
             return [np.arange(len(self))]
         counts = np.bincount(self.tap, minlength=len(self.taps))
-        return np.split(np.argsort(self.tap, kind="stable"), np.cumsum(counts)[:-1])
+        small = self.tap.astype(np.int16) if len(self.taps) < 1 << 15 else self.tap  # These NumPy need not compare.
+        return np.split(np.argsort(small, kind="stable"), np.cumsum(counts)[:-1])
 
 
 def _rows_of(column: Column, rows: np.ndarray) -> Column:

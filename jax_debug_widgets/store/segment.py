@@ -86,9 +86,9 @@ class Segment:
         """Site id -> how many events of it lie in `start .. stop - 1`; both at the border of a firing."""
         firings = slice(self._firing_at(start), self._firing_at(stop))
         counts: dict[int, int] = {}
-        numbers, times = np.unique(self._tap[firings], return_counts=True)
-        for number, count in zip(numbers.tolist(), times.tolist(), strict=True):
-            tap = self.taps[number]
+        times = np.bincount(self._tap[firings], minlength=len(self.taps))
+        for number in np.flatnonzero(times).tolist():
+            tap, count = self.taps[number], int(times[number])
             counts[tap.site.id] = counts.get(tap.site.id, 0) + count * tap.size
         return counts
 
@@ -124,7 +124,19 @@ class Segment:
 
     def columns(self, start: int, stop: int) -> Columns:
         """Events `start .. stop - 1` as columns."""
-        events = np.arange(start - self.first, stop - self.first)
+        return self._table(np.arange(start - self.first, stop - self.first))
+
+    def columns_of(self, site_id: int, start: int, stop: int) -> tuple[np.ndarray, Columns]:
+        """Those of `start .. stop - 1` that are of one site: their positions, int64[n], and their columns."""
+        firings = np.flatnonzero(np.array([tap.site.id == site_id for tap in self.taps])[self._tap])
+        most = max((tap.size for tap in self.taps if tap.site.id == site_id), default=1)
+        events = self._starts[firings][:, None] + np.arange(most)
+        events = events[events < self._starts[firings + 1][:, None]]
+        events = events[(events >= start - self.first) & (events < stop - self.first)]
+        return events + self.first, self._table(events)
+
+    def _table(self, events: np.ndarray) -> Columns:
+        """Events as columns: those at these places of the segment, int64[n], ascending."""
         firing = np.searchsorted(self._starts, events, side="right") - 1
         numbers = self._tap[firing]
         lane, step, inner, device = (np.full(len(events), -1) for _ in range(4))
@@ -145,7 +157,7 @@ class Segment:
                 coordinates = self._columns[number][tap.coordinates]
                 device[mine] = table[tuple(np.asarray(axis) for axis in coordinates)][rows]
         return Columns(
-            first=start,
+            first=self.first + (int(events[0]) if len(events) else 0),
             site=np.array([tap.site.id for tap in self.taps], np.int64)[numbers],
             time_ns=self._time[firing],
             occurrence=self._occurrence[firing],

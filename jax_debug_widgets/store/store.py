@@ -318,7 +318,7 @@ class Store:
     def _places(
         self, site_id: int, *, phantoms: bool = False, pieces: Sequence[Columns] | None = None
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        pieces = self.columns(0, self._kept.count) if pieces is None else pieces
+        pieces = [piece for _, piece in self._of_site(site_id)] if pieces is None else pieces
         nestings = [tap.nesting for tap in self._taps_of(site_id)]
         mine = [(piece.site == site_id) & (phantoms | ~piece.phantom) for piece in pieces]
         none = np.zeros(0, np.int64)
@@ -341,13 +341,16 @@ class Store:
 
     def firings(self, site_id: int, *, phantoms: bool = False) -> tuple[np.ndarray, np.ndarray]:
         """The events of a site that are kept, as in `series`: positions int64[n], occurrences int64[n]."""
-        pieces = self.columns(0, self._kept.count)
-        mine = [np.flatnonzero((piece.site == site_id) & (phantoms | ~piece.phantom)) for piece in pieces]
-        positions = [piece.first + chosen for piece, chosen in zip(pieces, mine, strict=True)]
-        occurrences = [piece.occurrence[chosen] for piece, chosen in zip(pieces, mine, strict=True)]
+        pieces = [(positions, piece, phantoms | ~piece.phantom) for positions, piece in self._of_site(site_id)]
+        positions = [positions[chosen] for positions, _, chosen in pieces]
+        occurrences = [piece.occurrence[chosen] for _, piece, chosen in pieces]
         none = np.zeros(0, np.int64)
         (found,) = self._by_step(site_id, np.concatenate([none, *positions]))
         return found, np.concatenate([none, *occurrences])
+
+    def _of_site(self, site_id: int) -> list[tuple[np.ndarray, Columns]]:
+        """The events of a site that are kept: their positions, and their columns, in pieces."""
+        return [segment.columns_of(site_id, first, end) for segment, first, end in self._between(0, self._kept.count)]
 
     def _between(self, start: int, stop: int) -> list[tuple[Segment, int, int]]:
         with self._lock:

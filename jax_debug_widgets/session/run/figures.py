@@ -144,14 +144,17 @@ def _nothing_to_plot(arrays: Sequence[SelectedValue]) -> str:
 
 def _series(store: Store, name: str, choice: SelectedValue, values: np.ndarray) -> Series:
     x, lane, device = store.places(choice.site.id)
-    keys, strands = np.unique(np.stack([device, lane]), axis=1, return_inverse=True)
+    lanes = int(lane.max(initial=-1)) + 2
+    pairs = (device + 1) * lanes + lane + 1  # As one number: NumPy is slow with columns.
+    found = np.unique(pairs)
+    keys, strands = np.stack(np.divmod(found, lanes)) - 1, np.searchsorted(found, pairs)
     devices = store.devices
     names = [
         " ".join(([f"lane {lane}"] if lane >= 0 else []) + ([devices[device]] if device >= 0 else []))
         for device, lane in keys.T.tolist()
     ]
     count = min(len(values), len(x))  # Events may have come, or gone, between the two.
-    x, values, strands = (column[len(column) - count :] for column in (x, values, strands.ravel()))
+    x, values, strands = (column[len(column) - count :] for column in (x, values, strands))
     order = np.argsort(x, kind="stable")  # What runs from its end comes to its steps from behind.
     return Series(name, x[order], values[order], strands[order], names)
 
