@@ -165,3 +165,36 @@ def test_the_inputs_of_a_watched_twin_are_those_of_the_call():
             double(jnp.arange(3.0) + i)
     assert [inputs.args[0].tolist() for inputs in run.inputs.values()] == [[1, 2, 3], [2, 3, 4]]
     assert jdw.replay(run).result.tolist() == [4, 6, 8]
+
+
+def test_a_function_that_equinox_has_jitted_is_called_with_its_own_arguments(tmp_path):
+    equinox = pytest.importorskip("equinox")
+
+    class Model(equinox.Module):
+        w: jax.Array
+        act: Any
+
+        def __call__(self, x):  # noqa: ANN204
+            return self.act(self.w * x)
+
+    @equinox.filter_jit
+    def step(model, x):
+        y = model(x)
+        jax.debug.print("y {y}", y=y)
+        return y
+
+    models = [Model(jnp.full(2, float(number)), jnp.tanh) for number in range(2)]
+    with jdw.capture(keep_inputs=2, record=tmp_path / "run.jdw") as run:
+        results = [step(model, jnp.arange(2.0)) for model in models]
+    jax.effects_barrier()
+    np.testing.assert_array_equal(jdw.replay(run, 1, step).result, results[1])
+    loaded = jdw.load(tmp_path / "run.jdw")
+    with pytest.raises(ValueError, match=r"give an example of each.*replay\(run, call, step, like=\(model, x\)\)"):
+        jdw.replay(loaded, 1, step)
+    with pytest.raises(
+        ValueError,
+        match=r"was given the arrays float32\[2\], float32\[2\]\. Those in like= are float32\[2\], float32\[3\]",
+    ):
+        jdw.replay(loaded, 1, step, like=(models[0], jnp.zeros(3)))
+    for number, result in enumerate(results):
+        np.testing.assert_array_equal(jdw.replay(loaded, number, step, like=(models[0], jnp.zeros(2))).result, result)

@@ -166,7 +166,7 @@ class _Making:
         """What a node stands for."""
         match node:
             case ["leaf", int(number)] if 0 <= number < len(self._leaves):
-                return _made(self._leaves[number])
+                return array_of(self._leaves[number])
             case ["float", str(text)]:
                 return float.fromhex(text)
             case ["value", str(text)]:
@@ -225,7 +225,8 @@ def _named_tuple(kind: str, fields: list[str], like: Any, path: str) -> Any:
     return found
 
 
-def _made(leaf: Leaf) -> Any:
+def array_of(leaf: Leaf) -> Any:
+    """The array, or NumPy scalar, that a leaf of the file was."""
     if leaf.kind == "numpy":
         return leaf.data.copy()
     if leaf.kind == "scalar":

@@ -11,6 +11,12 @@ import numpy as np
 
 from jax_debug_widgets._jax.running.inputs import copied
 from jax_debug_widgets.session.options import Options
+from jax_debug_widgets.session.run.filtered_inputs import (
+    are_of_filter_jit,
+    arguments_before_filter_jit,
+    filtered_arguments,
+    of_filter_jit,
+)
 from jax_debug_widgets.session.run.input_trees import arguments_of
 from jax_debug_widgets.session.run.loaded import LoadedRun
 from jax_debug_widgets.session.run.view import RunView
@@ -19,6 +25,12 @@ from jax_debug_widgets.session.studies.questions import result_by_steps
 if TYPE_CHECKING:
     from jax_debug_widgets.session.run.run import Run
     from jax_debug_widgets.session.session import Session
+
+
+_RAW = (
+    "`result` is what JAX has of a function under equinox.filter_jit: arrays apart from all else. "
+    "replay(run, call, f) with the function itself gives its own."
+)
 
 
 @dataclass(frozen=True)
@@ -80,14 +92,20 @@ def call_again(
             raise LookupError(
                 f"an array that call {call} was given has been deleted, or given away (donate_argnums) since"
             )
+        is_filtered = are_of_filter_jit(args)
         if function is None:
-            return inputs.function, args, kwargs, ""
+            return inputs.function, args, kwargs, _RAW if is_filtered else ""
+        if is_filtered:
+            args, kwargs = arguments_before_filter_jit(args)
         return function, *copied((args, kwargs)), ""
     stored = run.inputs.of(call)
     name, devices = stored.tree.get("name", ""), stored.tree.get("devices", 1)
     if function is None:
         raise TypeError(f"a file has no functions: give `{name}` itself, replay(run, {call}, {name})")
-    args, kwargs = arguments_of(stored, like)
+    if of_filter_jit(stored.tree):
+        args, kwargs = filtered_arguments(stored, like), {}
+    else:
+        args, kwargs = arguments_of(stored, like)
     where = (
         f"The arrays of this call were on {devices} devices. Here they are on one: sums may differ in the last bits."
     )
