@@ -25,6 +25,13 @@ def test_each_value_occurs():
     assert len(kept) == 4
 
 
+def test_each_value_occurs_about_as_often_as_the_others():
+    cases = [{"a": a, "b": b} for a, b in product(range(8), range(2))]
+    kept = [cases[place] for place in covering(cases, 1, evenly=True)]
+    assert [case["a"] for case in kept] == list(range(8))
+    assert sum(case["b"] for case in kept) == 4
+
+
 def test_cases_of_one_parameter_all_run():
     assert covering([{"a": number} for number in range(5)], 2) == [0, 1, 2, 3, 4]
 

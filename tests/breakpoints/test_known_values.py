@@ -100,6 +100,7 @@ def in_a_while(x):
 
 @pytest.mark.parametrize("function", [in_a_scan, in_a_branch, under_vmap, in_a_checkpoint, in_a_while])
 @pytest.mark.parametrize("condition", ["nonfinite", "(low < 0).any()"])
+@pytest.mark.each
 def test_what_stops_is_there_whole(function, condition, stopped, same_bits):
     x, seen = jnp.float32([2.5, 2.0, 1.5]), []
 

@@ -30,6 +30,7 @@ def outcome(program):
 
 @pytest.mark.behaviour("C1")
 @pytest.mark.parametrize("body", BODIES)
+@pytest.mark.each
 def test_results_calls_and_errors_are_those_of_plain_jax(transform, body, same_bits):
     host = Host()
     program = transform.wrap(BODIES[body](host))

@@ -220,6 +220,7 @@ def test_run_plot_is_against_the_true_step_and_counts_on_from_call_to_call(ax):
 
 @pytest.mark.parametrize("outer_reverse", [False, True])
 @pytest.mark.parametrize("inner_reverse", [False, True])
+@pytest.mark.each
 def test_run_plot_has_the_steps_of_a_loop_that_runs_from_its_end_in_their_order(ax, outer_reverse, inner_reverse):
     @jax.jit
     def f(x):

@@ -101,6 +101,7 @@ def test_of_a_watched_array_its_elements_are_counted_and_not_its_statistics():
 
 @pytest.mark.parametrize("is_native", [True, False])
 @pytest.mark.parametrize("number", [3e38, 3e38 + 3e38j, 1e300], ids=repr)
+@pytest.mark.each
 def test_what_is_large_is_not_infinite(number, is_native, monkeypatch):
     """Neither stops `--break-on nonfinite`, nor is found; its norm does not fit float32, and has no infinity either."""
     if not is_native:

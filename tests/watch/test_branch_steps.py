@@ -213,6 +213,7 @@ def taken(events, every):
 
 
 @pytest.mark.parametrize("program", [*DIFFERENTIATED, *UNDIFFERENTIATED], ids=lambda one: one.__name__)
+@pytest.mark.each
 def test_values_have_the_iterations_in_which_the_branch_was_taken(program, every, watched, same_bits):
     jitted = jax.jit(program)
     plain = jitted(X, ones_of(program))
@@ -223,6 +224,7 @@ def test_values_have_the_iterations_in_which_the_branch_was_taken(program, every
 
 
 @pytest.mark.parametrize("program", DIFFERENTIATED, ids=lambda one: one.__name__)
+@pytest.mark.each
 def test_gradients_have_those_of_their_values(program, every, watched):
     step = jax.jit(jax.value_and_grad(program, 1))
     plain = step(X, ones_of(program))
@@ -261,6 +263,7 @@ def test_values_and_gradients_where_a_condition_holds(every, watched):
 
 
 @pytest.mark.parametrize("program", [cond, remat, branch_loop_branch], ids=lambda one: one.__name__)
+@pytest.mark.each
 def test_lanes_have_the_same_steps(program, every, watched):
     xs = jnp.linspace(0.2, 0.8, 4)
     lanes = jax.jit(jax.vmap(jax.value_and_grad(program, 1), (0, None)))
@@ -274,6 +277,7 @@ def test_lanes_have_the_same_steps(program, every, watched):
 
 
 @pytest.mark.parametrize("program", [cond, branch_loop_branch], ids=lambda one: one.__name__)
+@pytest.mark.each
 def test_devices_have_their_own_values_at_the_same_steps(program, every, watched):
     split = jax.P("d")
     mesh = cpu_mesh((2,), ("d",))
@@ -291,6 +295,7 @@ def test_devices_have_their_own_values_at_the_same_steps(program, every, watched
 
 @pytest.mark.filterwarnings("ignore:Numba cannot be used")
 @pytest.mark.parametrize("program", [cond, branch_loop_branch], ids=lambda one: one.__name__)
+@pytest.mark.each
 def test_without_numba(program, every, watched, monkeypatch):
     monkeypatch.setattr(statistics, "native_target", lambda: None)
     monkeypatch.setitem(sys.modules, "jax_debug_widgets._jax.passes.rings_native", None)

@@ -87,6 +87,7 @@ EXACT = [*BINARY, operator.neg, jnp.abs, lax.sqrt, lax.square]
 
 @pytest.mark.usefixtures("_way")
 @pytest.mark.parametrize("operation", BINARY, ids=lambda one: one.__name__)
+@pytest.mark.each
 def test_operations_of_two_arrays(operation):
     x, y = np.meshgrid(ODD, ODD)
     assert check(operation, x, y) == 1
@@ -98,6 +99,7 @@ def test_operations_of_two_arrays(operation):
 
 @pytest.mark.usefixtures("_way")
 @pytest.mark.parametrize("operation", UNARY)
+@pytest.mark.each
 def test_operations_of_one_array(operation):
     assert check(operation, ODD) == 1
     assert check(operation, np.random.default_rng(0).normal(size=LONG).astype(np.float32)) == 1

@@ -155,6 +155,7 @@ def _loss_of_layers_made_once(ws, x):
 @pytest.mark.behaviour("W2")
 @pytest.mark.parametrize("loss", [_loss_of_layers, _loss_of_layers_made_once])
 @pytest.mark.parametrize("rounds", [1, 3])
+@pytest.mark.each
 def test_the_numbers_of_the_gradients_of_layers_are_those_of_their_values(loss, rounds, watched):
     ws = [jax.random.normal(jax.random.key(number), (3, 3)) * 0.7 for number in range(3)]
     x = jax.random.normal(jax.random.key(9), (2, 3))

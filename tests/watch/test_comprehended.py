@@ -79,6 +79,7 @@ ITEMS = {
 @pytest.mark.behaviour("W4")
 @pytest.mark.parametrize("loss", ITEMS, ids=lambda one: one.__name__)
 @pytest.mark.parametrize("argument", [0, 1])
+@pytest.mark.each
 def test_each_item_has_its_value_and_gradient(loss, argument, watched, agrees):
     run = watched(jax.jit(jax.value_and_grad(loss, argument)), X, WS)
     items = [ITEMS[loss](X, w) for w in WS]

@@ -898,6 +898,7 @@ def dense(x, w):
 
 @pytest.mark.parametrize("kind", ["jit", "checkpoint", "checkpointed jit"])
 @pytest.mark.parametrize("is_residual", [False, True])
+@pytest.mark.each
 def test_each_of_equal_layers_that_follow_one_another_has_its_gradient(kind, is_residual, watched, agrees):
     """The first layer's transposed program gives one gradient less than the others'."""
     if kind == "checkpoint" and versions.TRACEBACKS_LEAVE_THEIR_PROGRAM:
@@ -948,6 +949,7 @@ PAIRED = {
 @pytest.mark.behaviour("W4")
 @pytest.mark.parametrize("name", PAIRED)
 @pytest.mark.parametrize("around", ["jit", "grad of jit", "vmap", "scan"])
+@pytest.mark.each
 def test_two_values_of_one_statement_have_each_its_gradient(name, around, watched, agrees):
     def rest(m, s):
         return (m * s + jnp.tanh(m)).sum()

@@ -63,6 +63,7 @@ LAYERS = {
 @pytest.mark.parametrize("checkpoints", [False, True])
 @pytest.mark.parametrize("by", ["weight", "state"])
 @pytest.mark.parametrize("layer", LAYERS)
+@pytest.mark.each
 def test_arguments_of_what_a_differentiated_loop_calls_keep_their_names(layer, by, checkpoints, watched):
     function, weight, is_told = LAYERS[layer]
 
@@ -83,6 +84,7 @@ def test_arguments_of_what_a_differentiated_loop_calls_keep_their_names(layer, b
 
 @pytest.mark.parametrize("is_stacked", [True, False])
 @pytest.mark.parametrize("used", ["both", "gradient", "curvature"])
+@pytest.mark.each
 def test_gradients_pushed_forward_through_a_loop(used, is_stacked, watched, whole):
     def loss(weights):
         step = (lambda state, weight: (jnp.tanh(weight @ state), None)) if is_stacked else None
@@ -237,6 +239,7 @@ WANTED = {
 
 @pytest.mark.parametrize("loop", WANTED, ids=lambda loop: loop.__name__)
 @pytest.mark.parametrize("pushed", FORWARD)
+@pytest.mark.each
 def test_what_is_pushed_through_a_loop_is_no_part_of_its_values(pushed, loop, watched, whole):
     """And each value is one that the same loop has where nothing is pushed through it."""
     if loop is through_while and pushed == "hessian":

@@ -40,6 +40,7 @@ def whole(x):
 @pytest.mark.parametrize("differentiated", [False, True])
 @pytest.mark.parametrize("used", ["trace", "final", "both"])
 @pytest.mark.parametrize("helper", [swapped, passed_on, in_order, whole])
+@pytest.mark.each
 def test_of_two_results_of_which_one_may_not_be_used(watched, agrees, helper, used, differentiated):
     def loss(x):
         if helper in (in_order, whole):

@@ -194,6 +194,7 @@ SEVERAL = [both, both_with_value, both_with_aux, *PULLED_BACK]
 @pytest.mark.behaviour("W4")
 @pytest.mark.parametrize("step", SEVERAL)
 @pytest.mark.parametrize("around", ["jit", "jit of vmap"])
+@pytest.mark.each
 def test_what_several_gradients_are_taken_for(step, around, watched, agrees):
     ways = {"jit": jax.jit(step), "jit of vmap": jax.jit(jax.vmap(step, (None, 0)))}
     run = watched(ways[around], PARAMS, X[None] if around == "jit of vmap" else X)

@@ -55,6 +55,7 @@ AROUND = {
 
 @pytest.mark.parametrize("around", AROUND)
 @pytest.mark.parametrize("method", [*METHODS, "io_callback"])
+@pytest.mark.each
 def test_what_the_host_returns_has_its_name_in_each_lane(method, around, watched, agrees):
     run = watched(AROUND[around](lambda x: curve(x, method)), XS, watch="y")
     assert list(run.values) == ["y"]
@@ -64,6 +65,7 @@ def test_what_the_host_returns_has_its_name_in_each_lane(method, around, watched
 
 @pytest.mark.parametrize("around", AROUND)
 @pytest.mark.parametrize("method", [*METHODS, "io_callback"])
+@pytest.mark.each
 def test_several_results_of_the_host_have_their_names(method, around, watched, agrees):
     run = watched(AROUND[around](lambda x: twice(x, method)), XS, watch="s,c")
     assert sorted(run.values) == ["c", "s"]

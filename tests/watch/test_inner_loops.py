@@ -174,6 +174,7 @@ COMBINED = [
 
 
 @pytest.mark.parametrize(("around", "called", "count"), sorted(COMBINED))
+@pytest.mark.each
 def test_each_execution_has_what_the_un_jitted_program_assigns(around, called, count, watched, agrees):
     ws, around, called = WEIGHTS[:count], AROUND[around], CALLED[called]
     run = watched(jax.jit(lambda x, ws: around(x, ws, called)), X, ws)
@@ -192,6 +193,7 @@ ASSIGNS = {"followed": "h", "in_a_row": "ab", "in_two_loops": "h", "of_other_len
 
 @pytest.mark.parametrize("called", ["mlp", "mlp_with_head", "mlp_with_tail", "mlp_with_both", "nested"])
 @pytest.mark.parametrize("around", ASSIGNS)
+@pytest.mark.each
 def test_each_execution_has_its_gradient(around, called, watched, agrees):
     names, around, called = ASSIGNS[around], AROUND[around], CALLED[called]
 
@@ -236,6 +238,7 @@ def by_map(x, ws):
 
 @pytest.mark.parametrize("called", [by_reduce, by_comprehension, by_generator, by_map])
 @pytest.mark.parametrize("around", ["followed", "in_a_row", "of_other_lengths"])
+@pytest.mark.each
 def test_what_runs_a_function_several_times_is_a_loop(around, called, watched, agrees):
     around = AROUND[around]
     run = watched(jax.jit(lambda x: around(x, WEIGHTS, called)), X)

@@ -233,6 +233,7 @@ def averaged_and_mapped(params, xs):
     [averaged, averaged_with_the_value, averaged_as_a_pair, added_leaf_by_leaf, averaged_and_mapped],
     ids=lambda one: one.__name__,
 )
+@pytest.mark.each
 def test_what_a_collective_gives_of_a_tree_has_its_paths(step, is_checked, watched, agrees):
     # Two of one type, which the backward pass makes in another order.
     params = {"w": W, "b": jnp.arange(3.0), "a": W * 2 + 1}
@@ -251,6 +252,7 @@ def test_what_a_collective_gives_of_a_tree_has_its_paths(step, is_checked, watch
     [{"when": "h.max() > 3"}, {"histograms": True}, {"lanes": True}, {"values": True}],
     ids=["when", "histograms", "lanes", "values"],
 )
+@pytest.mark.each
 def test_a_sampled_shard_map_is_watched_with_all_that_can_be_taken(options, is_native, watched, agrees, monkeypatch):
     # What is watched in it is traced again: its calls are sampled, or the loop that it is in.
     if not is_native:

@@ -80,6 +80,7 @@ def oriented(axes, depth):
 @pytest.mark.parametrize("axes", [0, 1])
 @pytest.mark.parametrize(("depth", "place"), [(2, 0), (2, 1), (2, 2), (3, 0), (3, 1), (3, 2)])
 @pytest.mark.parametrize("around", AROUND)
+@pytest.mark.each
 def test_each_lane_is_what_it_is_un_mapped(around, depth, place, axes, watched):
     jax.clear_caches()  # Lanes are noted while JAX batches: what other tests have left there would hide what is missing.
     program = jax.jit(by_lane(model, axes, AROUND[around], place, depth))

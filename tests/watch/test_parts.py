@@ -15,6 +15,7 @@ X = jnp.arange(1.0, 5.0)
 
 @pytest.mark.parametrize("differentiated", [False, True])
 @pytest.mark.parametrize("steps", [3, jnp.int32(3)])
+@pytest.mark.each
 def test_the_parts_of_what_a_counted_loop_gives(watched, agrees, differentiated, steps):
     def f(x):
         up, doubled = lax.fori_loop(0, steps, lambda i, c: (c[0] + i, c[1] * 2), (x, x))

@@ -62,6 +62,7 @@ def _returned(value):
 
 @pytest.mark.parametrize("name", JIT_TRAP)
 @pytest.mark.parametrize("size", [64, 100])
+@pytest.mark.each
 def test_a_reduction_of_what_is_also_returned_compiles(name, size, same_bits):
     """With jaxlib 0.10.2 a callback on `y.sum()` does not compile where `y` is returned and large enough."""
     program = jax.jit(JIT_TRAP[name])
@@ -276,6 +277,7 @@ def test_every_nth_iteration_of_a_while_and_every_nth_call():
     ],
     ids=lambda array: f"{array.dtype}{array.shape}",
 )
+@pytest.mark.each
 def test_statistics_of_every_dtype(array, agrees):
     other = np.ones((3, 129), np.float32)
     table = jax.jit(lambda *arrays: stacked(arrays))(array, other)
@@ -307,6 +309,7 @@ def test_what_has_no_finite_element_has_no_least_and_no_mean(odd_one):
 
 @pytest.mark.parametrize("size", [100, 5_000, 140_000])
 @pytest.mark.parametrize("first", [0.0, 1e3, 1e6, np.nan])
+@pytest.mark.each
 def test_how_numbers_far_from_zero_are_spread(size, first, way):
     array = (300 + 0.1 * np.random.default_rng(0).standard_normal(size)).astype(np.float32)
     array[0] = first

@@ -117,6 +117,7 @@ def batched(f, x):
         batched,
     ],
 )
+@pytest.mark.each
 def test_each_execution_has_the_gradient_of_its_own_backward_pass(program, function, watched):
     run = watched(jax.jit(lambda x: program(function, x)), X, values=True)
     told = [label for label, value in run.values.items() if value.site.label.split("@")[0] == "h"]

@@ -118,6 +118,7 @@ RULES = {
 @pytest.mark.parametrize("around", PROGRAMS)
 @pytest.mark.parametrize("activation", RULES)
 @pytest.mark.parametrize("outside", ["jit(grad)", "grad(jit)"])
+@pytest.mark.each
 def test_what_a_rule_computes_has_its_names(activation, around, outside, watched, agrees):
     def loss(w):
         return PROGRAMS[around](w, X, activation)
@@ -249,6 +250,7 @@ def solver(loop):
 @pytest.mark.behaviour("W2")
 @pytest.mark.parametrize("name", ADJOINT_LOOPS)
 @pytest.mark.parametrize("outside", ["jit(grad)", "grad(jit)", "scan"])
+@pytest.mark.each
 def test_what_a_backward_rule_computes_in_loops_and_differentiates_has_its_names(name, outside, watched, agrees):
     solve = solver(ADJOINT_LOOPS[name])
 

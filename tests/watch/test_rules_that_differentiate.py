@@ -82,6 +82,7 @@ def layers_and_slopes(activation):
 @pytest.mark.behaviour("W2")
 @pytest.mark.parametrize("activation", [jax.nn.silu, jnp.sin, jnp.tanh, jax.nn.softplus])
 @pytest.mark.parametrize("in_parts", [False, True])
+@pytest.mark.each
 def test_a_rule_that_computes_the_layers_again(activation, in_parts, watched):
     remat = remat_of(activation, in_parts=in_parts)
     run = watched(jax.jit(jax.value_and_grad(lambda ws: remat(ws, X) ** 2)), WS, watch="h")
@@ -101,6 +102,7 @@ def test_a_rule_that_computes_the_layers_again(activation, in_parts, watched):
 @pytest.mark.behaviour("W2")
 @pytest.mark.parametrize("is_direct", [False, True])
 @pytest.mark.parametrize("asked", ["vjp", "grad", "loop"])
+@pytest.mark.each
 def test_a_rule_that_calls_a_jitted_function_twice(asked, is_direct, watched):
     @jax.jit
     def rhs(u):

@@ -78,6 +78,7 @@ def generated(x):
 @pytest.mark.behaviour("W1")
 @pytest.mark.parametrize("program", [of_itself, with_parents, chain, generated])
 @pytest.mark.parametrize("wrap", [jax.jit, lambda f: jax.jit(jax.vmap(f))], ids=["jit", "vmap"])
+@pytest.mark.each
 def test_what_hangs_on_a_tree_without_an_end_is_told(program, wrap, watched, agrees):
     run = watched(wrap(program), X)
     tree = jax.tree.leaves(run.result)[0]

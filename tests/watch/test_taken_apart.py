@@ -75,6 +75,7 @@ def expected(program):
 @pytest.mark.behaviour("W1")
 @pytest.mark.parametrize("differentiated", [False, True])
 @pytest.mark.parametrize("program", [of_product, of_call, of_slice, of_stack, of_gradient, nested, in_scan])
+@pytest.mark.each
 def test_what_an_array_is_unpacked_into(watched, program, differentiated):
     run = watched(jax.jit(jax.grad(program) if differentiated else program), X, watch=True)
     values = np.array(expected(program))
@@ -135,6 +136,7 @@ def through_enumerate(x):
 @pytest.mark.behaviour("W1")
 @pytest.mark.parametrize("differentiated", [False, True])
 @pytest.mark.parametrize("program", [through_array, through_zip, in_one_line, that_is_assigned_anew, through_enumerate])
+@pytest.mark.each
 def test_what_a_loop_of_python_goes_through(watched, program, differentiated):
     run = watched(jax.jit(jax.grad(program) if differentiated else program), X, watch="item,other")
     line = program.__code__.co_firstlineno + 2

@@ -121,6 +121,7 @@ COMBINED = [*itertools.product([pushed, twice_jacobian], FUNCTIONS), *((asked, s
 
 @pytest.mark.behaviour("W1")
 @pytest.mark.parametrize(("asked", "function"), COMBINED, ids=lambda one: one.__name__)
+@pytest.mark.each
 def test_values_have_their_names_and_tangents_none_of_theirs(function, asked, watched, whole):
     run = watched(jax.jit(partial(asked, function)), X, V, values=True)
     np.testing.assert_allclose(run.result, jax.jit(partial(asked, function))(X, V), rtol=1e-6)

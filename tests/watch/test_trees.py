@@ -368,6 +368,7 @@ def test_the_fields_of_classes_that_are_written_in_a_function(watched, agrees):
 @pytest.mark.behaviour("W1")
 @pytest.mark.parametrize("root", ["state", "grads"])
 @pytest.mark.parametrize("program", [unrolled, unrolled_in_place, unrolled_momenta], ids=lambda one: one.__name__)
+@pytest.mark.each
 def test_what_only_the_next_round_of_a_python_loop_takes_has_its_paths(program, root):
     zeros = jax.tree.map(jnp.zeros_like, STATE.params)
     state = Momenta(STATE.params, zeros, zeros, jnp.zeros(())) if program is unrolled_momenta else STATE
@@ -444,6 +445,7 @@ def taken_in_a_helper(particle):
     ids=lambda one: one.__name__,
 )
 @pytest.mark.parametrize("over", [jax.vmap, lambda f: f], ids=["vmap", "one"])
+@pytest.mark.each
 def test_what_a_function_puts_together_has_its_fields(over, sow, use):
     keys = jax.random.split(jax.random.key(3), 4)
 
