@@ -56,7 +56,7 @@ MUTATIONS = (
         "store/ordinals.py",
         "fired[int(calls[0])] = before + len(calls)",
         "fired[int(calls[0])] = len(calls)",
-        "taps/test_steps.py",
+        "store/test_ordinals.py",
     ),
     Mutation("store/budget.py", "max(self.nbytes - kept,", "max(self.nbytes,", "session/test_much.py"),
     Mutation("transport/columns.py", "padding = -len(data) % ALIGNMENT", "padding = 0", "transport/test_wire.py"),
@@ -65,12 +65,7 @@ MUTATIONS = (
     Mutation("checks/key_calls.py", "uses.clones[numbers] -= 1", "pass", "checks/test_key_calls.py"),
     Mutation("checks/rewrite/branches.py", "len(then) > 1 and", "len(then) > 2 and", "checks/test_rewrite.py"),
     Mutation("archive/checksums.py", "wanted is None or", "True or", "archive/test_format.py"),
-    Mutation(
-        "graphs/pairing.py",
-        "self._round(lambda one: (one.name, one.label) if one.name else None)",
-        "pass",
-        "graphs/test_diff.py",
-    ),
+    Mutation("graphs/pairing.py", "bisect_left(tails, other)", "len(tails)", "graphs/test_diff.py"),
     Mutation("breakpoints/stop_queue.py", "policy.passing = scene.site", "pass", "breakpoints/test_stop.py"),
     Mutation("breakpoints/conditions.py", "bool(np.any(", "bool(np.all(", "breakpoints/test_break_on.py"),
     Mutation(

@@ -19,6 +19,7 @@ from pyarrow import parquet
 
 import jax_debug_widgets as jdw
 from jax_debug_widgets.archive import RunFileError, tables
+from jax_debug_widgets.archive.checksums import is_as_written, with_checksum
 from jax_debug_widgets.archive.layout import VERSION, part_name
 from jax_debug_widgets.archive.reader import read_run
 from jax_debug_widgets.archive.tables import write_part
@@ -181,6 +182,12 @@ def test_a_flipped_byte_is_never_another_value(open_run, golden, tmp_path):
             continue
         rest = iter(texts)
         assert all(event.text in rest for event in run.events), "what other files have is shown, in order"
+
+
+def test_a_batch_that_is_not_as_it_was_written_is_known_by_its_checksum():
+    one, other = (pa.RecordBatch.from_pydict({"x": [0.5, last]}) for last in (1.0, 2.0))
+    assert is_as_written(one, with_checksum(one)) and is_as_written(one, None)
+    assert not is_as_written(other, with_checksum(one))
 
 
 class Evil:

@@ -84,6 +84,7 @@ BRANCHES = [
     "if 0 < x < 2:\n    y = 5.0",
     "if x > 0:\n    t = x * 2\n    y = t + 1\nelse:\n    y = x",
     "if x > 0:\n    x = x - 1\n    y = x * 2",
+    "if x > 0:\n    x = -x\n    y = 2.0\nelse:\n    x = 4.0\n    y = 3.0",
 ]
 
 

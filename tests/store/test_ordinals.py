@@ -1,0 +1,25 @@
+"""Which iteration a firing is of: how often its tap had fired before in its call, in all that has been taken in."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from jax_debug_widgets.store.ordinals import Ordinals
+from tests.store.lots import lot_of
+
+
+def test_counting_goes_on_where_a_call_is_taken_in_by_parts(make_tap):
+    tap, other, ordinals = make_tap(1), make_tap(2), Ordinals()
+
+    def of(calls, tap=tap):
+        lot = lot_of([(tap, number, (np.float32(0),)) for number in range(len(calls))])
+        return ordinals.of(lot, np.array(calls)).tolist()
+
+    assert of([5, 5, 5]) == [0, 1, 2]
+    assert of([5, 5]) == [3, 4]
+    assert of([5], other) == [0]
+    assert of([5, 6, 5, 6]) == [5, 0, 6, 1]  # Two calls of two threads.
+    assert of([6, 6]) == [2, 3]
+    assert of([5]) == [7]
+    ordinals.doubtful[1] = 6
+    assert of([6, 7, 7]) == [-1, 0, 1]
