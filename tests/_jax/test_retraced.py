@@ -98,6 +98,7 @@ KINDS = {
 @pytest.mark.behaviour("P12")
 @pytest.mark.parametrize("options", OTHERS.values(), ids=OTHERS)
 @pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.each
 def test_a_global_that_has_changed_since_the_trace_changes_nothing(kind, options):
     function = KINDS[kind]()
     function(X)
@@ -255,6 +256,7 @@ UNCHANGED = {
 
 @pytest.mark.parametrize("options", OTHERS.values(), ids=OTHERS)
 @pytest.mark.parametrize("kind", UNCHANGED)
+@pytest.mark.each
 def test_where_nothing_has_changed_nothing_is_told(kind, options):
     jitted = jax.jit(UNCHANGED[kind])
     plain = jitted(X)

@@ -54,6 +54,7 @@ def kernel(request):
 
 @pytest.mark.behaviour("B1", "B4")
 @pytest.mark.parametrize("x", ["narrow", "wide"])
+@pytest.mark.each
 def test_a_busy_kernel_is_reached(kernel, x):
     cell = kernel.start(f"%%jaxdebug\nf({x}, 4)")
     stop, run = kernel.wait_for_stop(after=_last(kernel))

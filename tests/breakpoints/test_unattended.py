@@ -149,6 +149,7 @@ with jdw.capture():
 @pytest.mark.behaviour("B4")
 @pytest.mark.parametrize("call", ["jax.debug.breakpoint()", "jdw.breakpoint()"])
 @pytest.mark.parametrize("stdin", ["closed", "a pipe"])
+@pytest.mark.each
 def test_a_script_without_a_terminal_goes_on_and_says_so(call, stdin):
     program = [sys.executable, "-c", TERMINAL.format(breakpoint=call)]
     at = {"stdin": subprocess.DEVNULL} if stdin == "closed" else {"input": "p y\nc\n"}

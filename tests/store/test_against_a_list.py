@@ -190,6 +190,7 @@ def agree(event, position, expected):
 
 
 @pytest.mark.parametrize("seed", range(6))
+@pytest.mark.each
 def test_counts_bytes_and_drops_are_exact(filled, seed):
     for store, twin, _ in filled(seed):
         assert len(store) == len(twin.events)

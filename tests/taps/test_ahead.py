@@ -63,6 +63,7 @@ def said(capsys, call, x):
 @pytest.mark.behaviour("P12")
 @pytest.mark.parametrize("options", [{}, {"every": 2}, {"echo": True}, {"watch": True}], ids=str)
 @pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.each
 def test_outside_captures_it_prints_as_without_us(name, options, capsys):
     function, x = PROGRAMS[name]
     without = said(capsys, jax.jit(function).lower(x).compile(), x)

@@ -66,6 +66,7 @@ def fails(program, kind):
 @pytest.mark.behaviour("C6")
 @pytest.mark.parametrize("watch", [None, True])
 @pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.each
 def test_what_was_called_before_fails_as_without_a_capture(name, watch):
     make = PROGRAMS[name]
     for before in HISTORIES.values():

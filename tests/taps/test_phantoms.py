@@ -143,6 +143,7 @@ def texts(events):
 @pytest.mark.behaviour("P11")
 @pytest.mark.parametrize("program", PROGRAMS)
 @pytest.mark.parametrize("wrap", [jax.jit, lambda f: f], ids=["jit", "eager"])
+@pytest.mark.each
 def test_what_is_not_marked_is_what_each_lane_says_alone(program, wrap, printed, same_bits):
     plain, written = printed(lambda: wrap(jax.vmap(program))(XS))
     with jdw.capture() as run:

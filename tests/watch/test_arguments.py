@@ -40,6 +40,7 @@ def differentiated(take, rows, columns, scale):
 @pytest.mark.behaviour("W1")
 @pytest.mark.parametrize("around", [scanned, jitted, repeated, differentiated])
 @pytest.mark.parametrize("take", TAKEN.values(), ids=TAKEN)
+@pytest.mark.each
 def test_each_of_two_that_one_operation_takes_has_its_name(watched, take, around):
     @jax.jit
     def program(rows, columns, scale):

@@ -6,6 +6,7 @@ iteration multiplies the value (an argument, with an item an iteration), divided
 
 from __future__ import annotations
 
+import functools
 import sys
 
 import jax
@@ -172,17 +173,19 @@ def ones_of(program):
     return jnp.ones((OUTER, INNER) if program in LOOP_IN_LOOP else OUTER)
 
 
-def values_of(program, x=X):
+@functools.cache
+def values_of(program, x=float(X)):
     """What the program assigns to `h`: the iteration of each loop, and the number."""
     _NOTED.clear()
     with jax.disable_jit():  # What is checkpointed is traced nevertheless; it computes the same.
-        (cond if program is remat else program)(x, ones_of(program))
-    return list(_NOTED)
+        (cond if program is remat else program)(jnp.float32(x), ones_of(program))
+    return tuple(_NOTED)
 
 
-def gradients_of(program, x=X):
-    slopes = jax.grad(program, 1)(x, ones_of(program))
-    return [(at, float(slopes[at]) / h) for at, h in values_of(program, x)]
+@functools.cache
+def gradients_of(program, x=float(X)):
+    slopes = np.asarray(jax.grad(program, 1)(jnp.float32(x), ones_of(program)))
+    return tuple((at, float(slopes[at]) / h) for at, h in values_of(program, x))
 
 
 def events_of(run, calls=1, device=None):
@@ -268,8 +271,8 @@ def test_lanes_have_the_same_steps(program, every, watched):
     xs = jnp.linspace(0.2, 0.8, 4)
     lanes = jax.jit(jax.vmap(jax.value_and_grad(program, 1), (0, None)))
     run = watched(lanes, xs, ones_of(program), watch="h", every=every)
-    wanted = [dict(taken(values_of(program, x), every)) for x in xs]
-    slopes = [dict(taken(gradients_of(program, x), every)) for x in xs]
+    wanted = [dict(taken(values_of(program, float(x)), every)) for x in xs]
+    slopes = [dict(taken(gradients_of(program, float(x)), every)) for x in xs]
     steps = [at[0] + (at[1] / INNER if len(at) > 1 else 0) for at in wanted[0]]
     for value, lanes in ((run["h"], wanted), (run["h"].gradient, slopes)):
         assert value.steps.tolist() == steps
@@ -288,9 +291,9 @@ def test_devices_have_their_own_values_at_the_same_steps(program, every, watched
     run = watched(jax.jit(step), xs, ones, watch="h", every=every)
     for number, x in enumerate(xs):
         values, gradients = events_of(run, device=number)
-        same(values[0], taken(values_of(program, x), every))
+        same(values[0], taken(values_of(program, float(x)), every))
         if not versions.TRACEBACKS_LEAVE_THEIR_PROGRAM:  # docs/limits.md
-            same(gradients[0], taken(gradients_of(program, x), every))
+            same(gradients[0], taken(gradients_of(program, float(x)), every))
 
 
 @pytest.mark.filterwarnings("ignore:Numba cannot be used")

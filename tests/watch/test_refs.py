@@ -54,6 +54,7 @@ DERIVATIVES = {
 
 @pytest.mark.parametrize("derivative", DERIVATIVES)
 @pytest.mark.parametrize("f", [of_ref, in_loop, handed_on])
+@pytest.mark.each
 def test_functions_that_make_a_ref_give_what_they_give_unwatched(f, derivative, watched):
     make = DERIVATIVES[derivative]
     wanted = make(f)(X)

@@ -87,6 +87,7 @@ PROGRAMS = [
 @pytest.mark.behaviour("W1")
 @pytest.mark.parametrize("program", PROGRAMS)
 @pytest.mark.parametrize("wrap", [lambda f: f, lambda f: jax.value_and_grad(lambda x: f(x).sum())], ids=["jit", "grad"])
+@pytest.mark.each
 def test_the_name_is_that_of_what_is_inside(program, wrap, watched, agrees):
     run = watched(jax.jit(wrap(program)), X, watch="y")
     agrees(run["y"], program(X) / 3 if program is not in_a_tuple else jnp.sin(X))
