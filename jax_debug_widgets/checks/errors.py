@@ -22,7 +22,7 @@ from jax_debug_widgets.checks.kinds import Kind
 from jax_debug_widgets.checks.leaks import where_from
 from jax_debug_widgets.checks.namespace import MISSING, is_traced, leaves_of, value_of
 from jax_debug_widgets.checks.rewrite.branches import branch
-from jax_debug_widgets.checks.rewrite.expressions import expression, list_argument, numpy_call
+from jax_debug_widgets.checks.rewrite.expressions import checkified, expression, list_argument, numpy_call
 from jax_debug_widgets.checks.rewrite.in_place import in_place
 from jax_debug_widgets.checks.rewrite.loops import for_loop, while_loop
 from jax_debug_widgets.checks.rewrite.masks import boolean_mask, sized
@@ -241,7 +241,18 @@ _CARRY = re.compile(
 
 def _carry(raised: _Raised) -> _Said:
     changed = [f"`{name}` {before} → {after}" for name, before, after in _CARRY.findall(raised.text)]
-    return _Said(Kind.CARRY, names=", ".join(changed) or "see JAX's message")
+    words = ", ".join(changed) or "see JAX's message"
+    begins = [f"`{name}` with jnp.full({shape}, ..., jnp.{dtype})" for name, shape, dtype in _begins(raised.text)]
+    advice = f"{WORDS[Kind.CARRY].advice.format(names=words)} For example {', '.join(begins)}." if begins else ""
+    return _Said(Kind.CARRY, names=words, advice=advice)
+
+
+def _begins(text: str) -> Iterator[tuple[str, str, str]]:
+    """Name, shape and dtype of each number that a loop begins with and gives back as an array."""
+    for name, before, after in _CARRY.findall(text):
+        known = re.fullmatch(r"([a-z]+\d+)\[([\d,]+)\]", after)
+        if known and before.endswith("[]"):
+            yield name, f"({known[2]},)", known[1]
 
 
 def _static(raised: _Raised) -> _Said:
@@ -297,6 +308,7 @@ _ERRORS: tuple[tuple[tuple[type[BaseException], ...], str, Callable[[_Raised], _
     ((TypeError,), r"requires ndarray or scalar arguments", _list),
     ((TypeError, ValueError), _ITERATOR, lambda _raised: _Said(Kind.ITERATOR_OPERAND)),
     ((TypeError,), r"carry input and carry output must have|body_fun output and input must have", _carry),
+    ((ValueError,), r"[Cc]heckify-of-vmap-of-while", lambda raised: _Said(Kind.CHECKIFY, checkified(raised.statement))),
     ((ValueError,), r"Non-hashable static arguments", _static),
     ((RuntimeError, ValueError), r"Array has been deleted|[Bb]uffer has been deleted or donated", _deleted),
     ((RuntimeError, ValueError), r"donate the same buffer twice", _donated_twice),

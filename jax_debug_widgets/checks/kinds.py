@@ -45,6 +45,7 @@ class Kind(enum.Enum):
     RETRACE = ("retraces", "S14", 3, "retraces")
     PRINT = ("prints", "P3", 3, "prints")
     STATIC = ("static", "S14", 0)
+    CHECKIFY = ("checkify", "S9", 0)
 
     def __init__(
         self, word: str, row: str, severity: int, option: str = "", default: bool = True, further: bool = False

@@ -68,6 +68,11 @@ WORDS = {
         "Each iteration must give the carry back with the shapes and dtypes that it was given.",
         "Begin with the type that the body returns: {names}.",
     ),
+    Kind.CHECKIFY: FindingText(
+        "checkify is outside of a vmap whose loop ends lane by lane",
+        "Such a loop runs until its last lane has finished, and JAX cannot tell there which lanes a check is still for.",
+        "Put vmap around checkify: jax.vmap(checkify.checkify(f)). The error then tells of each lane.",
+    ),
     Kind.STATIC: FindingText(
         "{names} is static and cannot be hashed",
         "JAX looks a compiled program up by the values of its static arguments, so they need __hash__ and __eq__.",

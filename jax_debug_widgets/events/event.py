@@ -86,4 +86,5 @@ class Event:
         return self.tap.render(self.values)
 
     def __repr__(self) -> str:
-        return f"Event({self.seq}, {self.site.where}, {self.text!r})"
+        device = "".join(f", {axis}={number}" for axis, number in self.mesh_coords.items())
+        return f"Event({self.seq}, {self.site.where}, {self.text!r}{device})"

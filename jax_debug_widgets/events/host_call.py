@@ -23,7 +23,16 @@ CALLER = os.path.join(_OUR_FILES, "taps", "outcomes.py")
 
 
 class RejectedResultError(Exception):
-    """A host function has returned what JAX does not take for the result that the program declares."""
+    """A host function has returned what JAX does not take for the result that the program declares.
+
+    Attributes:
+      given: what it was given, in words; empty where that is not known.
+    """
+
+    def __init__(self, why: str, given: str = "") -> None:
+        """`str` of it is why JAX does not take the result."""
+        super().__init__(why)
+        self.given = given
 
 
 @dataclass(frozen=True)

@@ -143,7 +143,7 @@ class OutcomeBook:
                 ended = clock()
                 kept = None if error is not None else keep(result or ())
                 if error is None and returns is not None:
-                    error = rejection(result or (), returns)  # JAX raises it, in a moment.
+                    error = rejection(result or (), returns, values)  # JAX raises it, in a moment.
                 end((tap, fired, began, ended, thread, lane, kept, error))
                 if outer is None:
                     del running[thread]

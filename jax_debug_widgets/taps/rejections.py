@@ -14,13 +14,17 @@ Returns = Sequence[tuple[tuple[int, ...], np.dtype[Any]]]
 """Shape and dtype of each result that a program declares."""
 
 
-def rejection(result: Sequence[Any], returns: Returns) -> RejectedResultError | None:
-    """Why JAX does not take a result, in its words; None where it does."""
+def rejection(result: Sequence[Any], returns: Returns, given: Sequence[Any] = ()) -> RejectedResultError | None:
+    """Why JAX does not take a result, in its words; None where it does. `given` are the arguments of the call."""
     try:
         why = _why(result, returns)
+        return RejectedResultError(why, ", ".join(map(_type, given))) if why else None
     except Exception:  # noqa: BLE001 - an array of the user's own kind may raise anything; JAX asks it again.
         return None
-    return RejectedResultError(why) if why else None
+
+
+def _type(argument: Any) -> str:
+    return f"{argument.dtype}[{','.join(map(str, argument.shape))}]"
 
 
 def _why(result: Sequence[Any], returns: Returns) -> str:

@@ -187,7 +187,7 @@ def gae(values, rewards):
     return lax.scan(body, {"adv": 0.0, "n": 0.0}, rewards)  #!
 gae(jnp.ones((4, 3)), jnp.ones((4, 3)))
 """,
-        says=("`carry['adv']` float32[] → float32[3]",),
+        says=("`carry['adv']` float32[] → float32[3]", "jnp.full((3,), ..., jnp.float32)"),
         raises="TypeError",
         check="oob",
     ),
@@ -202,6 +202,23 @@ state["w"] + 1  #!
 """,
         says=("`state['w']`", "given away"),
         raises="RuntimeError",
+        check="oob",
+    ),
+    Case(
+        "checks_of_a_batch_whose_loop_ends_lane_by_lane",
+        "S9",
+        """\
+from jax.experimental import checkify
+def drain(n, value):
+    def body(c):
+        checkify.check(c[1] > 0, "value must be positive, is {v}", v=c[1])
+        return c[0] - 1, c[1] - 1
+    return lax.while_loop(lambda c: c[0] > 0, body, (n, value))[1]
+n, v = jnp.array([1, 2, 3]), jnp.array([5, 1, 4])
+err, out = jax.jit(checkify.checkify(jax.vmap(drain)))(n, v)  #!
+""",
+        says=("checkify is outside of a vmap", "err, out = jax.jit(jax.vmap(checkify.checkify(drain)))(n, v)"),
+        raises="ValueError",
         check="oob",
     ),
 )

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import jax
+import jax.numpy as jnp
+import numpy as np
 import pytest
 
+import jax_debug_widgets as jdw
 from tests.checks.question_programs import QUESTIONS
 from tests.checks.test_cases import is_found, run_case
 
@@ -13,3 +17,47 @@ from tests.checks.test_cases import is_found, run_case
 def test_a_public_question_is_answered_at_its_line(question):
     findings = run_case(question)
     assert is_found(question, findings), [one.message for one in findings]
+
+
+def soft(x):
+    root = jnp.sqrt(x)
+    return jnp.where(x < 1.0, x, root).sum()
+
+
+def test_a_gradient_that_is_not_jitted_is_told_to_be_jitted():
+    with jdw.capture(check="nonfinite") as run:
+        assert jnp.isnan(jax.grad(soft)(jnp.array([0.0, 0.5]))).any()
+    (note,) = (one for one in run.status().notes if one.startswith("Not checked (nonfinite)"))
+    assert "jax.jit(jax.grad(f))" in note
+
+
+def retention(depth):
+    def wet(d):
+        decay = jnp.power(1.0 + d, -0.75)
+        return decay * 1.0
+
+    return jax.lax.cond(depth > 0, wet, lambda d: jnp.power(1.0 + d, -2.0), depth)
+
+
+def test_a_nan_of_a_branch_that_its_lane_does_not_take_is_said_to_be_masked():
+    with jdw.capture(watch=["decay"]) as run:
+        assert not jnp.isnan(jax.jit(jax.vmap(retention))(jnp.array([-3.69, 1.578]))).any()
+    (finding,) = run.findings
+    assert finding.where.endswith(f":{retention.__code__.co_firstlineno + 2}")
+    assert "They may be masked: they reach a result through jax.lax.cond(depth > 0, wet" in finding.message
+
+
+def narrow(x, _y):
+    return np.asarray(x, np.float32)
+
+
+def grid(x, y):
+    return jax.pure_callback(narrow, jax.ShapeDtypeStruct(x.shape, x.dtype), x, y, vmap_method="expand_dims")
+
+
+def test_what_a_host_function_under_two_vmaps_was_given_and_gave_is_told():
+    with jdw.capture() as run, pytest.raises(Exception, match="Incorrect output shape"):
+        jax.jit(jax.vmap(jax.vmap(grid, (None, 0)), (0, None)))(jnp.arange(4.0), jnp.arange(5.0)).block_until_ready()
+    assert any(
+        "Expected: (4, 5), Actual: (4, 1)" in note and "float32[4,1], float32[1,5]" in note for note in run.notes
+    )

@@ -154,6 +154,7 @@ def test_each_group_of_a_shard_map_over_some_of_the_axes_has_its_steps(every, wa
     found = sorted((event.mesh_coords["a"], event.step) for event in run.events)
     assert found == [(group, (step,)) for group in range(2) for step in range(0, 5, every)]
     assert all(event.kwargs["mean"] == event.step[0] for event in run.events)
+    assert {repr(event)[-5:] for event in run.events} == {" a=0)", " a=1)"}
 
 
 def test_what_a_shard_map_keeps_for_its_gradient_has_no_name(watched, agrees):

@@ -113,3 +113,19 @@ def replace(statement: ast.stmt, old: ast.expr, new: str) -> ast.stmt:
             return self.visit(value) if isinstance(value, ast.AST) else value
 
     return Replacing().visit(statement)
+
+
+def checkified(statement: ast.stmt) -> list[str] | None:
+    """Rewrite the check of a batch as a batch of checks: `checkify(vmap(f))` -> `vmap(checkify(f))`."""
+    for node in ast.walk(statement):
+        if isinstance(node, ast.Call) and _called(node) == "checkify" and node.args:
+            mapped = node.args[0]
+            if isinstance(mapped, ast.Call) and _called(mapped) == "vmap" and mapped.args:
+                inner = ast.Call(node.func, [mapped.args[0], *node.args[1:]], node.keywords)
+                new = ast.unparse(ast.Call(mapped.func, [inner, *mapped.args[1:]], mapped.keywords))
+                return ast.unparse(ast.fix_missing_locations(replace(statement, node, new))).splitlines()
+    return None
+
+
+def _called(call: ast.Call) -> str:
+    return call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")

@@ -43,10 +43,10 @@ def raised_note(summary: CallbackSummary, name_file: NameFile) -> str:
     told = str(error) if is_rejected else error_line(error) if error else "an exception"
     verb = "returned what JAX rejects:" if is_rejected else "raised"
     traceback_at = f" run.callbacks[{site.format!r}].traceback is its own traceback."
+    given = f" It was given {error.given}." if is_rejected and error.given else ""
     times = f"{summary.raised} of {summary.calls} calls" if summary.calls > 1 else "its only call"
-    return (
-        f"{site.format} ({_kind(site)} at {site.where}) {verb} {told}{at} ({times}).{traceback_at * (not is_rejected)}"
-    )
+    more = given if is_rejected else traceback_at
+    return f"{site.format} ({_kind(site)} at {site.where}) {verb} {told}{at} ({times}).{more}"
 
 
 def eliminated_note(summary: CallbackSummary) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 from jax_debug_widgets._jax.compat import features
+from jax_debug_widgets._jax.running.checking import CHECKERS
 from jax_debug_widgets.breakpoints import unmet, unwatched
 from jax_debug_widgets.checks import Kind
 from jax_debug_widgets.checks.device import found_while_running
@@ -14,6 +15,7 @@ from jax_debug_widgets.events import Finding, NonFinite, Status
 from jax_debug_widgets.session.run.call_book import MAX_CALLS
 from jax_debug_widgets.session.run.callbacks import MAX_HOST_CALLS
 from jax_debug_widgets.session.run.expectations import phantoms_in
+from jax_debug_widgets.session.run.misordered import misordered_notes
 from jax_debug_widgets.session.run.nonfinite import first_event, joined
 from jax_debug_widgets.session.run.ports import RunPorts, Values
 from jax_debug_widgets.taps import formatted_while_tracing
@@ -202,8 +204,10 @@ def status(run: Reported, ports: RunPorts) -> Status:
             *_of_conditions(run, state, ports.added_names()),
             *_muted_throughout(run, muted),
             *run.callbacks.notes(),
+            *(misordered_notes(run.store) if run.life.has_returned else ()),
             *of_what_is_let_go(run),
             *_of_watching(run),
+            *_of_checking(run, state),
         ),
         findings=len(joined(found, run)),
         when=run.options.watch.when if run.options.watch else "",
@@ -282,6 +286,16 @@ def _of_watching(run: Reported) -> Iterator[str]:
         and not any(site.watch for site in run.store.sites())
     ):
         yield f"Nothing is taken: `{watch.when}` has held in none of the executions."
+
+
+def _of_checking(run: Reported, state: str) -> Iterator[str]:
+    """That a check of compiled programs has had none to look at."""
+    checks = [one for one in run.options.check if one in CHECKERS]
+    if checks and state == "done" and not run.checked.calls:
+        yield (
+            f"Not checked ({', '.join(checks)}): no program that was compiled here has anything to look at. Un-jitted "
+            "operations are not looked at: call jax.jit(f), or jax.jit(jax.grad(f))."
+        )
 
 
 def _nonfinite_in_streams(run: Reported) -> NonFinite | None:
