@@ -109,11 +109,13 @@ _PRIMITIVES: dict[type[ast.AST] | str, set[str]] = {
 
 def _is_derived(primitive: str, facts: Birth, written: SourceExpression) -> bool | None:
     """Whether an operation is a part of the derivative of a line, and not what it computes; None where nobody knows."""
-    if facts.backward or not facts.differentiated:
-        return facts.backward
+    if not facts.backward and not facts.differentiated:
+        return False
     node = written.node
     kind = type(node.op) if isinstance(node, ast.BinOp) else written.called
     own = _PRIMITIVES.get(kind, {str(kind)})
+    if facts.backward:  # What is in the backward pass alone may be a line of the user's own rule.
+        return None if primitive in own and not facts.forward_too else True
     if kind in (ast.Pow, "power") and primitive in own:  # The derivative of a power is one, too.
         return None
     return primitive not in own if own & facts.beside else None

@@ -36,6 +36,12 @@ PROGRAMS = {
     ),
     "asked for": (asked, ("float64 was asked for; float32 is used",)),
     "too large": (lambda: jnp.asarray(np.array([1e300])), ("1 of 1 values became infinite: 1e+300",)),
+    "list": (
+        lambda: jnp.array([[1e300, 2.0], [3.0, -1e300]]),
+        ("float64 came", "2 of 2 values became infinite: 1e+300"),
+    ),
+    "Python number": (lambda: jnp.ones(2) * 1e300, ("1 of 1 values became infinite: 1e+300",)),
+    "traced Python number": (lambda: jax.jit(lambda x: x - 1e39)(1.0), ("1 of 1 values became infinite: 1e+39",)),
     "vmap": (lambda: jax.vmap(loss, (None, 0))({"w": W}, jnp.ones((3, 2), jnp.float32)), ("float64 came",)),
     "grad": (lambda: jax.jit(jax.grad(loss))({"w": W}, jnp.ones(2, jnp.float32)), ("float64 came",)),
 }

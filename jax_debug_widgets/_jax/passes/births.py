@@ -64,6 +64,7 @@ class Birth:
     Attributes:
       shape: of its result.
       backward: whether it is a part of a backward pass.
+      forward_too: whether the line is also in the forward pass.
       differentiated: whether somebody differentiates the line: then it may be a part of its derivative.
       beside: the primitives that the line has in the same body.
       operands: how many operands the record has; 0 where one of them does not make one element of the result.
@@ -72,6 +73,7 @@ class Birth:
 
     shape: tuple[int, ...]
     backward: bool
+    forward_too: bool
     differentiated: bool
     beside: frozenset[str]
     operands: int
@@ -113,6 +115,7 @@ class Births:
         facts = Birth(
             shape,
             body.is_backward,
+            ("nonfinite", frames[0]) in body.forward,
             body.is_differentiated,
             beside,
             len(inputs) if elementwise else 0,

@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from types import FrameType
 from typing import Any
 
@@ -36,6 +37,8 @@ def _taking() -> tuple[tuple[Any, str], ...]:
         (core, "canonicalize_value"),
     )
 
+
+_LARGEST = float(np.finfo(np.float32).max)
 
 _MOST_CALLERS = 8
 
@@ -84,7 +87,7 @@ class PrecisionHooks(Replacing):
             replace.attribute(dtypes, "_maybe_canonicalize_explicit_dtype", self._asked)
             for module, name in _taking():
                 if hasattr(module, name):
-                    replace.attribute(module, name, self._converted)
+                    replace.attribute(module, name, partial(self._converted, name))
             replace.attribute(pjit, "_infer_params", self._called)
 
     def _is_on(self) -> bool:
@@ -96,11 +99,17 @@ class PrecisionHooks(Replacing):
             self._told(_frames_of(users[0]), Truncated(str(dtype), asked=True))
         return given
 
-    def _converted(self, theirs: Any, operand: Any, *args: Any, **options: Any) -> Any:
+    def _converted(self, name: str, theirs: Any, operand: Any, *args: Any, **options: Any) -> Any:
         if _has_64_bits(operand) and self._is_on():
             users = _users_frames()
             if users and any(_gives(frame, operand) for frame in users[1:]):
                 self._arrived(users[0], operand, "")
+        elif _may_be_infinite(operand, name) and self._is_on():
+            users = _users_frames()
+            large = next(filter(None, map(_too_large, users[1:])), [])
+            if large:
+                lost = Truncated("float64", size=len(large), infinite=len(large), first=f"{large[0]}", became="inf")
+                self._told(_frames_of(users[0]), lost)
         return theirs(operand, *args, **options)
 
     def _called(self, theirs: Any, fun: Any, ji: Any, args: Any, kwargs: Any) -> Any:
@@ -146,6 +155,21 @@ def _first(array: np.ndarray, odd: np.ndarray) -> str:
 
 def _has_64_bits(value: Any) -> bool:
     return isinstance(value, np.ndarray | np.generic) and str(value.dtype) in USED
+
+
+def _may_be_infinite(value: Any, by: str) -> bool:
+    """Whether it is a Python number that is infinite as float32, or such numbers as an array; each is seen once."""
+    if type(value) is float:
+        return by == "canonicalize_value" and _LARGEST < abs(value) < float("inf")
+    if type(value) is not np.ndarray or by != "_convert_element_type":
+        return False
+    return value.dtype == np.float32 and value.size <= _MOST_NUMBERS and bool(np.isinf(value).any())
+
+
+def _too_large(frame: FrameType) -> list[float]:
+    """The Python numbers among a function's arguments that are infinite as float32."""
+    leaves = (leaf for argument in _arguments(frame) for leaf in _leaves(argument))
+    return [leaf for leaf in leaves if isinstance(leaf, float) and _LARGEST < abs(leaf) < float("inf")]
 
 
 def _users_frames() -> list[FrameType]:

@@ -1,0 +1,89 @@
+"""Where a NaN or an infinity is born, under each transformation: the line, the operands, the element."""
+
+from __future__ import annotations
+
+import inspect
+
+import jax
+import jax.numpy as jnp
+import pytest
+from jax import lax
+
+import jax_debug_widgets as jdw
+
+X = jnp.array([4.0, 0.0, 1.0])
+
+
+def divides(x):
+    return x / x  # here
+
+
+def roots(x):
+    return jnp.sqrt(x)  # here
+
+
+@jax.custom_vjp
+def ruled(x):
+    return x * 2.0
+
+
+def _forward(x):
+    return ruled(x), x
+
+
+def _backward(x, cotangent):
+    return (cotangent / x,)  # here
+
+
+ruled.defvjp(_forward, _backward)
+
+
+def scanned(function):
+    return lambda x: lax.scan(lambda c, one: (c + 1.0, function(one)), 0.0, x)[1]
+
+
+def chosen(function):
+    return lambda x: lax.cond(x[0] > 1, function, lambda y: y, x)
+
+
+def slope(function):
+    return jax.grad(lambda x: function(x).sum())
+
+
+NAN = ("`x / x` is NaN", "div(0, 0) = NaN")
+ROOT = ("the derivative of `jnp.sqrt(x)` is infinite", "div(0.5, 0) = inf")
+
+MATRIX = {
+    "jit": (divides, divides, (*NAN, "at [1]")),
+    "vmap": (jax.vmap(divides), divides, (*NAN, "lane 1")),
+    "scan": (scanned(divides), divides, (*NAN, "step 1")),
+    "vmap of scan": (lambda x: jax.vmap(scanned(divides))(jnp.stack([x + 1.0, x])), divides, (*NAN, "step 1, lane 1")),
+    "cond": (chosen(divides), divides, (*NAN, "at [1]")),
+    "remat": (jax.checkpoint(divides), divides, (*NAN, "at [1]")),
+    "while": (lambda x: lax.fori_loop(0, x.shape[0], lambda _, y: divides(y), x), divides, (*NAN, "step 0")),
+    "jit in jit": (jax.jit(divides), divides, (*NAN, "at [1]")),
+    "grad": (slope(roots), roots, (*ROOT, "at [1]")),
+    "grad of vmap": (slope(jax.vmap(roots)), roots, ROOT),
+    "vmap of grad": (jax.vmap(jax.grad(roots)), roots, (*ROOT, "lane 1")),
+    "grad of scan": (slope(scanned(roots)), roots, (*ROOT, "step 1")),
+    "grad of cond": (slope(chosen(roots)), roots, (*ROOT, "at [1]")),
+    "grad of remat": (slope(jax.checkpoint(roots)), roots, (*ROOT, "at [1]")),
+    "grad of remat of scan": (slope(jax.checkpoint(scanned(roots))), roots, (*ROOT, "step 1")),
+    "custom_vjp": (slope(ruled), _backward, ("`cotangent / x`, or its derivative, has inf", "div(1, 0) = inf at [1]")),
+    "custom_vjp in scan": (slope(scanned(ruled)), _backward, ("`cotangent / x`", "step 1")),
+    "jvp": (lambda x: jax.jvp(roots, (x,), (jnp.ones_like(x),))[1], roots, ROOT),
+}
+"""A program, the function with the line, and what the finding says."""
+
+
+@pytest.mark.behaviour("S11")
+@pytest.mark.parametrize("name", MATRIX)
+def test_the_line_the_operands_and_the_element_are_told(name):
+    program, where, says = MATRIX[name]
+    with jdw.capture(check="nonfinite") as run:
+        jax.jit(program)(X)
+    finding = run.findings[0]
+    lines, first = inspect.getsourcelines(where)
+    assert finding.file == __file__
+    assert finding.span[0] == first + next(number for number, line in enumerate(lines) if "# here" in line)
+    assert all(word in finding.message for word in says), finding.message
