@@ -95,7 +95,7 @@ def test_a_program_is_looked_at_in_the_notebook_and_in_the_panel(lab, lab_page):
     panel.get_by_role("tab", name="Calls").click()
     panel.get_by_role("button", name="program…").click()
     panel.get_by_test_id("graph").wait_for()
-    panel.locator(".tools").get_by_text("traced once in this run").wait_for()
+    panel.locator(".tools").get_by_text("the program that this call has run").wait_for()
     panel.get_by_test_id("program-table").click()
     panel.get_by_test_id("view-table").get_by_text(re.compile(r"\d+ equations")).first.wait_for()
     assert lab_page.errors == []

@@ -45,6 +45,50 @@ def test_the_body_of_a_scan_is_counted_as_often_as_it_runs():
     assert "the body of a loop once" in str(table)
 
 
+def layer(x):
+    return jnp.tanh(x @ x)
+
+
+def scalar(x):
+    h = layer(x)
+    d = h - 1.0
+    return jnp.sum(d * d)
+
+
+DERIVATIVES = {
+    "grad": jax.grad(scalar),
+    "second": jax.jacfwd(jax.grad(scalar)),
+    "vmap": lambda x: jax.vmap(jax.grad(scalar))(jnp.stack([x, x])),
+    "jit": jax.grad(jax.jit(scalar)),
+    "checkpoint": jax.grad(jax.checkpoint(scalar)),
+    "vjp": lambda x: jax.vjp(scalar, x)[1](1.0),
+}
+
+
+@pytest.mark.behaviour("G5")
+@pytest.mark.parametrize("name", DERIVATIVES)
+def test_the_backward_equation_that_computes_a_gradient_has_its_name(name):
+    table = jdw.table(DERIVATIVES[name], jnp.eye(3))
+    (d,) = {row.primitive for row in table if "grad/d" in row.names}
+    assert d in ("add_any", "mul"), "d * d gives it twice"
+    assert all(row.role == "backward" for row in table if any(one.startswith("grad/") for one in row.names))
+    assert not {row.primitive for row in table} & {"named", "copy", "copy_p"}, "nothing of ours is in the program"
+    assert [one.primitive for one in jdw.graph(DERIVATIVES[name], jnp.eye(3)).find("grad/d")][:1] == [d]
+
+
+def test_a_function_is_traced_twice_only_where_it_has_gradients():
+    traced = []
+
+    def f(x):
+        traced.append(x)
+        return jnp.sum(jnp.tanh(x))
+
+    jdw.table(f, X)
+    assert len(traced) == 1
+    jdw.table(jax.grad(f), X)
+    assert len(traced) == 3
+
+
 @pytest.mark.behaviour("G5")
 def test_nothing_is_invented_for_a_loop_whose_length_is_not_known():
     table = jdw.table(lambda a: lax.while_loop(lambda s: s > 1.0, lambda s: s / 2.0, a), jnp.float32(9.0))

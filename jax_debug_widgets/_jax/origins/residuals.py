@@ -23,7 +23,13 @@ class _Residual:
         """Add nothing to the text of the name stack."""
 
 
+@dataclass(frozen=True)
+class _Copy(_Residual):
+    """The same of a copy that we have made."""
+
+
 _MARK: Any = _Residual()
+_COPY: Any = _Copy()
 
 
 def mark_residuals(made: Iterable[Any], values: Container[Any]) -> None:
@@ -38,6 +44,16 @@ def mark_residuals(made: Iterable[Any], values: Container[Any]) -> None:
 def marked(stack: source_info_util.NameStack) -> source_info_util.NameStack:
     """A name stack with the mark."""
     return stack + source_info_util.NameStack((_MARK,))
+
+
+def marked_as_copy(stack: source_info_util.NameStack) -> source_info_util.NameStack:
+    """A name stack with the mark, and with that of our copies."""
+    return stack + source_info_util.NameStack((_MARK, _COPY))
+
+
+def is_marked_copy(equation: Any) -> bool:
+    """Whether an equation is a copy of ours, if it is one, or JAX has made it of one."""
+    return _COPY in equation.source_info.name_stack.stack
 
 
 def is_residual(equation: Any) -> bool:

@@ -7,11 +7,11 @@ from typing import Any
 from jax_debug_widgets._jax.compat.caching import cached
 from jax_debug_widgets._jax.compat.private import core
 from jax_debug_widgets._jax.passes.operands import with_programs
-from jax_debug_widgets._jax.tracing.cotangents import is_named
+from jax_debug_widgets._jax.tracing.cotangents import is_mark
 
 
 def without_marks(program: Any) -> Any:
-    """The same program without the identities behind its tangents; itself where it has none."""
+    """The same program without the identities behind its tangents, and without copies of these; itself where it has none."""
     return _stripped(program) if _has_marks(program.jaxpr) else program
 
 
@@ -22,7 +22,7 @@ def _stripped(program: Any) -> Any:
 
 def _has_marks(jaxpr: core.Jaxpr) -> bool:
     return any(
-        is_named(equation) or any(map(_has_marks, core.jaxprs_in_params(equation.params))) for equation in jaxpr.eqns
+        is_mark(equation) or any(map(_has_marks, core.jaxprs_in_params(equation.params))) for equation in jaxpr.eqns
     )
 
 
@@ -37,7 +37,7 @@ def _without(jaxpr: core.Jaxpr) -> core.Jaxpr:
     equations = []
     for equation in jaxpr.eqns:
         operands = [of(atom) for atom in equation.invars]
-        if is_named(equation):
+        if is_mark(equation):
             given[equation.outvars[0]] = operands[0]
         else:
             inside = with_programs(equation, lambda _key, program: _without(program))

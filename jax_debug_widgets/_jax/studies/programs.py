@@ -55,7 +55,7 @@ class ProgramAnnotations:
 
 def program_of(traced: Traced, reading: ProgramAnnotations) -> Program:
     """The program of a call. One that is a call of another (a jitted function) is gone straight into."""
-    whole, place = traced.jaxpr, outermost(traced.name)
+    whole, place = traced.marked or traced.jaxpr, outermost(traced.name)
     names = whole.debug_info.arg_names or ()
     told = names if len(names) == len(whole.invars) else ()
     inputs = tuple(
@@ -101,7 +101,10 @@ class _Body:
     ) -> None:
         self._reading, self._jaxpr, self._place, self._known, self._path = reading, jaxpr, place, known, path
         self._uses = Uses(jaxpr, place, around)
-        self._names = self._names_in(jaxpr, place, around)
+        self._names = dict(self._names_in(jaxpr, place, around))
+        for one in reversed(jaxpr.eqns):
+            if is_put_in(one) and one.outvars[0] in self._names and not isinstance(one.invars[0], core.Literal):
+                self._names.setdefault(one.invars[0], self._names[one.outvars[0]])
         self._count: Counter[str] = Counter()
         lengths = [loop.length for loop in place.loops]
         self._times = None if None in lengths else math.prod(length or 0 for length in lengths)
@@ -124,11 +127,14 @@ class _Body:
             if (operand := self._known.get(variable)) and operand.kind == "input":
                 self._known[variable] = Operand("input", operand.type, name, operand.number)
         equations: list[Equation] = []
+        instead: dict[Any, Any] = {}
         for at, one in enumerate(self._jaxpr.eqns):
-            if is_put_in(one):  # Ours, of a program that was traced while values are watched.
-                self._known[one.outvars[0]] = _read(one.invars[0], self._known)
+            taken = [atom if isinstance(atom, core.Literal) else instead.get(atom, atom) for atom in one.invars]
+            if is_put_in(one):  # Ours: see `_jax/tracing/cotangents.py`.
+                instead[one.outvars[0]] = taken[0]
+                self._known[one.outvars[0]] = _read(taken[0], self._known)
             else:
-                equations.append(self._equation(len(equations), at, one))
+                equations.append(self._equation(len(equations), at, one.replace(invars=taken)))
         return tuple(equations)
 
     def _equation(self, number: int, at: int, equation: core.JaxprEqn) -> Equation:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +12,13 @@ import jax
 
 from jax_debug_widgets._jax.compat.private import api_util, core
 from jax_debug_widgets._jax.origins.context import uncached
+from jax_debug_widgets._jax.passes.program_difference import difference
+from jax_debug_widgets._jax.passes.without_marks import without_marks
 from jax_debug_widgets._jax.tracing.bindings import LinesOf, noting
+from jax_debug_widgets._jax.tracing.copies import marking
+
+MOST_MARKED = 3000
+"""Equations of a program whose gradients have names: it is traced twice for that."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,6 +29,7 @@ class Traced:
       consts, operands: the values of its constants and inputs.
       result: the structure of what the function returns.
       paths: what the leaves of that are called, `['w']`.
+      marked: the same program with a mark behind each tangent, by which gradients have names; None where it has none.
     """
 
     name: str
@@ -30,16 +38,24 @@ class Traced:
     operands: Sequence[Any]
     result: Any
     paths: tuple[str, ...]
+    marked: core.Jaxpr | None = None
 
 
 def trace(
-    function: Any, args: Sequence[Any], kwargs: Mapping[str, Any], lines_of: LinesOf, *, whole_numbers: bool
+    function: Any,
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any],
+    lines_of: LinesOf,
+    *,
+    whole_numbers: bool,
+    gradients: bool = False,
 ) -> Traced:
     """Trace `function(*args, **kwargs)` anew, whatever JAX has in its caches, and note the names of its variables.
 
     Args:
       lines_of: what is noted of functions while they are traced.
       whole_numbers: whether Python's whole numbers are traced; they may be sizes, which cannot be.
+      gradients: whether gradients have names, too. Where there are any, the function is traced once more for that.
 
     Raises:
       Exception: what tracing the function raises.
@@ -57,13 +73,37 @@ def trace(
     operands = [leaf for traced, leaf in zip(is_traced, flat, strict=True) if traced]
     with noting(lines_of), uncached():  # What is in JAX's caches nobody has noted.
         program, result = jax.make_jaxpr(on_arrays, return_shape=True)(*operands)
+        marked = _marked(program, on_arrays, operands) if gradients else None
     about = api_util.debug_info("jit", function, tuple(args), dict(kwargs))
     names = about.filter_arg_names(is_traced) if len(about.arg_names or ()) == len(is_traced) else None
     about = about._replace(arg_names=names, result_paths=program.jaxpr.debug_info.result_paths)
     paths = tuple(jax.tree_util.keystr(path) for path, _ in jax.tree_util.tree_leaves_with_path(result))
     name = getattr(function, "__name__", "f")
     jaxpr = program.jaxpr.replace(debug_info=about)
-    return Traced(name, jaxpr, program.consts, operands, jax.tree.structure(result), paths)
+    marked = None if marked is None else marked.replace(debug_info=about)
+    return Traced(name, jaxpr, program.consts, operands, jax.tree.structure(result), paths, marked)
+
+
+def _marked(program: Any, function: Any, operands: Sequence[Any]) -> core.Jaxpr | None:
+    """The program with marks, if it has a backward pass and is the same without them."""
+    sizes = [len(one.eqns) for one in _programs_in(program.jaxpr)]
+    if sum(sizes) > MOST_MARKED or not any(map(_is_transposed, _programs_in(program.jaxpr))):
+        return None
+    with suppress(Exception), uncached(), marking():  # What a function raises that is traced for the second time.
+        marked = jax.make_jaxpr(function)(*operands)
+        return marked.jaxpr if difference(program, without_marks(marked)) is None else None
+    return None
+
+
+def _programs_in(jaxpr: core.Jaxpr) -> Iterator[core.Jaxpr]:
+    yield jaxpr
+    for equation in jaxpr.eqns:
+        for inner in core.jaxprs_in_params(equation.params):
+            yield from _programs_in(inner)
+
+
+def _is_transposed(jaxpr: core.Jaxpr) -> bool:
+    return any("transpose(" in str(one.source_info.name_stack) for one in jaxpr.eqns)
 
 
 def _call_as(own: Any, function: Any) -> None:

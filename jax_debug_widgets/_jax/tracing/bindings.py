@@ -31,7 +31,7 @@ from jax_debug_widgets._jax.origins.context import captured_settings
 from jax_debug_widgets._jax.origins.frames import calling_frame, is_users
 from jax_debug_widgets._jax.origins.name_registry import CallPlace, Place, Span, book, place_of_arguments
 from jax_debug_widgets._jax.tracing import cotangents, rule_equations
-from jax_debug_widgets._jax.tracing.copies import is_watching
+from jax_debug_widgets._jax.tracing.copies import is_marking
 from jax_debug_widgets._jax.tracing.cotangents import staged
 
 
@@ -342,7 +342,7 @@ def _end(theirs: Callable[..., Any], frame: Any, *args: Any, **options: Any) -> 
     jaxpr, constants = theirs(frame, *args, **options)
     if _is_ours(sys.gettrace()):
         book.add_program(jaxpr)
-    return (cotangents.with_marks(jaxpr) if is_watching() else jaxpr), constants
+    return (cotangents.with_marks(jaxpr) if is_marking() else jaxpr), constants
 
 
 def is_hindered() -> bool:

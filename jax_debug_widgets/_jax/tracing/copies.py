@@ -10,7 +10,9 @@ from __future__ import annotations
 import functools
 import os
 import sys
-from collections.abc import Callable, Sequence
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from types import CodeType, FrameType
 from typing import Any
 
@@ -33,6 +35,8 @@ from jax_debug_widgets._jax.compat.replacements import Replacements
 from jax_debug_widgets._jax.origins.context import captured_settings
 from jax_debug_widgets._jax.origins.frames import calling_frame
 from jax_debug_widgets._jax.origins.inlining import traceback_of
+
+_here = threading.local()
 
 _PALLAS = os.path.join("jax", "_src", "pallas", "")
 
@@ -173,6 +177,21 @@ def _is_compiling() -> bool:
     while not isinstance(trace, pe.DynamicJaxprTrace) and hasattr(trace, "parent_trace"):
         trace = trace.parent_trace
     return isinstance(trace, pe.DynamicJaxprTrace)
+
+
+@contextmanager
+def marking() -> Iterator[None]:
+    """Mark the tangents that the current thread traces, as where it watches, and copy nothing."""
+    _here.is_marking = True
+    try:
+        yield
+    finally:
+        _here.is_marking = False
+
+
+def is_marking() -> bool:
+    """Whether the tangents have marks that the current thread traces."""
+    return is_watching() or (getattr(_here, "is_marking", False) and not _is_in_kernel())
 
 
 def is_watching() -> bool:

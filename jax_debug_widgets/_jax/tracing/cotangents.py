@@ -25,9 +25,9 @@ from jax_debug_widgets._jax.compat.registrations import registers
 from jax_debug_widgets._jax.compat.replacements import Replacements
 from jax_debug_widgets._jax.origins.name_registry import Place, VariableNote, book, is_of_arguments
 from jax_debug_widgets._jax.origins.origins import Operation, operation_of
-from jax_debug_widgets._jax.origins.residuals import is_residual_now, mark_residuals, marked
+from jax_debug_widgets._jax.origins.residuals import is_marked_copy, is_residual_now, mark_residuals, marked_as_copy
 from jax_debug_widgets._jax.tracing import rule_equations
-from jax_debug_widgets._jax.tracing.copies import is_array, is_copied, is_copied_in, is_watching
+from jax_debug_widgets._jax.tracing.copies import is_array, is_copied, is_copied_in, is_marking
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,7 +92,12 @@ def is_named(equation: Any) -> bool:
 
 def is_put_in(equation: Any) -> bool:
     """Whether a program has an equation only because its values are watched: a name, or a copy of a derivative."""
-    return is_named(equation) or is_copied(equation) or is_copied_in(equation, _copied.__code__)
+    return is_mark(equation) or is_copied(equation) or is_copied_in(equation, _copied.__code__)
+
+
+def is_mark(equation: Any) -> bool:
+    """Whether it is an identity behind a tangent, or behind a cotangent, or a copy of one, whatever JAX has made of it."""
+    return is_named(equation) or (equation.primitive is lax.copy_p and is_marked_copy(equation))
 
 
 def is_of_input(equation: Any) -> bool:
@@ -123,7 +128,7 @@ def _processing(parameters: Sequence[str]) -> Callable[..., Any]:
     operands = "tracers" if "tracers" in parameters else "args"
 
     def process(theirs: Callable[..., Any], trace: Any, *args: Any, **options: Any) -> Any:
-        if not is_watching():
+        if not is_marking():
             return theirs(trace, *args, **options)
         traceback, around = source_info_util._source_info_context.context.traceback, _here.traceback
         programs, _here.traceback = _here.programs, traceback
@@ -149,7 +154,7 @@ def _processing(parameters: Sequence[str]) -> Callable[..., Any]:
 def _linearize(theirs: Callable[..., Any], function: Any, *args: Any, **options: Any) -> Any:
     """What `jax.grad` and `jax.vjp` call: what a derivative is taken for has a gradient, too."""
     given = theirs(function, *args, **options)
-    if not is_watching():
+    if not is_marking():
         return given
     values, known, program, *rest = given
     return values, known, _with_inputs_marked(program, versions.values_in(args)), *rest
@@ -251,7 +256,7 @@ def _copied(trace: Any, tangent: Any) -> Any:
         own, stack = trace.parent_trace, source_info_util.current_name_stack()
     else:
         own, stack = trace.tangent_trace, trace._name_stack_suffix()
-    with core.set_current_trace(own), source_info_util.set_name_stack(marked(stack)):
+    with core.set_current_trace(own), source_info_util.set_name_stack(marked_as_copy(stack)):
         return lax.copy_p.bind(tangent)
 
 

@@ -45,7 +45,7 @@ def traced(
     require_function(function)
     capture = session.capture
     with capture.explaining():
-        found = trace(function, args, kwargs, partial(lines_of, capture), whole_numbers=False)
+        found = trace(function, args, kwargs, partial(lines_of, capture), whole_numbers=False, gradients=True)
         return found, program_of(found, reading_of(capture))
 
 
