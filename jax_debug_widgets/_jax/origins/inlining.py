@@ -102,11 +102,13 @@ _RUNNING: dict[Rule, CodeType] = {
 }
 """What runs rules, as it is found in tracebacks."""
 
+_RULES = {id(code): rule for rule, code in _RUNNING.items()}
+"""The same by identity: code is compared by content, and each frame of each traceback is looked up."""
+
 
 def rule_run_by(code: CodeType) -> Rule | None:
     """What kind of rule a frame with this code runs; None for none."""
-    # Code is compared by content, and each frame of each traceback comes by here.
-    return next((rule for rule, own in _RUNNING.items() if own is code), None)
+    return _RULES.get(id(code))
 
 
 def _from_here(rule: Rule) -> AbstractContextManager[None]:
