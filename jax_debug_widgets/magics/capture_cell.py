@@ -79,7 +79,7 @@ class CellCapture:
     def end_uncaptured(self, error: BaseException | None) -> None:
         """The cell is over; what it has dispatched may stand at a breakpoint yet."""
         if self._uncaptured is not None:
-            self._session.settle()
+            self._session.uncaptured.settle()
             recording, self._uncaptured = self._uncaptured, None
             self.end(recording, error)
 

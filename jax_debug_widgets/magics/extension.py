@@ -33,7 +33,7 @@ class _Loaded:
         self.uncaptured = UncapturedCells(shell, session, self.cells)
         self.rewriter = CallRewriter(self.cells.calls, lambda: self.cells.lasting is not None)
         self.hidden: dict[str, Any] = {ENTER: self.cells.enter, **self.cells.calls.namespace()}
-        session.name_files_by(self._name_file)
+        session.capture.sites.name_file = self._name_file
 
     def put_in(self) -> None:
         magics = JaxDebugMagics(self.shell, current_session(), self.cells)
@@ -63,7 +63,7 @@ class _Loaded:
         self.shell.events.unregister("post_run_cell", self.cells.after_cell)
         self.uncaptured.take_out()
         program_outputs.take_out(self.shell)
-        current_session().name_files_by(short_name)
+        current_session().capture.sites.name_file = short_name
         hidden_frames.show()
         # Those of the cell that is running now go when it ends: the rest of it may still call them.
         for name in self.hidden:

@@ -60,7 +60,7 @@ class UncapturedCells:
             if self._session.stoppable is None:
                 title = f"breakpoint at {self._session.capture.sites.line_of(equation.frame)}"
                 self._context.copy().run(self._cells.begin_uncaptured, title)
-        self._session.fire_uncaptured(equation, arrays)
+        self._session.uncaptured.fire(equation, arrays)
 
     def _cell_begins(self) -> None:
         self._depth += 1  # A cell may run others.
@@ -75,7 +75,7 @@ class UncapturedCells:
             # A capture has waited already, as its options say.
             captured = self._session.active is not None or self._session.current is not self._run_before
             if self._has_any and not captured:
-                self._session.settle()
+                self._session.uncaptured.settle()
             self._cells.end_uncaptured(None)
             self._session.interrupts.stop(handles=False)
         self._depth = max(self._depth - 1, 0)

@@ -13,12 +13,14 @@ import threading
 import time
 import traceback
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import jax
 
 from jax_debug_widgets._jax.compat.processes import SharedStore, joined, own_number, shared_store
+from jax_debug_widgets.breakpoints import Debugger, JobStops, Policy
 from jax_debug_widgets.events.errors import error_line
 from jax_debug_widgets.session.options import Options
 
@@ -170,3 +172,13 @@ def _lines_of_callers() -> str:
 def _digest(text: str) -> str:
     """A short stand-in for a text: nobody watches over who reads the store."""
     return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
+
+
+def job_stops(
+    agreement: Agreement, debugger: Debugger, policy: Policy, settle: Callable[[], object]
+) -> JobStops | None:
+    """Make what stops a run that all processes of a job have begun; None where they have not."""
+    store = shared_store() if agreement.processes > 1 else None
+    if store is None:
+        return None
+    return JobStops(agreement.place, store, agreement.processes, debugger, policy, settle)

@@ -58,7 +58,7 @@ class Observer:
             return _ignore
         run.dispatching(recorders)
         if run.call_log.is_dispatching:  # Of the two that then are at work, this one fires in this thread.
-            self._session.tell_threads(run)
+            self._session.collector.tell_threads(run)
         if run.policy.job is not None and recorders.share is not None and recorders.share.is_of_all:
             run.policy.job.before_call(function_of(name))
         alone = not (recorders.are_counted or recorders.are_results)
@@ -81,7 +81,7 @@ class Observer:
             # On one CPU device the thread that calls a program runs it, but for one that has to wait for its arguments.
             recorders.fire_elsewhere |= not execution.finished and execution.handed is None
             if execution.is_silent and not recorders.are_counted:  # The thread then tells the call of an event.
-                self._session.tell_threads(run)
+                self._session.collector.tell_threads(run)
             executed(execution)
 
         return left

@@ -201,4 +201,4 @@ class Recording:
         """Whether no panel shows what a tick would tell, and little has come since the last one."""
         if self._session.panels.shows(self.run) or time.monotonic() - self._taken_in > _UNSEEN_S:
             return False
-        return self._session.waiting(self.run) < _MUCH
+        return self._session.collector.waiting(self.run) < _MUCH

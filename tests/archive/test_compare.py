@@ -104,7 +104,7 @@ def test_of_a_run_that_says_nothing_of_itself_the_row_is_what_can_be_read(sweep,
 def test_runs_of_a_sweep_are_rows_of_the_table_and_are_read_when_one_is_asked_for(sweep):
     session = current_session()
     runs = jdw.load(f"{sweep}/run*.jdw")
-    rows = {row["key"]: row for row in session.rows() if row["file"].startswith(str(sweep / "run"))}
+    rows = {row["key"]: row for row in session.listing.rows() if row["file"].startswith(str(sweep / "run"))}
     mine = [key for key in rows if key in {row.key for row in runs.rows}]
     assert [(rows[key]["name"], rows[key]["last"] is not None) for key in mine] == [
         (f"lr{n}", True) for n in (1, 2, 10)
@@ -113,7 +113,7 @@ def test_runs_of_a_sweep_are_rows_of_the_table_and_are_read_when_one_is_asked_fo
     told = comparison(session, mine[:2])
     assert (told["by"], [group["label"] for group in told["groups"]]) == ("lr", ["0.1", "0.3"])
     assert {run.key for run in session.runs()} >= set(mine[:2]) and runs[0] is session.find_run(mine[0])
-    assert [row["key"] for row in session.rows()].count(mine[0]) == 1
+    assert [row["key"] for row in session.listing.rows()].count(mine[0]) == 1
 
 
 def test_a_sweep_whose_files_are_gone_says_so(sweep, tmp_path):

@@ -205,7 +205,7 @@ def test_a_front_end_renames_a_run_and_has_runs_laid_over_each_other(comms):
         runs.append(run)
     comms[0].ask({"type": "rename", "run": runs[0].key, "name": "slow"})
     assert (runs[0].name, rows(comms[0], runs[0])[-1]["name"], runs[1].name) == ("slow", "slow", "")
-    assert {row["name"] for row in current_session().rows()} == {"slow", ""}
+    assert {row["name"] for row in current_session().listing.rows()} == {"slow", ""}
     comms[0].ask({"type": "compare", "id": 7, "runs": [run.key for run in runs]})
     for thread in threading.enumerate():
         if thread.name == "jaxdebug-compare":

@@ -31,7 +31,7 @@ def answer_of_all(
                 renamed.name = str(request["name"])
         case "load":
             session.load(str(request["path"]))
-    return [(reply("runs", run, number, rows=session.rows()), b"")]
+    return [(reply("runs", run, number, rows=session.listing.rows()), b"")]
 
 
 def comparison(session: PanelPorts, keys: Iterable[str]) -> dict[str, Any]:

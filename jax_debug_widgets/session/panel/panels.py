@@ -88,7 +88,7 @@ class Panels:
         """Tell the panel of `run`, if it has one, what all runs are called now."""
         panel = self._panels.get(run.key)
         if panel is not None:
-            panel.channel.send(reply("runs", run.key, -1, rows=self._session.rows()), b"")
+            panel.channel.send(reply("runs", run.key, -1, rows=self._session.listing.rows()), b"")
 
     def refresh(self, run: RunView) -> None:
         """Put the present state of `run` into the output that shows it, if there is one. Never raises: the cell goes on."""

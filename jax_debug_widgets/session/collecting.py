@@ -1,0 +1,63 @@
+"""Move what has fired from the inboxes of captures to the stores of their runs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from jax_debug_widgets._jax.compat.uninterrupted import uninterrupted
+
+if TYPE_CHECKING:
+    from jax_debug_widgets.events import FiringBatch
+    from jax_debug_widgets.session.run.run import Run
+    from jax_debug_widgets.session.runs import Runs
+    from jax_debug_widgets.taps import Capture
+
+
+class Collector:
+    """Empties the boxes of a capture into the runs that read them."""
+
+    def __init__(self, capture: Capture, runs: Runs) -> None:
+        self._capture, self._runs = capture, runs
+
+    def collect(self) -> None:
+        """Move what has fired from the boxes to the runs that read them."""
+        self._capture.gate.count()
+        self._capture.handover.backlog.tell()
+        with self._runs.lock, uninterrupted():
+            for number, box in list(self._capture.boxes.items()):
+                run = self._runs.reads(number) or self._runs.latest_of(number)
+                if run is None:
+                    continue
+                # Asked first: what these calls have fired is in the box now, if not in the store already.
+                drained = run.call_log.take_drained()
+                if box.firings:
+                    _ingest(run, box.take())
+                self.make_room(run)
+                run.callbacks.take()
+                run.expectations.compare(drained)
+
+    def make_room(self, run: Run) -> None:
+        """Let as much wait in the box of `run` as its store could hold."""
+        box = self._capture.box(run.box)
+        box.firings.limit, box.outcomes.results.limit = run.store.free, run.callbacks.budget
+
+    def waiting(self, run: Run) -> int:
+        """Count what has fired for `run` and has not been taken in, see `Inbox.waiting`."""
+        return self._capture.box(run.box).firings.waiting
+
+    def tell_threads(self, run: Run, told: bool = True) -> None:
+        """Note the thread of each event of `run` from now on, or do so no longer."""
+        self._capture.box(run.box).firings.stamps.tell_threads(told)
+
+
+def _ingest(run: Run, batch: FiringBatch) -> None:
+    calls, mixed = run.call_log.attribute(batch.times_ns - run.life.origin_ns, batch)
+    for site_id, last_call in mixed.items():
+        run.note(
+            f"{run.dispatched[site_id].where} fired for calls that several threads made at once: which of these calls "
+            "an event is of, and its step, is not told."
+        )
+        if not run.store.is_doubtful(site_id, last_call):
+            run.store.doubt(site_id, last_call)
+    run.store.ingest(batch, calls, run.call_log.executions(calls, batch))
+    run.call_log.count(calls, batch)
