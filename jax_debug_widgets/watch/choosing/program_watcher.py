@@ -1,0 +1,239 @@
+"""Choose the values of one program that are watched, and give each its tap."""
+
+from __future__ import annotations
+
+import math
+import textwrap
+import weakref
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from jax_debug_widgets._jax.compat.guard import HookError
+from jax_debug_widgets._jax.passes.body_context import BodyContext
+from jax_debug_widgets._jax.passes.choices import left_out_by
+from jax_debug_widgets._jax.passes.watch_tap import Stop, TakenValues
+from jax_debug_widgets._jax.passes.watching import JaxLimitError
+from jax_debug_widgets._jax.tracing.bindings import is_hindered
+from jax_debug_widgets.events import Bundle
+from jax_debug_widgets.watch.choosing import lanes
+from jax_debug_widgets.watch.choosing.compile_report import CompiledPrograms, Failure
+from jax_debug_widgets.watch.choosing.condition import Condition, ConditionError
+from jax_debug_widgets.watch.choosing.price import CostEstimate
+from jax_debug_widgets.watch.choosing.reading import reading_of
+from jax_debug_widgets.watch.choosing.select import Pattern, Watch, scope_of, wants_file
+from jax_debug_widgets.watch.choosing.stops import whole_of
+from jax_debug_widgets.watch.choosing.watched_taps import Again, WatchedTaps, orders
+from jax_debug_widgets.watch.naming.arguments import arguments
+from jax_debug_widgets.watch.naming.bindings_of_body import BodyBindings
+from jax_debug_widgets.watch.naming.body import Body, is_key
+from jax_debug_widgets.watch.naming.names import Named, every_value, label_of, named_values
+from jax_debug_widgets.watch.naming.upstream import upstream
+from jax_debug_widgets.watch.naming.value_gradient_pairs import ValueGradientPairs
+from jax_debug_widgets.watch.syntax.statements import Span
+
+if TYPE_CHECKING:
+    from jax_debug_widgets._jax.origins.place import Place
+    from jax_debug_widgets.taps import Capture
+
+
+_LONGEST = 80
+"""Characters of an expression that a finding quotes."""
+
+
+class ProgramWatcher:
+    """Watches one program: see `_jax.watching.Watcher`."""
+
+    def __init__(
+        self,
+        capture: Capture,
+        watch: Watch,
+        seen: CompiledPrograms,
+        bodies: Iterator[int],
+        prepared: Callable[[str, float], None],
+    ) -> None:
+        self._tell_prepared, self._bodies = prepared, bodies
+        self._capture, self._watch, self._seen = capture, watch, seen
+        self._patterns = [Pattern(name, capture.sites.name_file) for name in watch.names]
+        self._added = [Pattern(name, capture.sites.name_file) for name in (*watch.added, *watch.stops.names)]
+        """Names only: none of them is a primitive."""
+        self._names: set[Pattern] = set()
+        """Those that are names in this program, and so no primitives."""
+        self._condition = Condition(watch.when) if watch.when else None
+        self._lanes = lanes.Lanes(capture.lanes, self._is_by_lane, seen.laneless)
+        self._partners = ValueGradientPairs(seen.sites, seen.carried)
+        self._taps = WatchedTaps(capture, watch, self._partners)
+        self._work = CostEstimate()
+        self._told_in_loops: dict[int, set[str]] = {}
+        """By the equation that runs it, the names of the values of a body."""
+
+    def prepared(self, program: str, seconds: float) -> None:
+        """See `_jax.watching.Watcher`."""
+        self._seen.failures.pop(program, None)  # It was another of this name, or it was mended.
+        self._tell_prepared(program, seconds)
+
+    def failed(self, program: Any, name: str, error: Exception) -> None:
+        """See `_jax.watching.Watcher`."""
+        first_line = str(error).partition("\n")[0]
+        said = f"with its taps it could not be compiled: {type(error).__name__}: {first_line}"
+        is_told = isinstance(error, ConditionError | HookError | JaxLimitError)
+        self._seen.failures[name] = Failure(first_line if is_told else said, weakref.ref(program))
+
+    def unasked(self, jaxpr: Any, place: Place, around: BodyContext) -> None:
+        """See `_jax.watching.Watcher`."""
+        body = Body(jaxpr, place, around, self._wants_file)
+        chosen = self._chosen(body, named_values(BodyBindings(body), self._wants_file, self._seen.mingled))
+        if self._watch.everything:
+            chosen = [one for one in chosen if self._is_added(one)]
+        self._seen.unasked.update(dict.fromkeys(label_of(one.name, one.role) for one in chosen))
+        self._found_by(chosen)
+
+    def every(self) -> int:
+        """See `_jax.watching.Watcher`."""
+        return self._watch.every
+
+    def calls(self) -> Callable[[], bool]:
+        """See `_jax.watching.Watcher`."""
+        return partial(self._capture.sites.counter().takes, self._watch.every)
+
+    def conditional(self) -> bool:
+        """See `_jax.watching.Watcher`."""
+        return self._condition is not None
+
+    def body(self, jaxpr: Any, place: Place, around: BodyContext) -> TakenValues | None:
+        """See `_jax.watching.Watcher`."""
+        body = Body(jaxpr, place, around, self._wants_file)
+        bound = BodyBindings(body)
+        named = named_values(bound, self._wants_file, self._seen.mingled)
+        self._seen.keys.update((one.file, one.span, one.name) for one in arguments(bound, self._wants_file, is_key))
+        chosen = self._chosen(body, named)
+        holds = self._condition.within(named) if self._condition else None
+        if self._condition and chosen:
+            self._seen.conditional |= holds is not None
+            if holds is None:
+                self._seen.untaken.update(dict.fromkeys(label_of(one.name, one.role) for one in chosen))
+                self._found_by(chosen)
+                chosen = []
+        places = self._seen.places
+        for one in chosen:
+            places[one.file, one.span, one.name] = True
+        self._seen.functions.update(
+            (level.file, level.function) for levels in body.levels for level in levels if level.file
+        )
+        times = math.prod(loop.length or 1 for loop in place.loops)
+        self._work.add(jaxpr, [one.variable for one in chosen], times, self._watch.every)
+        if not chosen:
+            return None
+        axes = self._lanes.of(body, named, chosen) if self._watch.wants_lanes else [()] * len(chosen)
+        number = next(self._bodies)
+        columns = chosen, axes, orders(chosen, number, place), self._choices(body, chosen), self._again(body, chosen)
+        taps = [self._taps.of(*each, body) for each in zip(*columns, strict=True)]
+        for tap, found in zip(taps, self._found_by(chosen), strict=True):
+            for sites in found:
+                sites.add(tap.site.id)
+        own = {tap.site.id for tap in taps}
+        self._seen.hindered = self._seen.hindered | own if is_hindered() else self._seen.hindered - own
+        self._seen.works.update((tap.site.id, self._work) for tap in taps)
+        sources = upstream(jaxpr, [one.variable for one in chosen], number)
+        self._seen.upstream.update((tap.site.id, found) for tap, found in zip(taps, sources, strict=True))
+        reading = reading_of(self._watch, jaxpr, [one.variable for one in chosen], axes, around.replicas)
+        bundle = Bundle(tuple(taps))
+        record = self._capture.bundle_recorder(bundle)
+        return TakenValues(reading.variables, reading.compute, record, holds, self._stop(bundle, jaxpr, chosen, named))
+
+    def _stop(self, bundle: Bundle, jaxpr: Any, chosen: Sequence[Named], named: Sequence[Named]) -> Stop | None:
+        """What is handed over where the program may stop."""
+        meant = [tap.site.watch.meant if tap.site.watch else () for tap in bundle.taps]
+        whole = whole_of(self._watch.stops, jaxpr, chosen, named, meant)
+        if whole is None:
+            return None
+        types = {bundle.taps[row]: chosen[row].variable.aval for row in whole.rows}
+        taps = {tap: tap.with_value(tuple(aval.shape), np.dtype(aval.dtype)) for tap, aval in types.items()}
+        return Stop(whole.variables, whole.holds, whole.compute, self._capture.whole_recorder(bundle, taps))
+
+    def _chosen(self, body: Body, named: list[Named]) -> list[Named]:
+        self._partners.add_carried(named)
+        plain = [one for one in named if not one.is_alias or self._is_added(one)]
+        self._seen.names.update(dict.fromkeys(one.name for one in named))
+        for one in named:
+            self._seen.places.setdefault((one.file, one.span, one.name), False)
+        if self._watch.ops:
+            return every_value(body, plain, lambda _: True)
+        if self._watch.everything:
+            # What an iteration was given is what the one before has made: it is there already.
+            is_there = self._partners.is_carried
+            return [one for one in plain if not (is_there(one) or one.name.startswith("_")) or self._is_added(one)]
+        chosen = [one for one in named if self._is_asked_for(one) or self._is_added(one)]
+        left = [one for one in self._patterns if one not in self._names]
+
+        def is_left(one: Named) -> bool:
+            return any(pattern.matches_value(one) for pattern in left)
+
+        for one in every_value(body, plain, is_left) if left else ():
+            self._seen.primitives[one.primitive] = None
+            self._seen.scopes.update({scope: None} if (scope := scope_of(one.stack)) else {})
+            if one not in chosen and is_left(one):
+                chosen.append(one)
+        return sorted(chosen, key=lambda one: one.equation)
+
+    def _is_asked_for(self, one: Named) -> bool:
+        asked = [pattern for pattern in self._patterns if pattern.matches(one)]
+        self._names.update(asked)
+        return bool(asked)
+
+    def _is_added(self, one: Named) -> bool:
+        return any(pattern.matches(one) for pattern in self._added)
+
+    def _is_by_lane(self, one: Named) -> bool:
+        asked = (pattern for pattern in (*self._patterns, *self._added) if pattern.by_lane)
+        return self._watch.lanes or any(pattern.matches(one) for pattern in asked)
+
+    def _again(self, body: Body, chosen: Sequence[Named]) -> list[Again]:
+        """For each value whether another one tells it already: in this iteration, or at the end of the last."""
+        values = [one for one in chosen if one.role == "value"]
+        told = {one.name for one in values if not self._partners.is_carried(one)}
+        loop = id(body.around.equation)
+        if body.place.in_condition:  # It comes after the body, and is asked before it.
+            told |= self._told_in_loops.get(loop, set())
+        else:
+            self._told_in_loops[loop] = {one.name for one in values}
+        nearest: dict[Any, Named] = {}
+        for one in chosen:
+            known = nearest.setdefault(one.variable, one)
+            nearest[one.variable] = one if len(one.outer) > len(known.outer) else known
+        names: set[tuple[Any, ...]] = set()
+        again: list[Again] = []
+        for one in chosen:
+            key = one.variable, one.name, one.role
+            is_given = one.role == "value" and self._partners.is_carried(one) and one.name in told
+            is_other = nearest[one.variable] is not one
+            again.append("name" if is_given or key in names else "value" if is_other else "")
+            names.add(key)
+        return again
+
+    def _choices(self, body: Body, chosen: Sequence[Named]) -> list[str]:
+        """For each value the expression of the choice that may leave it out; empty for others."""
+        choices = left_out_by(body.jaxpr)
+
+        def told(variable: Any) -> str:
+            levels = body.levels[choices[variable]] if variable in choices else ()
+            if not levels:
+                return ""
+            file, span = levels[-1].file, Span(*levels[-1].span)
+            text = textwrap.shorten(body.source(file).text(span), _LONGEST, placeholder=" …")
+            return f"{text} at {self._capture.sites.name_file(file)}:{span.line}"
+
+        return [told(one.variable) for one in chosen]
+
+    def _found_by(self, chosen: Sequence[Named]) -> list[list[set[int]]]:
+        """For each value, where `CompiledPrograms.matched` keeps the sites of the patterns that ask for it."""
+        matched = self._seen.matched
+        return [
+            [matched.setdefault(one.text, set()) for one in self._patterns if one.matches_value(value)]
+            for value in chosen
+        ]
+
+    def _wants_file(self, file: str) -> bool:
+        return wants_file((*self._patterns, *self._added), file)

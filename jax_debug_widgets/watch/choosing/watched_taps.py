@@ -1,0 +1,184 @@
+"""Make the sites and taps of watched values."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from jax_debug_widgets._jax.compat.processes import own_number
+from jax_debug_widgets._jax.origins.place import device_names
+from jax_debug_widgets.events import NO_VALUE, CallSite, Derivative, Nesting, Tap, Watched
+from jax_debug_widgets.events.texts import watched_text
+from jax_debug_widgets.taps.sites import phase_of, transforms_of
+from jax_debug_widgets.watch.choosing import lanes
+from jax_debug_widgets.watch.choosing.select import Watch, scope_of
+from jax_debug_widgets.watch.naming.body import Body
+from jax_debug_widgets.watch.naming.callers import callers_of
+from jax_debug_widgets.watch.naming.derivatives import derivatives_of
+from jax_debug_widgets.watch.naming.names import Named, label_of
+from jax_debug_widgets.watch.naming.value_gradient_pairs import ValueGradientPairs
+from jax_debug_widgets.watch.statistics import histogram
+from jax_debug_widgets.watch.statistics.full_values import whole_shape
+from jax_debug_widgets.watch.statistics.statistics import dtype_of, merges_of, names_of
+from jax_debug_widgets.watch.syntax.source import source_of
+
+if TYPE_CHECKING:
+    from jax_debug_widgets._jax.origins.lanes import Axes
+    from jax_debug_widgets._jax.origins.place import Place
+    from jax_debug_widgets.taps import Capture
+
+_MOST, _AGAIN, _LATE = 2**20, 2**49, 2**50
+"""Orders of one body, and where those of what is recomputed and of gradients begin; JavaScript counts to 2^53."""
+
+Again = Literal["", "name", "value"]
+"""See `Watched.again`."""
+
+
+class WatchedTaps:
+    """Makes the taps of the watched values of one program."""
+
+    def __init__(self, capture: Capture, watch: Watch, partners: ValueGradientPairs) -> None:
+        self._capture, self._watch, self._partners = capture, watch, partners
+        self._count: dict[object, int] = {}
+
+    def of(self, one: Named, axes: Axes, order: int, choice: str, again: Again, body: Body) -> Tap:
+        """Make the tap of one value of a body, in this order among the sites."""
+        aval, place, around = one.variable.aval, body.place, body.around
+        statistics = names_of(aval)
+        if self._watch.histograms and aval.size > 1:
+            statistics = (*statistics, *histogram.NAMES)
+        is_whole = self._watch.values and aval.size > 1
+        shapes: tuple[tuple[int, ...], ...] = ((),) * len(statistics)
+        dtypes: tuple[np.dtype[Any], ...] = (dtype_of(aval),) * len(statistics)
+        if axes:
+            statistics, shapes = (*statistics, lanes.NAME), (*shapes, lanes.shape_of(aval.shape, axes))
+            dtypes = (*dtypes, lanes.dtype_of(aval, axes))
+        if is_whole:
+            shapes, dtypes = (*shapes, whole_shape(aval.shape)), (*dtypes, np.dtype(aval.dtype))
+        sizes = tuple(aval.shape[axis] for axis in axes)
+        meant = tuple(sorted(around.meant.get(one.variable, ())))
+        values = (*statistics, "value") if is_whole else statistics
+        partner = self._partners.of(one, is_pass=around.is_pass)
+        derivatives = tuple(derivatives_of(body, one, self._capture.sites.name_file)) if one.role == "gradient" else ()
+        about = {"is_whole": is_whole, "meant": meant, "choice": choice, "derivatives": derivatives}
+        site = self._site(one, values, sizes, order, partner, **about)
+        site = replace(site, watch=replace(site.watch, again=again)) if again and site.watch else site
+        self._partners.add(one, site)
+        return Tap(
+            site=site,
+            lanes=(),
+            mapped=((),) * len(shapes),
+            shapes=shapes,
+            dtypes=dtypes,
+            nesting=Nesting(
+                loops=tuple(loop.length for loop in place.loops),
+                conditional=place.conditional or bool(self._watch.when),
+                counted=bool(place.loops) and len(place.counters) == len(place.loops),
+                in_condition=place.in_condition,
+                axes=place.axes,
+                devices=device_names(place.mesh, place.axes),
+                replicas=around.replicas,
+                groups=place.groups,
+                one_of=1 if place.loops else around.call_of,
+                stride=around.every,
+                strided=around.sampled_loop,
+                reverse=tuple(loop.reverse for loop in place.loops),
+            ),
+            nbytes=sum(int(np.prod(shape)) * dtype.itemsize for shape, dtype in zip(shapes, dtypes, strict=True)),
+            unflatten=partial(_unflatten, site.values),
+            render=partial(watched_text, site),
+            callers=callers_of(body, one),
+        )
+
+    def _site(
+        self,
+        one: Named,
+        values: tuple[str, ...],
+        sizes: tuple[int, ...],
+        order: int,
+        partner: CallSite | None,
+        *,
+        is_whole: bool,
+        meant: tuple[str, ...],
+        choice: str,
+        derivatives: tuple[Derivative, ...],
+    ) -> CallSite:
+        aval, is_gradient = one.variable.aval, one.role == "gradient"
+        watched = Watched(
+            one.name,
+            one.role,
+            tuple(aval.shape),
+            aval.dtype.name,
+            one.primitive,
+            scope_of(one.stack),
+            is_whole,
+            sizes,
+            (partner.id if partner else NO_VALUE) if is_gradient else None,
+            meant,
+            partner.id if partner and not is_gradient else None,
+            choice,
+            merges=merges_of(values),
+            derivatives=derivatives,
+        )
+        # Traced once more for another type (the last batch is smaller), or for other results, it is the same value.
+        same = replace(watched, shape=(), dtype="", choice="", derivatives=())
+        place = (
+            same,
+            one.file,
+            one.span,
+            one.function,
+            one.stack,
+            values,
+        )
+        number = self._count[place] = self._count.get(place, -1) + 1
+        site = self._capture.sites.site_for(
+            ("watch", place, number), partial(self._make_site, one, watched, values, order)
+        )
+        return replace(site, watch=watched, order=order)
+
+    def _make_site(self, one: Named, watched: Watched, values: tuple[str, ...], order: int, number: int) -> CallSite:
+        source, span = source_of(one.file), one.span
+        line = source.lines[span.line - 1].strip() if 1 <= span.line <= len(source.lines) else ""
+        return CallSite(
+            id=number,
+            kind="watch",
+            ordered=False,
+            file=one.file,
+            line=span.line,
+            column=source.character(span.line, span.column),
+            end_line=span.end_line,
+            end_column=source.character(span.end_line, span.end_column),
+            where=f"{self._capture.sites.name_file(one.file)}:{span.line}",
+            function=one.function,
+            source=line,
+            label=label_of(one.name, one.role),
+            values=values,
+            format=one.primitive,
+            name_stack=one.stack,
+            transforms=transforms_of(one.stack),
+            phase=phase_of(one.stack),
+            order=order,
+            aliases=(),
+            watch=watched,
+            process=own_number(),
+        )
+
+
+def orders(chosen: Sequence[Named], body: int, place: Place) -> list[int]:
+    """The order of the sites of body number `body`: that of its values, what is recomputed, and then its gradients.
+
+    Read backwards the gradients of one line come in the order of its values: in a body that is the other way round, and
+    so is that of the backward passes of loops. A body that has both, and each program, comes before the next.
+    """
+    is_backward = "transpose(" in str(place.stack)
+    first = {"value": body * _MOST, "gradient": _LATE + (body if is_backward else -body) * _MOST}
+    again = [_AGAIN * (one.role == "value" and phase_of(one.stack) == "recompute") for one in chosen]
+    return [first[one.role] + again[position] + position for position, one in enumerate(chosen)]
+
+
+def _unflatten(names: tuple[str, ...], values: Sequence[Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    return (), dict(zip(names, values, strict=True))
