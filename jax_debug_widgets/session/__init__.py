@@ -8,7 +8,7 @@ May know: every room below.   Must not know: magics.
 from jax_debug_widgets.session.options import Options
 from jax_debug_widgets.session.panel.snapshots import snapshot_of
 from jax_debug_widgets.session.recording import Recording
-from jax_debug_widgets.session.run.calls import CallSpan
+from jax_debug_widgets.session.run.call_span import CallSpan
 from jax_debug_widgets.session.run.run import Run
 from jax_debug_widgets.session.session import Session, current_session
 from jax_debug_widgets.session.studies.instrument import Instrumented

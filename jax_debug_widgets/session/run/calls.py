@@ -5,10 +5,8 @@ from __future__ import annotations
 import threading
 import time
 import weakref
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +17,9 @@ from jax_debug_widgets._jax.running.dispatch import Execution, execution_of
 from jax_debug_widgets._jax.running.running_programs import Ran, unknown
 from jax_debug_widgets.events import Call, FiringBatch, Origin, Tap
 from jax_debug_widgets.session.call_serializer import CallSerializer
-from jax_debug_widgets.session.run.call_book import CallBook
+from jax_debug_widgets.session.run.call_news import CallNews
+from jax_debug_widgets.session.run.call_outcomes import CallOutcomes
+from jax_debug_widgets.session.run.call_span import CallSpan
 from jax_debug_widgets.session.run.record import CallRecord
 from jax_debug_widgets.session.run.spans import WAIT_SITES, SpanLog
 
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 class CallLog:
     """The calls of one run. Safe from any thread.
 
-    The program does not wait for the book-keeping: what it dispatches is news, which whoever looks at the calls takes in first.
+    The program does not wait for the book-keeping, see `CallNews`.
     """
 
     def __init__(self, origin_ns: int, waiter: Waiter, backlog: Backlog, policy: Policy) -> None:
@@ -46,67 +46,63 @@ class CallLog:
         self.spans = SpanLog()
         self._waiter = waiter
         self._backlog = backlog
-        self._book = CallBook(policy)
+        self._news = CallNews(policy)
+        self._outcomes = CallOutcomes(self._news, waiter, backlog, origin_ns)
         self._turns = CallSerializer()
         self._dispatching: list[tuple[int, int, CallRecord]] = []
         """Thread and program of each call that is being dispatched."""
-        self._news: deque[Callable[[], None]] = deque()
-        self._changed = threading.Condition()
-        """Guards the book; told when nothing is pending any more."""
-        self._waiting = 0
-        """How many threads wait until all has drained."""
         self._open: dict[int, list[CallRecord]] = {}
         """Thread -> the calls of the cell that it is in, outermost first; touched by that thread alone."""
 
     @property
     def dropped(self) -> int:
         """How many calls are no longer kept."""
-        with self._up_to_date() as book:
+        with self._news.up_to_date() as book:
             return book.dropped
 
     @property
     def newest(self) -> int:
         """The id of the call that began last; -1 before the first."""
-        with self._up_to_date() as book:
+        with self._news.up_to_date() as book:
             return book.newest
 
     @property
     def leading(self) -> str:
         """The name of what the cell is about, see `CallBook`; empty for none."""
-        with self._up_to_date() as book:
+        with self._news.up_to_date() as book:
             return book.leading.name if book.leading else ""
 
     @property
     def has_effects(self) -> bool:
         """See `CallBook`."""
-        with self._up_to_date() as book:
+        with self._news.up_to_date() as book:
             return book.has_effects
 
     @property
     def has_failed(self) -> bool:
         """See `CallBook`."""
-        with self._up_to_date() as book:
+        with self._news.up_to_date() as book:
             return book.has_failed
 
     @property
     def effects_have_failed(self) -> bool:
         """See `CallBook`."""
-        with self._up_to_date() as book:
+        with self._news.up_to_date() as book:
             return book.effects_have_failed
 
     def calls(self, since: int = 0) -> tuple[list[Call], int]:
         """See `CallBook.changed`."""
-        with self._up_to_date() as book:
+        with self._news.up_to_date() as book:
             return book.changed(since)
 
     def program_of(self, call: int) -> tuple[str, Any]:
         """See `CallBook`."""
-        with self._up_to_date() as book:
+        with self._news.up_to_date() as book:
             return book.program_of(call)
 
     def compilations(self) -> dict[str, float]:
         """See `Preparations`."""
-        with self._up_to_date() as book:
+        with self._news.up_to_date() as book:
             return book.preparations.compilations()
 
     def begin(self, name: str, function: str, callee: object = None) -> CallSpan:
@@ -122,15 +118,15 @@ class CallLog:
         self._close(record)
         if record.executed:
             return
-        with self._up_to_date() as book:
+        with self._news.up_to_date() as book:
             book.preparations.hand_over(record)
             outputs = [leaf for leaf in jax.tree.leaves(result) if isinstance(leaf, jax.Array)]
-            self._dispatched(record, execution_of(outputs), self._now())
+            self._outcomes.dispatched(record, execution_of(outputs), self._now(), book)
 
     def abandon(self, record: CallRecord, error: BaseException | None) -> None:
         """The call has raised: `error`, if it is known (an exception that the cell caught is not)."""
         self._close(record)
-        with self._up_to_date() as book:
+        with self._news.up_to_date() as book:
             book.preparations.hand_over(record)
             book.fail(record, error, self._now())
 
@@ -141,7 +137,7 @@ class CallLog:
         for own in self._dispatching.copy():  # A signal's handler has raised before we heard of their dispatch.
             if own[0] == threading.get_ident():
                 self._dispatching.remove(own)
-                self._news.append(partial(self._dispatched, own[2], Execution(finished=True, error=error), self._now()))
+                self._outcomes.tell_dispatched(own[2], Execution(finished=True, error=error))
 
     def ran(self, program: Any) -> bool:
         """This thread begins to run a program in Python; whether it is that of the cell's call."""
@@ -202,15 +198,15 @@ class CallLog:
             record.at_end = partial(self._turns.give_back, id(taps))
         record.share, record.launched_ns = share, self._now()
         self._dispatching.append(own)
-        self._news.append(partial(self._book.dispatching, record, function, ordered, taps))
+        self._news.tell(lambda book: book.dispatching(record, function, ordered, taps))
 
         def executed(execution: Execution) -> None:
-            self._news.append(partial(self._dispatched, record, execution, self._now()))
+            self._outcomes.tell_dispatched(record, execution)
             self._dispatching.remove(own)
             if execution.handed is not None:  # The program waits for no lock.
-                self._waiter.when_ready((), partial(self._over, execution.handed))
-            elif in_turn or self._waiting or not execution.finished or execution.error is not None:
-                self._catch_up()
+                self._waiter.when_ready((), partial(self._outcomes.over, execution.handed))
+            elif in_turn or self._news.is_awaited or not execution.finished or execution.error is not None:
+                self._news.catch_up()
 
         return record, executed
 
@@ -234,26 +230,26 @@ class CallLog:
         # Before `hand_over`: a call begins before what it says.
         seen = function_of(program), self._now(), self.spans.calling(), threading.get_ident()
         handed = hand_over()
-        self._news.append(partial(self._dispatched_elsewhere, *seen, taps, handed, ran))
-        self._waiter.when_ready((), partial(self._over, handed))
+        self._news.tell(partial(self._outcomes.dispatched_elsewhere, *seen, taps, handed, ran))
+        self._waiter.when_ready((), partial(self._outcomes.over, handed))
 
     def compiled(self, stage: Stage, name: str, seconds: float, by_numba: float = 0.0) -> None:
         """Remember how long a stage took, and Numba in it, until the call that it was for is known."""
         function = unwrapped(name.removeprefix("jit(").removesuffix(")"))
-        with self._up_to_date() as book:
+        with self._news.up_to_date() as book:
             book.preparations.compiled(stage, function, seconds)
             book.preparations.compiled_by_numba(function, by_numba)
 
     def prepared(self, name: str, seconds: float, by_numba: float = 0.0) -> None:
         """Count what was done to a program before it was lowered as part of that, but for what Numba compiled."""
-        with self._up_to_date() as book:
+        with self._news.up_to_date() as book:
             book.preparations.prepared(function_of(name), seconds)
             book.preparations.compiled_by_numba(function_of(name), by_numba)
 
     def traced(self, printed: Traced) -> None:
         """A function that this thread traces has printed."""
         opened = self._opened()
-        with self._up_to_date() as book:
+        with self._news.up_to_date() as book:
             if opened:
                 opened[-1].take_print(printed)
                 book.touch(opened[-1])
@@ -262,67 +258,37 @@ class CallLog:
 
     def attribute(self, times_ns: np.ndarray, lot: FiringBatch) -> tuple[np.ndarray, dict[int, int]]:
         """See `InFlight`, and `mixed` there."""
-        with self._up_to_date() as book:
+        with self._news.up_to_date() as book:
             return book.attribute(times_ns, lot)
 
     def executions(self, calls: np.ndarray, lot: FiringBatch) -> np.ndarray:
         """See `Executions.of`."""
-        with self._up_to_date() as book:
+        with self._news.up_to_date() as book:
             return book.executions(calls, lot)
 
     def count(self, calls: np.ndarray, lot: FiringBatch) -> None:
         """Add firings to their calls (int64, one a firing)."""
-        with self._up_to_date() as book:
+        with self._news.up_to_date() as book:
             book.count(calls, lot)
 
     def pending(self) -> list[CallRecord]:
         """Calls whose effects have not drained, oldest first."""
-        with self._up_to_date() as book:
+        with self._news.up_to_date() as book:
             return list(book.pending.values())
 
     def take_drained(self) -> Iterable[CallRecord]:
         """The calls that have drained since this was last asked. Their events must have been counted."""
-        with self._up_to_date() as book:
+        with self._news.up_to_date() as book:
             return book.take_drained()
 
     def wait_until_drained(self, timeout: float | None) -> bool:
         """Block until no call is pending, at most `timeout` seconds; whether that came to be."""
-        with self._changed:
-            self._waiting += 1
-        self._backlog.tell()
-        with self._up_to_date():
-            try:
-                return self._changed.wait_for(self._has_drained, timeout)
-            finally:
-                self._waiting -= 1
+        return self._news.wait_until_drained(timeout, self._backlog.tell)
 
     def waited(self, what: Wait, began_ns: int, ended_ns: int) -> None:
         """The current thread has waited in JAX's function `what`; times are those of `perf_counter_ns`."""
         spans, origin = self.spans, self._origin_ns
         spans.add(WAIT_SITES[what], began_ns - origin, ended_ns - origin, spans.calling())
-
-    @contextmanager
-    def _up_to_date(self) -> Iterator[CallBook]:
-        """The book, for this thread alone, with the news taken in."""
-        with self._changed:
-            self._take_in()
-            try:
-                yield self._book
-            finally:
-                if self._waiting and not self._book.pending:
-                    self._changed.notify_all()
-
-    def _catch_up(self) -> None:
-        with self._up_to_date():
-            pass
-
-    def _take_in(self) -> None:
-        while self._news:
-            self._news.popleft()()
-
-    def _has_drained(self) -> bool:
-        self._take_in()
-        return not self._book.pending
 
     def _opened(self) -> list[CallRecord]:
         """The calls of the cell that this thread is in."""
@@ -330,42 +296,8 @@ class CallLog:
 
     def _new(self, name: str, function: str, origin: Origin) -> CallRecord:
         record = CallRecord(name, function, origin, self._now(), self.spans.calling(), threading.get_ident())
-        self._news.append(partial(self._book.add, record))
+        self._news.tell(lambda book: book.add(record))
         return record
-
-    def _dispatched_elsewhere(
-        self, function: str, at_ns: int, thread: str, ident: int, taps: Sequence[Tap], handed: PendingResult, ran: Ran
-    ) -> None:
-        """A program that was called inside a library, or in a loop of the cell's."""
-        record = CallRecord(function, function, "library", at_ns, thread, ident)
-        record.executed, record.program = True, ran
-        record.seen = "over" if handed.was_over else "late"
-        self._book.add(record)
-        self._book.dispatching(record, function, False, taps)
-        self._handed(record, handed, at_ns)
-
-    def _handed(self, record: CallRecord, handed: PendingResult, at_ns: int) -> None:
-        """A program has been dispatched that says what it says when it is over."""
-        record.dispatched_ns = at_ns
-        record.hand(handed, self._origin_ns)
-        handed.then(lambda error: self._news.append(partial(self._told, record, error)))
-        self._book.touch(record)
-
-    def _dispatched(self, record: CallRecord, execution: Execution, at_ns: int) -> None:
-        if execution.handed is not None:
-            self._handed(record, execution.handed, at_ns)
-            return
-        record.dispatched_ns = at_ns
-        if not execution.finished:
-            self._wait_for(record, execution.outputs, execution.effects)
-            self._book.touch(record)
-            return
-        record.over_ns = at_ns
-        self._book.ready(record, at_ns)
-        if execution.error is not None:
-            self._book.fail(record, execution.error, at_ns)
-        else:
-            self._book.drain(record, at_ns)
 
     def _now(self) -> int:
         return time.perf_counter_ns() - self._origin_ns
@@ -374,49 +306,3 @@ class CallLog:
         opened = self._opened()
         if record in opened:
             opened.remove(record)
-
-    def _over(self, handed: PendingResult, _error: Exception | None) -> None:
-        """When a call is over that says something among its results. Who looks at the run tells that, or waits for it."""
-        handed.settle()
-        if self._backlog.over(is_awaited=self._waiting > 0):
-            self._catch_up()
-
-    def _told(self, record: CallRecord, error: Exception | None) -> None:
-        """All that such a call says has been told."""
-        if error is not None:
-            self._book.fail(record, error, self._now())
-        at_ns = max(record.over_ns or self._now(), record.dispatched_ns or 0)
-        self._book.ready(record, at_ns)
-        self._book.drain(record, at_ns)
-
-    def _wait_for(self, record: CallRecord, outputs: Sequence[Any], effects: Sequence[Any]) -> None:
-        def ready(error: Exception | None) -> None:
-            with self._up_to_date() as book:
-                book.ready(record, self._now())
-                if error is not None:
-                    book.fail(record, error, self._now())
-
-        def drained(error: Exception | None) -> None:
-            with self._up_to_date() as book:
-                if error is not None:
-                    book.fail(record, error, self._now())
-                book.drain(record, self._now())
-
-        self._waiter.when_ready(tuple(outputs), ready)
-        self._waiter.when_ready(tuple(effects), drained)
-
-
-@dataclass(frozen=True)
-class CallSpan:
-    """A call of the cell that is under way; exactly one of the two ends it."""
-
-    log: CallLog
-    record: CallRecord
-
-    def returned(self, result: object) -> None:
-        """It has returned `result`."""
-        self.log.end(self.record, result)
-
-    def raised(self, error: BaseException | None) -> None:
-        """It has raised `error`; None where the cell caught it."""
-        self.log.abandon(self.record, error)

@@ -18,8 +18,9 @@ from jax_debug_widgets.checks.leaks import leaks_of
 from jax_debug_widgets.events import CallSite, StaleRead, Status, Tap, TracePrint
 from jax_debug_widgets.events.errors import error_line
 from jax_debug_widgets.session.run import nonfinite, report
+from jax_debug_widgets.session.run.call_span import CallSpan
 from jax_debug_widgets.session.run.callbacks import RunCallbacks
-from jax_debug_widgets.session.run.calls import CallLog, CallSpan
+from jax_debug_widgets.session.run.calls import CallLog
 from jax_debug_widgets.session.run.expectations import Expectations
 from jax_debug_widgets.session.run.findings import Findings
 from jax_debug_widgets.session.run.inputs import SEEN, KeptInputs
