@@ -10,7 +10,8 @@ from jax_debug_widgets.magics import program_outputs
 from jax_debug_widgets.magics.calls import CallRewriter
 from jax_debug_widgets.magics.capture_cell import CellCapture
 from jax_debug_widgets.magics.cell import ENTER, transform_lines
-from jax_debug_widgets.magics.magics import HELP, JaxDebugMagics
+from jax_debug_widgets.magics.help import HELP
+from jax_debug_widgets.magics.magics import JaxDebugMagics
 from jax_debug_widgets.magics.options import option_parser
 from jax_debug_widgets.magics.uncaptured import UncapturedCells
 from jax_debug_widgets.session import current_session

@@ -18,26 +18,17 @@ from IPython.core.magic import (
     output_can_be_silenced,
 )
 
-from jax_debug_widgets.checks import named_now
-from jax_debug_widgets.checks import options as check_names
 from jax_debug_widgets.magics.calls import CallRewriter
 from jax_debug_widgets.magics.expressions import call_of, given_to
+from jax_debug_widgets.magics.help import HELP
 from jax_debug_widgets.magics.options import COMMANDS, nearest_command, option_parser, parse, parse_plot, parse_show
-from jax_debug_widgets.magics.programs import (
-    compared,
-    cost_of,
-    exported,
-    graph_of_call,
-    linked_call,
-    program_diff,
-    program_table,
-    traces_of_call,
-)
+from jax_debug_widgets.magics.programs import PROGRAM_COMMANDS
 from jax_debug_widgets.magics.replays import replayed
-from jax_debug_widgets.magics.sites import table_of, words_of
+from jax_debug_widgets.magics.site_commands import mute, print_sites, sample
+from jax_debug_widgets.magics.sites import words_of
 from jax_debug_widgets.session import snapshot_of
 from jax_debug_widgets.session.loading import load
-from jax_debug_widgets.session.studies.questions import inventory_of, result_by_steps, verification_of
+from jax_debug_widgets.session.studies.questions import result_by_steps, verification_of
 from jax_debug_widgets.watch import Watch
 from jax_debug_widgets.widgets import summary
 
@@ -48,46 +39,6 @@ if TYPE_CHECKING:
     from jax_debug_widgets.session import Options, Run, Session
     from jax_debug_widgets.session.run.compare import LoadedRuns
     from jax_debug_widgets.session.run.loaded import LoadedRun
-
-HELP = """%%jaxdebug [options]          capture the cell below: a live panel of its prints, callbacks and calls
-%jaxdebug [options] EXPR      the same for one expression or statement
-%jaxdebug on [options]        capture every cell from now on;  %jaxdebug off  ends it
-%jaxdebug status              how the current or last capture is doing
-%jaxdebug barrier             wait until the effects of this thread's calls have drained
-%jaxdebug callbacks F(X)      what F(X) would call back, and what the compiler leaves of it; nothing runs
-%jaxdebug cost F(X)           what each of these adds to the program: memory, kernels, collectives, time; nothing runs,
-                              but with --run before F(X), which measures it
-%jaxdebug verify F(X)         run F(X) watched (--watch-all unless said otherwise) and unwatched: are the results bitwise
-                              equal, or by how much not; and how much longer it takes
-%jaxdebug step F(X)           run F(X) equation by equation in the panel's debugger: over, into, out, to a line
-%jaxdebug table F(X)          the equations of F(X): names, types, times, flops, bytes; nothing runs;
-                              --by line, --by primitive, --by scope
-%jaxdebug graph F(X)          F(X) as nested boxes: functions, lines, loops, equations, the backward pass beside the forward;
-                              nothing runs
-%jaxdebug diff F G -- X       how the programs of F(X) and G(X) differ, equation by equation; nothing runs;
-                              diff F -- X --before grad, --before vmap: F against what these make of it
-%jaxdebug compare F G -- X    run F(X) and G(X) equation by equation: outputs, and where they part first; --rtol R;
-                              compare F -- X --against float64: the line of F that loses digits;
-                              --against op-by-op: the line that XLA computes otherwise, and by which pass;
-                              --against saved:FILE, written by --save FILE;  --against cpu
-%jaxdebug traces F(X)         trace F(X) twice: the same program? If not, where it differs, and the line that may cause it
-%jaxdebug jaxpr F(X)          its source and equations beside each other; %jaxdebug hlo F(X)  with StableHLO and what XLA has
-                              made of them: fusions, bytes, what is folded away; compiles F(X), and nothing runs
-%jaxdebug export F(X) DIR     write F(X) as a Python package to read, edit and run; nothing runs;  --name N, --overwrite
-%jaxdebug sites               the call sites of the programs that ran, with their numbers
-%jaxdebug findings            what was found in the last capture: the source, why, and what to write instead
-%jaxdebug mute SITE ...       stop recording a site (number, label, place, label@place), without recompiling;
-                              %jaxdebug unmute SITE;  %jaxdebug mute check:oob  shows no findings of that check
-%jaxdebug every N SITE ...    record every N-th firing of a site, without recompiling
-%jaxdebug plot NAME ...       draw the history of values of the last capture;  --kind ridge, --kind heat  of an array
-%jaxdebug show NAME           draw an array of it, of its last step and first lane;  --step N, --lane I  of others
-%jaxdebug panel               show the panel of the last capture again
-%jaxdebug replay [RUN] CALL   make a call once more with the inputs it had, see --keep-inputs; RUN is a variable or a file;
-                              --step in the debugger, --watch-all, --with F calls F instead
-%jaxdebug save FILE           write the last capture to a folder (run.jdw), or to one file to send (run.jdw.zip)
-%jaxdebug load FILE           read it again, here or elsewhere, and show its panel; --record FILE writes one as well
-
-"""
 
 
 @magics_class
@@ -116,6 +67,9 @@ class JaxDebugMagics(Magics):
             raise UsageError("jaxdebug: say what to capture, e.g. `%jaxdebug f(x)`, or one of " + ", ".join(COMMANDS))
         if word in ("--help", "-h"):
             word = "help"
+        if word in PROGRAM_COMMANDS:
+            self._cells.show_errors_without_our_frames()
+            return PROGRAM_COMMANDS[word](self._session, rest, self.shell.user_ns, self._name_code)
         if word in COMMANDS:
             return getattr(self, f"_{word}")(rest)
         options, code = parse(line, echo_by_default=not self._cells.has_panels(), expand=self.shell.var_expand)
@@ -194,10 +148,6 @@ class JaxDebugMagics(Magics):
         self._refuse_rest("panel", rest)
         return self._last_run()
 
-    def _callbacks(self, rest: str) -> Any:
-        self._cells.show_errors_without_our_frames()
-        return given_to(partial(inventory_of, self._session), "callbacks", rest, self.shell.user_ns, self._name_code)
-
     def _step(self, rest: str) -> Any:
         options, code = parse(rest, echo_by_default=False)
         self._refuse_stepping("step")
@@ -244,44 +194,6 @@ class JaxDebugMagics(Magics):
         finally:
             self._cells.end(recording, error)
 
-    def _cost(self, rest: str) -> Any:
-        self._cells.show_errors_without_our_frames()
-        return cost_of(self._session, rest, self.shell.user_ns, self._name_code)
-
-    def _table(self, rest: str) -> Any:
-        self._cells.show_errors_without_our_frames()
-        return program_table(self._session, rest, self.shell.user_ns, self._name_code)
-
-    def _graph(self, rest: str) -> Any:
-        self._cells.show_errors_without_our_frames()
-        return given_to(partial(graph_of_call, self._session), "graph", rest, self.shell.user_ns, self._name_code)
-
-    def _diff(self, rest: str) -> Any:
-        self._cells.show_errors_without_our_frames()
-        return program_diff(self._session, rest, self.shell.user_ns, self._name_code)
-
-    def _compare(self, rest: str) -> Any:
-        self._cells.show_errors_without_our_frames()
-        return compared(self._session, rest, self.shell.user_ns, self._name_code)
-
-    def _traces(self, rest: str) -> Any:
-        self._cells.show_errors_without_our_frames()
-        return given_to(partial(traces_of_call, self._session), "traces", rest, self.shell.user_ns, self._name_code)
-
-    def _jaxpr(self, rest: str) -> Any:
-        self._cells.show_errors_without_our_frames()
-        ask = partial(linked_call, self._session, compiled=False)
-        return given_to(ask, "jaxpr", rest, self.shell.user_ns, self._name_code)
-
-    def _hlo(self, rest: str) -> Any:
-        self._cells.show_errors_without_our_frames()
-        ask = partial(linked_call, self._session, compiled=True)
-        return given_to(ask, "hlo", rest, self.shell.user_ns, self._name_code)
-
-    def _export(self, rest: str) -> Any:
-        self._cells.show_errors_without_our_frames()
-        return exported(self._session, rest, self.shell.user_ns, self._name_code)
-
     def _plot(self, rest: str) -> None:
         run, (names, kind) = self._last_run(), parse_plot(rest)
         self._refused(lambda: run.plot(*names, kind=kind))
@@ -325,69 +237,24 @@ class JaxDebugMagics(Magics):
         except (LookupError, ValueError) as error:
             raise UsageError(f"jaxdebug: {error.args[0]}") from None
 
-    def _sites(self, rest: str) -> None:
-        self._refuse_rest("sites", rest)
-        switches = self._session.switches
-        sites = switches.sites()
-        print(table_of(sites, switches.muted(), switches.sampled()) if sites else "jaxdebug: nothing has fired yet")
-
     def _findings(self, rest: str) -> None:
         self._refuse_rest("findings", rest)
         captured = [run for run in self._session.runs() if not run.is_loaded and not run.is_question]
         run = captured[-1] if captured else self._session.current
         print("jaxdebug: nothing has been captured yet" if run is None else run.findings)
 
+    def _sites(self, rest: str) -> None:
+        self._refuse_rest("sites", rest)
+        print_sites(self._session.switches)
+
     def _mute(self, rest: str) -> None:
-        self._switch(rest, muted=True)
+        mute(self._session.switches, rest, muted=True)
 
     def _unmute(self, rest: str) -> None:
-        self._switch(rest, muted=False)
+        mute(self._session.switches, rest, muted=False)
 
     def _every(self, rest: str) -> None:
-        every, *words = words_of(rest) or [""]
-        if not words or not every.isdecimal():
-            raise UsageError(
-                "jaxdebug: say how many and which: `%jaxdebug every 10 loss` records every 10th firing of the site loss; "
-                "`%jaxdebug sites` lists them"
-            )
-        self._for_sites(words, lambda number: self._session.switches.sample(number, int(every)), f"every {every}")
-
-    def _switch(self, rest: str, *, muted: bool) -> None:
-        word = "mute" if muted else "unmute"
-        words = words_of(rest)
-        if not words:
-            raise UsageError(
-                f"jaxdebug: say which, by number, name or place: `%jaxdebug {word} 3`; `%jaxdebug sites` lists them"
-            )
-        sites = []
-        is_after_check = False
-        for one in words:
-            kind, _, name = one.partition(":")
-            # `check:oob,casts` comes as two words.
-            is_after_check = (kind == "check" and bool(name)) or (is_after_check and named_now(one) in check_names())
-            if not is_after_check:
-                sites.append(one)
-                continue
-            try:
-                self._session.switches.mute_check(name or one, muted=muted)
-            except KeyError as error:
-                raise UsageError(f"jaxdebug: {error.args[0]}") from None
-            print(f"jaxdebug: {word}d: check:{named_now(name or one)}")
-        self._for_sites(sites, lambda number: self._session.switches.mute(number, muted=muted), f"{word}d")
-
-    def _for_sites(self, words: list[str], switch: Callable[[int], None], done: str) -> None:
-        """Switch all sites that the words mean, or, if one of them means none, nothing; say which."""
-        sites = {site.id: site for site in self._session.switches.sites()}
-        try:
-            meant = {word: self._session.switches.called(word) for word in words}
-            for number in [number for numbers in meant.values() for number in numbers]:
-                switch(number)
-                print(f"jaxdebug: {done}: {number}  {sites[number].where}  {sites[number].label}")
-        except (KeyError, ValueError) as error:
-            raise UsageError(f"jaxdebug: {error.args[0]}") from None
-        for word, numbers in meant.items():
-            if len(places := list(dict.fromkeys(sites[number].where for number in numbers))) > 1:
-                print(f"jaxdebug: {word} is at {len(places)} places; {word}@{places[0]} is the one there alone")
+        sample(self._session.switches, rest)
 
     def _help(self, rest: str) -> None:
         self._refuse_rest("help", rest)

@@ -1,4 +1,4 @@
-"""`%jaxdebug cost f(x)`: what is to be known of a call without making it."""
+"""The commands of `%jaxdebug` about the program of a call: `cost f(x)`, `table f(x)`, `diff f g -- x`."""
 
 from __future__ import annotations
 
@@ -63,11 +63,6 @@ def _add_table_options(parser: argparse.ArgumentParser) -> argparse.ArgumentPars
     return parser
 
 
-def graph_of_call(session: Session, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
-    """The program of a call as nested boxes."""
-    return graph_of(session, function, args, kwargs)
-
-
 def compared(session: Session, line: str, namespace: dict[str, Any], name_code: NameCode = nameless) -> Any:
     """How `f g -- x` compare, or `f -- x --against float64`; they are run.
 
@@ -103,11 +98,6 @@ def _add_compare_options(parser: argparse.ArgumentParser) -> argparse.ArgumentPa
     return parser
 
 
-def traces_of_call(session: Session, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
-    """Whether two traces of a call are one program."""
-    return programs.traces_of(session, function, args, kwargs)
-
-
 def program_diff(session: Session, line: str, namespace: dict[str, Any], name_code: NameCode = nameless) -> Any:
     """What differs between the programs of `f g -- x`, or of `f -- x --before grad`.
 
@@ -131,11 +121,6 @@ def program_diff(session: Session, line: str, namespace: dict[str, Any], name_co
 def _add_diff_options(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
     parser.add_argument("--before", choices=("grad", "vmap"), metavar="TRANSFORM", default=None)
     return parser
-
-
-def linked_call(session: Session, function: Callable[..., Any], /, *args: Any, compiled: bool, **kwargs: Any) -> Any:
-    """The stages of the program of a call."""
-    return linked_of(session, function, args, kwargs, compiled=compiled)
 
 
 def exported(session: Session, line: str, namespace: dict[str, Any], name_code: NameCode = nameless) -> Any:
@@ -243,3 +228,38 @@ def options_first(line: str) -> str:
     """The line with the options at its end, `f(x) --by line`, put before what is asked for."""
     found = _LAST.match(line)
     return f"{found[2].strip()} {found[1]}" if found else line
+
+
+ProgramCommand = Callable[[Session, str, dict[str, Any], NameCode], Any]
+"""Answers what is written behind a command, with the user's namespace and the name of the code."""
+
+
+def _of_call(command: str, ask: Callable[..., Any], **options: Any) -> ProgramCommand:
+    """Make a command without options: it takes one call."""
+
+    def answer(session: Session, line: str, namespace: dict[str, Any], name_code: NameCode) -> Any:
+        def of_function(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
+            return ask(session, function, args, kwargs, **options)
+
+        return given_to(of_function, command, line, namespace, name_code)
+
+    return answer
+
+
+def _inventory(session: Session, function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    return questions.inventory_of(session, function, *args, **kwargs)
+
+
+PROGRAM_COMMANDS: dict[str, ProgramCommand] = {
+    "callbacks": _of_call("callbacks", _inventory),
+    "compare": compared,
+    "cost": cost_of,
+    "diff": program_diff,
+    "export": exported,
+    "graph": _of_call("graph", graph_of),
+    "hlo": _of_call("hlo", linked_of, compiled=True),
+    "jaxpr": _of_call("jaxpr", linked_of, compiled=False),
+    "table": program_table,
+    "traces": _of_call("traces", programs.traces_of),
+}
+"""The commands about the program of a call. Nothing runs, but `compare` and `cost --run` do."""
