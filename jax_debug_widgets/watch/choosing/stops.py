@@ -12,7 +12,7 @@ import numpy as np
 
 from jax_debug_widgets._jax.passes.slices import slice_of
 from jax_debug_widgets.watch.choosing.condition import Condition, ConditionError
-from jax_debug_widgets.watch.naming.body import is_key
+from jax_debug_widgets.watch.naming.variable_types import is_key
 from jax_debug_widgets.watch.statistics.recompute_plan import folded_transposes
 from jax_debug_widgets.watch.statistics.statistics import STATISTICS
 

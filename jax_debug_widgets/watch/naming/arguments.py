@@ -10,7 +10,9 @@ from typing import Any
 
 from jax_debug_widgets._jax.compat import versions
 from jax_debug_widgets.watch.naming.bindings_of_body import BodyBindings
-from jax_debug_widgets.watch.naming.body import LOOPS, Body, is_array
+from jax_debug_widgets.watch.naming.body import Body
+from jax_debug_widgets.watch.naming.loops import LOOPS
+from jax_debug_widgets.watch.naming.variable_types import is_array
 from jax_debug_widgets.watch.syntax.statements import Function, Span
 
 _ROOT, _INDEX = re.compile(r"^\w+"), re.compile(r"^\[\d+\]")

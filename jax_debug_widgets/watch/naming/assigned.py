@@ -7,12 +7,16 @@ from collections.abc import Sequence
 from jax_debug_widgets._jax.origins.names_noted import gives_as_many, may_be
 from jax_debug_widgets._jax.passes.uses import runs_program
 from jax_debug_widgets.watch.naming.bindings_of_body import BodyBindings
-from jax_debug_widgets.watch.naming.body import Body, Call, Made, is_array
+from jax_debug_widgets.watch.naming.body import Body, Made
 from jax_debug_widgets.watch.naming.escaping_values import what_escapes
+from jax_debug_widgets.watch.naming.source_sites import SourceSite
+from jax_debug_widgets.watch.naming.variable_types import is_array
 from jax_debug_widgets.watch.syntax.statements import Statement
 
 
-def assigned(bound: BodyBindings, call: Call, statement: Statement, members: Sequence[int]) -> list[tuple[str, Made]]:
+def assigned(
+    bound: BodyBindings, call: SourceSite, statement: Statement, members: Sequence[int]
+) -> list[tuple[str, Made]]:
     """What was noted while it was traced; where nothing was, what others take of it, as far as the program tells it."""
     noted = bound.assigned(call, statement, members)
     if noted is not None:
@@ -28,7 +32,7 @@ def _is_own(body: Body, made: Made) -> bool:
     return not runs_program(equation) or gives_as_many(equation)
 
 
-def _taken(body: Body, call: Call, statement: Statement, members: Sequence[int]) -> list[tuple[str, Made]]:
+def _taken(body: Body, call: SourceSite, statement: Statement, members: Sequence[int]) -> list[tuple[str, Made]]:
     """One value for one name; of several that one equation gives the names in its order, where there are as many."""
     made = [one for one in what_escapes(body, [*members], call.depth) if is_array(one[0])]
     if statement.is_return:

@@ -10,7 +10,9 @@ from typing import Any, NamedTuple
 from jax_debug_widgets._jax.origins.name_registry import CallPlace, Names, VariableNote, place_of_arguments
 from jax_debug_widgets._jax.origins.names_noted import are_as_traced, is_noted, names_of_results, noted_of_input, way_to
 from jax_debug_widgets._jax.origins.origins import Origin, ordinals_of
-from jax_debug_widgets.watch.naming.body import Body, Call, Made, is_array
+from jax_debug_widgets.watch.naming.body import Body, Made
+from jax_debug_widgets.watch.naming.source_sites import SourceSite
+from jax_debug_widgets.watch.naming.variable_types import is_array
 from jax_debug_widgets.watch.syntax.mentions import is_part
 from jax_debug_widgets.watch.syntax.noted import plain_targets
 from jax_debug_widgets.watch.syntax.statements import Span, Statement, may_be_alias
@@ -42,7 +44,7 @@ class BodyBindings:
         named = [(name, one) for one, names in self._inputs.items() for name in argument_names(self.body, names)]
         return named or None
 
-    def assigned(self, call: Call, statement: Statement, members: Sequence[int]) -> list[tuple[str, Made]] | None:
+    def assigned(self, call: SourceSite, statement: Statement, members: Sequence[int]) -> list[tuple[str, Made]] | None:
         """What one execution of a statement assigns or returns, each name with what it is; None where that was not noted."""
         place = call.file, call.span
         if not is_noted(place):

@@ -3,18 +3,12 @@
 from __future__ import annotations
 
 import linecache
-import sys
-from collections.abc import Callable, Hashable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Hashable, Iterator
 from functools import cached_property
 from typing import Any
 
-import jax
-from jax.extend import core as jax_core
-
 from jax_debug_widgets._jax.compat import versions
 from jax_debug_widgets._jax.origins.frames import (
-    INLINED,
     Level,
     is_users,
     levels_around_program,
@@ -29,36 +23,22 @@ from jax_debug_widgets._jax.passes.uses import Uses, puts_constant_on_mesh, seen
 from jax_debug_widgets._jax.tracing.copies import is_given_as_cotangent, is_pushed
 from jax_debug_widgets._jax.tracing.cotangents import is_named, is_of_input
 from jax_debug_widgets._jax.tracing.tangents import tangents_in
+from jax_debug_widgets.watch.naming.comprehensions import as_written
+from jax_debug_widgets.watch.naming.loops import is_out_of_loop, loops_among
+from jax_debug_widgets.watch.naming.source_sites import (
+    Origin,
+    Outer,
+    SourceSite,
+    origin_of,
+    outer_of,
+    places_of,
+)
+from jax_debug_widgets.watch.naming.variable_types import is_array
 from jax_debug_widgets.watch.syntax.source import SourceFile, source_of
 from jax_debug_widgets.watch.syntax.statements import Function, Span
 
 Made = tuple[Any, int, int]
 """A variable, the number of the equation that makes it, and which of its results it is."""
-
-Places = tuple[tuple[str, tuple[int, int, int, int]], ...]
-
-Outer = tuple[tuple[str, tuple[int, int, int, int], int], ...]
-"""File, range and, from there on inward, the lines of JAX's."""
-
-Origin = tuple[str, int, str]
-"""File, first line and name of a function, as its code object has them; empty and 0 where JAX does not say."""
-
-LOOPS = {"scan": "jaxpr", "while": "body_jaxpr"}
-"""Primitive -> the parameter that holds what it runs in each iteration."""
-
-
-@dataclass(frozen=True)
-class Call:
-    """One place in the source, as reached by one way: the frames around it tell calls of a function apart."""
-
-    outer: Outer
-    file: str
-    span: Span
-
-    @property
-    def depth(self) -> int:
-        """How many frames are around it."""
-        return len(self.outer)
 
 
 class Body:
@@ -111,9 +91,9 @@ class Body:
         given = self.around.given
         if given is not None:
             return given.file, given.line, given.name
-        origin = _origin_of(self.jaxpr)
+        origin = origin_of(self.jaxpr)
         # Of the forward pass of a checkpointed loop it names the function of that; none runs itself in a loop.
-        return ("", 0, "") if origin in (_origin_of(program) for _, program in self._loops()) else origin
+        return ("", 0, "") if origin in (origin_of(program) for _, program in loops_among(self.equations)) else origin
 
     def _function_at(self, origin: Origin) -> Function | None:
         file, line, name = origin
@@ -126,18 +106,18 @@ class Body:
         return told if given is None else tuple(given.names.get(one) for one in told)
 
     @cached_property
-    def calls(self) -> dict[Call, list[int]]:
+    def calls(self) -> dict[SourceSite, list[int]]:
         """Each place with the equations that come from it, in order.
 
         Without what JAX has moved here out of a loop: what it computes of a statement is not what that assigns. Of a derivative
         that is a part of what asks for it. Nor is there what the function computes that `jax.linearize` gives, or our copies of
         what is pulled back.
         """
-        found: dict[Call, list[int]] = {}
+        found: dict[SourceSite, list[int]] = {}
         for number, levels in enumerate(self.levels):
             outer: Outer = ()
             for level in levels[: self._seen_by(number)]:
-                found.setdefault(Call(outer, level.file, Span(*level.span)), []).append(number)
+                found.setdefault(SourceSite(outer, level.file, Span(*level.span)), []).append(number)
                 outer = (*outer, *outer_of([level]))
         return found
 
@@ -160,11 +140,11 @@ class Body:
     @cached_property
     def moved(self) -> frozenset[int]:
         """The equations that JAX has moved here out of a loop, or that put a constant on a mesh."""
-        loops = self._loop_bodies()
+        loops = [(origin_of(program)[:2], places_of(self.levels[at])) for at, program in loops_among(self.equations)]
         return frozenset(
             number
             for number, (equation, levels) in enumerate(zip(self.equations, self.levels, strict=True))
-            if self._is_moved(levels, loops) or puts_constant_on_mesh(equation)
+            if is_out_of_loop(levels, self.origin, loops) or puts_constant_on_mesh(equation)
         )
 
     def _root_moved_derivatives(self) -> dict[int, int]:
@@ -173,7 +153,7 @@ class Body:
         Returns:
           for each such equation the number of frames down to that which asks for the derivative.
         """
-        loops = {number: _origin_of(program)[:2] for number, program in self._loops()}
+        loops = {number: origin_of(program)[:2] for number, program in loops_among(self.equations)}
         around: dict[int, tuple[Level, ...]] = {}
         for number in sorted(self.moved) if loops else ():
             levels = self.levels[number]
@@ -234,7 +214,7 @@ class Body:
     def _tangents(self) -> dict[Any, frozenset[int]]:
         return tangents_in(self.jaxpr, self.levels, self.uses.derived, self.around.tangents)
 
-    def is_within(self, number: int, call: Call) -> bool:
+    def is_within(self, number: int, call: SourceSite) -> bool:
         """Whether an equation comes from the place or from a part of it."""
         levels = self.levels[number]
         if len(levels) <= call.depth:
@@ -284,7 +264,7 @@ class Body:
 
     def _inside(self, levels: tuple[Level, ...], outside: tuple[Level, ...]) -> tuple[Level, ...]:
         """Without the frames around the body: JAX 0.8 has them on each of its equations, later versions cut them off."""
-        callers, places = _places(outside), _places(levels)
+        callers, places = places_of(outside), places_of(levels)
         for length in range(min(len(callers), len(levels)), 0, -1):
             if places[:length] == callers[len(callers) - length :]:
                 return levels[length:]
@@ -301,22 +281,7 @@ class Body:
     def _all_as_written(self, levels: tuple[Level, ...]) -> Iterator[Level]:
         inner = next((at for at in reversed(range(len(levels))) if self.wanted(levels[at].file)), -1)
         for at, level in enumerate(levels):
-            yield from self._as_written(level) if at <= inner else (level,)
-
-    def _as_written(self, level: Level) -> Iterator[Level]:
-        """A frame after those of the comprehensions that it is in: since Python 3.12 they have none of their own.
-
-        What takes apart what its line computes counts as a part of that.
-        """
-        if sys.version_info >= (3, 12):
-            source = self.source(level.file)
-            function = source.function_at(level.code_line, level.function)
-            for around, first in source.comprehensions.get(function, ()):
-                if around.contains(Span(*level.span)) and not first.contains(Span(*level.span)):
-                    yield replace(level, span=tuple(around), differentiates="", derivatives=0, maps=False, through=0)
-                    level = replace(level, function=f"{level.function}{INLINED}", code_line=around.line)
-        apart = self.source(level.file).taken_apart.get(Span(*level.span))
-        yield replace(level, span=tuple(apart)) if apart else level
+            yield from as_written(level, self.source(level.file)) if at <= inner else (level,)
 
     def is_own(self, level: Level) -> bool:
         """Whether it is a frame of the function that the body is the program of."""
@@ -326,63 +291,3 @@ class Body:
         """Whether an equation is of a branch of a `cond` that `vmap` selects from: its own function alone is around it."""
         levels = self.levels[number]
         return not (levels and self.is_own(levels[0]))
-
-    def _loops(self) -> Iterator[tuple[int, Any]]:
-        """The loops among the equations, each with the program that it runs."""
-        for number, one in enumerate(self.equations):
-            if one.primitive.name in LOOPS:
-                yield number, one.params[LOOPS[one.primitive.name]].jaxpr
-
-    def _loop_bodies(self) -> list[tuple[Any, Places]]:
-        """File and first line of the functions that the loops of this body run, and the frames of each loop."""
-        return [(_origin_of(program)[:2], _places(self.levels[number])) for number, program in self._loops()]
-
-    def _is_moved(self, levels: tuple[Level, ...], loops: list[tuple[Any, Places]]) -> bool:
-        """Whether these are frames out of a loop: they begin in its function, or in JAX 0.8 with those of the loop."""
-        through = [(level.file, level.code_line) for level in levels]
-        if self.origin[:2] not in through:
-            return any(function in through for function, _ in loops)
-        places = _places(levels)
-        return any(
-            places[: len(around)] == around and function in through[len(around) :][:1] for function, around in loops
-        )
-
-
-def outer_of(levels: Iterable[Level]) -> Outer:
-    """The frames around a call, as `Call` has them."""
-    return tuple((level.file, level.span, level.through) for level in levels)
-
-
-def _places(levels: Iterable[Level]) -> Places:
-    return tuple((level.file, level.span) for level in levels)
-
-
-def _origin_of(jaxpr: Any) -> Origin:
-    about = jaxpr.debug_info
-    return about.func_filename or "", about.func_lineno or 0, about.func_name or ""
-
-
-def type_of(variable: Any) -> tuple[Any, Any]:
-    """The shape and dtype of a variable."""
-    return variable.aval.shape, variable.aval.dtype
-
-
-def is_array(variable: Any) -> bool:
-    """Whether a variable has numbers that statistics can be taken of."""
-    aval: Any = getattr(variable, "aval", None)
-    dtype = getattr(aval, "dtype", None)
-    if isinstance(variable, jax_core.Literal) or dtype is None or not hasattr(aval, "shape"):
-        return False
-    return getattr(dtype, "kind", "V") in "biufcV" and _has_numbers(dtype) and 0 not in aval.shape
-
-
-def is_key(variable: Any) -> bool:
-    """Whether a variable is a typed PRNG key, or an array of such."""
-    dtype = getattr(getattr(variable, "aval", None), "dtype", None)
-    return dtype is not None and jax.dtypes.issubdtype(dtype, jax.dtypes.prng_key)
-
-
-def _has_numbers(dtype: Any) -> bool:
-    import jax.numpy as jnp
-
-    return jnp.issubdtype(dtype, jnp.number) or jnp.issubdtype(dtype, jnp.bool_)

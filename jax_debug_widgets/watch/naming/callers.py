@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from jax_debug_widgets.events import Caller
-from jax_debug_widgets.watch.naming.body import Body, outer_of
+from jax_debug_widgets.watch.naming.body import Body
+from jax_debug_widgets.watch.naming.source_sites import outer_of
 from jax_debug_widgets.watch.syntax.statements import Span
 
 if TYPE_CHECKING:

@@ -13,7 +13,8 @@ from jax_debug_widgets._jax.origins.inputs import only_pulls_back
 from jax_debug_widgets._jax.origins.origins import is_residual_result
 from jax_debug_widgets._jax.tracing.copies import is_given_as_cotangent
 from jax_debug_widgets._jax.tracing.cotangents import is_named
-from jax_debug_widgets.watch.naming.body import Body, Made, outer_of
+from jax_debug_widgets.watch.naming.body import Body, Made
+from jax_debug_widgets.watch.naming.source_sites import outer_of
 
 
 def what_escapes(body: Body, members: list[int], depth: int) -> list[Made]:

@@ -10,7 +10,9 @@ from jax_debug_widgets._jax.origins.name_registry import VariableNote, place_of_
 from jax_debug_widgets._jax.tracing.cotangents import Mark, cotangent_of
 from jax_debug_widgets.watch.naming.arguments import argument_span
 from jax_debug_widgets.watch.naming.bindings_of_body import aliases, argument_names, is_of_statement
-from jax_debug_widgets.watch.naming.body import Body, Call, Made, is_array, outer_of
+from jax_debug_widgets.watch.naming.body import Body, Made
+from jax_debug_widgets.watch.naming.source_sites import SourceSite, outer_of
+from jax_debug_widgets.watch.naming.variable_types import is_array
 from jax_debug_widgets.watch.syntax.statements import Span
 
 
@@ -29,7 +31,7 @@ class Gradient:
     name: str
     of: VariableNote
     number: int
-    call: Call
+    call: SourceSite
     function: str
     is_alias: bool = False
 
@@ -42,7 +44,7 @@ def gradients(body: Body) -> Iterator[Gradient]:
             continue
         levels = body.levels[number]
         for depth, level in enumerate(levels):
-            call = Call(outer_of(levels[:depth]), level.file, Span(*level.span))
+            call = SourceSite(outer_of(levels[:depth]), level.file, Span(*level.span))
             place = call.file, call.span
             if place in mark.places and (mark.is_sure or _is_of_innermost(body, number, depth)):
                 statements = body.source(call.file).statements_at(call.span)
@@ -65,7 +67,7 @@ def gradients_of_arguments(body: Body, known: Container[VariableNote]) -> Iterat
     for variable, mark, number in _of_innermost(body):
         is_argument = mark.is_of_input and place_of_arguments(file, line) in mark.places
         for name in argument_names(body, mark.noted.names) if is_argument and mark.noted.value not in known else ():
-            call = Call((), file, argument_span(function, name))
+            call = SourceSite((), file, argument_span(function, name))
             yield Gradient(variable, name, mark.noted.value, number, call, function.name)
 
 
@@ -73,7 +75,7 @@ def gradients_of_aliases(body: Body) -> Iterator[Gradient]:
     """Those of other names for what is there, from their statements on."""
     for variable, mark, number in _of_innermost(body):
         for name, file, statement in aliases(body, {place: mark.noted.names[place] for place in mark.places}):
-            call = Call((), file, statement.span)
+            call = SourceSite((), file, statement.span)
             yield Gradient(variable, name, mark.noted.value, number, call, statement.function_name, is_alias=True)
 
 

@@ -17,7 +17,7 @@ from jax_debug_widgets._jax.tracing.cotangents import is_named
 from jax_debug_widgets.watch.naming.arguments import arguments
 from jax_debug_widgets.watch.naming.assigned import assigned
 from jax_debug_widgets.watch.naming.bindings_of_body import BodyBindings
-from jax_debug_widgets.watch.naming.body import Body, Call, Made, Outer, is_array
+from jax_debug_widgets.watch.naming.body import Body, Made
 from jax_debug_widgets.watch.naming.escaping_values import what_escapes
 from jax_debug_widgets.watch.naming.fields import fields_of_self
 from jax_debug_widgets.watch.naming.gradients import (
@@ -28,6 +28,8 @@ from jax_debug_widgets.watch.naming.gradients import (
     gradients_of_arguments,
 )
 from jax_debug_widgets.watch.naming.instances import instances
+from jax_debug_widgets.watch.naming.source_sites import Outer, SourceSite
+from jax_debug_widgets.watch.naming.variable_types import is_array
 from jax_debug_widgets.watch.syntax.mentions import is_part, texts_of
 from jax_debug_widgets.watch.syntax.source import is_library
 from jax_debug_widgets.watch.syntax.statements import Span, Statement
@@ -81,7 +83,7 @@ class Assignment:
     """
 
     body: Body
-    call: Call
+    call: SourceSite
     statement: Statement
     values: Sequence[tuple[str, Made]]
     function: str
@@ -169,7 +171,7 @@ def _assignments(bound: BodyBindings, wanted: Callable[[str], bool]) -> list[Ass
     for call, members, forward in _calls(body, wanted):
         for statement in body.source(call.file).statements_at(call.span):
             around = (*([statement.whole] if statement.whole else ()), *statement.outside)
-            if any(_is_run(body, Call(call.outer, call.file, span)) for span in around):
+            if any(_is_run(body, SourceSite(call.outer, call.file, span)) for span in around):
                 continue  # An array's own items and properties (`f(x)[0]`, `f(x).T`) are operations.
             repeats = statement.repeats or _is_repeated(body, members, call)
             parts = instances(body, call, forward, repeats=repeats)
@@ -180,7 +182,7 @@ def _assignments(bound: BodyBindings, wanted: Callable[[str], bool]) -> list[Ass
     return found
 
 
-def _is_run(body: Body, call: Call) -> bool:
+def _is_run(body: Body, call: SourceSite) -> bool:
     return any(not body.is_backward(number, call.depth) for number in body.calls.get(call, ()))
 
 
@@ -194,7 +196,7 @@ def _is_mingled(one: Assignment) -> bool:
     return sum(is_array(made[0]) and made[0] not in known for made in what_escapes(body, members, depth)) > 1
 
 
-_Called = tuple[Call, list[int], list[int]]
+_Called = tuple[SourceSite, list[int], list[int]]
 """A place, its equations, and those of the forward pass."""
 
 
@@ -286,7 +288,7 @@ def _named(bound: BodyBindings, variable: Any, number: int, name: str, one: Assi
     return Named(variable, name, "value", True, *at, identities=_identities(bound, variable), outer=one.call.outer)
 
 
-def _is_repeated(body: Body, members: list[int], call: Call) -> bool:
+def _is_repeated(body: Body, members: list[int], call: SourceSite) -> bool:
     """Whether the way to this place leads through a loop of Python's, or begins in a function that was put in several times."""
     levels = body.levels[members[0]][: call.depth]
     # What a library calls has its name from its loop.

@@ -15,7 +15,8 @@ from types import CodeType
 
 from jax_debug_widgets._jax.origins.frames import frames_from
 from jax_debug_widgets._jax.origins.inlining import traceback_of
-from jax_debug_widgets.watch.naming.body import Body, Call
+from jax_debug_widgets.watch.naming.body import Body
+from jax_debug_widgets.watch.naming.source_sites import SourceSite
 from jax_debug_widgets.watch.syntax.source import SourceFile
 from jax_debug_widgets.watch.syntax.statements import Span
 
@@ -46,7 +47,7 @@ class Progress:
         return False
 
 
-def progress_of(body: Body, call: Call, number: int) -> Progress:
+def progress_of(body: Body, call: SourceSite, number: int) -> Progress:
     """How far the statement at `call` has come where it makes this equation."""
     levels = body.levels[number][call.depth :]
     if len(levels) > 1 and levels[1].is_inlined:

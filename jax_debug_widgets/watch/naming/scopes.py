@@ -13,8 +13,10 @@ from jax_debug_widgets._jax.origins.place import Place
 from jax_debug_widgets._jax.passes.body_context import BodyContext
 from jax_debug_widgets.watch.naming.arguments import arguments
 from jax_debug_widgets.watch.naming.bindings_of_body import BodyBindings
-from jax_debug_widgets.watch.naming.body import Body, Outer, is_key, outer_of
+from jax_debug_widgets.watch.naming.body import Body
 from jax_debug_widgets.watch.naming.names import Named, named_values
+from jax_debug_widgets.watch.naming.source_sites import Outer, outer_of
+from jax_debug_widgets.watch.naming.variable_types import is_key
 
 _VARIABLE = re.compile(r"[^\W\d]\w*(?:\.\w+|\[[^\]]*\])*")
 """A variable or a leaf of one, `params['w']`; what is returned is named by its expression."""
