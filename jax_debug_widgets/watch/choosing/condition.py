@@ -11,7 +11,7 @@ import jax.numpy as jnp
 from jax import lax
 
 from jax_debug_widgets.events.elementwise import GRADIENT, compiled, names_in, parsed, resolved, why_not, words_of
-from jax_debug_widgets.watch.naming.names import Named
+from jax_debug_widgets.watch.naming.named import Named
 
 _WORDS = {**words_of(jnp), "jax": jax, "lax": lax}
 """What an expression may call by itself; all else is a name of the program's source."""

@@ -17,7 +17,7 @@ from jax_debug_widgets.events import CallSite
 from jax_debug_widgets.taps.sites import transforms_of
 from jax_debug_widgets.watch.choosing.select import some_of
 from jax_debug_widgets.watch.naming.body import Body
-from jax_debug_widgets.watch.naming.names import Named, label_of
+from jax_debug_widgets.watch.naming.named import Named, label_of
 from jax_debug_widgets.watch.statistics.statistics import SCALAR, STATISTICS, as_float, native_target, of_rows
 
 NAME = "lanes"

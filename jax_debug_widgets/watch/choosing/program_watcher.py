@@ -29,7 +29,8 @@ from jax_debug_widgets.watch.choosing.watched_taps import Again, WatchedTaps, or
 from jax_debug_widgets.watch.naming.arguments import arguments
 from jax_debug_widgets.watch.naming.bindings_of_body import BodyBindings
 from jax_debug_widgets.watch.naming.body import Body
-from jax_debug_widgets.watch.naming.names import Named, every_value, label_of, named_values
+from jax_debug_widgets.watch.naming.named import Named, label_of
+from jax_debug_widgets.watch.naming.names import every_value, named_values
 from jax_debug_widgets.watch.naming.upstream import upstream
 from jax_debug_widgets.watch.naming.value_gradient_pairs import ValueGradientPairs
 from jax_debug_widgets.watch.naming.variable_types import is_key

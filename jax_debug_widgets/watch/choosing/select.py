@@ -16,7 +16,7 @@ import numpy as np
 from jax_debug_widgets._jax.compat import versions
 from jax_debug_widgets.watch.choosing.condition import Condition
 from jax_debug_widgets.watch.choosing.stops import NO_STOPS, Stops
-from jax_debug_widgets.watch.naming.names import Named
+from jax_debug_widgets.watch.naming.named import Named
 from jax_debug_widgets.watch.statistics.statistics import SCALAR, STATISTICS
 from jax_debug_widgets.watch.syntax.source import is_library
 

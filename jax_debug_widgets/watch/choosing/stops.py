@@ -18,7 +18,7 @@ from jax_debug_widgets.watch.statistics.statistics import STATISTICS
 
 if TYPE_CHECKING:
     from jax_debug_widgets.watch.choosing.condition import BodyCondition
-    from jax_debug_widgets.watch.naming.names import Named
+    from jax_debug_widgets.watch.naming.named import Named
 
 MOST_ELEMENTS = 1 << 20
 """Of a value that is handed over whole: it stays in memory until all of its body is computed. Larger ones have statistics."""

@@ -19,7 +19,7 @@ from jax_debug_widgets.watch.choosing.select import Watch, scope_of
 from jax_debug_widgets.watch.naming.body import Body
 from jax_debug_widgets.watch.naming.callers import callers_of
 from jax_debug_widgets.watch.naming.derivatives import derivatives_of
-from jax_debug_widgets.watch.naming.names import Named, label_of
+from jax_debug_widgets.watch.naming.named import Named, label_of
 from jax_debug_widgets.watch.naming.value_gradient_pairs import ValueGradientPairs
 from jax_debug_widgets.watch.statistics import histogram
 from jax_debug_widgets.watch.statistics.full_values import whole_shape

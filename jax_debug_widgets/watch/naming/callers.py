@@ -10,7 +10,7 @@ from jax_debug_widgets.watch.naming.source_sites import outer_of
 from jax_debug_widgets.watch.syntax.statements import Span
 
 if TYPE_CHECKING:
-    from jax_debug_widgets.watch.naming.names import Named
+    from jax_debug_widgets.watch.naming.named import Named
 
 
 def callers_of(body: Body, one: Named) -> tuple[Caller, ...] | None:

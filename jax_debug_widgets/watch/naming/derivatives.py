@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterator
 from jax_debug_widgets._jax.tracing.cotangents import is_named
 from jax_debug_widgets.events import Derivative
 from jax_debug_widgets.watch.naming.body import Body
-from jax_debug_widgets.watch.naming.names import Named, place_of
+from jax_debug_widgets.watch.naming.named import Named
+from jax_debug_widgets.watch.naming.names import place_of
 from jax_debug_widgets.watch.syntax.statements import Span
 
 _LONGEST = 80

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any
 
 from jax_debug_widgets._jax.origins.frames import Level
 from jax_debug_widgets._jax.origins.name_registry import VariableNote
@@ -28,48 +28,12 @@ from jax_debug_widgets.watch.naming.gradients import (
     gradients_of_arguments,
 )
 from jax_debug_widgets.watch.naming.instances import instances
-from jax_debug_widgets.watch.naming.source_sites import Outer, SourceSite
+from jax_debug_widgets.watch.naming.named import Named
+from jax_debug_widgets.watch.naming.source_sites import SourceSite
 from jax_debug_widgets.watch.naming.variable_types import is_array
 from jax_debug_widgets.watch.syntax.mentions import is_part, texts_of
 from jax_debug_widgets.watch.syntax.source import is_library
 from jax_debug_widgets.watch.syntax.statements import Span, Statement
-
-Role = Literal["value", "gradient"]
-
-
-@dataclass(frozen=True, eq=False)
-class Named:
-    """A variable of a program and what it is called.
-
-    Attributes:
-      variable: of the jaxpr.
-      name: the Python variable, or the expression.
-      assigned: whether it is assigned, returned or an argument, as opposed to a part of an expression.
-      file, span, function: the range that computes it.
-      equation: the number of the equation that makes it, -1 for arguments.
-      primitive: its name; `argument` for arguments.
-      stack: JAX's name stack.
-      carried: whether it is a value that the iteration before has made.
-      identities: of a value what tells it from every other of all programs, each of them alone; of a gradient those of the
-        value that it is the gradient of, as far as they are known.
-      is_alias: whether its statement only names what another one has made.
-      outer: the frames around that of its function, where that is called inside of the body.
-    """
-
-    variable: Any
-    name: str
-    role: Role
-    assigned: bool
-    file: str
-    span: Span
-    function: str
-    equation: int
-    primitive: str
-    stack: str
-    carried: bool = False
-    identities: tuple[Any, ...] = ()
-    is_alias: bool = False
-    outer: Outer = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,11 +52,6 @@ class Assignment:
     values: Sequence[tuple[str, Made]]
     function: str
     is_run: bool
-
-
-def label_of(name: str, role: Role) -> str:
-    """What a value is called in a run."""
-    return f"grad/{name}" if role == "gradient" else name
 
 
 Ranges = set[tuple[str, Span]]

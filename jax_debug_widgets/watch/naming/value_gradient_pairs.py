@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from jax_debug_widgets.events import CallSite
-    from jax_debug_widgets.watch.naming.names import Named
+    from jax_debug_widgets.watch.naming.named import Named
 
 
 class ValueGradientPairs:

@@ -9,7 +9,8 @@ from jax_debug_widgets._jax.passes.body_context import BodyContext
 from jax_debug_widgets.watch.naming.arguments import arguments
 from jax_debug_widgets.watch.naming.bindings_of_body import BodyBindings
 from jax_debug_widgets.watch.naming.body import Body
-from jax_debug_widgets.watch.naming.names import label_of, named_values
+from jax_debug_widgets.watch.naming.named import label_of
+from jax_debug_widgets.watch.naming.names import named_values
 from jax_debug_widgets.watch.naming.variable_types import is_key
 from jax_debug_widgets.watch.syntax.source import is_library
 
