@@ -345,7 +345,7 @@ def log():
 
 
 def test_a_dispatch_waits_for_nobody_who_looks_at_the_calls(log):
-    with log._changed:
+    with log._news._changed:
         program = threading.Thread(target=lambda: log.executing("jit(f)", False, ())(Execution(finished=True)))
         program.start()
         program.join(20)
@@ -357,7 +357,7 @@ def test_who_waits_is_told_when_the_last_program_has_ended(log):
     executed = log.executing("jit(f)", False, ())
     waiting = threading.Thread(target=log.wait_until_drained, args=(None,), daemon=True)
     waiting.start()
-    until(lambda: log._changed._waiters)
+    until(lambda: log._news._changed._waiters)
     executed(Execution(finished=True))
     waiting.join(20)
     assert not waiting.is_alive()
