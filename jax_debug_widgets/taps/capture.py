@@ -18,7 +18,8 @@ from jax_debug_widgets._jax.origins.context import (
 )
 from jax_debug_widgets._jax.origins.lanes import LaneHooks
 from jax_debug_widgets._jax.passes.checked import Checked
-from jax_debug_widgets._jax.passes.watching import MakeWatcher, Watcher, WatchHooks
+from jax_debug_widgets._jax.passes.watcher import MakeWatcher, Watcher
+from jax_debug_widgets._jax.passes.watching import WatchHooks
 from jax_debug_widgets._jax.running.ahead import AheadHooks
 from jax_debug_widgets._jax.running.around_traces import AroundTraces
 from jax_debug_widgets._jax.running.callback_hooks import CallbackHooks

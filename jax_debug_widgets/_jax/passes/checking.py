@@ -27,7 +27,7 @@ from jax_debug_widgets._jax.passes.kept_writes import Definitions, define
 from jax_debug_widgets._jax.passes.nan_arguments import of_arguments
 from jax_debug_widgets._jax.passes.operands import new_number, renamed, with_counter, with_inputs
 from jax_debug_widgets._jax.passes.packing import packed
-from jax_debug_widgets._jax.passes.watching import is_jaxs
+from jax_debug_widgets._jax.passes.watch_pass import is_jaxs
 
 _CALLS = {
     "jit": "jaxpr",

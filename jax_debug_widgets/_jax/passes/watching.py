@@ -7,98 +7,27 @@ The bodies of a program stay as they are: what reads the watched values is appen
 
 from __future__ import annotations
 
-import operator
-import os
 import threading
 import time
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
-from typing import Any, Protocol
+from typing import Any
 
 import jax
-from jax.extend.core import ClosedJaxpr
 
-from jax_debug_widgets._jax.compat import features, versions
+from jax_debug_widgets._jax.compat import features
 from jax_debug_widgets._jax.compat.guard import HookError
 from jax_debug_widgets._jax.compat.parameters import argument, parameters_of
-from jax_debug_widgets._jax.compat.private import core, debugging, pxla
+from jax_debug_widgets._jax.compat.private import pxla
 from jax_debug_widgets._jax.compat.replacements import Replacements, Replacing
 from jax_debug_widgets._jax.compat.uninterrupted import uninterrupted
-from jax_debug_widgets._jax.origins.filtered_jit_args import given
-from jax_debug_widgets._jax.origins.frames import levels_of
-from jax_debug_widgets._jax.origins.inlining import traceback_of
-from jax_debug_widgets._jax.origins.kernel_prints import has_debugging
-from jax_debug_widgets._jax.origins.place import Place
 from jax_debug_widgets._jax.origins.residual_results import own_results_now
-from jax_debug_widgets._jax.passes import sampling
-from jax_debug_widgets._jax.passes.body_context import BodyContext, around_program
-from jax_debug_widgets._jax.passes.conditions import can_be_told_apart, told_apart
-from jax_debug_widgets._jax.passes.infinities import meant_infinities
-from jax_debug_widgets._jax.passes.operands import can_close, close_over, new_number, used_in, with_counter
 from jax_debug_widgets._jax.passes.program import outermost
-from jax_debug_widgets._jax.passes.uses import Uses
-from jax_debug_widgets._jax.passes.watch_tap import Sampled, TakenValues, tap_equations
+from jax_debug_widgets._jax.passes.watch_pass import WatchPass
+from jax_debug_widgets._jax.passes.watcher import MakeWatcher, Watcher
 from jax_debug_widgets._jax.passes.without_marks import without_marks
 from jax_debug_widgets._jax.tracing import copies
-
-_ENTERED = {
-    "jit": "jaxpr",
-    "pjit": "jaxpr",
-    **dict.fromkeys(versions.CALLS, "call_jaxpr"),
-    "checkpoint": "jaxpr",
-    "remat": "jaxpr",
-    "remat2": "jaxpr",
-    "custom_jvp_call": "call_jaxpr",
-    "custom_vjp_call": "call_jaxpr",
-    "custom_vjp_call_jaxpr": "fun_jaxpr",
-    "custom_vmap_call": "call",
-    "shard_map": "jaxpr",
-    "scan": "jaxpr",
-    "while": "body_jaxpr",
-    "cond": "branches",
-}
-"""Primitive -> the parameter that holds the program it runs. Others (kernels, the combiners of reductions) stay whole."""
-
-_JAX = os.path.join(os.path.dirname(jax.__file__), "")
-"""Where JAX's files are. What JAX shows to nobody in tracebacks is more: flax and equinox ask it to leave theirs out."""
-
-
-class Watcher(Protocol):
-    """What the pass needs of the room above."""
-
-    def body(self, jaxpr: Any, place: Place, around: BodyContext) -> TakenValues | None:
-        """What to take in this body; None for nothing."""
-        ...
-
-    def unasked(self, jaxpr: Any, place: Place, around: BodyContext) -> None:
-        """Nothing is taken in this condition of a loop, though `body` might have chosen something."""
-        ...
-
-    def prepared(self, program: str, seconds: float) -> None:
-        """A program has its taps: how long that took, before JAX lowered it."""
-        ...
-
-    def failed(self, program: Any, name: str, error: Exception) -> None:
-        """A program runs unwatched: with its taps it could not be lowered."""
-        ...
-
-    def conditional(self) -> bool:
-        """Whether values are taken under a condition, so that counting does not tell the step."""
-        ...
-
-    def every(self) -> int:
-        """Watch only each n-th iteration of the outermost loop, or each n-th call."""
-        ...
-
-    def calls(self) -> Callable[[], bool]:
-        """What tells of each call of the program, as it is made, whether it is watched."""
-        ...
-
-
-MakeWatcher = Callable[[str, Any], "Watcher | None"]
-"""Name of the program, settings -> what watches it, if anything does."""
 
 
 class WatchHooks(Replacing):
@@ -178,7 +107,7 @@ class WatchHooks(Replacing):
     def _with_taps(self, program: Any, name: str, replicas: int, watcher: Watcher) -> Any | None:
         place = outermost(name)
         own = None if "transpose(" in str(place.stack) else own_results_now()
-        return _Pass(watcher).program(program, place, replicas, own)
+        return WatchPass(watcher).program(program, place, replicas, own)
 
 
 class JaxLimitError(Exception):
@@ -192,176 +121,3 @@ def _explained(error: Exception) -> Exception:
             f"`jax.debug.print` fails there as well (TypeError: {error})"
         )
     return error
-
-
-class _Pass:
-    """The pass over one program.
-
-    With `every` above 1 the outermost loops that are long enough have two bodies, the plain and the watched one, and one
-    switch an iteration; a program without such a loop has two versions, and one switch a call. A switch beside the
-    values keeps all of them, and breaks the fusions that they are in, also when it is never taken: in `shard_map` only.
-    """
-
-    def __init__(self, watcher: Watcher) -> None:
-        self._watcher = watcher
-        self._every = watcher.every()
-        self._samples_loops = self._is_jaxs_own = False
-
-    def program(
-        self,
-        program: ClosedJaxpr,
-        place: Place,
-        replicas: int,
-        own: int | None,
-    ) -> ClosedJaxpr | None:
-        """The whole program with its taps; None if nothing in it is watched.
-
-        Args:
-          replicas: how many devices it runs on.
-          own: see `around_program`.
-        """
-        self._is_jaxs_own = is_jaxs(program.jaxpr)
-        has_loop = self._every > 1 and sampling.has_long_loop(program.jaxpr, self._every)
-        by_call = self._every > 1 and not has_loop
-        # A condition needs a switch of its own beside the values. It knows the iteration, so it samples as well.
-        self._samples_loops = has_loop and not self._watcher.conditional()
-        around = around_program(program.jaxpr, place, replicas, is_jitted=not self._is_jaxs_own, own=own)
-        meant = meant_infinities(program.jaxpr)
-        every = self._every if by_call else 1
-        around = replace(around, given=given(program), call_of=every, meant=meant)
-        jaxpr = self.body(program.jaxpr, place, around)
-        if jaxpr is program.jaxpr:
-            return None
-        watched = program.replace(jaxpr=jaxpr)
-        return sampling.by_call(program, watched, self._watcher.calls()) if by_call else watched
-
-    def body(self, jaxpr: core.Jaxpr, place: Place, around: BodyContext) -> core.Jaxpr:
-        """The same body with its taps; the very same if nothing in it is watched."""
-        if around.switched and len(place.counters) < len(place.loops):  # Nobody tells the iteration.
-            around = replace(around, every=1, switched=False)
-        uses = Uses(jaxpr, place, around)
-        equations = []
-        here = place
-        for number, equation in enumerate(jaxpr.eqns):
-            equations += self._entered(number, equation, here, uses)
-            here = here.after(equation)
-        sampled = self._sampled_by_switch(place, around)
-        if place.numbers_tell and not (sampled or self._watcher.conditional()):
-            place = replace(place, counters=())
-        is_jaxs_own = self._is_jaxs_own and is_jaxs(jaxpr) and not calls_users(jaxpr)
-        taken = None if is_jaxs_own else self._watcher.body(jaxpr, place, around)
-        if taken is not None:
-            equations += tap_equations(taken, jaxpr, place, sampled)
-        elif len(equations) == len(jaxpr.eqns) and all(map(operator.is_, equations, jaxpr.eqns)):
-            return jaxpr
-        return jaxpr.replace(eqns=equations, effects=jaxpr.effects | {debugging.debug_effect})
-
-    def _entered(self, number: int, equation: Any, place: Place, uses: Uses) -> list[Any]:
-        key = _ENTERED.get(equation.primitive.name)
-        if key is None or key not in equation.params:
-            return [equation]
-        counter = [new_number()] if equation.primitive.name in ("scan", "while") else []
-        known = place.counters if can_close(equation, in_mesh=True) else ()
-        here = replace(place, counters=(*known, *counter))
-        rewritten = self._rewritten(number, equation, here, uses, key)
-        if rewritten is equation:
-            return [equation]
-        own, outer = used_in(rewritten, counter), used_in(rewritten, known)
-        rewritten, plain = (_told_iterations(one, own, outer) for one in (rewritten, equation))
-        if self._is_sampled(equation) and place.mesh is None:
-            return sampling.by_iteration(plain, rewritten.params[key], self._every)
-        return [rewritten]
-
-    def _rewritten(self, number: int, equation: Any, place: Place, uses: Uses, key: str) -> Any:
-        """An equation with taps in its programs, in which `place.counters` may occur; the very same if there are none."""
-        old = equation.params[key]
-        if key == "branches":
-            new = tuple(
-                self._inner(one, f"branch_{index}_fun", number, equation, place, uses) for index, one in enumerate(old)
-            )
-            unchanged = all(one is other for one, other in zip(old, new, strict=True))
-        else:
-            new = self._inner(old, key, number, equation, place, uses)
-            unchanged = new is old
-        asked = self._asked(number, equation, place, uses) if equation.primitive.name == "while" else None
-        if unchanged and asked is None:
-            return equation
-        if key == "branches":  # All branches must have the same effects.
-            new = tuple(
-                one.replace(jaxpr=one.jaxpr.replace(effects=one.jaxpr.effects | {debugging.debug_effect}))
-                for one in new
-            )
-        effects = equation.effects | {debugging.debug_effect}
-        changed = equation.replace(params={**equation.params, key: new}, effects=effects)
-        return changed if asked is None else _asking(changed, asked)
-
-    def _asked(self, number: int, equation: Any, place: Place, uses: Uses) -> Any | None:
-        """The condition of a `while` with its taps; None if nothing in it is watched."""
-        condition = equation.params["cond_jaxpr"]
-        place = replace(place, counters=place.counters[:-1])  # Its own loop counts for the body only.
-        is_plain = not condition.out_avals[0].shape
-        can_tell = is_plain or (can_be_told_apart(equation) and not has_debugging(condition.jaxpr))
-        if self._is_sampled(equation) or not can_tell:
-            inside = place.inside(equation, "cond_jaxpr", condition.jaxpr)
-            self._watcher.unasked(condition.jaxpr, inside, uses.around(number, equation, "cond_jaxpr"))
-            return None
-        tapped = self._inner(condition, "cond_jaxpr", number, equation, place, uses)
-        return None if tapped is condition else tapped
-
-    def _inner(self, inner: Any, key: str, number: int, equation: Any, place: Place, uses: Uses) -> Any:
-        jaxpr = inner.jaxpr if isinstance(inner, ClosedJaxpr) else inner
-        samples = self._is_sampled(equation)
-        around = uses.around(number, equation, key)
-        if samples:
-            loop, switched = len(place.loops), place.mesh is not None
-            around = replace(around, every=self._every, sampled_loop=loop, switched=switched)
-        self._samples_loops, before = self._samples_loops and not samples, self._samples_loops
-        tapped = self.body(jaxpr, place.inside(equation, key, jaxpr), around)
-        self._samples_loops = before
-        if tapped is jaxpr:
-            return inner
-        return inner.replace(jaxpr=tapped) if isinstance(inner, ClosedJaxpr) else tapped
-
-    def _is_sampled(self, equation: Any) -> bool:
-        return self._samples_loops and sampling.is_long(equation, self._every)
-
-    def _sampled_by_switch(self, place: Place, around: BodyContext) -> Sampled | None:
-        """Which iterations a switch beside the values picks out: under a condition those of the outermost loop."""
-        if self._watcher.conditional():
-            return Sampled(self._every, 0) if self._every > 1 and place.loops else None
-        return Sampled(self._every, around.sampled_loop) if around.switched else None
-
-
-def _told_iterations(equation: Any, own: Sequence[Any], outer: Sequence[Any]) -> Any:
-    """An equation whose programs may use these: the iteration of its own loop, and those of the loops around it."""
-    for counter in own:
-        equation = with_counter(equation, counter)
-    return close_over(equation, outer)
-
-
-def is_jaxs(jaxpr: core.Jaxpr) -> bool:
-    """Whether a body is of a function of JAX's own.
-
-    An un-jitted operation is such a program, and it serves every line that uses it: it has no place in the source. (But
-    what `jax.jvp`, `lax.map`, `jax.pmap` and their like run is the user's, though JAX defines what calls it.)
-    """
-    file = jaxpr.debug_info.func_filename or ""
-    return file.startswith(_JAX) and not file.endswith(("api.py", "loops.py", *versions.PMAP_FILES))
-
-
-def calls_users(jaxpr: core.Jaxpr) -> bool:
-    """Whether a body of a function of JAX's has equations of one of the user's that this calls, as a jitted `odeint` does.
-
-    An un-jitted operation has, too, where it is differentiated; nothing tells which of them are cotangents.
-    """
-    is_operation = (jaxpr.debug_info.func_filename or "").endswith("dispatch.py")
-    if is_operation or versions.TRACEBACKS_LEAVE_THEIR_PROGRAM:
-        return False
-    return any(levels_of(traceback) for traceback in {traceback_of(one.source_info) for one in jaxpr.eqns})
-
-
-def _asking(equation: Any, condition: Any) -> Any:
-    """A `while` with this condition. Where JAX asks it once more, for each of its lanes, it stays as it was."""
-    plain = equation.params["cond_jaxpr"]
-    asked = equation.replace(params={**equation.params, "cond_jaxpr": condition})
-    return told_apart(asked, plain.jaxpr) if plain.out_avals[0].shape else asked

@@ -19,7 +19,7 @@ from jax_debug_widgets._jax.compat.replacements import CachedFunction, Replaceme
 from jax_debug_widgets._jax.origins.context import captured_settings, capturing, is_capturing
 from jax_debug_widgets._jax.origins.kernel_prints import has_debugging, has_printing_kernels
 from jax_debug_widgets._jax.passes.callbacks import has_callbacks
-from jax_debug_widgets._jax.passes.watching import calls_users, is_jaxs
+from jax_debug_widgets._jax.passes.watch_pass import calls_users, is_jaxs
 
 _left_out = threading.Event()
 """Whether a program was traced that would have had a breakpoint of ours in a capture."""
