@@ -12,6 +12,8 @@ export class Band {
   readonly y = column();
   readonly low = column();
   readonly high = column();
+  /** The first call that came to the place. */
+  readonly call = column();
   private readonly counts = column();
   total = 0;
   /** Whether what stands later on the axis also came later. */
@@ -23,7 +25,7 @@ export class Band {
    * Devices are at different steps at a time, so a place may come again; and a loop that runs from its end comes to new ones
    * from behind.
    */
-  push(x: number, time: number, y: number): void {
+  push(x: number, time: number, y: number, call: number): void {
     this.total++;
     if (!Number.isFinite(y)) return;
     const at = this.x.placeOf(x + 1e-9);
@@ -32,13 +34,13 @@ export class Band {
       return;
     }
     this.risesInTime &&= at === this.x.length;
-    const row = [x, time, y, y, y, 1];
+    const row = [x, time, y, y, y, call, 1];
     for (const [i, own] of this.columns.entries()) own.splice(at, at, [row[i] as number]);
     if (this.x.length >= MOST_PLACES) this.halve();
   }
 
   private get columns(): Growable<Float64Array>[] {
-    return [this.x, this.time, this.y, this.low, this.high, this.counts];
+    return [this.x, this.time, this.y, this.low, this.high, this.call, this.counts];
   }
 
   private widen(i: number, low: number, high: number, mean: number, count: number): void {

@@ -20,7 +20,7 @@ it("keeps all points when there are few, but not those unwanted", () => {
 
 it("thins a line that has grown too long", () => {
   const line = new Line();
-  for (let i = 0; i < 200_000; i++) line.push(i, i / 10, i === 777 ? 1e6 : i % 5);
+  for (let i = 0; i < 200_000; i++) line.push(i, i / 10, i === 777 ? 1e6 : i % 5, 1);
   expect(line.total).toBe(200_000);
   expect(line.y.length).toBeLessThan(140_000);
   expect(Math.max(...line.y.view().slice(0, 1000))).toBe(1e6);
@@ -100,7 +100,7 @@ it("counts on where one call runs the loop again, whichever way it runs", () => 
 
 it("spreads a band over places that come from behind", () => {
   const band = new Band();
-  for (const strand of [1, 2]) for (const x of [2, 1, 0]) band.push(x, strand, strand * 10 + x);
+  for (const strand of [1, 2]) for (const x of [2, 1, 0]) band.push(x, strand, strand * 10 + x, 1);
   expect([...band.x.view()]).toEqual([0, 1, 2]);
   expect([...band.low.view()]).toEqual([10, 11, 12]);
   expect([...band.high.view()]).toEqual([20, 21, 22]);

@@ -22,19 +22,22 @@ export class Line {
   readonly x = new Growable<Float64Array>(Float64Array, 64);
   readonly time = new Growable<Float64Array>(Float64Array, 64);
   readonly y = new Growable<Float64Array>(Float64Array, 64);
+  /** The call that it was in, -1 where that is not known. */
+  readonly call = new Growable<Float64Array>(Float64Array, 64);
   total = 0;
   /** Whether what stands later on the axis also came later. */
   risesInTime = true;
   /** The lowest place that is not yet in its order on the axis. */
   private lowest = Number.POSITIVE_INFINITY;
 
-  push(x: number, time: number, y: number): void {
+  push(x: number, time: number, y: number, call: number): void {
     this.total++;
     if (!Number.isFinite(y)) return;
     this.lowest = this.x.length > 0 && x < this.x.at(-1) ? Math.min(this.lowest, x) : this.lowest;
     this.x.push(x);
     this.time.push(time);
     this.y.push(y);
+    this.call.push(call);
     if (this.y.length >= MOST_POINTS) this.thin();
   }
 
@@ -46,7 +49,7 @@ export class Line {
     const order = Array.from(x.subarray(first), (_, i) => first + i).sort(
       (i, k) => (x[i] as number) - (x[k] as number),
     );
-    for (const column of [this.x, this.time, this.y]) {
+    for (const column of [this.x, this.time, this.y, this.call]) {
       const values = column.view().slice();
       for (const [i, from] of order.entries()) column.set(first + i, values[from] as number);
     }
@@ -57,7 +60,7 @@ export class Line {
 
   private thin(): void {
     const kept = decimate(this.y.view(), MOST_POINTS / 2);
-    for (const column of [this.x, this.time, this.y]) {
+    for (const column of [this.x, this.time, this.y, this.call]) {
       const values = column.view();
       column.replace(kept.map((i) => values[i] as number));
     }
@@ -73,9 +76,9 @@ export class Element {
   /** The lanes and devices. */
   readonly strands = new Set<number>();
 
-  push(strand: number, x: number, time: number, y: number): void {
+  push(strand: number, x: number, time: number, y: number, call: number): void {
     if (!this.strands.has(strand)) this.begin(strand);
-    (this.band ?? this.lines.get(strand))?.push(x, time, y);
+    (this.band ?? this.lines.get(strand))?.push(x, time, y, call);
   }
 
   /** What is drawn. */
@@ -89,8 +92,8 @@ export class Element {
       this.lines.set(strand, new Line());
     } else if (!this.band) {
       this.band = new Band();
-      for (const { x, time, y } of this.lines.values()) {
-        for (let i = 0; i < y.length; i++) this.band.push(x.at(i), time.at(i), y.at(i));
+      for (const { x, time, y, call } of this.lines.values()) {
+        for (let i = 0; i < y.length; i++) this.band.push(x.at(i), time.at(i), y.at(i), call.at(i));
       }
       this.lines.clear();
     }
@@ -117,6 +120,7 @@ export interface Marks {
   readonly x: Growable<Float64Array>;
   readonly time: Growable<Float64Array>;
   readonly y: Growable<Float64Array>;
+  readonly call: Growable<Float64Array>;
 }
 
 export class Series {
@@ -125,6 +129,7 @@ export class Series {
     x: new Growable(Float64Array, 8),
     time: new Growable(Float64Array, 8),
     y: new Growable(Float64Array, 8),
+    call: new Growable(Float64Array, 8),
   };
   private readonly cursors = new Map<number, Cursor>();
   /** It is vmapped; else what is more than one is devices. */
@@ -145,6 +150,7 @@ export class Series {
     const device = events.device[row] as number;
     const time = events.time[row] as number;
     const x = this.move(events, row, device, loops);
+    const call = events.call[row] ?? -1;
     this.total++;
     this.newest = y;
     if (x >= this.end) [this.end, this.last] = [x, y];
@@ -154,11 +160,12 @@ export class Series {
       strands = new Element();
       this.elements.set(element, strands);
     }
-    strands.push((device + 1) * LANES + (events.lane[row] as number) + 1, x, time, y);
+    strands.push((device + 1) * LANES + (events.lane[row] as number) + 1, x, time, y, call);
     if (Number.isFinite(mark) || this.marks.x.length >= MOST_MARKS) return;
     this.marks.x.push(x);
     this.marks.time.push(time);
     this.marks.y.push(mark);
+    this.marks.call.push(call);
   }
 
   /** What is drawn: each has a colour of its own. */

@@ -15,6 +15,10 @@ export const TABS = [
 ] as const;
 export type Tab = (typeof TABS)[number];
 
+/** What charts are drawn against. */
+export const AXES = ["step", "seconds", "call"] as const;
+export type Axis = (typeof AXES)[number];
+
 export interface Place {
   file: string;
   line: number;
@@ -52,10 +56,9 @@ export interface UiState {
   logarithmic: Signal<ReadonlySet<string>>;
   /** The plots that are drawn together in one, `site/value`. */
   pinned: Signal<ReadonlySet<string>>;
-  /** From 0, none, to nearly 1. */
-  smoothing: Signal<number>;
-  /** Plots against seconds instead of steps. */
-  byTime: Signal<boolean>;
+  /** Of each view with charts: from 0, none, to nearly 1. */
+  smoothing: Record<"plots" | "overview" | "inspector", Signal<number>>;
+  axis: Signal<Axis>;
   /** The part of the axis that all plots show; null: all of it. */
   zoom: Signal<readonly [from: number, to: number] | null>;
   /** Plots show earlier runs of the same program as well. */
@@ -111,8 +114,8 @@ export function createUi(): UiState {
     moment: signal<number | null>(null),
     logarithmic: signal<ReadonlySet<string>>(new Set()),
     pinned: signal<ReadonlySet<string>>(new Set()),
-    smoothing: signal(0),
-    byTime: signal(false),
+    smoothing: { plots: signal(0), overview: signal(0), inspector: signal(0) },
+    axis: signal<Axis>("step"),
     zoom: signal(null),
     earlier: signal(false),
     array: signal(""),

@@ -3,6 +3,7 @@ import type { RunStore } from "../../store/run";
 import type { UiState } from "../../store/ui";
 import { isWatched, type WatchSite } from "../../store/watched";
 import { seriesKey, wordFor } from "../names/statistic";
+import { ChartTools } from "../plots/ChartTools";
 import { Plot } from "../plots/Plot";
 import { watchedName } from "../sites/name";
 import { Section } from "./Section";
@@ -35,6 +36,9 @@ export function OverSteps({ run, ui, site, dark }: Props) {
   );
   return (
     <Section ui={ui} name="Over steps" about={wordFor(ui.statistic.value)} tools={clear}>
+      <div class="chart-tools">
+        <ChartTools ui={ui} view="inspector" />
+      </div>
       <SeriesPlot run={run} ui={ui} keys={keys} names={namesOf(shown)} dark={dark} />
       {keys.length === 0 && <p class="muted">It has no {wordFor(ui.statistic.value)}: choose another statistic.</p>}
     </Section>
@@ -65,8 +69,8 @@ export function SeriesPlot({ run, ui, keys, names, dark }: SeriesProps) {
   if (series.length === 0) return null;
   const moment = ui.moment.value;
   const look = {
-    byTime: ui.byTime.value,
-    smoothing: 0,
+    axis: ui.axis.value,
+    smoothing: ui.smoothing.inspector.value,
     during: null,
     moment: moment === null ? null : run.log.time(run.log.lowerBound(moment + 1) - 1),
   };

@@ -25,6 +25,7 @@ export { guilty, guiltyPlace, ITSELF, isWatched } from "../../store/watched";
 export { allArrays, arraysOf, canBeImage, namesOf, typeName } from "../arrays/values";
 export { STEPS, WAYS } from "../debugger/ways";
 export { useFindings } from "../findings/useFindings";
+export { ChartTools } from "../plots/ChartTools";
 export { Chart } from "../plots/chart";
 export { Plot } from "../plots/Plot";
 export { siteName, watchedName } from "../sites/name";

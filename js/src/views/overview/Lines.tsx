@@ -156,9 +156,11 @@ function useLines(
     setChart(made);
     return () => made.destroy();
   }, []);
-  const look = { byTime: false, smoothing: 0, during: null, logarithmic, moment, zoom };
+  const { axis } = ui;
+  const smoothing = ui.smoothing.overview.value;
+  const look = { axis: axis.value, smoothing, during: null, logarithmic, moment, zoom };
   const series = lines.map((line) => line.series);
-  const of = `${series.map((one) => `${one.site}/${one.value} ${one.total}`).join()} ${moment} ${zoom} ${logarithmic} ${bad} ${dark}`;
+  const of = `${series.map((one) => `${one.site}/${one.value} ${one.total}`).join()} ${moment} ${zoom} ${logarithmic} ${bad} ${dark} ${axis.value} ${smoothing}`;
   const before = useRef("");
   if (before.current !== of) {
     before.current = of;
@@ -171,7 +173,7 @@ function useLines(
     const each = <T,>(of: (line: OneLine) => T) => lines.flatMap((line) => line.series.traces.map(() => of(line)));
     chart.update(
       drawn.current,
-      { logarithmic, byTime: false, bad },
+      { logarithmic, axis: axis.value, bad: axis.value === "step" ? bad : null },
       {
         text: worth("--fg2"),
         grid: worth("--grid"),

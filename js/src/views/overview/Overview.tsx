@@ -8,6 +8,7 @@ import type { RunStore } from "../../store/run";
 import type { Series } from "../../store/series";
 import type { UiState } from "../../store/ui";
 import { Hits } from "../later/Later";
+import { ChartTools } from "../plots/ChartTools";
 import type { Range } from "../plots/drawn";
 import { activationsOf, type Group, gradientsOf, knownOf, ratiosOf, type Scalar, scalarsOf } from "./contents";
 import { costOf } from "./cost";
@@ -37,13 +38,15 @@ export function Overview({ run, ui, dark }: Props) {
 }
 
 function Contents({ run, ui, dark, at }: Props & { at: number }) {
-  const [zoom, setZoom] = useState<Range | null>(null);
+  const onZoom = (zoom: Range | null) => {
+    ui.zoom.value = zoom;
+  };
   const [all, setAll] = useState(false);
   const scalars = scalarsOf(run);
   const known = knownOf(run, scalars);
   const facts = factsOf(known);
   const [gradients, activations, ratios] = [gradientsOf(run), activationsOf(run), ratiosOf(run)];
-  const shared: Shared = { run, ui, dark, zoom, onZoom: setZoom, bad: known.nan?.step ?? null };
+  const shared: Shared = { run, ui, dark, zoom: ui.zoom.value, onZoom, bad: known.nan?.step ?? null };
   const open = (series: Series) => goToValue(run, ui, series);
   const named = scalars.filter(({ rank }) => rank < EXPRESSION);
   const first = (named.length > 0 ? named : scalars).slice(0, SCALARS - (ratios.lines.length > 0 ? 1 : 0));
@@ -57,26 +60,31 @@ function Contents({ run, ui, dark, at }: Props & { at: number }) {
       {isEmpty ? (
         <Nothing run={run} />
       ) : (
-        <div class="charts" data-testid="charts">
-          {shown.map((scalar) => (
-            <Lines
-              key={`${scalar.series.site}/${scalar.series.value}`}
-              {...shared}
-              title={scalar.name}
-              note={scalar.where}
-              lines={[{ series: scalar.series, group: "", name: scalar.name, hue: 0, dashed: false }]}
-              open={open}
-            />
-          ))}
-          <GroupChart {...shared} title="Update / weight" of={ratios} note="log" logarithmic open={open} />
-          <GroupChart {...shared} title="Gradient norms" of={gradients} note="log" logarithmic open={open} wide />
-          <GroupChart {...shared} title="Activations" of={activations} note="std" open={open} wide />
-          {scalars.length > shown.length && (
-            <button type="button" class="button more-lines" onClick={() => setAll(true)}>
-              {count(scalars.length - shown.length)} more numbers
-            </button>
-          )}
-        </div>
+        <>
+          <div class="chart-tools">
+            <ChartTools ui={ui} view="overview" />
+          </div>
+          <div class="charts" data-testid="charts">
+            {shown.map((scalar) => (
+              <Lines
+                key={`${scalar.series.site}/${scalar.series.value}`}
+                {...shared}
+                title={scalar.name}
+                note={scalar.where}
+                lines={[{ series: scalar.series, group: "", name: scalar.name, hue: 0, dashed: false }]}
+                open={open}
+              />
+            ))}
+            <GroupChart {...shared} title="Update / weight" of={ratios} note="log" logarithmic open={open} />
+            <GroupChart {...shared} title="Gradient norms" of={gradients} note="log" logarithmic open={open} wide />
+            <GroupChart {...shared} title="Activations" of={activations} note="std" open={open} wide />
+            {scalars.length > shown.length && (
+              <button type="button" class="button more-lines" onClick={() => setAll(true)}>
+                {count(scalars.length - shown.length)} more numbers
+              </button>
+            )}
+          </div>
+        </>
       )}
       <div class="latest-both">
         {run.status?.when && <Hits run={run} ui={ui} at={at} />}

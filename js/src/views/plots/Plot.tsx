@@ -5,7 +5,7 @@ import { download } from "../../kit/give";
 import { colourAt, siteColour } from "../../kit/theme";
 import type { RunStore } from "../../store/run";
 import type { Series } from "../../store/series";
-import { toggled, type UiState } from "../../store/ui";
+import { type Axis, toggled, type UiState } from "../../store/ui";
 import { isWatched } from "../../store/watched";
 import { siteName, watchedName } from "../sites/name";
 import { Chart } from "./chart";
@@ -46,7 +46,7 @@ export function Plot({ run, ui, all, ghosts, plotKey, look, dark, called }: Prop
   const earlier = agoOf(ghosts).map((ago) => [ago, colour(lineCount(all) + ago - 1)] as const);
   const whole: Look = { ...look, zoom, logarithmic: ui.logarithmic.value.has(plotKey) };
   const chart = useChart(canvas, all, ghosts, whole, colour, dark, { onHover: setHover, onZoom: setZoom });
-  const axis = `${look.byTime} ${look.during?.from}`;
+  const axis = `${look.axis} ${look.during?.from}`;
   const axisBefore = useRef(axis);
   useEffect(() => {
     if (axisBefore.current !== axis) setZoom(null);
@@ -97,10 +97,10 @@ export function Plot({ run, ui, all, ghosts, plotKey, look, dark, called }: Prop
         <Log ui={ui} plotKey={plotKey} name={names.join(", ")} />
         <output class="mono number">
           {hover ? (
-            <Read reading={hover} byTime={look.byTime} colour={colour} />
+            <Read reading={hover} axis={look.axis} colour={colour} />
           ) : (
             all.map((one, i) => (
-              <Last key={i} {...readoutOf(one, look.moment, look.byTime)} colour={together ? `var(${own[i]})` : ""} />
+              <Last key={i} {...readoutOf(one, look.moment, look.axis)} colour={together ? `var(${own[i]})` : ""} />
             ))
           )}
         </output>
@@ -139,7 +139,7 @@ function useChart(
   }, []);
   const lines = lineCount(all) + Math.max(0, ...agoOf(ghosts));
   const names = Array.from({ length: lines }, (_, line) => colour(line)).join();
-  const { zoom, during, moment, smoothing, logarithmic, byTime } = look;
+  const { zoom, during, moment, smoothing, logarithmic, axis } = look;
   // The totals are what changes in the series.
   const totals = [...all, ...ghosts.flat()].map((series) => series?.total).join();
   const colours = useRef({ of: "", worth: {} as ChartColours });
@@ -149,7 +149,7 @@ function useChart(
     const of = `${names} ${dark}`;
     if (colours.current.of !== of) colours.current = { of, worth: coloursAt(target, names.split(",")) };
     chart.update(drawnOf(all, look, ghosts), look, colours.current.worth);
-  }, [chart, visible, names, dark, totals, zoom, during?.from, during?.to, moment, smoothing, logarithmic, byTime]);
+  }, [chart, visible, names, dark, totals, zoom, during?.from, during?.to, moment, smoothing, logarithmic, axis]);
   return chart;
 }
 
@@ -281,13 +281,13 @@ function whenWas(run: RunStore, ago: number): string {
 
 interface ReadProps {
   reading: Reading;
-  byTime: boolean;
+  axis: Axis;
   colour: (line: number) => string;
 }
 
 /** Where the pointer is, and the values there: each in the colour of its line. */
-function Read({ reading: { x, time, values }, byTime, colour }: ReadProps) {
-  const at = byTime ? seconds(x) : count(x);
+function Read({ reading: { x, time, values }, axis, colour }: ReadProps) {
+  const at = { seconds: seconds(x), call: `call ${Math.floor(x)}`, step: count(x) }[axis];
   return (
     <>
       {time === null ? at : `${at} · ${seconds(time)}`}

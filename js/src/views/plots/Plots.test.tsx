@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { TestRun } from "../../../test/fakes";
 import { goldenBatch } from "../../../test/golden";
-import { all, change, click, find, press, showTab, status, texts, type } from "../../../test/screen";
+import { all, change, choose, click, find, press, showTab, status, texts, type } from "../../../test/screen";
 
 describe("the plots", () => {
   it("have one chart for each series, with its number of points", () => {
@@ -49,15 +49,15 @@ describe("the plots", () => {
     press(".chart", "0");
     expect(new Set(zoomed())).toEqual(new Set(["false"]));
     press(".chart", "+");
-    click("[data-testid=by-time]");
+    choose("[data-testid=axis]", "seconds");
     expect(new Set(zoomed())).toEqual(new Set(["false"]));
   });
 
-  it("can be smoothed, and drawn by time", () => {
+  it("can be smoothed, and drawn by call", () => {
     const { ui } = showTab("plots", goldenBatch("small"));
     type("[data-testid=smoothing]", "0.9");
-    click("[data-testid=by-time]");
-    expect([ui.smoothing.value, ui.byTime.value]).toEqual([0.9, true]);
+    choose("[data-testid=axis]", "call");
+    expect([ui.smoothing.plots.value, ui.axis.value]).toEqual([0.9, "call"]);
   });
 
   it("show earlier runs of the same cell when asked", () => {

@@ -9,10 +9,10 @@ import type { Series } from "../../store/series";
 import { timeOf } from "../../store/spans";
 import type { UiState } from "../../store/ui";
 import type { StatusMessage } from "../../transport/wire";
+import { ChartTools } from "./ChartTools";
 import { Plot } from "./Plot";
 
 const MOST_PLOTS = 60;
-const MOST_SMOOTHING = 0.99;
 
 interface Props {
   run: RunStore;
@@ -37,8 +37,8 @@ export function Plots({ run, ui, status, dark }: Props) {
   }
   const call = ui.onlyCall.value === null ? undefined : run.calls.get(ui.onlyCall.value);
   const look = {
-    byTime: ui.byTime.value,
-    smoothing: ui.smoothing.value,
+    axis: ui.axis.value,
+    smoothing: ui.smoothing.plots.value,
     during: call ? timeOf(call) : null,
     moment: ui.moment.value === null ? null : run.log.time(run.log.lowerBound(ui.moment.value + 1) - 1),
   };
@@ -77,24 +77,7 @@ export function Plots({ run, ui, status, dark }: Props) {
 function Toolbar({ ui, earlier }: { ui: UiState; earlier: number }) {
   return (
     <div class="toolbar">
-      <label class="slider">
-        <span class="muted">smoothing</span>
-        <input
-          type="range"
-          data-testid="smoothing"
-          min={0}
-          max={MOST_SMOOTHING}
-          step={0.01}
-          value={ui.smoothing.value}
-          onInput={(event) => {
-            ui.smoothing.value = event.currentTarget.valueAsNumber;
-          }}
-        />
-        <span class="number">{ui.smoothing.value.toFixed(2)}</span>
-      </label>
-      <Toggle of={ui.byTime} name="by-time" title="Draw against seconds instead of steps">
-        by time
-      </Toggle>
+      <ChartTools ui={ui} view="plots" />
       {earlier > 0 && (
         <Toggle of={ui.earlier} name="earlier" title="Draw the same values of earlier runs of this cell behind them">
           {plural(earlier, "earlier run")}

@@ -30,7 +30,7 @@ export class Chart {
   private readonly listening = new AbortController();
   private readonly observer = new ResizeObserver(() => this.draw());
   private drawn: Drawn | null = null;
-  private style: ChartStyle = { logarithmic: false, byTime: false };
+  private style: ChartStyle = { logarithmic: false, axis: "step" };
   private colours: ChartColours | null = null;
   private hover: number | null = null;
   private dragFrom: number | null = null;

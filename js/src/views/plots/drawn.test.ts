@@ -8,7 +8,7 @@ import { frameOf, paint, paintHeading } from "./paint";
 import { SvgPen } from "./svg";
 import { stepped } from "./zoom";
 
-const PLAIN: Look = { logarithmic: false, byTime: false, smoothing: 0, during: null, zoom: null, moment: null };
+const PLAIN: Look = { logarithmic: false, axis: "step", smoothing: 0, during: null, zoom: null, moment: null };
 
 function series(name: string, site: number): Series {
   const run = new TestRun();
@@ -98,11 +98,20 @@ describe("what is drawn", () => {
 
   it("can be by time, of one call, at one moment", () => {
     const loss = series("small", 1);
-    expect(drawnOf([loss], { ...PLAIN, byTime: true }).curves[0]?.x).toEqual([1.61, 1.7, 1.8]);
+    expect(drawnOf([loss], { ...PLAIN, axis: "seconds" }).curves[0]?.x).toEqual([1.61, 1.7, 1.8]);
     expect(drawnOf([loss], { ...PLAIN, during: { from: 1.65, to: 1.75 } }).curves[0]?.x).toEqual([1]);
     expect(drawnOf([loss], { ...PLAIN, moment: 1.75 }).at).toBe(1);
-    expect(drawnOf([loss], { ...PLAIN, moment: 1.75, byTime: true }).at).toBe(1.75);
+    expect(drawnOf([loss], { ...PLAIN, moment: 1.75, axis: "seconds" }).at).toBe(1.75);
     expect(drawnOf([loss], { ...PLAIN, moment: 0 }).at).toBeNull();
+  });
+
+  it("can be by call: those of one call stand evenly in its room", () => {
+    const loss = series("small", 1);
+    const { curves, from, to } = drawnOf([loss], { ...PLAIN, axis: "call" });
+    expect(curves[0]?.x).toEqual([1, 1 + 1 / 3, 1 + 2 / 3]);
+    expect([from, to]).toEqual([1, 1 + 2 / 3]);
+    expect(drawnOf([loss], { ...PLAIN, axis: "call", moment: 1.75 }).at).toBe(1 + 1 / 3);
+    expect(drawnOf([loss], { ...PLAIN, axis: "call", zoom: [1.5, 2] }).curves[0]?.x).toEqual([1 + 1 / 3, 1 + 2 / 3]);
   });
 
   it("are at the step that the newest of them has reached, also where it was not finite", () => {

@@ -2,6 +2,7 @@
 import { Band } from "../../store/band";
 import { decimate } from "../../store/decimate";
 import type { Line, Series } from "../../store/series";
+import type { Axis } from "../../store/ui";
 
 const MOST_DRAWN = 2000;
 /** The values of more lines are read as a range. */
@@ -12,8 +13,8 @@ export type Range = readonly [number, number];
 /** How the series are looked at. */
 export interface Look {
   logarithmic: boolean;
-  /** Against seconds since the run started instead of steps. */
-  byTime: boolean;
+  /** Seconds are those since the run started. */
+  axis: Axis;
   /** From 0, none, to nearly 1. */
   smoothing: number;
   /** Only what happened then, in seconds. */
@@ -95,7 +96,7 @@ export function drawnOf(all: readonly Series[], look: Look, ghosts: readonly Gho
     marks: marks.filter(({ x }) => x >= from && x <= to),
     from,
     to,
-    at: look.moment === null || look.byTime ? look.moment : whereAt(all, look.moment),
+    at: look.moment === null || look.axis === "seconds" ? look.moment : whereAt(all, look.moment, look.axis),
   };
 }
 
@@ -104,27 +105,52 @@ export function lineCount(all: readonly Series[]): number {
   return all.reduce((sum, { traces }) => sum + traces.length, 0);
 }
 
-function marksOf({ marks: { x, time, y } }: Series, { byTime, during }: Look, line: number): Mark[] {
-  return [...y.view()].flatMap((value, i) => {
-    const at = time.at(i);
-    return during && (at < during.from || at > during.to) ? [] : [{ line, x: byTime ? at : x.at(i), y: value }];
+function marksOf(series: Series, { axis, during }: Look, line: number): Mark[] {
+  const { marks } = series;
+  const x =
+    axis === "call" ? marks.x.view().map((step, i) => callAt(series, step, marks.call.at(i))) : xOf(marks, axis);
+  return [...marks.y.view()].flatMap((value, i) => {
+    const at = marks.time.at(i);
+    return during && (at < during.from || at > during.to) ? [] : [{ line, x: x[i] as number, y: value }];
   });
+}
+
+type Points = Pick<Line, "x" | "time" | "call">;
+
+/** Where the points stand on the axis; those of one call evenly over its room. */
+function xOf({ x, time, call }: Points, axis: Axis): Float64Array {
+  if (axis !== "call") return (axis === "seconds" ? time : x).view();
+  const calls = call.view();
+  const places = new Float64Array(calls.length);
+  for (let first = 0, end = 0; first < calls.length; first = end) {
+    while (end < calls.length && calls[end] === calls[first]) end++;
+    for (let i = first; i < end; i++) places[i] = (calls[i] as number) + (i - first) / (end - first);
+  }
+  return places;
+}
+
+/** Of a value that is no point of a line: beside the point before it. */
+function callAt({ first }: Series, step: number, call: number): number {
+  if (!first) return call;
+  const i = first.x.lowerBound(step) - 1;
+  return i >= 0 && first.call.at(i) === call ? (xOf(first, "call")[i] as number) : call;
 }
 
 /** The part of a line that is looked at, in few enough points. */
 function curveOf(
   trace: Line | Band,
-  { byTime, during, zoom, logarithmic, smoothing }: Look,
+  { axis, during, zoom, logarithmic, smoothing }: Look,
   gaps: readonly number[] = [],
 ): Omit<Curve, "line" | "ago"> {
-  const axis = byTime ? trace.time : trace.x;
-  const rises = !byTime || trace.risesInTime;
+  const places = xOf(trace, axis);
+  const rises = axis !== "seconds" || trace.risesInTime;
   let [start, end] = [0, trace.y.length];
   if (during) [start, end] = [trace.time.lowerBound(during.from), trace.time.lowerBound(during.to)];
   // One point more on each side: the line goes on beyond the edge.
-  if (zoom && rises) start = Math.max(start, axis.lowerBound(zoom[0]) - 1);
-  if (zoom && rises) end = Math.min(end, axis.lowerBound(zoom[1]) + 1);
-  const part = (column: Line["x"]) => column.view().subarray(start, Math.max(start, end));
+  if (zoom && rises) start = Math.max(start, lowerBound(places, zoom[0]) - 1);
+  if (zoom && rises) end = Math.min(end, lowerBound(places, zoom[1]) + 1);
+  const partOf = (column: Float64Array) => column.subarray(start, Math.max(start, end));
+  const part = (column: Line["x"]) => partOf(column.view());
   const keep = logarithmic ? (value: number) => value > 0 : () => true;
   const y = part(trace.y);
   const isBand = trace instanceof Band;
@@ -132,7 +158,7 @@ function curveOf(
   const kept = decimate(part(isBand ? trace.high : trace.y), MOST_DRAWN, keep);
   if (!rises) kept.sort((i, k) => trace.time.at(start + i) - trace.time.at(start + k));
   const at = (column: Float64Array) => kept.map((i) => column[i] as number);
-  const x = at(part(axis));
+  const x = at(partOf(places));
   const begins = rises ? beginsOf(x, gaps) : new Set<number>();
   return {
     x,
@@ -177,21 +203,21 @@ function extentOf(curves: Curve[], marks: Mark[]): Range {
   return to > from ? [from, to] : [from - 1, to + 1];
 }
 
-/** The last step before `time`. */
 /** The newest step of any of them by then: of one step some come later than others. Numbers that are not finite count, too. */
-function whereAt(all: readonly Series[], time: number): number | null {
+function whereAt(all: readonly Series[], time: number, axis: Axis): number | null {
   const reached = all.flatMap(({ first, marks }) =>
-    [first, marks].flatMap((points) => (points ? (newestBy(points, time) ?? []) : [])),
+    [first, marks].flatMap((points) => (points ? (newestBy(points, time, axis) ?? []) : [])),
   );
   return reached.length > 0 ? Math.max(...reached) : null;
 }
 
-function newestBy({ time, x }: Pick<Line, "time" | "x">, until: number): number | null {
+function newestBy(points: Points, until: number, axis: Axis): number | null {
+  const { time } = points;
   let last = -1;
   for (const [i, own] of time.view().entries()) {
     if (own <= until + 1e-9 && (last < 0 || own >= time.at(last))) last = i;
   }
-  return last < 0 ? null : x.at(last);
+  return last < 0 ? null : (xOf(points, axis)[last] as number);
 }
 
 /** Of each line its value nearest to `x`: NaN where it was not finite there, undefined where it has none near. */
@@ -230,13 +256,20 @@ export function readingAt({ curves }: Drawn, x: number): Reading | null {
   return { x: at, time: own.length === 1 ? (first.time[i] as number) : null, values };
 }
 
-function nearest(xs: readonly number[], x: number): number {
+/** The first place that is not below `x`, the last one at most where `length` is that. */
+function lowerBound(xs: ArrayLike<number>, x: number, length = xs.length): number {
   let low = 0;
-  let high = xs.length - 1;
+  let high = length;
   while (low < high) {
     const middle = (low + high) >> 1;
     if ((xs[middle] as number) < x) low = middle + 1;
     else high = middle;
   }
-  return low > 0 && x - (xs[low - 1] as number) < (xs[low] as number) - x ? low - 1 : high;
+  return low;
+}
+
+function nearest(xs: readonly number[], x: number): number {
+  const low = Math.max(0, lowerBound(xs, x, xs.length - 1));
+  if (xs.length === 0) return -1;
+  return low > 0 && x - (xs[low - 1] as number) < (xs[low] as number) - x ? low - 1 : low;
 }

@@ -1,6 +1,7 @@
 /** Draws a chart: axes, bands, lines, marks, the moment and the pointer. */
 import { tick as axisTick, seconds, value } from "../../kit/format";
 import { logTicks, ticks } from "../../kit/ticks";
+import type { Axis } from "../../store/ui";
 import type { Curve, Drawn, Mark } from "./drawn";
 
 export interface ChartColours {
@@ -15,7 +16,7 @@ export interface ChartColours {
 
 export interface ChartStyle {
   logarithmic: boolean;
-  byTime: boolean;
+  axis: Axis;
   /** Where on the axis something was not finite first, in this chart or in another. */
   bad?: number | null;
 }
@@ -105,7 +106,7 @@ export function paint(
   context: Pen,
   frame: Frame,
   drawn: Drawn,
-  { logarithmic, byTime, bad = null }: ChartStyle,
+  { logarithmic, axis, bad = null }: ChartStyle,
   colours: ChartColours,
   pointer: Pointer,
 ): void {
@@ -115,9 +116,9 @@ export function paint(
   const toX: To = (x) => left + (width * (x - drawn.from)) / (drawn.to - drawn.from);
   const toY: To = (y) => top + height - (height * (shape(y) - shape(low))) / (shape(high) - shape(low));
   context.font = FONT;
-  const across = ticks(drawn.from, drawn.to, width / PIXELS_EACH.x, byTime ? 0 : 1);
+  const across = ticks(drawn.from, drawn.to, width / PIXELS_EACH.x, axis === "seconds" ? 0 : 1);
   const up = (logarithmic ? logTicks : ticks)(low, high, height / PIXELS_EACH.y);
-  const end = byTime ? seconds(drawn.to) : `step ${value(Math.floor(drawn.to))}`;
+  const end = axis === "seconds" ? seconds(drawn.to) : `${axis} ${value(Math.floor(drawn.to))}`;
   paintAxes(context, frame, across, up, toX, toY, colours, end);
   context.save();
   context.beginPath();

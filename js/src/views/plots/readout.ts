@@ -1,6 +1,7 @@
 /** What the heading of a chart tells of a series: its values at the moment that is looked at, as they are drawn. */
 import type { Band } from "../../store/band";
 import type { Line, Series } from "../../store/series";
+import type { Axis } from "../../store/ui";
 
 /** From the lowest to the highest of its lines; equal where it has one. Of many lanes the mean, which is what is drawn. */
 export interface Readout {
@@ -9,11 +10,11 @@ export interface Readout {
 }
 
 /** `moment` in seconds, null for the newest; of a loop that runs from its end that is not what stands last on the axis. */
-export function readoutOf(series: Series, moment: number | null, byTime: boolean): Readout {
+export function readoutOf(series: Series, moment: number | null, axis: Axis): Readout {
   const { traces, marks, last, newest } = series;
   const [only] = traces;
   if (moment === null && traces.length === 1 && only && series.strands < 2) {
-    const y = byTime ? newest : last;
+    const y = axis === "step" ? last : newest;
     return { low: y, high: y };
   }
   const found = traces.map((trace) => pointAt(trace, moment)).filter((point) => point !== null);

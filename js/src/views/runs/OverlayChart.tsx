@@ -34,7 +34,7 @@ export function OverlayChart({ chart, labels, byTime, dark }: Props) {
     const worth = (name: string) => colourAt(element, name);
     drawing.update(
       drawnOf(chart, byTime, zoom),
-      { logarithmic, byTime },
+      { logarithmic, axis: byTime ? "seconds" : "step" },
       {
         text: worth("--fg2"),
         grid: worth("--grid"),
