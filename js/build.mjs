@@ -1,4 +1,4 @@
-// Bundles `src/entry/panel.ts`, and the views that come later (`src/views/later/views.ts`, `program.ts`), into the files
+// Bundles `src/entry/panel.ts`, and the views that come later (`src/views/later/views.ts`, `program.ts`, `lines.ts`), into the files
 // that the Python package ships. Fails when one grows too large, or when a later one holds a module of the first.
 import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import { dirname, join, relative } from "node:path";
@@ -8,10 +8,12 @@ import { packed, unpacker } from "./sheets.mjs";
 const PANEL = { outfile: "../jax_debug_widgets/static/panel.js", limitKb: 200 };
 const VIEWS = { outfile: "../jax_debug_widgets/static/views.js", limitKb: 120 };
 const PROGRAM = { outfile: "../jax_debug_widgets/static/program.js", limitKb: 120 };
+const LINES = { outfile: "../jax_debug_widgets/static/lines.js", limitKb: 120 };
 const SHARED = "src/views/later/shared.ts";
 /** Whose style sheets come with the second bundle, and with the third. */
-const LATER = /^(source|names|inspector|debugger|findings|arrays|spread|terms|hits|runs\.raw)\.css$/;
+const LATER = /^(source|names|inspector|debugger|findings|arrays|spread|runs\.raw)\.css$/;
 const OF_PROGRAMS = /^program\.css$/;
+const OF_LINES = /^(ansi|hits|terms)\.css$/;
 
 /** A style sheet imported by a module arrives there as minified text; the panel puts it into its shadow root. */
 const cssAsText = (isMine) => ({
@@ -100,7 +102,10 @@ const panel = {
   entryPoints: ["src/entry/panel.ts"],
   outfile: PANEL.outfile,
   format: "esm",
-  plugins: [cssAsText((sheet) => !LATER.test(sheet) && !OF_PROGRAMS.test(sheet)), writeIfSmall(PANEL)],
+  plugins: [
+    cssAsText((sheet) => !LATER.test(sheet) && !OF_PROGRAMS.test(sheet) && !OF_LINES.test(sheet)),
+    writeIfSmall(PANEL),
+  ],
 };
 
 /** Of a built bundle, the modules that it holds something of. */
@@ -145,6 +150,7 @@ const first = await build(panel);
 const later = [
   await laterBundle(first, "src/views/later/views.ts", VIEWS, LATER),
   await laterBundle(first, "src/views/later/program.ts", PROGRAM, OF_PROGRAMS),
+  await laterBundle(first, "src/views/later/lines.ts", LINES, OF_LINES),
 ];
 if (process.argv.includes("--watch")) for (const each of [panel, ...later]) await (await context(each)).watch();
 else for (const each of later) await build(each);

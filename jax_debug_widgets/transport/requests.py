@@ -17,8 +17,8 @@ Each has `run` and `id`, which the answer repeats:
 `every`    record every `n`-th firing of site `site`, from now on.
 `barrier`  wait until the effects of the run's calls have drained; answered when they have.
 `breakpoint`  switch site `site` on or off (`enabled`), let its next `skip` firings pass; both may be absent.
-`module`   send part `name` of the front end (`views`, `program`, of `static/`): what a page loads when it is first shown.
-           Answered whether or not the kernel knows `run`.
+`module`   send part `name` of the front end (`views`, `program`, `lines`, of `static/`): what a page loads when it first
+           shows something of it. Answered whether or not the kernel knows `run`.
 `program`  what a page shows of a program that belongs to no run, see `ProgramViews.answer`: `what`, `key` and others.
            Answered by `program`, with `answer`, whether or not the kernel knows `run`. With `what`: `call`, the program that
            call `call` of `run` has run, see `CallPrograms.answer`.
@@ -36,6 +36,7 @@ Those that name a `stop` (its `id`) are refused when another one is there, or no
 `local`    an `array` message of the value called `name` in frame `frame`; `index` and `image` as of `array`. Its `event`
            and `value` are -1.
 `findings` send the findings of the run, see `run_messages.FindingMessage`.
+`report`   send the run as one Markdown text; with `picture`: true the overview is in it, as a data URI. Answered by `report`.
 `runs`     send a row for each run that the kernel knows, see `session/panel/rows.py`: `rows`.
 `rename`   call run `of` `name`; `load`: read the runs in `path`. Both are answered by `runs`.
 `compare`  lay the runs `runs` over each other: `compared`, see `session/panel/compared.py`.

@@ -16,6 +16,7 @@ Every message is one JSON object, `content`, and at most one binary buffer (`col
 `stop`     a debugger's stop has begun, has changed or (`stop`: null) has ended; see `stops.StopMessage`. Repeated by `sync`.
 `console`  the answer to `command`: what it printed and returned; `error`: whether it raised.
 `module`   the answer to `module`: its `name`, and its program as `text`.
+`report`   the answer to `report`: its `text`.
 `typed`        after `sync` from the first event on: what was `typed` in the console before (`TypedMessage`).
 `completions`  the answer to `complete`: `matches` that may take the place of the text from `start` to the cursor.
 

@@ -24,7 +24,7 @@ Answer = Callable[[dict[str, Any]], Iterable[tuple[Any, bytes]]]
 """A request of the browser -> the messages that answer it. Must not raise. May be called from any thread."""
 
 
-PARTS = ("panel", "views", "program")
+PARTS = ("panel", "views", "program", "lines")
 """Of the front end: files of `static/`."""
 
 
@@ -91,7 +91,7 @@ def outputs_are_isolated() -> bool:
 
 @functools.cache
 def front_end(part: str) -> str:
-    """A part of the built front end: `panel`, or `views` and `program`, which it asks for when it first shows one of them.
+    """A part of the built front end: `panel`, or one that it asks for when it first shows something of it.
 
     Raises:
       ValueError: there is no such part.

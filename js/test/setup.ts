@@ -1,5 +1,8 @@
 /** Tests of what is shown import all views; that they come later is tested in `views/later/Later.test.tsx`. */
-import { later } from "../src/views/later/load";
+
+import * as lines from "../src/views/later/lines";
+import { later, laterLines } from "../src/views/later/load";
 import * as views from "../src/views/later/views";
 
 later.provide(views);
+laterLines.provide(lines);

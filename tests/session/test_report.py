@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import re
 from contextlib import nullcontext
 
 import jax
@@ -11,6 +13,7 @@ import pytest
 
 import jax_debug_widgets as jdw
 from jax_debug_widgets.events.amounts import plural
+from jax_debug_widgets.session.panel.report import report_message
 
 
 @jax.jit
@@ -105,3 +108,14 @@ def test_rows_of_values_of_one_name_say_where_each_is():
     rows = [line.split("|")[1].strip(" `") for line in section(run.report(), "Values").splitlines()[2:]]
     line = min(site.line for site in run.sites)
     assert rows == [f"x@test_report.py:{line + number}" for number in (0, 2, 4)]
+
+
+@pytest.mark.parametrize("picture", [False, True])
+def test_the_panel_is_sent_the_report_with_the_picture_of_the_overview_where_it_asks(picture):
+    with jdw.capture() as run:
+        jax.jit(lambda x: jax.debug.print("loss {x}", x=x))(2.5)
+    content, _ = report_message(run, 7, {"picture": picture})
+    text = re.sub(r"!\[Overview\]\(data:image/svg\+xml;base64,(.*)\)\n\n", "", content["text"])
+    assert text == run.report()
+    pictures = re.findall(r"base64,([^)]*)\)", content["text"])
+    assert [base64.b64decode(one)[:4] for one in pictures] == [b"<svg"] * picture

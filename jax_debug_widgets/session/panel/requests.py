@@ -15,6 +15,7 @@ from jax_debug_widgets.session.panel.arrays import array_message, values_message
 from jax_debug_widgets.session.panel.files import file_message
 from jax_debug_widgets.session.panel.findings import findings_message
 from jax_debug_widgets.session.panel.histograms import histograms_message
+from jax_debug_widgets.session.panel.report import report_message
 from jax_debug_widgets.session.panel.watching import answer_watch
 from jax_debug_widgets.transport import reply
 from jax_debug_widgets.widgets.channel import front_end
@@ -30,6 +31,7 @@ _LOOKS = {
     "histograms": histograms_message,
     "file": file_message,
     "findings": findings_message,
+    "report": report_message,
 }
 """Requests that are answered by one message about what the run holds."""
 

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { firstLine, plain, styled } from "./ansi";
+import { firstLine, styled } from "./ansi";
+import { plain } from "./escapes";
 
 const ESC = "\u001b";
 

@@ -1,23 +1,12 @@
 /** The colours that terminals give a text by escape codes (ECMA-48, `\x1b[31m`), as pieces; all other codes are left out. */
 import Anser, { type AnserJsonEntry } from "anser";
+import { COMMANDS } from "./escapes";
 
 /** A piece of a text in one style: class names, and a style where the colour is none of the sixteen named ones. */
 export interface Piece {
   text: string;
   class: string;
   style: string;
-}
-
-const ESCAPE = "\u001b";
-/** Links and titles, which Anser leaves in: `ESC ] ... BEL` or `ESC ] ... ESC \\`. */
-const COMMANDS = new RegExp(`${ESCAPE}\\][^\u0007${ESCAPE}]*(?:\u0007|${ESCAPE}\\\\)`, "g");
-
-/** Whether a text has any escape code. */
-export const isStyled = (text: string): boolean => text.includes(ESCAPE);
-
-/** The text without its escape codes. */
-export function plain(text: string): string {
-  return isStyled(text) ? styled(text).reduce((whole, piece) => whole + piece.text, "") : text;
 }
 
 /** The pieces of a text, in their order. */

@@ -33,7 +33,7 @@ type Without<Body, Key extends PropertyKey> = Body extends unknown ? Omit<Body, 
 export type Question = Without<
   Extract<
     RequestBody,
-    { type: "values" | "histograms" | "file" | "source" | "findings" | "watch" | "module" | "program" }
+    { type: "values" | "histograms" | "file" | "source" | "findings" | "watch" | "module" | "program" | "report" }
   >,
   "run"
 >;

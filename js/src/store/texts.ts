@@ -4,7 +4,7 @@
  * searches wants all of them: `requestAll` asks for a block after the other, the newest first.
  */
 
-import { isStyled, plain } from "../kit/ansi";
+import { isStyled, plain } from "../kit/escapes";
 
 const CHUNK = 200;
 /** What the kernel answers at most. */

@@ -456,6 +456,15 @@ export interface ModuleMessage {
   text: string;
 }
 
+/** The run as Markdown. */
+export interface ReportMessage {
+  type: "report";
+  version: number;
+  run: string;
+  id: number;
+  text: string;
+}
+
 /** What is asked of a program that belongs to no run: its views know what it is. */
 export interface ProgramMessage {
   type: "program";
@@ -492,6 +501,7 @@ type Plain =
   | TypedBefore
   | Completions
   | ModuleMessage
+  | ReportMessage
   | ProgramMessage
   | RunsAnswer
   | ComparedAnswer
@@ -540,11 +550,12 @@ export type RequestBody =
     }
   | { type: "source"; run: string; file: string }
   | { type: "findings"; run: string }
+  | { type: "report"; run: string; picture: boolean }
   | { type: "runs"; run: string }
   | { type: "rename"; run: string; of: string; name: string }
   | { type: "load"; run: string; path: string }
   | { type: "compare"; run: string; runs: string[] }
-  | { type: "module"; run: string; name: "views" | "program" }
+  | { type: "module"; run: string; name: "views" | "program" | "lines" }
   | { type: "program"; run: string; what: string }
   | { type: "watch"; run: string; names: string[]; on: boolean };
 export type Request = RequestBody & { id: number };
@@ -592,6 +603,7 @@ export function decode(content: unknown, buffers: readonly ArrayBufferView[] = [
     case "findings":
     case "values":
     case "module":
+    case "report":
     case "program":
     case "runs":
     case "compared":

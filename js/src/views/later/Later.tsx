@@ -3,7 +3,7 @@ import type { ComponentType } from "preact";
 import { useEffect } from "preact/hooks";
 import type { RunStore } from "../../store/run";
 import type { UiState } from "../../store/ui";
-import { type AllViews, type LaterViews, later, laterProgram } from "./load";
+import { type AllViews, type LaterViews, later, laterLines, laterProgram } from "./load";
 import { useAsk } from "./program_ask";
 
 type Name = "Source" | "Arrays" | "EventArrays" | "Findings" | "Hits" | "Runs" | "Program";
@@ -21,7 +21,7 @@ export const Source = (props: Props<"Source">) => <Later name="Source" words="Co
 export const Arrays = (props: Props<"Arrays">) => <Later name="Arrays" props={props} />;
 export const Findings = (props: Props<"Findings">) => <Later name="Findings" props={props} />;
 /** In the overview. */
-export const Hits = (props: Props<"Hits">) => <Later name="Hits" props={props} />;
+export const Hits = (props: Props<"Hits">) => <Later name="Hits" props={props} from={laterLines} />;
 export const Runs = (props: Props<"Runs">) => <Later name="Runs" props={props} />;
 export function Program({ run, ui }: { run: RunStore; ui: UiState }) {
   return <Later name="Program" props={{ run, ask: useAsk(run), call: ui.program }} from={laterProgram} />;
@@ -76,6 +76,7 @@ export function LaterStyle() {
     <style>
       {later.views?.css}
       {laterProgram.views?.css}
+      {laterLines.views?.css}
     </style>
   );
 }

@@ -5,8 +5,8 @@
 export { signal } from "@preact/signals";
 export { Fragment, h } from "preact";
 export { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
-export { plain } from "../../kit/ansi";
 export { arrowMove } from "../../kit/arrows";
+export { COMMANDS, plain } from "../../kit/escapes";
 export { brief, count, plural, seconds, shortFunction, value } from "../../kit/format";
 export { copy, download } from "../../kit/give";
 export { clearCanvas, useSize } from "../../kit/size";

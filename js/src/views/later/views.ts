@@ -1,31 +1,19 @@
 /** The second bundle, `static/views.js`: what is large, not shown at first and, mostly, of no use without the kernel. `load.ts` brings it to the page. */
+
 import arraysCss from "../arrays/arrays.css";
 import spreadCss from "../arrays/spread.css";
 import debuggerCss from "../debugger/debugger.css";
 import findingsCss from "../findings/findings.css";
-import hitsCss from "../hits/hits.css";
 import inspectorCss from "../inspector/inspector.css";
 import namesCss from "../names/names.css";
 import runsCss from "../runs/runs.raw.css";
-import termsCss from "../search/terms.css";
 import sourceCss from "../source/source.css";
 
 export { Arrays } from "../arrays/Arrays";
 export { EventArrays } from "../arrays/EventArrays";
 export { Findings } from "../findings/Findings";
-export { Hits } from "../hits/Hits";
 export { Runs } from "../runs/Runs";
-export { Terms } from "../search/Terms";
 export { Source } from "../source/Source";
-export const css = [
-  arraysCss,
-  spreadCss,
-  sourceCss,
-  namesCss,
-  inspectorCss,
-  debuggerCss,
-  findingsCss,
-  runsCss,
-  termsCss,
-  hitsCss,
-].join("");
+export const css = [arraysCss, spreadCss, sourceCss, namesCss, inspectorCss, debuggerCss, findingsCss, runsCss].join(
+  "",
+);

@@ -95,6 +95,20 @@ describe("the overview", () => {
     expect(texts("[data-testid=notes] .note-text")).toEqual(["muted: x"]);
   });
 
+  it("copies the run as Markdown, with its picture where that is asked for", async () => {
+    const run = show(goldenBatch("small"));
+    const written: string[] = [];
+    vi.stubGlobal("navigator", { clipboard: { writeText: async (text: string) => void written.push(text) } });
+    click("[data-testid=report] .link:last-of-type");
+    expect(run.asked.at(-1)).toContain('"picture":true');
+    await act(async () => run.answer({ type: "report", version: 1, run: "run-1", id: 1, text: "# step" }));
+    expect([written, find("[data-testid=report]").textContent]).toEqual([
+      ["# step"],
+      expect.stringContaining("copied"),
+    ]);
+    vi.unstubAllGlobals();
+  });
+
   it("says what to write where there is nothing to draw", () => {
     show(goldenBatch("empty"));
     expect(find("[data-testid=nothing-drawn]").textContent).toContain("%%jaxdebug --watch-all");

@@ -92,6 +92,7 @@ function Contents({ run, ui, dark, at }: Props & { at: number }) {
         <LatestFindings run={run} ui={ui} at={at} />
       </div>
       <Cost run={run} />
+      <Report run={run} />
     </div>
   );
 }
@@ -123,6 +124,33 @@ function GroupChart({ of: { lines, more }, note, ...props }: GroupProps) {
   );
   const left = more > 0 ? `, ${count(more)} more in Code` : "";
   return <Lines {...props} note={`${note}${left}`} lines={all} />;
+}
+
+/** The run as Markdown, in the clipboard. */
+function Report({ run }: { run: RunStore }) {
+  const [done, setDone] = useState("");
+  const ask = (picture: boolean) =>
+    run.ask({ type: "report", picture }, async (answer) => {
+      if (typeof answer !== "string" && answer.type === "report") await copy(answer.text);
+      setDone(typeof answer === "string" ? answer : " · copied");
+    });
+  return (
+    <p class="cost muted" data-testid="report">
+      {["copy report", "with the picture"].map((words, i) => (
+        <button
+          key={words}
+          type="button"
+          class="link"
+          disabled={run.gone}
+          title="Facts, findings, values, last lines and versions as Markdown"
+          onClick={() => ask(i > 0)}
+        >
+          {words}
+        </button>
+      ))}
+      {done}
+    </p>
+  );
 }
 
 const VERIFY = "%jaxdebug verify F(X)";

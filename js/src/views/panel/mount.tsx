@@ -15,7 +15,6 @@ import plotsCss from "../plots/plots.css";
 import scrubberCss from "../scrubber/scrubber.css";
 import searchCss from "../search/search.css";
 import sitesCss from "../sites/sites.css";
-import ansiCss from "../streams/ansi.css";
 import streamsCss from "../streams/streams.css";
 import timelineCss from "../timeline/timeline.css";
 import { Panel } from "./Panel";
@@ -29,7 +28,6 @@ const CSS = [
   lifeCss,
   searchCss,
   streamsCss,
-  ansiCss,
   sitesCss,
   plotsCss,
   overviewCss,

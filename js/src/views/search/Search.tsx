@@ -5,7 +5,7 @@ import { Toggle } from "../../kit/Toggle";
 import { chipsOf } from "../../store/query";
 import type { RunStore } from "../../store/run";
 import type { UiState } from "../../store/ui";
-import { later } from "../later/load";
+import { laterLines } from "../later/load";
 import { Export } from "./Export";
 import { useQuery, useShown } from "./shown";
 
@@ -106,10 +106,10 @@ function Filter({ run, ui }: Props) {
   const query = useQuery(ui.filter.value);
   const searched = useQuery(ui.find.value).line ?? query.line;
   const missing = run.next - run.oldest - run.texts.size;
-  const Terms = later.views?.Terms;
+  const Terms = laterLines.views?.Terms;
   const wanted = typing || query.hasTerms;
   useEffect(() => {
-    if (wanted) later.want(run);
+    if (wanted) laterLines.want(run);
   }, [wanted, run]);
   const { chips, text } = Terms ? chipsOf(ui.filter.value, typing) : { chips: [], text: ui.filter.value };
   const set = (next: string, others = chips) => {

@@ -1,5 +1,5 @@
 /** What may come next in the filter: the terms that this run has something for, and what stands after them. */
-import { plain } from "../../kit/ansi";
+import { plain } from "../../kit/escapes";
 import { FIELDS } from "../../store/query";
 import type { RunStore } from "../../store/run";
 

@@ -1,5 +1,5 @@
 /** What a site is called in the panel. */
-import { plain } from "../../kit/ansi";
+import { plain } from "../../kit/escapes";
 import type { RunStore } from "../../store/run";
 import { ITSELF, isWatched, LANES, type WatchSite } from "../../store/watched";
 import type { SiteMessage } from "../../transport/wire";

@@ -1,13 +1,12 @@
 /** An event in full, opened below its line; below the streams, the source line of the selected site. */
-import { styled } from "../../kit/ansi";
 import { seconds, shortFunction } from "../../kit/format";
-import { Styled } from "../../kit/Styled";
 import type { RunStore } from "../../store/run";
 import { stepsOf } from "../../store/steps";
 import type { UiState } from "../../store/ui";
 import type { SiteMessage } from "../../transport/wire";
 import { arraysOf } from "../arrays/values";
 import { EventArrays } from "../later/Later";
+import { Styled } from "./Styled";
 
 const MOST_LINES = 12;
 const ROWS_OF_ARRAYS = 8;
@@ -75,7 +74,7 @@ export function EventDetail({ run, ui, dark, number }: EventProps) {
       {site && <Source site={site} />}
       <div class="detail-body">
         <pre class="mono" dir="auto">
-          {colours === undefined ? (run.texts.get(number) ?? "…") : <Styled pieces={styled(colours)} />}
+          {colours === undefined ? (run.texts.get(number) ?? "…") : <Styled run={run} text={colours} />}
         </pre>
         {site && arraysOf(run, site).length > 0 && (
           <EventArrays run={run} ui={ui} dark={dark} site={site} event={number} />

@@ -1,8 +1,6 @@
 /** One event as a line: the colour of its site, which firing it was, the text as printed, where it comes from. */
 import type { ComponentChildren } from "preact";
-import { firstLine, styled } from "../../kit/ansi";
 import { plural } from "../../kit/format";
-import { Styled } from "../../kit/Styled";
 import { siteColour } from "../../kit/theme";
 import type { OrderMark } from "../../store/order";
 import { toggleTerm } from "../../store/query";
@@ -10,6 +8,7 @@ import type { RunStore } from "../../store/run";
 import { firingOf, stepsOf } from "../../store/steps";
 import type { UiState } from "../../store/ui";
 import type { SiteMessage } from "../../transport/wire";
+import { Styled } from "./Styled";
 
 /** The site says where a callback was defined: the line has its name and what it was given. */
 const NON_FINITE = /([-+]?\b(?:nan|inf)\b)/i;
@@ -61,6 +60,7 @@ export function Row({ run, ui, position, find }: Props) {
         <span class="text muted">{number < run.oldest ? "dropped" : "…"}</span>
       ) : (
         <Text
+          run={run}
           text={text}
           colours={run.texts.withStyles(number)}
           scalar={run.series.has(id)}
@@ -91,6 +91,7 @@ function stateOf({ event, anchor, moment }: UiState, number: number): string {
 }
 
 interface TextProps {
+  run: RunStore;
   text: string;
   /** The same with the escape codes of its colours. */
   colours: string | undefined;
@@ -101,7 +102,7 @@ interface TextProps {
 }
 
 /** By keyboard a line is opened by choosing it. */
-function Text({ text, colours, scalar, find, expanded, select }: TextProps) {
+function Text({ run, text, colours, scalar, find, expanded, select }: TextProps) {
   const lines = text.split("\n");
   const line = (lines[0] as string).slice(0, MOST_CHARACTERS);
   return (
@@ -110,7 +111,7 @@ function Text({ text, colours, scalar, find, expanded, select }: TextProps) {
         {find?.test(line) ? (
           markFound(line, find)
         ) : colours !== undefined ? (
-          <Styled pieces={firstLine(styled(colours), MOST_CHARACTERS)} />
+          <Styled run={run} text={colours} most={MOST_CHARACTERS} />
         ) : scalar ? (
           markNonFinite(line)
         ) : (

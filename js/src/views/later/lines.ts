@@ -1,0 +1,9 @@
+/** The fourth bundle, `static/lines.js`: what few lines need, their colours, the filter's terms, hits of a condition. `load.ts` brings it to the page. */
+import hitsCss from "../hits/hits.css";
+import termsCss from "../search/terms.css";
+import ansiCss from "../streams/ansi.css";
+
+export { firstLine, styled } from "../../kit/ansi";
+export { Hits } from "../hits/Hits";
+export { Terms } from "../search/Terms";
+export const css = ansiCss + hitsCss + termsCss;
