@@ -42,12 +42,8 @@ def run(*command: str, cwd: Path, **environment: str) -> str:
 def wrong_with_wheel(sizes: Mapping[str, int]) -> list[str]:
     """What should not be as it is in a wheel with files of these sizes."""
     problems = []
-    for part, limit in (
-        (PANEL, PANEL_LIMIT_BYTES),
-        (VIEWS, VIEWS_LIMIT_BYTES),
-        (PROGRAM, VIEWS_LIMIT_BYTES),
-        (LINES, VIEWS_LIMIT_BYTES),
-    ):
+    limits = {PANEL: PANEL_LIMIT_BYTES, **dict.fromkeys((VIEWS, PROGRAM, LINES), VIEWS_LIMIT_BYTES)}
+    for part, limit in limits.items():
         if not 0 < sizes.get(part, 0) <= limit:
             problems.append(f"{part}: {sizes.get(part, 'missing')}")
     if "jax_debug_widgets/py.typed" not in sizes:
