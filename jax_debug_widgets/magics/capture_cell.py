@@ -184,8 +184,10 @@ class CellCapture:
         try:
             if self._cells:
                 self._leave(None)
-            elif self._lasting is not None and self._lasting.run.options.barrier:
+            elif self._lasting is not None:
                 self._wait_for(self._lasting.run)
+                if (stopped := self._lasting.take_interrupt()) is not None:
+                    raise stopped
         except Stopped as stopped:
             self._show_the_end(str(stopped), stopped)
             self._late = stopped
@@ -199,7 +201,7 @@ class CellCapture:
     def _wait_for(self, run: Run) -> None:
         """The automatic barrier at the end of a cell under `%jaxdebug on`."""
         try:
-            if not run.barrier(run.options.timeout):
+            if run.options.barrier and not run.barrier(run.options.timeout):
                 run.gave_up_waiting()
         except KeyboardInterrupt:
             run.gave_up_waiting(interrupted=True)

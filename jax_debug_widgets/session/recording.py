@@ -103,7 +103,7 @@ class Recording:
         if self._is_finished:  # When the interpreter ends, see `Session`.
             return
         self._is_finished = True
-        owed = self._owed() if error is None else None
+        owed = self.take_interrupt() if error is None else None
         error = error or owed
         with ExitStack() as ends:  # Each runs, whatever a signal's handler has raised before; the last first.
             if self._captures:
@@ -117,12 +117,12 @@ class Recording:
         if owed is not None:
             raise owed
 
-    def _owed(self) -> Stopped | None:
+    def take_interrupt(self) -> Stopped | None:
         """What an interrupt has raised nowhere: it came after the last event, or where Python drops what is raised."""
         policy = self.run.policy
         if not self._captures or policy.halted != "interrupted" or policy.told:
             return None
-        policy.ended = policy.ended or "interrupted after the last event"
+        policy.ended, policy.told = policy.ended or "interrupted after the last event", True
         return Stopped(policy.ended)
 
     def _leave(self, error: BaseException | None) -> None:

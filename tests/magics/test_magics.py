@@ -482,15 +482,17 @@ def test_a_cell_says_what_its_run_is_called_and_what_it_is_compared_by(ours):
 
 
 @pytest.mark.behaviour("B4")
-@pytest.mark.parametrize("captured", ["%%jaxdebug\n{}", "def cell():\n    {}\n%jaxdebug cell()"])
+@pytest.mark.parametrize("captured", ["%%jaxdebug\n{}", "def cell():\n    {}\n%jaxdebug cell()", "{}"])
 def test_a_cell_whose_interrupt_python_has_dropped_fails_at_its_end(ours, captured):
     """In a callback of the garbage collector's: JAX has one. The cells behind it must not run."""
     ours.run(
         "import gc, os, signal\ndef interrupt(*_):\n    gc.callbacks.remove(interrupt)\n    os.kill(os.getpid(), signal.SIGINT)"
     )
+    if captured == "{}":
+        ours.run("%jaxdebug on")
     outcome = ours.run(captured.format("f(1.); gc.callbacks.append(interrupt); gc.collect()"))
     assert outcome.error == "Stopped('interrupted after the last event')"
     assert "jaxdebug: interrupted after the last event. The program has ended" in outcome.stdout + outcome.stderr
     assert "Traceback" not in outcome.stdout + outcome.stderr
     assert ours.run("1 + 1").error == "None"
-    assert ours.run("%jaxdebug f(1.)").error == "None"
+    assert ours.run("f(1.)").error == "None"
