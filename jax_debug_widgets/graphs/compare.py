@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from jax_debug_widgets.graphs.diff import paired
 from jax_debug_widgets.graphs.figures import Figure, figure_of
-from jax_debug_widgets.graphs.flat import FlatProgram, Node
+from jax_debug_widgets.graphs.flat import Edge, FlatProgram, Node
 from jax_debug_widgets.graphs.page import Line, Page
 from jax_debug_widgets.graphs.program import Equation, Program, text_of
 
@@ -61,8 +61,8 @@ class Comparison:
       only: how many equations stand for none of the other program.
       first: where they part: the first pair that differs on the way to an output that does. What differs and comes together
         again is none.
-      alone: where they part if no pair differs: the first equation on that way of each program that stands for none of the
-        other; None where there is none.
+      alone: the first equation of each program that stands for none of the other, and that this pair is computed of, or if
+        no pair differs an output that does; None where there is none. What one program has more is where they part.
       structure: what keeps the outputs from being compared one by one, in words.
       arguments: of the arguments that are not the same each by its name with how it differs.
     """
@@ -94,14 +94,15 @@ class Comparison:
             Line(("output", name or "result", str(figure), ""), kind="changed" if figure.verdict == "differs" else "")
             for name, figure in self.outputs
         ]
-        if self.first is not None:
-            worst = next(one for one in self.first.figures if one.verdict == "differs")
-            sides = ((self.names[0], self.first.before), (self.names[1], self.first.after))
-            lines += [Line(("first", name, text_of(one), str(one.source or ""))) for name, one in sides]
-            lines.append(Line(("", "", str(worst), "")))
         for name, one in zip(self.names, self.alone, strict=True):
             if one is not None:
                 lines.append(Line(("first", f"only in {name}", text_of(one), str(one.source or ""))))
+        if self.first is not None:
+            worst = next(one for one in self.first.figures if one.verdict == "differs")
+            sides = ((self.names[0], self.first.before), (self.names[1], self.first.after))
+            word = "then" if any(self.alone) else "first"
+            lines += [Line((word, name, text_of(one), str(one.source or ""))) for name, one in sides]
+            lines.append(Line(("", "", str(worst), "")))
         notes = [self.structure] if self.structure else []
         notes.append(
             f"{len(self.pairs)} pairs of equations; {self.only[0]} only in {self.names[0]}, {self.only[1]} only in "
@@ -167,21 +168,23 @@ def compare(before: ExecutedProgram, after: ExecutedProgram, rtol: float | None 
             f"{_told(after.paths)}. Those above are compared in their order."
         )
     differ = [figure.verdict == "differs" for _, figure in outputs]
-    first = _first(other, differ, pairs)
-    alone: tuple[Equation | None, Equation | None] = (None, None)
-    if first is None and any(differ):
-        close = {number for number, pair in pairs.items() if not pair.differs}
-        alone = (
-            _first_alone(one, differ, pairing.forth.keys(), {pairing.back[number] for number in close}),
-            _first_alone(other, differ, pairing.back.keys(), close),
-        )
+    ends = [edge for edge, is_other in zip(other.results, differ, strict=False) if is_other]
+    close = {number for number, pair in pairs.items() if not pair.differs}
+    way = [number for number in _made_of(other, ends, close) if number in pairs]
+    first = min(way, default=None)
+    if first is None:
+        own_ends = [edge for edge, is_other in zip(one.results, differ, strict=False) if is_other]
+    else:
+        own_ends, ends = one.nodes[pairing.back[first]].operands, other.nodes[first].operands
+    own_close = {pairing.back[number] for number in close}
+    alone = _alone(one, own_ends, own_close, pairing.forth), _alone(other, ends, close, pairing.back)
     only = len(one.nodes) - len(pairing.forth), len(other.nodes) - len(pairing.back)
     return Comparison(
         (before.program.name, after.program.name),
         outputs,
         list(pairs.values()),
         only,
-        first,
+        None if first is None else pairs[first],
         alone,
         structure,
         list(_other_arguments(before, after)),
@@ -209,24 +212,15 @@ def _other_arguments(before: ExecutedProgram, after: ExecutedProgram) -> Iterato
             yield other.text, "DIFFERS: another key" if other.type.dtype.startswith("key<") else str(figure)
 
 
-def _first(flat: FlatProgram, differ: Sequence[bool], pairs: Mapping[int, Pair]) -> Pair | None:
-    """The earliest pair that differs on a way back from such outputs, through what differs or has no pair."""
-    close = {number for number, pair in pairs.items() if not pair.differs}
-    ends = [number for number in _on_the_way(flat, differ, close) if number in pairs]
-    return pairs[min(ends)] if ends else None
+def _alone(flat: FlatProgram, ends: Sequence[Edge], close: Container[int], paired: Container[int]) -> Equation | None:
+    """The first of the equations without a pair that these values are made of."""
+    found = [number for number in _made_of(flat, ends, close) if number not in paired]
+    return flat.nodes[min(found)].equation if found else None
 
 
-def _first_alone(
-    flat: FlatProgram, differ: Sequence[bool], paired: Container[int], close: Container[int]
-) -> Equation | None:
-    """The same of equations that have no pair."""
-    ends = [number for number in _on_the_way(flat, differ, close) if number not in paired]
-    return flat.nodes[min(ends)].equation if ends else None
-
-
-def _on_the_way(flat: FlatProgram, differ: Sequence[bool], close: Container[int]) -> set[int]:
-    """What outputs that differ are made of, up to what is close."""
-    todo = [edge[1] for edge, one in zip(flat.results, differ, strict=False) if one and edge[0] == "result"]
+def _made_of(flat: FlatProgram, ends: Sequence[Edge], close: Container[int]) -> set[int]:
+    """What these values are made of, up to what is close."""
+    todo = [edge[1] for edge in ends if edge[0] == "result"]
     seen: set[int] = set()
     while todo:
         number = todo.pop()

@@ -105,6 +105,8 @@ def test_a_value_that_was_the_same_in_all_processes_and_is_not_any_more_is_found
     assert run.status().findings == len(run.findings) and not run.copies
     own = jdw.load(of_processes(tmp_path / "own.jdw", steps(1.0, 2.0, 3.0), steps(5.0, 6.0, 7.0)))
     assert not own.findings, "what differs from the first on is the processes' own"
+    constant = jdw.load(of_processes(tmp_path / "constant.jdw", steps(0.0, 0.0, 0.0, 1.0), steps(0.0, 0.0, 0.0, 2.0)))
+    assert not constant.findings, "what has not changed tells nothing"
 
 
 @pytest.mark.behaviour("W6")

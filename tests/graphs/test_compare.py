@@ -52,6 +52,32 @@ def test_the_first_divergence_has_both_lines():
     assert "plus and minus: DIFFERENT" in str(found)
 
 
+@jax.jit
+def normed(x):
+    return (x - jnp.mean(x)) / jnp.std(x)
+
+
+@pytest.mark.behaviour("G1")
+@pytest.mark.parametrize("jitted", [normed, jnp.tanh], ids=["a function of several lines", "one operation"])
+def test_an_added_equation_is_named_before_the_first_line_that_differs_for_it(jitted):
+    def as_it_is(x):
+        y = jitted(x)
+        return jnp.sum(y**3)
+
+    def of_another(x):
+        y = jitted(x * x + 0.5)
+        return jnp.sum(y**3)
+
+    found = jdw.compare(as_it_is, of_another, jnp.arange(5.0))
+    before, after = found.alone
+    assert before is None and after.primitive in ("mul", "integer_pow", "square")
+    assert str(after.source) == line_of(of_another, 1)
+    first, then = str(found).index("only in of_another"), str(found).index("then")
+    assert first < then and found.first.after.primitive in ("reduce_sum", "tanh")
+    mirrored = jdw.compare(of_another, as_it_is, jnp.arange(5.0))
+    assert mirrored.alone[1] is None and mirrored.alone[0].primitive == after.primitive
+
+
 @pytest.mark.behaviour("G1")
 def test_an_overflow_is_found_where_it_is_born():
     found = jdw.compare(plain, shifted, jnp.array([100.0, 1.0, 2.0]))

@@ -12,7 +12,7 @@ from jax_debug_widgets.session.run.ports import CallsOfRun
 from jax_debug_widgets.store import Store
 
 _LIKE_REPLICAS = 2
-"""Values that are equal to the bit before two series are taken for one that the processes compute alike."""
+"""Values, each another one, that are equal to the bit before two series are taken for one that the processes compute alike."""
 
 
 class OfProcess(Protocol):
@@ -127,6 +127,7 @@ def _compared(first: OfProcess, other: OfProcess, site: CallSite, twin: CallSite
     sides = (first.store, site), (other.store, twin)
     are_same = bool(site.values)
     parted: list[tuple[int, int]] = []
+    evident: dict[int, bool] = {}
     calls, *rows = _paired(_calls_of(first.store, site), _calls_of(other.store, twin), before)
     for value in range(len(site.values)):
         try:
@@ -138,10 +139,11 @@ def _compared(first: OfProcess, other: OfProcess, site: CallSite, twin: CallSite
         at = _parts_at(ours[rows[0]], theirs[rows[1]])
         if at is not None:
             parted.append((at, value))
+            evident[value] = _distinct(ours[rows[0]][:at]) >= _LIKE_REPLICAS
     if site.kind == "watch":  # Its values are statistics of one: if any of them differs, that does.
         parted = [min(parted)] if parted else []
     for at, value in parted:
-        if at >= _LIKE_REPLICAS:
+        if evident[value]:
             told = [store.series(one.id, value)[2][row[at]] for (store, one), row in zip(sides, rows, strict=True)]
             return _parted(first, other, site, site.values[value], at, int(calls[at]), told)
     return are_same
@@ -171,6 +173,11 @@ def _numbers(calls: np.ndarray) -> np.ndarray:
     ordered = calls[order]
     numbers[order] = np.arange(len(calls)) - np.searchsorted(ordered, ordered)
     return numbers
+
+
+def _distinct(values: np.ndarray) -> int:
+    """How many different ones there are: what does not change is equal in processes that compute nothing alike."""
+    return len(np.unique(values.reshape(len(values), -1), axis=0)) if len(values) else 0
 
 
 def _parts_at(ours: np.ndarray, theirs: np.ndarray) -> int | None:
