@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -36,7 +37,7 @@ def modules_of_jax(tree: ast.AST) -> dict[str, str]:
 def names_used(tree: ast.AST) -> Iterator[tuple[str, str]]:
     """Module and name of what a file uses of JAX's modules, as an attribute or as what it replaces."""
     modules = modules_of_jax(tree)
-    for node in ast.walk(tree):
+    for node in ast.walk(tree) if modules else ():
         match node:
             case ast.Attribute(value=ast.Name(id=module), attr=name) if module in modules:
                 yield modules[module], name
@@ -79,24 +80,28 @@ def names_in_table() -> set[tuple[str, str]]:
     return {(found["module"], found["path"].partition(".")[0]) for found in all_in_table()}
 
 
-USED = {(file, *used) for file in SOURCES for used in names_used(ast.parse(file.read_text(encoding="utf-8")))}
+@functools.cache
+def parsed() -> dict[Path, ast.Module]:
+    """Each file of the package."""
+    return {file: ast.parse(file.read_text(encoding="utf-8")) for file in SOURCES}
 
 
 def test_only_one_module_imports_private_modules_of_jax():
-    importing = {file for file in SOURCES if any(private_imports(ast.parse(file.read_text(encoding="utf-8"))))}
+    importing = {file for file, tree in parsed().items() if any(private_imports(tree))}
     assert importing == {PACKAGE / "_jax" / "compat" / "private.py"}
 
 
 def test_no_module_uses_a_private_name_when_it_is_imported():
-    for file in SOURCES:
-        assert not list(names_used_by_the_body(ast.parse(file.read_text(encoding="utf-8")))), file
+    for file, tree in parsed().items():
+        assert not list(names_used_by_the_body(tree)), file
 
 
 def test_each_name_that_is_used_is_public_or_in_the_table_of_features():
     table = names_in_table()
     unknown = {
         f"{file.relative_to(PACKAGE)}: {module}.{name}"
-        for file, module, name in USED
+        for file, tree in parsed().items()
+        for module, name in names_used(tree)
         if (module, name) not in table and name not in public_names(module) | ALWAYS
     }
     optional = {"_jax/compat/versions.py: sharding_impls._internal_use_concrete_mesh"}  # It looks whether it is there.
