@@ -45,6 +45,12 @@ def test_a_condition_over_a_name_is_over_its_value_and_grad_over_its_gradient(de
     assert found == {"h < 0": 0, "grad.h < 0": 1, "grad.h > 0": 0, "grad.h == -5": 1}
 
 
+def test_a_condition_holds_where_it_does_for_any_element():
+    f = jax.jit(lambda h: jax.debug.print("{h}", h=h))
+    assert hits(f, jnp.array([1.0, 5.0]), break_on="h > 3") == 1
+    assert hits(f, jnp.array([1.0, 5.0]), break_on="h > 6") == 0
+
+
 def test_a_condition_over_a_part_of_a_tree_finds_it():
     @jax.jit
     def f(params):
