@@ -24,7 +24,7 @@ from tests.conftest import mesh
 
 pytestmark = pytest.mark.cpu("starts processes that choose their own devices")
 
-_TIMEOUT_S = 120
+_TIMEOUT_S = 240
 
 
 @pytest.fixture(scope="module")

@@ -25,7 +25,7 @@ const TITLES: Partial<Record<Column, string>> = {
   time: "When it began",
   steps: "Steps of the loop that computes its most telling value, as a rule the loss",
   last: "The newest number of its most telling value, as a rule the loss",
-  ms: "Milliseconds a step, with all around it, of late: as in its overview; none where the debugger held it",
+  ms: "Milliseconds a step, with all around it, of late: as in its overview; none where the debugger held it, or no call came after those that compiled",
 };
 
 interface Props {
