@@ -187,7 +187,9 @@ def test_a_function_that_equinox_has_jitted_is_called_with_its_own_arguments(tmp
     with jdw.capture(keep_inputs=2, record=tmp_path / "run.jdw") as run:
         results = [step(model, jnp.arange(2.0)) for model in models]
     jax.effects_barrier()
-    np.testing.assert_array_equal(jdw.replay(run, 1, step).result, results[1])
+    again = jdw.replay(run, 1, step)
+    np.testing.assert_array_equal(again.result, results[1])
+    assert repr(again).startswith("<Replay: result of ArrayImpl with float32[2]; run: <Run 'replay of step': done")
     loaded = jdw.load(tmp_path / "run.jdw")
     with pytest.raises(ValueError, match=r"give an example of each.*replay\(run, call, step, like=\(model, x\)\)"):
         jdw.replay(loaded, 1, step)

@@ -193,7 +193,7 @@ def _notes(parts: Sequence[LoadedRun], told: Sequence[Status], awaited: Sequence
     """What each process says, once where all say it; then what there is to say of all."""
     says: dict[str, list[int]] = {}
     for part, status in zip(parts, told, strict=True):
-        has_no_end = still_open(part.saved.state)  # A note says of all processes which are gone.
+        has_no_end = still_open(part.saved.about, part.saved.state)  # A note says of all processes which are gone.
         for note in status.notes:
             if note == has_no_end:
                 continue

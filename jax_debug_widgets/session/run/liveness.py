@@ -36,12 +36,14 @@ def _is_running(pid: int) -> bool:
     return True
 
 
-def still_open(state: Mapping[str, Any]) -> str:
+def still_open(about: Mapping[str, Any], state: Mapping[str, Any]) -> str:
     """The note on a run that has no end, and whose process writes no more."""
     written = state.get("written")
     when = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(written)) if isinstance(written, float) else ""
     last = f"; what it said of itself last is of {when}" if when else ""
-    return f"The recording has no end: its process is still running, or was killed{last}."
+    is_gone = about.get("host") == socket.gethostname() and not is_alive(about, state)
+    why = "was killed, or ran out of memory" if is_gone else "is still running, or was killed"
+    return f"The recording has no end: its process {why}{last}."
 
 
 def sign_of(about: Mapping[str, Any], state: Mapping[str, Any]) -> str:

@@ -260,7 +260,7 @@ class LoadedRun(RunView):
                 "with a larger number loads more."
             )
         if not is_over and not goes_on:
-            notes.append(still_open(state))
+            notes.append(still_open(about, state))
         elif goes_on and not self.is_followed:
             notes.append(
                 f"Still being written, by process {about.get('pid')} on {about.get('host')}: this is as far as it had come. "

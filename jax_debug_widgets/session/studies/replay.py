@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -27,6 +28,9 @@ if TYPE_CHECKING:
     from jax_debug_widgets.session.session import Session
 
 
+_MOST_KINDS = 6
+"""Types of arrays in the text of a replay."""
+
 _RAW = (
     "`result` is what JAX has of a function under equinox.filter_jit: arrays apart from all else. "
     "replay(run, call, f) with the function itself gives its own."
@@ -44,6 +48,17 @@ class Replay:
 
     result: Any
     run: Run
+
+    def __repr__(self) -> str:
+        """The run, and the types of the arrays: the arrays themselves may be millions of numbers."""
+        kinds = Counter(
+            f"{one.dtype}{list(one.shape)}" for one in jax.tree.leaves(self.result) if hasattr(one, "dtype")
+        )
+        arrays = ", ".join(
+            kind if count == 1 else f"{count} of {kind}" for kind, count in [*kinds.items()][:_MOST_KINDS]
+        )
+        more = ", …" if len(kinds) > _MOST_KINDS else ""
+        return f"<Replay: result of {type(self.result).__name__} with {arrays or 'no array'}{more}; run: {self.run!r}>"
 
 
 def replay_of(
