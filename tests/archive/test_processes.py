@@ -68,10 +68,10 @@ def test_processes_are_one_run_and_each_a_run_of_its_own(tmp_path):
 @pytest.mark.behaviour("W6")
 def test_a_value_that_is_the_same_in_all_processes_is_one_series_and_others_are_one_each(tmp_path):
     run = jdw.load(of_processes(tmp_path / "run.jdw", steps(1.0, 2.0), steps(1.0, 2.0), steps(1.0, 5.0)))
-    np.testing.assert_array_equal(run.series("y.sum() · process 2")[1], [6, 30])
+    np.testing.assert_array_equal(run.series("loss · process 2")[1], [6, 30])
     with pytest.raises(KeyError, match=r"process 0, .*process 1, .*process 2"):
         run.series("loss")
-    assert [line.get_label() for line in run.plot("y.sum()").lines] == [f"y.sum() · process {n}" for n in range(3)]
+    assert [line.get_label() for line in run.plot("loss").lines] == [f"loss · process {n}" for n in range(3)]
     same = jdw.load(of_processes(tmp_path / "same.jdw", steps(1.0, 2.0), steps(1.0, 2.0)))
     np.testing.assert_array_equal(same.series("loss")[1], [6, 12])
     np.testing.assert_array_equal(same["y"]["mean"], [2, 4])
