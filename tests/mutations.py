@@ -50,7 +50,7 @@ MUTATIONS = (
         "_jax/running/backlog.py",
         "max(over_ns, self._told_ns + 1 + len(handed.says.lines))",
         "over_ns",
-        "session/test_flights.py",
+        "_jax/test_backlog.py",
     ),
     Mutation(
         "store/ordinals.py",

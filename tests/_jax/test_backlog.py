@@ -1,0 +1,21 @@
+"""What calls in flight have said is told in the order of the calls, each at a time of its own."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import jax.numpy as jnp
+
+from jax_debug_widgets._jax.running.backlog import Backlog, PendingResult
+
+
+def test_two_calls_have_no_time_in_common_however_soon_one_follows_the_other():
+    told, lines = [], range(10**9)  # It would take a second to say so much, a nanosecond a line.
+    says = SimpleNamespace(lines=lines, tellings=lambda times, _thread, _results: told.extend(times) or ())
+    backlog, program = Backlog(), object()
+    calls = [PendingResult(backlog, program, says, [jnp.zeros(1)]) for _ in range(3)]
+    for call in calls:
+        backlog.add(call)
+    backlog.tell()
+    assert all(began + len(lines) - 1 == call.ended_ns for began, call in zip(told, calls, strict=True))
+    assert all(before.ended_ns < began for before, began in zip(calls, told[1:], strict=False))
