@@ -29,9 +29,18 @@ def outcome(program):
 
 
 @pytest.mark.behaviour("C1")
-@pytest.mark.parametrize("body", BODIES)
+@pytest.mark.parametrize("body", [body for body in BODIES if body != "custom_jvp"])
 @pytest.mark.each
 def test_results_calls_and_errors_are_those_of_plain_jax(transform, body, same_bits):
+    assert_as_plain_jax(transform, body, same_bits)
+
+
+@pytest.mark.behaviour("C1")
+def test_so_are_those_of_a_host_function_with_a_derivative(transform, same_bits):
+    assert_as_plain_jax(transform, "custom_jvp", same_bits)
+
+
+def assert_as_plain_jax(transform, body, same_bits):
     host = Host()
     program = transform.wrap(BODIES[body](host))
     plain, plain_error = outcome(program)

@@ -85,7 +85,6 @@ def survives(variant, transform):
 @pytest.mark.behaviour("C1")
 @pytest.mark.parametrize("transform", TRANSFORMS)
 @pytest.mark.parametrize("variant", REFUSED)
-@pytest.mark.each
 def test_the_table_says_what_jax_does(variant, transform):
     if transform == "partly manual shard_map" and jax.__version_info__ < (0, 10):
         pytest.skip("XLA of these versions ends the process")
