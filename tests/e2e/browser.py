@@ -5,15 +5,18 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
 
-from playwright.sync_api import Error, sync_playwright
+from playwright.sync_api import Error, expect, sync_playwright
 
 from tests.e2e.notebook import Notebook
 
 if TYPE_CHECKING:
-    from playwright.sync_api import BrowserContext, ConsoleMessage, Page, Playwright, WebSocket
+    from collections.abc import Callable
+
+    from playwright.sync_api import BrowserContext, ConsoleMessage, FloatRect, Locator, Page, Playwright, WebSocket
 
     from tests.e2e.lab import JupyterLab
 
@@ -21,6 +24,12 @@ Theme = Literal["Light", "Dark", "Dark High Contrast"]
 ARTIFACTS = Path(__file__).parents[2] / "test-artifacts" / "e2e"
 DRIVER = (Path(__file__).parent / "driver.js").read_text()
 WAIT_S = 60
+EXPECT_S = 20
+"""How long an assertion about what the page shows waits for it."""
+expect.set_options(timeout=EXPECT_S * 1000)
+
+DRAWN = "() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"
+"""Resolves when the page has drawn what it knows."""
 CHROMIUM_ARGUMENTS = [
     "--no-sandbox",  # Chromium refuses to run as root with it
     "--disable-gpu",
@@ -71,6 +80,26 @@ def chromium() -> str:
     return executable
 
 
+def shows(page: Page, read: Callable[[], Any], wanted: object) -> None:
+    """Wait until what is read off the page equals `wanted`: right after a click it may be that of the frame before."""
+    deadline = time.monotonic() + EXPECT_S
+    while (found := read()) != wanted and time.monotonic() < deadline:
+        page.evaluate(DRAWN)
+    assert found == wanted
+
+
+def boxes_at_rest(page: Page, *parts: Locator) -> list[FloatRect]:
+    """Where these parts stand, once they are all there and nothing moves any more."""
+    deadline, before = time.monotonic() + EXPECT_S, None
+    while time.monotonic() < deadline:
+        boxes = [box for part in parts if (box := part.bounding_box())]
+        if boxes == before and len(boxes) == len(parts):
+            return boxes
+        before = boxes
+        page.evaluate(DRAWN)
+    raise AssertionError(f"they move, or are not there: {before}")
+
+
 class LabPage:
     """JupyterLab in the browser; every wait is for a condition."""
 
@@ -102,7 +131,7 @@ class LabPage:
 
     def forget(self) -> None:
         """Forget what was noted for the test that has ended, what JupyterLab says of closing everything among it."""
-        self.page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+        self.page.evaluate(DRAWN)
         for noted in (self.console, self.errors, self.requests, self.received):
             noted.clear()
 

@@ -49,6 +49,10 @@ class SidePanel:
         """The item in the status bar."""
         return self._lab_page.page.locator(".jaxdebug-Status")
 
+    def events(self) -> list[str | None]:
+        """How many events each row of the table says that its run has."""
+        return self.runs.evaluate_all("rows => rows.map(row => row.dataset.events)")
+
     def show(self) -> None:
         """Bring it to the front by its shortcut."""
         self._lab_page.page.keyboard.press("Alt+j")

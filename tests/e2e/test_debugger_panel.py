@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
+from playwright.sync_api import expect
 
+from tests.e2e.browser import DRAWN, boxes_at_rest, shows
 from tests.e2e.test_panel_accessibility import focused, stops, violations
 from tests.e2e.test_panel_harness import Harness, dev_server, harness
 
@@ -111,17 +113,17 @@ def test_a_stop_leaves_the_focus_to_who_types(harness: Harness):
     harness.page.keyboard.type("params = ")
     harness.page.evaluate("kernel.debugger.halt('breakpoint')")
     panel.locator("[data-stands=true]").wait_for()
-    harness.page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+    harness.page.evaluate(DRAWN)
     harness.page.keyboard.type("cq")
-    assert harness.page.evaluate("document.activeElement.value") == "params = cq"
-    assert panel.locator("[data-stands=true]").count() == 1
+    expect(harness.page.locator("body > textarea")).to_have_value("params = cq")
+    expect(panel.locator("[data-stands=true]")).to_have_count(1)
 
     panel.get_by_test_id("prompt").fill("half a comm")
     harness.page.evaluate("kernel.debugger.halt('breakpoint')")
     panel.locator("[data-stop='2']").first.wait_for()
-    assert focused(harness.page).startswith("Console")
+    shows(harness.page, lambda: focused(harness.page).startswith("Console"), True)
     harness.page.keyboard.type("and")
-    assert panel.get_by_test_id("prompt").input_value() == "half a command"
+    expect(panel.get_by_test_id("prompt")).to_have_value("half a command")
 
 
 def test_a_line_is_run_to_by_the_keyboard(harness: Harness):
@@ -142,11 +144,8 @@ def test_at_any_width_the_code_comes_first_and_no_room_is_left(harness: Harness,
     panel = stopped(harness, watch=20)
     code, prompt, rooms = (panel.get_by_test_id(name) for name in ("code", "prompt", "locals"))
     line = panel.locator(".source-row.now")
-    line.wait_for()
-    shown, current, console = code.bounding_box(), line.bounding_box(), prompt.bounding_box()
-    beside, body = rooms.bounding_box(), panel.locator("#body").bounding_box()
-    whole = panel.locator(".workspace").bounding_box()
-    assert shown and current and console and beside and body and whole
+    parts = code, line, prompt, rooms, panel.locator("#body"), panel.locator(".workspace")
+    shown, current, console, beside, body, whole = boxes_at_rest(harness.page, *parts)
     assert shown["y"] <= current["y"] and current["y"] + current["height"] <= shown["y"] + shown["height"] + 1
     assert shown["height"] >= 5 * current["height"] and shown["y"] < console["y"]
     assert beside["y"] > console["y"] or beside["x"] >= shown["x"] + shown["width"]

@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
+from playwright.sync_api import expect
 
+from tests.e2e.browser import boxes_at_rest, shows
 from tests.e2e.panel import PanelOnScreen
 from tests.e2e.test_panel_accessibility import violations
 
@@ -73,15 +75,15 @@ def test_after_a_training_cell_curves_and_gradients_are_there_and_one_click_lead
     root.scroll_into_view_if_needed()
     root.locator("[data-chart=loss] .chart canvas").wait_for()
     all_steps_drawn(root)
-    assert "→" in root.get_by_test_id("fact-loss").inner_text()
-    assert root.locator("[data-chart=i]").count() == 0, "a counter is no curve"
+    expect(root.get_by_test_id("fact-loss")).to_contain_text("→")
+    expect(root.locator("[data-chart=i]"), "a counter is no curve").to_have_count(0)
     gradients = root.locator("[data-chart='Gradient norms']")
-    assert gradients.locator(".legend-group").all_inner_texts() == ["layers[0]", "layers[1]"]
-    assert sorted(gradients.locator(".legend-name").all_inner_texts()) == ["b", "b", "w", "w"]
-    assert root.locator("[data-chart='Update / weight']").get_attribute("data-lines") == "4"
+    expect(gradients.locator(".legend-group")).to_have_text(["layers[0]", "layers[1]"])
+    shows(lab_page.page, lambda: sorted(gradients.locator(".legend-name").all_inner_texts()), ["b", "b", "w", "w"])
+    expect(root.locator("[data-chart='Update / weight']")).to_have_attribute("data-lines", "4")
     activations = root.locator("[data-chart=Activations] .legend-name").all_inner_texts()
     assert {"h", "logits"} <= set(activations) and not {"x", "params"} & set(activations)
-    assert f"{STEPS - 1} loss" in root.get_by_test_id("last-prints").inner_text()
+    expect(root.get_by_test_id("last-prints")).to_contain_text(f"{STEPS - 1} loss")
     lab_page.screenshot("overview-light")
     for theme in ("Light", "Dark"):
         lab_page.set_theme(theme)
@@ -90,11 +92,12 @@ def test_after_a_training_cell_curves_and_gradients_are_there_and_one_click_lead
     lab_page.set_theme("Light")
 
     fact = root.get_by_test_id("fact-nan")
-    assert "n2" in fact.inner_text() and "In [2]:4, step 20" in fact.inner_text()
+    expect(fact).to_contain_text("n2")
+    expect(fact).to_contain_text("In [2]:4, step 20")
     fact.click()
     root.locator("[data-testid=inspect]").wait_for()
-    assert root.locator("#tab-source").get_attribute("aria-selected") == "true"
-    assert "sqrt" in root.get_by_test_id("code").inner_text()
+    expect(root.locator("#tab-source")).to_have_attribute("aria-selected", "true")
+    expect(root.get_by_test_id("code")).to_contain_text("sqrt")
 
 
 def test_a_click_on_a_chart_moves_the_moment_and_the_names_have_their_numbers_then(notebook, lab_page):
@@ -108,16 +111,15 @@ def test_a_click_on_a_chart_moves_the_moment_and_the_names_have_their_numbers_th
     root.get_by_test_id("facts").hover()  # Under the pointer the numbers are those of its place.
     last = number.inner_text()
     canvas = root.locator("[data-chart='Gradient norms'] canvas")
-    box = canvas.bounding_box()
-    assert box
+    [box] = boxes_at_rest(lab_page.page, canvas)
     canvas.click(position={"x": 60, "y": box["height"] / 2})
     root.locator("[data-testid=scrubber]:not([data-moment=live])").wait_for()
     root.get_by_test_id("facts").hover()
-    assert number.inner_text() != last
+    expect(number).not_to_have_text(last)
     root.get_by_test_id("live").click()
     root.locator("[data-testid=scrubber][data-moment=live]").wait_for()
     root.get_by_test_id("facts").hover()
-    assert number.inner_text() == last
+    expect(number).to_have_text(last)
 
 
 def test_a_run_without_numbers_says_how_to_see_some(notebook, lab_page):

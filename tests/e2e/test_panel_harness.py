@@ -11,6 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import pytest
+from playwright.sync_api import expect
+
+from tests.e2e.browser import boxes_at_rest, shows
 
 if TYPE_CHECKING:
     from playwright.sync_api import Locator, Page
@@ -79,12 +82,13 @@ def test_what_is_shown_can_be_had_as_a_file(harness: Harness):
     panel.get_by_test_id("filter").press_sequentially("los")
     panel.get_by_test_id("filter-terms").get_by_text("name:loss").click()
     panel.get_by_label("Copy and export").click()
-    assert panel.get_by_test_id("filter-chip").inner_text().split() == ["name:", "loss", "×"]
+    chip = panel.get_by_test_id("filter-chip")
+    shows(harness.page, lambda: chip.inner_text().split(), ["name:", "loss", "×"])
     with harness.page.expect_download() as download:
         panel.get_by_test_id("export-json").click()
     rows = json.loads(download.value.path().read_text("utf-8"))
     assert download.value.suggested_filename == "train_params_digits_key.json"
-    assert len(rows) == int(panel.get_by_test_id("stream-ordered").get_attribute("data-rows") or 0)
+    expect(panel.get_by_test_id("stream-ordered")).to_have_attribute("data-rows", str(len(rows)))
     assert {row["where"] for row in rows} == {"train.py:41"}
     assert all(row["text"].startswith("loss ") for row in rows)
     with harness.page.expect_download() as download:
@@ -97,11 +101,15 @@ def test_one_moment_is_looked_at_in_all_views(harness: Harness):
     panel.get_by_label("Moment of the run").fill("1000")
     unordered = panel.get_by_test_id("stream-unordered")
     unordered.locator(".row.later").first.wait_for()
-    shown = unordered.locator(".row").evaluate_all("rows => rows.map(row => Number(row.dataset.event))")
-    assert min(shown) < 1000 < max(shown)
+    shown = (
+        "rows => { const at = rows.map(row => Number(row.dataset.event)); return [Math.min(...at), Math.max(...at)]; }"
+    )
+    shows(
+        harness.page, lambda: [event > 1000 for event in unordered.locator(".row").evaluate_all(shown)], [False, True]
+    )
     panel.get_by_role("tab", name="Arrays").click()
     panel.get_by_test_id("slice").wait_for()
-    assert int(panel.get_by_test_id("slice").get_attribute("data-event") or 0) <= 1000
+    shows(harness.page, lambda: int(panel.get_by_test_id("slice").get_attribute("data-event") or 0) <= 1000, True)
     panel.get_by_test_id("live").click()
     harness.page.wait_for_function(
         "() => Number(document.querySelector('[data-jaxdebug-run] > div').shadowRoot"
@@ -122,13 +130,13 @@ def test_a_list_is_at_its_end_again_when_what_was_looked_at_is_closed(harness: H
     left.wait_for()
     detail.get_by_label("Close the detail").click()
     left.wait_for(state="detached")
-    assert is_at_end()
+    shows(harness.page, is_at_end, True)
 
     panel.get_by_label("Moment of the run").fill("1000")
     left.wait_for()
     panel.get_by_test_id("live").click()
     left.wait_for(state="detached")
-    assert is_at_end()
+    shows(harness.page, is_at_end, True)
 
     near_the_end.click()
     left.wait_for()
@@ -136,7 +144,7 @@ def test_a_list_is_at_its_end_again_when_what_was_looked_at_is_closed(harness: H
     harness.page.mouse.wheel(0, -2000)
     detail.wait_for(state="detached")  # It is far below.
     harness.page.keyboard.press("Escape")
-    assert left.is_visible(), "somebody has scrolled away and is brought back"
+    expect(left, "somebody has scrolled away and is brought back").to_be_visible()
 
 
 def test_a_call_chosen_on_the_timeline_narrows_all_views(harness: Harness):
@@ -144,27 +152,24 @@ def test_a_call_chosen_on_the_timeline_narrows_all_views(harness: Harness):
     panel.locator(".call-bar[data-call='4']").click()
     panel.get_by_role("tab", name="Streams").click()
     events = harness.page.evaluate("kernel.events.filter(({ call }) => call === 4).length")
-    rows = [
-        int(panel.get_by_test_id(f"stream-{name}").get_attribute("data-rows") or 0) for name in ("ordered", "unordered")
-    ]
-    assert sum(rows) == events
+    streams = [panel.get_by_test_id(f"stream-{name}") for name in ("ordered", "unordered")]
+    shows(harness.page, lambda: sum(int(stream.get_attribute("data-rows") or 0) for stream in streams), events)
     panel.get_by_test_id("only-call").click()
-    assert panel.get_by_test_id("only-call").count() == 0
+    expect(panel.get_by_test_id("only-call")).to_have_count(0)
 
 
 def test_a_plot_is_zoomed_by_dragging_and_saved_as_a_picture(harness: Harness):
     panel = harness.open(state="done", rate=500, seconds=4, tab="plots")
     plot = panel.locator("[data-series=loss]")
-    box = plot.locator("canvas").bounding_box()
-    assert box
+    [box] = boxes_at_rest(harness.page, plot.locator("canvas"))
     harness.page.mouse.move(box["x"] + 100, box["y"] + 50)
     harness.page.mouse.down()
     harness.page.mouse.move(box["x"] + 200, box["y"] + 60, steps=4)
     harness.page.mouse.up()
-    assert plot.get_attribute("data-zoomed") == "true"
-    assert " · " in plot.locator("output").inner_text()
+    expect(plot).to_have_attribute("data-zoomed", "true")
+    expect(plot.locator("output")).to_contain_text(" · ")
     plot.locator("canvas").dblclick()
-    assert plot.get_attribute("data-zoomed") == "false"
+    expect(plot).to_have_attribute("data-zoomed", "false")
     with harness.page.expect_download() as download:
         plot.get_by_label("png: save loss as a picture").click()
     assert download.value.path().read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
@@ -174,9 +179,9 @@ def test_the_kernel_goes_and_what_had_arrived_stays(harness: Harness):
     panel = harness.open(state="running", rate=500, seconds=4)
     harness.page.evaluate("() => { kernel.stop(); kernel.listeners.get('comm:close')(); }")
     panel.get_by_text("The kernel is gone. What had arrived is still here").wait_for()
-    assert panel.get_by_test_id("state").inner_text() == "Kernel gone"
-    assert panel.get_by_test_id("stream-ordered").locator(".row").count() > 5
-    assert panel.get_attribute("data-connected") == "false"
+    expect(panel.get_by_test_id("state")).to_have_text("Kernel gone")
+    panel.get_by_test_id("stream-ordered").locator(".row").nth(5).wait_for()
+    expect(panel).to_have_attribute("data-connected", "false")
 
 
 def test_many_requests_for_arrays_never_pile_up(harness: Harness):
@@ -240,7 +245,7 @@ def test_the_newest_lines_stay_in_view_when(harness: Harness, change: str):
     harness.page.evaluate(f"async () => {{ {CHANGES[change]} }}")
     before = int(panel.get_attribute("data-events") or 0)
     harness.page.wait_for_function(f"() => kernel.events.length > {before} + 60")
-    harness.page.wait_for_function(FOLLOWS, timeout=5000)
+    harness.page.wait_for_function(FOLLOWS)
 
 
 def test_what_is_scrolled_to_stays_in_view_when_the_output_is_put_elsewhere(harness: Harness):

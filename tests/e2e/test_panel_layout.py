@@ -11,7 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from playwright.sync_api import expect
 
+from tests.e2e.browser import DRAWN, boxes_at_rest, shows
 from tests.e2e.test_panel_harness import Harness, dev_server, harness
 
 if TYPE_CHECKING:
@@ -72,11 +74,20 @@ TICKS = """() => {
 APART = "numbers.length > 0 && numbers.every((box, i) => i === 0 || box.left >= numbers[i - 1].right)"
 
 
+def at_rest(harness: Harness, parts: tuple[str, ...]) -> dict[str, Any]:
+    """The boxes of these parts, once they are the same in two frames."""
+    found = None
+    while (boxes := harness.page.evaluate(BOXES, list(parts))) != found:
+        found = boxes
+        harness.page.evaluate(DRAWN)
+    return boxes
+
+
 def boxes(harness: Harness, panel: Locator, view: str) -> dict[str, Any]:
     """Left, top, width and height of each part, in pixels of the panel; None where it is not there."""
     panel.get_by_test_id(f"tab-{view}").click()
     harness.page.wait_for_function(f"() => Object.values(({BOXES})({json.dumps(PARTS[view])})).every(Boolean)")
-    return harness.page.evaluate(BOXES, list(PARTS[view]))
+    return at_rest(harness, PARTS[view])
 
 
 def moved(stored: dict[str, Any], found: dict[str, Any]) -> list[str]:
@@ -106,7 +117,7 @@ def test_nothing_is_cut_that_cannot_be_read_otherwise(harness: Harness, width: i
     for view in [*PARTS, "source"]:
         panel.get_by_test_id(f"tab-{view}").click()
         panel.locator(f"#tab-{view}[aria-selected=true]").wait_for()
-        assert harness.page.evaluate(CUT) == [], view
+        shows(harness.page, lambda: harness.page.evaluate(CUT), [])
         wide = panel.locator(".header, .life, .tab-bar, .toolbar, .scrubber").evaluate_all(
             "(bars) => bars.filter((bar) => bar.scrollWidth > bar.clientWidth).map((bar) => bar.className)"
         )
@@ -117,13 +128,13 @@ def test_at_a_narrow_width_counts_fields_and_names_have_their_room(harness: Harn
     harness.page.set_viewport_size({"width": 640 + 36, "height": 640})
     panel = harness.open(state="done", rate=200, seconds=4, calls=4, watch=2, runs=4)
     panel.get_by_test_id("called").wait_for()
-    assert panel.get_by_test_id("tab-calls").locator(".tab-count").is_visible()
-    name, pause = (panel.get_by_test_id(part).bounding_box() for part in ("called", "pause"))
-    assert name and pause and pause["x"] - (name["x"] + name["width"]) < 12, "it is cut where its room ends"
+    expect(panel.get_by_test_id("tab-calls").locator(".tab-count")).to_be_visible()
+    name, pause = boxes_at_rest(harness.page, *map(panel.get_by_test_id, ("called", "pause")))
+    assert pause["x"] - (name["x"] + name["width"]) < 12, "it is cut where its room ends"
     harness.page.set_viewport_size({"width": 252 + 36, "height": 640})
-    assert harness.page.evaluate(CUT) == []
-    sites, find = (panel.get_by_test_id(part).bounding_box() for part in ("sites-toggle", "find"))
-    assert sites and find and (find["x"] >= sites["x"] + sites["width"] or find["y"] >= sites["y"] + sites["height"])
+    shows(harness.page, lambda: harness.page.evaluate(CUT), [])
+    sites, find = boxes_at_rest(harness.page, *map(panel.get_by_test_id, ("sites-toggle", "find")))
+    assert find["x"] >= sites["x"] + sites["width"] or find["y"] >= sites["y"] + sites["height"]
 
 
 @pytest.mark.parametrize("width", [190, 232])
@@ -134,9 +145,8 @@ def test_in_the_narrowest_side_panel_values_and_their_lines_are_read(harness: Ha
     panel.locator("[data-testid=source]:not(:has(.source-note))").wait_for()
     panel.get_by_test_id("code").scroll_into_view_if_needed()
     value = panel.get_by_test_id("value").first
-    name, numbers = (value.locator(part).bounding_box() for part in (".value-name", ".value-range"))
-    code, own = panel.get_by_test_id("code").bounding_box(), panel.bounding_box()
-    assert name and numbers and code and own
+    parts = value.locator(".value-name"), value.locator(".value-range"), panel.get_by_test_id("code"), panel
+    name, numbers, code, own = boxes_at_rest(harness.page, *parts)
     assert name["width"] > 30 and numbers["width"] >= 90 and numbers["x"] + numbers["width"] <= own["x"] + own["width"]
     assert code["height"] >= 4 * 22, "lines"
 
@@ -146,15 +156,16 @@ def test_the_list_keeps_its_lines_whatever_stands_around_it(harness: Harness, wi
     harness.page.set_viewport_size({"width": width + 36, "height": 640})
     panel = harness.open(state="done", rate=200, seconds=4, calls=4, watch=2, notes=3)
     notes = panel.locator(".note-text")
-    assert len(set(notes.evaluate_all("notes => notes.map(note => note.offsetHeight)"))) == 1, "a line each"
+    heights = "notes => notes.map(note => note.offsetHeight)"
+    shows(harness.page, lambda: len(set(notes.evaluate_all(heights))), 1)  # A line each.
     notes.first.click()
     panel.get_by_test_id("tab-source").click()
     panel.locator("[data-testid=source]:not(:has(.source-note))").wait_for()
     panel.get_by_test_id("value").first.click()
     panel.get_by_test_id("inspect").wait_for()
-    code, title = panel.get_by_test_id("code").bounding_box(), panel.locator(".title").bounding_box()
-    assert code and code["height"] >= 3.9 * 22, "lines"
-    assert title and title["width"] > 60
+    code, title = boxes_at_rest(harness.page, panel.get_by_test_id("code"), panel.locator(".title"))
+    assert code["height"] >= 3.9 * 22, "lines"
+    assert title["width"] > 60
 
 
 @pytest.mark.parametrize("width", [232, 464, 828])
@@ -164,7 +175,7 @@ def test_the_numbers_of_an_axis_stand_apart(harness: Harness, width: int):
     panel.get_by_test_id("tab-timeline").click()
     panel.locator(".tick").first.wait_for()
     # What is drawn before its size is known is drawn again.
-    harness.page.wait_for_function(f"() => {{ const numbers = ({TICKS})(); return {APART}; }}", timeout=5000)
+    harness.page.wait_for_function(f"() => {{ const numbers = ({TICKS})(); return {APART}; }}")
 
 
 def test_what_is_cut_is_noticed(harness: Harness):
@@ -178,7 +189,7 @@ def test_what_is_cut_is_noticed(harness: Harness):
 def test_the_sites_are_reached_where_there_is_no_room_for_them(harness: Harness):
     harness.page.set_viewport_size({"width": 436, "height": 640})
     panel = harness.open(state="done", rate=100, seconds=4)
-    assert not panel.locator(".sites").is_visible()
+    expect(panel.locator(".sites")).to_be_hidden()
     panel.get_by_test_id("sites-toggle").click()
     panel.locator("[data-mute='3']").click()
     panel.locator("[data-mute='3'][aria-pressed=true]").wait_for()
@@ -205,6 +216,6 @@ def test_a_change_of_layout_is_noticed(harness: Harness, style: str, part: str):
         }""",
         style,
     )
-    found = harness.page.evaluate(BOXES, list(PARTS["streams"]))
+    found = at_rest(harness, PARTS["streams"])
     stored = json.loads(STORED.read_text("utf-8"))["streams"]
     assert any(line.startswith(f"{part}:") for line in moved(stored, found))

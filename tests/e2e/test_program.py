@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 
 import pytest
+from playwright.sync_api import expect
 
-from tests.e2e.browser import ARTIFACTS, Theme
+from tests.e2e.browser import ARTIFACTS, Theme, boxes_at_rest
 from tests.e2e.test_panel_accessibility import violations
 
 MODEL = """%load_ext jax_debug_widgets
@@ -57,22 +58,22 @@ def test_a_program_is_looked_at_in_the_notebook_and_in_the_panel(lab, lab_page):
     view = notebook.output(1).get_by_test_id("program")
     graph = view.get_by_test_id("graph")
     graph.wait_for()
-    assert notebook.output(1).locator("img").is_hidden(), "the picture gives way to the views"
+    expect(notebook.output(1).locator("img"), "the picture gives way to the views").to_be_hidden()
 
     boxes(view, "nll").click()
     excerpt = view.get_by_test_id("excerpt")
     excerpt.get_by_text("nll = jax.nn.log_softmax(z)").wait_for()
-    assert "nll = jax" in excerpt.locator(".here").inner_text()
+    expect(excerpt.locator(".here")).to_contain_text("nll = jax")
 
-    assert boxes(view, "exp_1").count() == 0
+    expect(boxes(view, "exp_1")).to_have_count(0)
     boxes(view, "nll").dblclick()
     boxes(view, "exp_1").wait_for()
     lab_page.page.keyboard.press("ArrowDown")
     lab_page.page.keyboard.press("/")
     lab_page.page.keyboard.type("sqrt")
     view.get_by_test_id("told").get_by_text(re.compile(r"of \d+ equations have")).wait_for()
-    assert boxes(view, "norm").first.get_attribute("class") == "box"
-    assert "faded" in boxes(view, "u").first.get_attribute("class")
+    expect(boxes(view, "norm").first).to_have_attribute("class", "box")
+    expect(boxes(view, "u").first).to_have_class(re.compile("faded"))
     lab_page.page.keyboard.press("Enter")
     boxes(view, "sqrt_1").wait_for()
     view.get_by_test_id("way-outputs").click()
@@ -91,7 +92,8 @@ def test_a_program_is_looked_at_in_the_notebook_and_in_the_panel(lab, lab_page):
     panel = notebook.output(2).get_by_test_id("jaxdebug-panel")
     panel.get_by_role("tab", name="Program").click()
     panel.get_by_test_id("graph").wait_for()
-    assert panel.get_by_label("The boxes").bounding_box()["height"] > 200, "they have the room of the tab"
+    [room] = boxes_at_rest(lab_page.page, panel.get_by_label("The boxes"))
+    assert room["height"] > 200, "they have the room of the tab"
     panel.get_by_role("tab", name="Calls").click()
     panel.get_by_role("button", name="program…").click()
     panel.get_by_test_id("graph").wait_for()

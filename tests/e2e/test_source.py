@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
+from playwright.sync_api import expect
 
+from tests.e2e.browser import shows
 from tests.e2e.hold import Hold
 from tests.e2e.panel import PanelOnScreen
 from tests.e2e.test_panel_accessibility import violations
@@ -191,6 +193,16 @@ def told(panel: PanelOnScreen, name: str) -> dict[str, float]:
     return {stat: float(number) for stat, number in re.findall(r"(\w+) (-?[\d.]+(?:e[-+]\d+)?|nan|-?inf)\b", words)}
 
 
+def tells(panel: PanelOnScreen, name: str, wanted: object, *stats: str) -> None:
+    """Wait until the first of these statistics that is told of `name` is as wanted."""
+
+    def number() -> float | None:
+        numbers = told(panel, name)
+        return next((numbers[stat] for stat in stats if stat in numbers), None)
+
+    shows(panel.root.page, number, wanted)
+
+
 def kernel_says(notebook: Notebook, index: int) -> dict[str, tuple[int, float, float]]:
     """What `ASK` prints: by name, over how many steps of all calls, its value at step `AT` and at the last."""
     notebook.run_cell(index, timeout_s=60)
@@ -228,20 +240,20 @@ def test_values_stand_beside_their_lines_while_the_cell_runs(hold, notebook, lab
     for which, chosen in ((1, AT), (2, total - 1)):
         steps.fill(str(chosen))
         for name, said in expected.items():
-            shown = told(panel, name)
-            assert shown.get("mean", shown.get("value")) == pytest.approx(said[which], rel=1e-4), (name, chosen)
-    assert panel.root.get_by_test_id("live").get_attribute("aria-pressed") == "true"
+            tells(panel, name, pytest.approx(said[which], rel=1e-4), "mean", "value")
+    expect(panel.root.get_by_test_id("live")).to_have_attribute("aria-pressed", "true")
 
     # The panel's one moment drives them too, in whichever view it is chosen: the event that told `loss` at that step.
     steps.fill(str(AT))
+    tells(panel, "loss", pytest.approx(loss, rel=1e-4), "value")
     event = value(panel, "loss").get_attribute("data-event") or ""
     panel.root.get_by_test_id("live").click()
-    assert value(panel, "loss").get_attribute("data-event") != event
+    expect(value(panel, "loss")).not_to_have_attribute("data-event", event)
     panel.open_tab("Streams")
     panel.root.get_by_label("Moment of the run").fill(event)
     panel.open_tab("Code")
-    assert value(panel, "loss").get_attribute("data-event") == event
-    assert told(panel, "loss")["value"] == pytest.approx(loss, rel=1e-4)
+    expect(value(panel, "loss")).to_have_attribute("data-event", event)
+    tells(panel, "loss", pytest.approx(loss, rel=1e-4), "value")
 
     # An expression is read out under the pointer, and inspected by a click.
     part = panel.root.locator("[data-line='6'] .can-point").filter(has_text="log_probs * y").last
@@ -251,14 +263,14 @@ def test_values_stand_beside_their_lines_while_the_cell_runs(hold, notebook, lab
     inspect = panel.root.get_by_test_id("inspect")
     over_steps = inspect.get_by_test_id("section-over-steps").get_by_test_id("plot")
     over_steps.wait_for()
-    assert over_steps.get_attribute("data-points") == str(total)
+    expect(over_steps).to_have_attribute("data-points", str(total))
     panel.root.get_by_test_id("names-toggle").click()
     panel.root.locator("[data-of=hidden] .name-tick").first.click()
     panel.root.get_by_test_id("names-toggle").click()
     inspect.get_by_test_id("overlay").wait_for()
     assert violations(lab_page.page) == []
     panel.open_tab("Streams")
-    assert panel.root.locator(".row").count() == 0
+    expect(panel.root.locator(".row")).to_have_count(0)
     panel.open_tab("Code")
     lab_page.set_theme("Dark")
     lab_page.page.evaluate(FRAMES)
@@ -276,18 +288,19 @@ def test_the_first_value_that_is_not_finite_is_jumped_to(notebook, lab_page):
     # What made it, and from what: the operand and how many of it are negative, by one click.
     why = inspect.get_by_test_id("section-why")
     why.get_by_text("jnp.log(rest)").wait_for()
-    assert "-0.15 …" in why.locator("[data-operand=rest]").inner_text()
+    expect(why.locator("[data-operand=rest]")).to_contain_text("-0.15 …")
     # 1.1 and 1.24 less 0.25 n are negative from the fifth step on: two of eight logarithms are NaN.
-    assert "execution 4" in inspect.inner_text() or "step 4" in inspect.inner_text()
-    assert told(panel, "logs")["nan"] == 2
+    expect(inspect).to_contain_text(re.compile("(execution|step) 4"))
+    tells(panel, "logs", 2, "nan")
     panel.root.locator(".source-row.current [data-name=logs]").wait_for()
     lab_page.screenshot("source-first-nan")
 
     # At the last step none is finite, and there is no mean of nothing.
     panel.root.get_by_test_id("live").click()
     panel.root.locator("[data-testid=live][aria-pressed=true]").wait_for()
+    tells(panel, "logs", 8, "nan")
     last = told(panel, "logs")
-    assert last["nan"] == 8 and math.isnan(last["mean"]) and math.isnan(last["min"])
+    assert math.isnan(last["mean"]) and math.isnan(last["min"])
 
     panel.root.get_by_test_id("watch-toggle").click()
     panel.root.locator("[data-testid=watch-toggle][aria-pressed=false]").wait_for()
@@ -300,9 +313,9 @@ def test_findings_show_the_line_and_lead_to_it(notebook, lab_page):
     panel.open_tab("Findings")
     found = panel.root.get_by_test_id("finding")
     found.first.get_by_text("becomes NaN").wait_for()
-    assert found.count() == 1
-    assert "logs = jnp.log(rest)" in found.locator(".guilty").inner_text()
-    assert re.search(r"\d+ others? later", found.inner_text())
+    expect(found).to_have_count(1)
+    expect(found.locator(".guilty")).to_contain_text("logs = jnp.log(rest)")
+    expect(found).to_contain_text(re.compile(r"\d+ others? later"))
     for theme in ("Dark", "Light"):
         lab_page.set_theme(theme)
         lab_page.page.evaluate(FRAMES)
@@ -317,10 +330,12 @@ def test_histograms_of_the_steps_that_a_condition_takes(notebook, lab_page):
     panel = panel_of(notebook, lab_page, 4)
     value(panel, "logs").wait_for()
     # Of 1.1 and 0.25 a step: the smallest is positive in the first four iterations.
-    assert re.search(r"step 3\b", value(panel, "logs").get_attribute("aria-description") or "")
+    expect(value(panel, "logs")).to_have_attribute("aria-description", re.compile(r"step 3\b"))
     value(panel, "logs").click()
     inspect = panel.root.get_by_test_id("inspect")
-    words = inspect.get_by_test_id("magnitudes").locator("canvas").get_attribute("aria-label") or ""
+    canvas = inspect.get_by_test_id("magnitudes").locator("canvas")
+    expect(canvas).to_have_attribute("aria-label", re.compile("At this step:.*2"))
+    words = canvas.get_attribute("aria-label") or ""
     counted = dict(re.findall(r"([-+](?:0|2\^-?\d+)) (\d+)", words.partition("At this step:")[2]))
     logs = [math.log(1.1 + i / 7 - 0.25 * 4) for i in range(8)]
     assert "over 4 steps" in words and sum(map(int, counted.values())) == len(logs)
@@ -342,14 +357,14 @@ def test_a_name_is_added_to_what_the_cell_watches_when_it_runs_again(notebook, l
     add = panel.root.get_by_test_id("add-watch")
     add.filter(has_text="+ watch rest").click()
     panel.root.locator("[data-testid=add-watch][aria-pressed=true]").wait_for()
-    assert add.filter(has_text="rest").inner_text() == "rest: watched from the next run on"
+    expect(add.filter(has_text="rest")).to_have_text("rest: watched from the next run on")
     assert violations(lab_page.page) == []
     lab_page.screenshot("source-added")
 
     panel = panel_of(notebook, lab_page, 4)
     value(panel, "rest").wait_for()
-    assert told(panel, "rest")["min"] == pytest.approx(1.1 - 4 * 0.25, rel=1e-4)
-    assert value(panel, "logs").is_visible()
+    tells(panel, "rest", pytest.approx(1.1 - 4 * 0.25, rel=1e-4), "min")
+    expect(value(panel, "logs")).to_be_visible()
 
     # Its switch takes it back: the cell watches what it says.
     value(panel, "rest").click()
@@ -357,7 +372,7 @@ def test_a_name_is_added_to_what_the_cell_watches_when_it_runs_again(notebook, l
     panel.root.locator("[data-testid=watch-toggle][aria-pressed=false]").wait_for()
     panel = panel_of(notebook, lab_page, 4)
     panel.root.get_by_test_id("add-watch").filter(has_text="+ watch rest").wait_for()
-    assert value(panel, "rest").count() == 0
+    expect(value(panel, "rest")).to_have_count(0)
 
 
 def test_a_verified_call_says_so_in_the_text_and_in_the_panel(notebook, lab_page):
@@ -378,15 +393,14 @@ def test_the_lanes_of_a_value_are_asked_for_and_shown(notebook, lab_page):
     value(panel, "logs").click()
     table = panel.root.get_by_test_id("by-lane").locator("tr")
     table.nth(3).wait_for()
-    lanes = [row.inner_text().split() for row in table.all()[1:]]
-    assert [lane for lane, *_ in lanes] == ["0", "1", "2"]
-    assert table.first.inner_text().split()[0] == "lane"
+    first_column = "rows => rows.map(row => row.cells[0].innerText.trim())"
+    shows(lab_page.page, lambda: table.evaluate_all(first_column), ["lane", "0", "1", "2"])
     panel.root.get_by_test_id("step").fill("0")
     starts = [1.1 + lane * 8 / 23 - 0.25 for lane in range(3)]
     panel.root.get_by_test_id("by-lane").get_by_text(f"{math.log(starts[2]):.3g}"[:5]).first.wait_for()
-    told_lanes = [row.inner_text().split()[1] for row in table.all()[1:]]
-    for shown, start in zip(told_lanes, starts, strict=True):
-        assert float(shown) == pytest.approx(math.log(start), rel=1e-2, abs=1e-3)
+    second_column = "rows => rows.slice(1).map(row => Number(row.cells[1].innerText.trim()))"
+    logs = [pytest.approx(math.log(start), rel=1e-2, abs=1e-3) for start in starts]
+    shows(lab_page.page, lambda: table.evaluate_all(second_column), logs)
     assert violations(lab_page.page) == []
     lab_page.screenshot("source-lanes")
 
@@ -401,12 +415,12 @@ def test_what_a_derivative_rule_computes_stands_beside_its_lines(notebook, lab_p
     cotangent = 2 * (2 * x @ weights - 1) / x.size
     norm = np.linalg.norm(cotangent)
     back = cotangent * min(1.0, 0.5 / norm) * 2
-    assert told(panel, "doubled")["mean"] == pytest.approx((2 * x).mean(), abs=1e-5)
-    assert told(panel, "norm")["value"] == pytest.approx(norm, rel=1e-4)
-    assert told(panel, "back")["mean"] == pytest.approx(back.mean(), rel=1e-3)
+    tells(panel, "doubled", pytest.approx((2 * x).mean(), abs=1e-5), "mean")
+    tells(panel, "norm", pytest.approx(norm, rel=1e-4), "value")
+    tells(panel, "back", pytest.approx(back.mean(), rel=1e-3), "mean")
     choice = panel.root.get_by_test_id("function-choice")
     choice.select_option(label=next(one for one in choice.locator("option").all_inner_texts() if "update" in one))
-    assert told(panel, "grads")["l2"] == pytest.approx(np.linalg.norm(x.T @ back), rel=1e-3)
+    tells(panel, "grads", pytest.approx(np.linalg.norm(x.T @ back), rel=1e-3), "l2")
     assert violations(lab_page.page) == []
     lab_page.screenshot("source-rules")
 
@@ -423,8 +437,9 @@ def test_two_clicks_from_the_end_of_the_cell_an_array_at_a_step_is_a_picture(not
     least, most = (math.log(start - 3 * 0.25) for start in (1.1, 2.1))
     line = shown.get_by_test_id("slice-line")
     line.get_by_text(f"min {least:.5g}"[:9]).wait_for()
-    assert f"max {most:.5g}"[:9] in line.inner_text()
-    assert "step 2" in panel.root.get_by_test_id("inspect-when").inner_text()
-    assert panel.root.get_by_test_id("statistics").inner_text().split()[:2] == ["min", f"{least:.3g}"[:5]]
+    expect(line).to_contain_text(f"max {most:.5g}"[:9])
+    expect(panel.root.get_by_test_id("inspect-when")).to_contain_text("step 2")
+    statistics = panel.root.get_by_test_id("statistics")
+    shows(lab_page.page, lambda: statistics.inner_text().split()[:2], ["min", f"{least:.3g}"[:5]])
     assert violations(lab_page.page) == []
     lab_page.screenshot("source-value")
