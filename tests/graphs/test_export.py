@@ -432,15 +432,22 @@ def test_what_jit_was_given_beside_the_function_is_noted(tmp_path):
     assert jdw.to_folder(jax.jit(jnp.sin), jnp.ones(3), path=tmp_path / "plain").notes == []
 
 
-@pytest.mark.skipif(
-    jax.__version_info__ >= (0, 12), reason="there a branch gives `empty2`, which has no public form (docs/limits.md)"
-)
 @pytest.mark.parametrize("transform", [jax.grad, jax.value_and_grad, lambda f: jax.jit(jax.grad(f))])
 def test_the_gradient_of_branches_is_written_without_what_no_result_needs(tmp_path, transform):
     def f(c):
         return lax.cond(c > 0, lambda c: c * c, jnp.sin, c)
 
     exported = jdw.to_folder(transform(f), 1.0, path=tmp_path / "net")
+    assert exported.is_same, exported.difference
+    exported.check()  # It has the same bits.
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_the_gradient_of_branches_that_give_what_is_never_set_is_written(tmp_path, sign):
+    def f(x):
+        return jnp.sum(lax.cond(x.sum() > 0, lambda x: x * jnp.sin(x), jnp.exp, x))
+
+    exported = jdw.to_folder(jax.grad(f), sign * jnp.ones(3), path=tmp_path / "net")
     assert exported.is_same, exported.difference
     exported.check()  # It has the same bits.
 

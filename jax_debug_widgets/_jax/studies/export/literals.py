@@ -33,6 +33,8 @@ def text_of(value: Any) -> str:
 
 
 def _plain(value: Any) -> str | None:
+    if type(value) is getattr(getattr(jax, "memory", None), "Space", None):
+        return f"jax.memory.Space.{value.name}"
     if isinstance(value, enum.Enum):
         return f"lax.{type(value).__name__}.{value.name}" if hasattr(lax, type(value).__name__) else None
     if isinstance(value, float) and not math.isfinite(value):
