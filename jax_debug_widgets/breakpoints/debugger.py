@@ -25,6 +25,7 @@ from jax_debug_widgets.breakpoints.stop_queue import StopQueue
 
 if TYPE_CHECKING:
     from jax_debug_widgets._jax.origins.equation import Equation, Recorder
+    from jax_debug_widgets.breakpoints.conditions import Condition
     from jax_debug_widgets.events import Bundle, Inbox, Tap
     from jax_debug_widgets.taps.gate import Firings, Gate
     from jax_debug_widgets.taps.sites import Switch
@@ -80,6 +81,18 @@ class Debugger:
         with self.stops.lock:
             self.policy.pausing, self.policy.ignoring = True, False
             self._collective = collectives.CollectiveStop()
+            self.stops.look()
+
+    def stop_where(self, condition: Condition, *, on: bool) -> None:
+        """Stop the program that runs where the condition holds, or no longer."""
+        with self.stops.lock:
+            point = self.points.of_condition(condition)
+            others = [one for one in self.policy.conditions if one.text != condition.text]
+            self.policy.conditions = [*others, condition] if on else others
+            if on:
+                self.policy.points[point.number] = point
+            else:
+                self.policy.points.pop(point.number, None)
             self.stops.look()
 
     def halt(self, how: Halt) -> None:

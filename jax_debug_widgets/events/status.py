@@ -98,6 +98,7 @@ class Status:
       copies: site id -> the site of another process that has the same values, to the bit.
       captured: False where only the breakpoints of programs compiled outside a capture are seen.
       commands: in words, how the browser's requests reach the kernel while a cell runs.
+      lines: where the next run stops, `train.py:41`.
       when: the condition under which watched values are taken, "" for always.
     """
 
@@ -126,3 +127,4 @@ class Status:
     processes: tuple[ProcessStatus, ...] = ()
     copies: Mapping[int, int] = field(default_factory=dict)
     when: str = ""
+    lines: tuple[str, ...] = ()

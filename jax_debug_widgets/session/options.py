@@ -176,6 +176,13 @@ class Options:
         conditions = [parse_condition(text) for text in self.break_on]
         return Policy(conditions=conditions, timeout=self.break_timeout, prompt=self.prompt)
 
+    def stopping_at(self, lines: Sequence[str]) -> Options:
+        """With stops at these lines, too; those of `exact` are held by nothing."""
+        more = tuple(line for line in lines if line not in self.break_on)
+        if not more or self.exact:
+            return self
+        return replace(self, break_on=(*self.break_on, *more))
+
     @property
     def budget(self) -> Budget:
         """What the store may hold."""

@@ -46,5 +46,6 @@ def ports_of(
         muted_checks=switches.muted_checks,
         sampled_sites=sites.sampled,
         added_names=lambda: tuple(added),
+        added_lines=lambda: added.lines,
         debugging_status=debugging_status,
     )

@@ -282,6 +282,7 @@ def status_message(status: Status) -> StatusMessage:
         "copies": {str(site): other for site, other in status.copies.items()},
         "commands": status.commands,
         "when": status.when,
+        "lines": list(status.lines),
     }
 
 

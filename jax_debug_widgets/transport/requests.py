@@ -41,6 +41,8 @@ Those that name a `stop` (its `id`) are refused when another one is there, or no
 `rename`   call run `of` `name`; `load`: read the runs in `path`. Both are answered by `runs`.
 `compare`  lay the runs `runs` over each other: `compared`, see `session/panel/compared.py`.
 `source`   send the source of file `file`, as `SiteMessage.file` names it.
+`line`     stop at line `line` (`train.py:41`), or no longer (`on`), from the next run on; in this one, too, where what is
+           captured at the line calls Python. The status tells, `lines`.
 `watch`    go on recording, or stop (`on`: true or false), what is watched under `names`. Answered by `done` with `sites`, the
            sites concerned. What the compiled program has no tap for is watched from the next run on: the status tells, `added`.
 """

@@ -215,7 +215,8 @@ class StatusMessage(TypedDict):
     seen; `commands`: in words, how the browser's requests reach the kernel while a cell runs; `added`: what the next run
     watches as well; `nonfinite`: what was among the values that the streams show;
     `findings`: how many there are; `processes`: of a run of several; `copies`: site -> the site of another process that has the
-    same values; `when`: the condition under which watched values are taken.
+    same values; `when`: the condition under which watched values are taken;
+    `lines`: where the next run stops.
     """
 
     state: str
@@ -242,3 +243,4 @@ class StatusMessage(TypedDict):
     processes: list[ProcessMessage]
     copies: dict[str, int]
     when: str
+    lines: list[str]

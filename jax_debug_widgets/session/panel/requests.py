@@ -36,10 +36,10 @@ _LOOKS = {
 """Requests that are answered by one message about what the run holds."""
 
 
-_OF_THE_PROGRAM = ("watch", "mute", "every", *DEBUGGING)
+_OF_THE_PROGRAM = ("watch", "line", "mute", "every", *DEBUGGING)
 """Requests that are nothing to a run whose program is not here."""
 
-_OF_THE_SESSION = ("watch", "mute", "every")
+_OF_THE_SESSION = ("watch", "line", "mute", "every")
 """Requests after which all runs are in another state than their panels show."""
 
 
@@ -109,7 +109,7 @@ def _answer(session: PanelPorts, run: RunView, request: dict[str, Any], number: 
             arguments = (run, number, _sender(panels, run))
             threading.Thread(target=_wait, args=arguments, name="jaxdebug-barrier", daemon=True).start()
             return []
-        case "source" | "watch":
+        case "source" | "watch" | "line":
             answers = [answer_watch(session, run, number, request)]
         case "mute":
             session.switches.mute(int(request["site"]), muted=bool(request["muted"]))

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from jax_debug_widgets.session.added import bare
+from jax_debug_widgets.session.panel.lines import answer_line
 from jax_debug_widgets.transport import reply
 from jax_debug_widgets.watch import BY_LANE, is_library
 
@@ -17,11 +18,13 @@ if TYPE_CHECKING:
 
 
 def answer_watch(session: PanelPorts, run: RunView, number: int, request: Mapping[str, Any]) -> Message:
-    """The answer to `source` or `watch`.
+    """The answer to `source`, `watch` or `line`.
 
     Raises:
-      LookupError: there is nothing of what was asked for; the message says why.
+      LookupError, ValueError: there is nothing of what was asked for; the message says why.
     """
+    if request["type"] == "line":
+        return answer_line(session, run, number, request)
     if request["type"] == "source":
         return reply("source", run.key, number, **run.source_of(str(request["file"]))), b""
     return _switch(session, run, number, [str(name) for name in request["names"]], on=bool(request["on"]))

@@ -148,7 +148,7 @@ class RunPorts:
       compile_report: what the programs compiled for a `watch` have shown.
       changed_sites, muted_sites, sampled_sites: numbers of the sites that somebody has switched; how often they are sampled.
       muted_checks: the checks whose findings nobody wants to see.
-      added_names: what somebody has added to what is watched.
+      added_names: what somebody has added to what is watched; added_lines: the lines at which the next run stops.
       debugging_status: what the status of a run says of breakpoints, pause and stop.
     """
 
@@ -166,4 +166,5 @@ class RunPorts:
     sampled_sites: Callable[[], dict[int, int]]
     muted_checks: Callable[[], frozenset[str]]
     added_names: Callable[[], tuple[str, ...]]
+    added_lines: Callable[[], tuple[str, ...]]
     debugging_status: Callable[[Any], dict[str, Any]]

@@ -193,6 +193,7 @@ def status(run: Reported, ports: RunPorts) -> Status:
         muted=tuple(site.id for site in run.store.sites() if site.id in muted),
         every=_sampled(run, ports.sampled_sites()),
         added=ports.added_names(),
+        lines=ports.added_lines(),
         nonfinite=_nonfinite_in_streams(run),
         first_nonfinite=first_event(run),
         barrier=run.life.barrier(run.call_log),

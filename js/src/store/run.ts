@@ -33,7 +33,19 @@ type Without<Body, Key extends PropertyKey> = Body extends unknown ? Omit<Body, 
 export type Question = Without<
   Extract<
     RequestBody,
-    { type: "values" | "histograms" | "file" | "source" | "findings" | "watch" | "module" | "program" | "report" }
+    {
+      type:
+        | "values"
+        | "histograms"
+        | "file"
+        | "source"
+        | "findings"
+        | "watch"
+        | "module"
+        | "program"
+        | "report"
+        | "line";
+    }
   >,
   "run"
 >;

@@ -252,6 +252,8 @@ export interface StatusMessage {
   copies: Record<string, number>;
   /** The condition under which watched values are taken, "" for always. */
   when: string;
+  /** Where the next run stops, `train.py:41`. */
+  lines: string[];
 }
 
 export interface BatchHeader {
@@ -550,6 +552,7 @@ export type RequestBody =
     }
   | { type: "source"; run: string; file: string }
   | { type: "findings"; run: string }
+  | { type: "line"; run: string; line: string; on: boolean }
   | { type: "report"; run: string; picture: boolean }
   | { type: "runs"; run: string }
   | { type: "rename"; run: string; of: string; name: string }
@@ -666,6 +669,7 @@ const UNTOLD_STATUS = {
   processes: [],
   copies: {},
   when: "",
+  lines: [],
 };
 const UNTOLD = {
   type: 0,

@@ -62,6 +62,7 @@ export const KEYS_ELSEWHERE: readonly (readonly [string, string])[] = [
   ["↑ ↓", "in a stream: choose an event; with Shift, several"],
   ["↑ ↓ Enter w", "in the code: choose a line, inspect its value, watch it or not; with Shift, the next line with one"],
   ["← → Space", "in the code: a step back, on; with Shift, the end of long lines; all values of the line"],
+  ["F9", "in the code: a breakpoint at the line, or none"],
   ["t", "in the code: the next statistic, for names, column and plot"],
   ["↑ ↓ ← → Enter Space", "in the names: choose one, fold, inspect it, plot it together with others"],
   ["↑ ↓", "in the calls: the life of the next one"],

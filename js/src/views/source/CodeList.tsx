@@ -9,6 +9,7 @@ import type { SourceName } from "../../transport/wire";
 import { toggleWatch } from "../inspector/Inspector";
 import { STATISTICS, wordFor } from "../names/statistic";
 import { Facts } from "./Facts";
+import { nameOf, toggleBreakpoint } from "./gutter";
 import { Line } from "./Line";
 import { factsOf, type LookAtStop, seen } from "./reading";
 import type { Row, Value } from "./rows";
@@ -81,6 +82,7 @@ export function CodeList(props: Props) {
       Enter: () => (stepping && row ? runTo(row.code.line) : choose(row?.value ?? null)),
       " ": () => row && open(row.code.line),
       t: () => nextStatistic(ui),
+      F9: () => row && toggleBreakpoint(run, nameOf(run, file, row.code.line)),
       w: () => row && (row.value ? toggleWatch(run, row.value.site) : addAll(run, unseen(names, row))),
     };
     const step = STEPS[event.key];
@@ -136,6 +138,7 @@ export function CodeList(props: Props) {
                   isNow={one.code.line === now && one.index === 0}
                   assigned={one.index === 0 ? assigned?.get(one.code.line) : undefined}
                   runTo={stepping ? runTo : null}
+                  place={nameOf(run, file, one.code.line)}
                   unseen={unseen(names, one)}
                   choose={(event) => {
                     go(slice.first + i);

@@ -8,6 +8,7 @@ import { ITSELF } from "../../store/watched";
 import type { SourceName } from "../../transport/wire";
 import { watchedName } from "../sites/name";
 import { Bars } from "./Bars";
+import { breakpointAt, toggleBreakpoint } from "./gutter";
 import { badOf, factsOf, gradientOf, heatOf, type SeenValue, typeOf } from "./reading";
 import { type Piece, piecesOf, type Row, type Value } from "./rows";
 import { Spark } from "./Spark";
@@ -32,13 +33,15 @@ interface Props {
   assigned: string | undefined;
   /** Where a line may be run to. */
   runTo: ((line: number) => void) | null;
+  /** The line as the kernel names it. */
+  place: string;
   isOpen: boolean;
   choose: (event: Event) => void;
   open: () => void;
 }
 
 export function Line(props: Props) {
-  const { run, row, found, over, isCurrent, isNow, assigned, runTo, unseen, isOpen, choose, open } = props;
+  const { run, row, found, over, isCurrent, isNow, assigned, runTo, place, unseen, isOpen, choose, open } = props;
   const { code, index, value, isLast, more } = row;
   const pieces = useMemo(() => piecesOf(code, over), [code, over]);
   const isOff = value && run.status?.muted.includes(value.site.id);
@@ -63,7 +66,7 @@ export function Line(props: Props) {
             {code.line}
           </button>
         ) : (
-          code.line
+          <Gutter run={run} place={place} line={code.line} />
         )}
       </span>
       <code class={value || unseen.length ? "" : "whole"} title={code.text}>
@@ -86,6 +89,33 @@ export function Line(props: Props) {
         </button>
       )}
     </div>
+  );
+}
+
+/** The number of the line; a click on it sets a breakpoint, or takes it away. */
+function Gutter({ run, place, line }: { run: RunStore; place: string; line: number }) {
+  const breakpoint = breakpointAt(run, place);
+  const words =
+    breakpoint === null
+      ? "Stop here: from the next run on, and in this one where its program calls Python at this line (F9)"
+      : "A breakpoint: take it away (F9)";
+  return (
+    <button
+      type="button"
+      class={`gutter ${breakpoint ?? ""}`}
+      tabIndex={-1}
+      disabled={run.gone}
+      title={words}
+      aria-label={`Breakpoint at line ${line}`}
+      aria-pressed={breakpoint !== null}
+      data-breakpoint={breakpoint ?? ""}
+      onClick={(event) => {
+        event.stopPropagation();
+        toggleBreakpoint(run, place);
+      }}
+    >
+      {line}
+    </button>
   );
 }
 

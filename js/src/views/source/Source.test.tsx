@@ -56,6 +56,21 @@ describe("the source", () => {
     expect(texts("code")[0]).toBe("logits = w.dot(x) + b");
   });
 
+  it("sets a breakpoint beside a line, for the next run until it has stopped this one", () => {
+    const breakpoint = (line: number) => `[data-line='${line}'] .gutter`;
+    const { run } = withHeight(900, () => open());
+    click(breakpoint(22));
+    expect(run.asked.at(-1)).toBe('line {"type":"line","line":"train.py:22","on":true}');
+    change(run, goldenBatch("watch", { first: 6, status: status({ lines: ["train.py:22"] }) }));
+    expect([21, 22].map((line) => find(breakpoint(line)).dataset.breakpoint)).toEqual(["", "next"]);
+    const point = { site: -2, name: "", where: "--break-on", condition: "train.py:22", enabled: true, skip: 0 };
+    const stopped = { lines: ["train.py:22"], breakpoints: [{ ...point, hits: 2, cost: "" }] };
+    change(run, goldenBatch("watch", { first: 6, status: status(stopped) }));
+    expect(find(breakpoint(22)).dataset.breakpoint).toBe("on");
+    click(breakpoint(22));
+    expect(run.asked.at(-1)).toContain('"on":false');
+  });
+
   it("says why it cannot be read", () => {
     const { run } = showTab("source", goldenBatch("watch"));
     act(() => {
