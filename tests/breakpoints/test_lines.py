@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+
 import jax
 import pytest
 from jax import lax
@@ -16,7 +18,7 @@ def loop(x):
     return lax.scan(body, x, jax.numpy.arange(3))[0]
 
 
-LINE = f"test_lines.py:{loop.__wrapped__.__code__.co_firstlineno + 3}"
+LINE = f"test_lines.py:{inspect.unwrap(loop).__code__.co_firstlineno + 3}"
 
 
 @pytest.fixture(autouse=True)

@@ -276,6 +276,7 @@ class LoadedRun(RunView):
             dropped_by_site=self.store.dropped_by_site(),
             notes=tuple(notes),
             added=(),
+            lines=(),
             muted=(),
             every={},
             breakpoints=(),
