@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import linecache
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -271,11 +270,6 @@ def users_lines(traceback: Any) -> tuple[tuple[CodeType, int], ...]:
     )
 
 
-def asked_outside(derived: Sequence[bool], levels: Sequence[Level]) -> int:
-    """How many of the derivatives that an equation is inside are asked for outside of its frames; see `Uses.derived`."""
-    return max(len(derived) - sum(level.derivatives for level in levels), 0)
-
-
 def _derivatives(asked: Sequence[str]) -> int:
     """How many derivatives these functions take. One in reverse is several functions, and not all are on each stack."""
     reverse = max(asked.count(name) for name in (VALUE_AND_GRADIENT, "_vjp", "vjp", "linearize"))
@@ -286,49 +280,5 @@ PUSHES = (PUSHING, "linearize")
 """What computes tangents, beside the values or in a function that it gives."""
 
 
-def pushes_in(traceback: Any) -> int:
-    """How many `jax.jvp`, `jacfwd` and `jax.linearize` have asked for an equation: each computes tangents beside it."""
-    codes, _ = traceback.raw_frames() if traceback is not None else ((), ())
-    return sum(code.co_name in PUSHES and code.co_filename.endswith("api.py") for code in codes)
-
-
-def pushed_at(levels: Sequence[Level], traceback: Any) -> int | None:
-    """Which frame calls `jax.linearize`, where an equation is a part of what that gives, and computes with tangents; else None.
-
-    Args:
-      levels: those of the traceback.
-    """
-    at = next((number for number, level in enumerate(levels) if level.differentiates == "linearize"), None)
-    if at is None:
-        return None
-    codes, offsets = traceback.raw_frames()
-    # The outermost of derivatives is the innermost here: what the others do is done by it.
-    ways = [
-        (code, offset)
-        for code, offset in zip(codes, list(offsets), strict=True)
-        if code.co_qualname.startswith(_TRACES) and code.co_filename.endswith("ad.py")
-    ]
-    outside = sum(level.derivatives for level in levels[:at])
-    return at if len(ways) > outside and _computes_tangents(*ways[outside]) else None
-
-
-_TRACES = ("LinearizeTrace.process_", "JVPTrace.process_")
+TRACES = ("LinearizeTrace.process_", "JVPTrace.process_")
 """JAX's functions that push something forward."""
-
-
-@functools.lru_cache(maxsize=1024)
-def _computes_tangents(code: CodeType, offset: int) -> bool:
-    """Whether such a function calls there what an operation's rule gives for its tangents, and not the rule."""
-    line = xla_client.Traceback.code_addr2line(code, offset)
-    return "linearized(" in linecache.getline(code.co_filename, line)
-
-
-def is_pushed_by_rule(traceback: Any) -> bool:
-    """Whether JAX has made an equation while it pushed forward what a rule of a primitive calls: nobody has asked for that."""
-    codes, _ = traceback.raw_frames() if traceback is not None else ((), ())
-    return any(code.co_name == "linearize_from_jvp" and code.co_filename.endswith("ad.py") for code in codes)
-
-
-def is_pushed_now() -> bool:
-    """Whether `jax.jvp` or `jacfwd` is on the Python stack."""
-    return pushes_in(xla_client.Traceback.get_traceback()) > 0

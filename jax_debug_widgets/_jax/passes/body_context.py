@@ -9,8 +9,8 @@ from typing import Any
 from jax_debug_widgets._jax.compat import versions
 from jax_debug_widgets._jax.compat.private import core
 from jax_debug_widgets._jax.origins.filtered_jit_args import LibraryCall
-from jax_debug_widgets._jax.origins.frames import is_pushed_now
 from jax_debug_widgets._jax.origins.place import Place
+from jax_debug_widgets._jax.origins.pushed_frames import is_pushed_now
 from jax_debug_widgets._jax.tracing.tangents import AROUND, tangents_given
 
 

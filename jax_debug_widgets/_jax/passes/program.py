@@ -48,9 +48,10 @@ from jax_debug_widgets._jax.passes.operands import (
     with_counter,
     with_programs,
 )
+from jax_debug_widgets._jax.passes.partitioned import is_in_parts, number_of_lane, one_a_lane
 from jax_debug_widgets._jax.passes.phantoms import nowhere
 from jax_debug_widgets._jax.passes.stop import debug_stop_p, describe_stop, with_recorder
-from jax_debug_widgets._jax.passes.tap import as_tap, debug_tap_p, in_order
+from jax_debug_widgets._jax.passes.tap import as_tap, debug_tap_p
 
 
 @functools.cache
@@ -139,7 +140,7 @@ def scope_of_module(name: str) -> str:
 
 def _rewrite(jaxpr: core.Jaxpr, place: Place, make_recorder: MakeRecorder) -> core.Jaxpr:
     equations: list[core.JaxprEqn] = []
-    for equation in itertools.chain.from_iterable(_by_lane(one, place) for one in jaxpr.eqns):
+    for equation in itertools.chain.from_iterable(one_a_lane(one, place) for one in jaxpr.eqns):
         if equation.primitive is debug_stop_p and is_captured_alone():  # Without a recorder it compiles to nothing.
             equations.append(equation)
         elif equation.primitive in taps_of_callbacks().values():
@@ -196,7 +197,7 @@ def _tapped(original: core.JaxprEqn, place: Place, make_recorder: MakeRecorder) 
     by_step = [one for one, loop in zip(place.counters, described.loops, strict=False) if not loop.lanes]
     counters = by_step if described.counted or every is not None else ()
     coordinates = coordinate_equations(place, equation)
-    numbering, number = _number_of_lane(described, place) if described.numbered else ([], None)
+    numbering, number = number_of_lane(described, place) if described.numbered else ([], None)
     operands = [
         *equation.invars,
         *([guard.operand] if guard else ()),
@@ -242,43 +243,8 @@ def describe(equation: core.JaxprEqn, guard: Guard | None, place: Place) -> Equa
         axes=place.axes,
         devices=device_names(place.mesh, place.axes),
         groups=place.groups,
-        in_parts=_is_in_parts(dict(params), place),
+        in_parts=is_in_parts(dict(params), place),
     )
-
-
-def _number_of_lane(described: Equation, place: Place) -> tuple[list[core.JaxprEqn], Any]:
-    """The equations that compute how many of the lanes around an equation come before, and the variable that has it."""
-    lanes = [(one, loop.length) for one, loop in zip(place.counters, described.loops, strict=True) if loop.lanes]
-
-    def number(*counters: Any) -> Any:
-        before = counters[0]
-        for counter, (_, length) in zip(counters[1:], lanes[1:], strict=True):
-            before = before * np.int32(length or 0) + counter
-        return before
-
-    counters = [counter for counter, _ in lanes]
-    return computed(number, counters) if len(counters) > 1 else ([], *counters)
-
-
-def _is_in_parts(params: Mapping[str, Any], place: Place) -> bool:
-    return bool(params.get("partitioned")) and place.mesh is None
-
-
-def _by_lane(equation: core.JaxprEqn, place: Place) -> list[core.JaxprEqn]:
-    """What JAX makes of it, an equation a lane, where the compiler may cut the values between their lanes; itself elsewhere."""
-    if equation.primitive is not debug_tap_p or not _is_in_parts(dict(equation.params["params"]), place):
-        return [equation]
-    lanes, equations = equation.params["lanes"], []
-    params = {**equation.params, "lanes": Lanes((), ((),) * len(equation.invars))}
-    for lane in in_order(lanes):
-        operands = []
-        for operand, axes in zip(equation.invars, lanes.mapped, strict=True):
-            index = tuple(i for i, present in zip(lane, axes, strict=True) if present)
-            taken, one = computed(lambda value, index=index: value[index], [operand]) if index else ([], operand)
-            equations += taken
-            operands.append(one)
-        equations.append(equation.replace(invars=operands, params=params))
-    return equations
 
 
 def without_guard(equation: core.JaxprEqn, place: Place) -> tuple[core.JaxprEqn, Guard | None]:

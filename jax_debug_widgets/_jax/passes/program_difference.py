@@ -26,7 +26,7 @@ from jax_debug_widgets._jax.passes.callbacks import has_callbacks
 from jax_debug_widgets._jax.passes.operands import done
 from jax_debug_widgets._jax.passes.stop import debug_stop_p
 from jax_debug_widgets._jax.passes.tap import debug_tap_p
-from jax_debug_widgets._jax.tracing.cotangents import is_named
+from jax_debug_widgets._jax.tracing.marks import is_named
 
 _CHECKIFY = checkify.check.__code__.co_filename
 

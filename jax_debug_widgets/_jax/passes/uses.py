@@ -12,19 +12,14 @@ from jax.extend.core import ClosedJaxpr
 
 from jax_debug_widgets._jax.compat import versions
 from jax_debug_widgets._jax.compat.private import core
-from jax_debug_widgets._jax.origins.frames import (
-    Level,
-    is_pushed_by_rule,
-    levels_of,
-    pushed_at,
-    pushes_in,
-)
+from jax_debug_widgets._jax.origins.frames import Level, levels_of
 from jax_debug_widgets._jax.origins.inlining import traceback_of
 from jax_debug_widgets._jax.origins.inputs import JITS, operands_of
 from jax_debug_widgets._jax.origins.name_registry import book
 from jax_debug_widgets._jax.origins.names_noted import way_to
 from jax_debug_widgets._jax.origins.origins import loop_called_by, operation_of
 from jax_debug_widgets._jax.origins.place import Place
+from jax_debug_widgets._jax.origins.pushed_frames import is_pushed_by_rule, pushed_at, pushes_in
 from jax_debug_widgets._jax.passes.body_context import BodyContext
 from jax_debug_widgets._jax.tracing.copies import is_given_as_cotangent
 from jax_debug_widgets._jax.tracing.tangents import AROUND, hanging, tangents_in

@@ -7,7 +7,7 @@ from typing import Any
 from jax_debug_widgets._jax.compat.caching import cached
 from jax_debug_widgets._jax.compat.private import core
 from jax_debug_widgets._jax.passes.operands import with_programs
-from jax_debug_widgets._jax.tracing.cotangents import is_mark
+from jax_debug_widgets._jax.tracing.marks import is_mark
 
 
 def without_marks(program: Any) -> Any:

@@ -16,7 +16,7 @@ import sysconfig
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from types import CodeType, FrameType, FunctionType, MemberDescriptorType, MethodType, ModuleType
+from types import CodeType, FrameType, FunctionType, MethodType, ModuleType
 from typing import Any, NamedTuple
 
 import jax
@@ -24,7 +24,7 @@ import numpy as np
 
 from jax_debug_widgets._jax.compat import features
 from jax_debug_widgets._jax.compat.guard import Told, quiet
-from jax_debug_widgets._jax.compat.private import ad, core, pe, source_info_util
+from jax_debug_widgets._jax.compat.private import pe, source_info_util
 from jax_debug_widgets._jax.compat.replacements import Replacements, Replacing
 from jax_debug_widgets._jax.compat.trees import leaves_with_paths
 from jax_debug_widgets._jax.origins.context import captured_settings
@@ -32,7 +32,10 @@ from jax_debug_widgets._jax.origins.frames import calling_frame, is_users
 from jax_debug_widgets._jax.origins.name_registry import CallPlace, Place, Span, book, place_of_arguments
 from jax_debug_widgets._jax.tracing import cotangents, rule_equations
 from jax_debug_widgets._jax.tracing.copies import is_marking
-from jax_debug_widgets._jax.tracing.cotangents import staged
+from jax_debug_widgets._jax.tracing.cotangents import staged, tangent_of
+from jax_debug_widgets._jax.tracing.frame_values import fields_of, value_of
+from jax_debug_widgets._jax.tracing.marked_tangents import with_marks
+from jax_debug_widgets._jax.tracing.path_texts import text_in_flax, text_of
 
 
 class Expression(NamedTuple):
@@ -196,7 +199,7 @@ def _note(frame: FrameType, expressions: Sequence[Expression], returned: Any) ->
         # It may not be there, or be of a class of somebody's that cannot be taken apart.
         with suppress(Exception):
             if one.node is not None:
-                _note_tree(one.place, one.name, _value_of(one.node, frame), is_last=one.is_last)
+                _note_tree(one.place, one.name, value_of(one.node, frame), is_last=one.is_last)
             elif returned is not None:
                 _note_leaf(one, returned)
 
@@ -231,8 +234,8 @@ def _callers(frame: FrameType | None) -> Iterator[tuple[str, Span]]:
 def _note_leaf(one: Expression, tree: Any) -> None:
     book.places.add(one.place)
     for path, leaf in leaves_with_paths(tree):
-        if "".join(map(_text_of, path)) == one.path and (tracer := staged(leaf)) is not None:
-            book.add(tracer, _tangent_of(leaf), one.place, one.name, is_last=one.is_last)
+        if "".join(map(text_of, path)) == one.path and (tracer := staged(leaf)) is not None:
+            book.add(tracer, tangent_of(leaf), one.place, one.name, is_last=one.is_last)
 
 
 def _note_tree(place: Place, name: str, tree: Any, *, is_last: bool = True, is_outermost: bool = True) -> None:
@@ -241,13 +244,13 @@ def _note_tree(place: Place, name: str, tree: Any, *, is_last: bool = True, is_o
     if isinstance(tree, list | tuple | dict) and len(tree) > _LARGEST:
         return
     is_of_flax = any(one.__module__.startswith("flax.nnx") for one in type(tree).__mro__)
-    text_of = _text_in_flax if is_of_flax else _text_of
+    key_text = text_in_flax if is_of_flax else text_of
     for path, leaf in leaves_with_paths(tree, _is_function):
-        text, tracer = name + "".join(map(text_of, path)), staged(leaf)
+        text, tracer = name + "".join(map(key_text, path)), staged(leaf)
         if tracer is not None:
-            book.add(tracer, _tangent_of(leaf), place, text, is_last=is_last)
+            book.add(tracer, tangent_of(leaf), place, text, is_last=is_last)
         elif is_outermost and not (isinstance(leaf, _WITHOUT_FIELDS) or _is_function(leaf)):
-            for field, value in _fields(leaf):
+            for field, value in fields_of(leaf):
                 _note_tree(place, f"{text}.{field}", value, is_last=is_last, is_outermost=False)
 
 
@@ -266,67 +269,6 @@ def _is_function(node: Any) -> bool:
     return is_of_jax or isinstance(node, jax.tree_util.Partial)
 
 
-def _text_of(key: Any) -> str:
-    return f"[{key.key}]" if isinstance(key, jax.tree_util.FlattenedIndexKey) else str(key)
-
-
-def _text_in_flax(key: Any) -> str:
-    """In a state of `flax.nnx`, which has the fields of a module as keys, and in it variables with values."""
-    is_field = isinstance(key, jax.tree_util.DictKey) and isinstance(key.key, str)
-    return f".{key.key}" if is_field else "" if str(key) == ".value" else _text_of(key)
-
-
-def _value_of(node: ast.expr, frame: FrameType) -> Any:
-    """What a variable, field or item is, without calling anything of the user's; raises where that cannot be told."""
-    match node:
-        case ast.Name(id=name):
-            return frame.f_locals[name] if name in frame.f_locals else frame.f_globals[name]
-        case ast.Constant(value=value):
-            return value
-        case ast.Attribute(value=inner, attr=name):
-            return _field(_value_of(inner, frame), name)
-        case ast.Subscript(value=inner, slice=index):
-            whole, key = _value_of(inner, frame), _value_of(index, frame)
-            if type(whole) in (dict, list, tuple):
-                return whole[key]
-        case ast.Tuple(elts=elements):
-            return tuple(_value_of(one, frame) for one in elements)
-        case ast.List(elts=elements):
-            return [_value_of(one, frame) for one in elements]
-    raise LookupError
-
-
-def _field(value: Any, name: str) -> Any:
-    """A field of an object, of one with `__slots__` or of a `NamedTuple`; of a property nothing."""
-    own = getattr(value, "__dict__", {})
-    if name in own:
-        return own[name]
-    field = inspect.getattr_static(type(value), name, None)
-    if isinstance(field, _FIELDS):
-        return field.__get__(value, type(value))
-    raise LookupError
-
-
-def _fields(value: Any) -> Iterator[tuple[str, Any]]:
-    yield from getattr(value, "__dict__", {}).items()
-    for one in type(value).__mro__:
-        slots = vars(one).get("__slots__", ())
-        for name in (slots,) if isinstance(slots, str) else slots:
-            with suppress(LookupError, AttributeError):  # It may have no value yet.
-                yield name, _field(value, name)
-
-
-_FIELDS = (MemberDescriptorType, type(inspect.getattr_static(NamedTuple("_", [("field", int)]), "field")))
-
-
-def _tangent_of(leaf: Any) -> Any:
-    """The tracer of the tangent that the innermost derivative pushes beside a value; None if there is none to pull back."""
-    while isinstance(leaf, core.Tracer) and not isinstance(leaf, ad.LinearizeTracer):
-        leaf = getattr(leaf, "val", getattr(leaf, "primal", None))
-    tangent = leaf.tangent if isinstance(leaf, ad.LinearizeTracer) else None
-    return tangent if isinstance(tangent, pe.DynamicJaxprTracer) else None
-
-
 def _add(theirs: Callable[..., Any], frame: Any, equation: Any) -> None:
     theirs(frame, equation)
     # What transforms a program says that what it makes comes from where that was made.
@@ -342,7 +284,7 @@ def _end(theirs: Callable[..., Any], frame: Any, *args: Any, **options: Any) -> 
     jaxpr, constants = theirs(frame, *args, **options)
     if _is_ours(sys.gettrace()):
         book.add_program(jaxpr)
-    return (cotangents.with_marks(jaxpr) if is_marking() else jaxpr), constants
+    return (with_marks(jaxpr) if is_marking() else jaxpr), constants
 
 
 def is_hindered() -> bool:

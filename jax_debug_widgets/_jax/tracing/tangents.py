@@ -12,8 +12,9 @@ from typing import Any
 from jax_debug_widgets._jax.compat import versions
 from jax_debug_widgets._jax.compat.caching import cached
 from jax_debug_widgets._jax.compat.private import core
-from jax_debug_widgets._jax.origins.frames import Level, asked_outside, pushes_in
+from jax_debug_widgets._jax.origins.frames import Level
 from jax_debug_widgets._jax.origins.inlining import traceback_of
+from jax_debug_widgets._jax.origins.pushed_frames import asked_outside, pushes_in
 from jax_debug_widgets._jax.tracing.copies import is_given_back, is_pushed
 
 AROUND = -2

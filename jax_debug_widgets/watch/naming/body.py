@@ -8,20 +8,15 @@ from functools import cached_property
 from typing import Any
 
 from jax_debug_widgets._jax.compat import versions
-from jax_debug_widgets._jax.origins.frames import (
-    Level,
-    is_users,
-    levels_around_program,
-    levels_of,
-    pushed_at,
-)
+from jax_debug_widgets._jax.origins.frames import Level, is_users, levels_around_program, levels_of
 from jax_debug_widgets._jax.origins.inlining import traceback_of
 from jax_debug_widgets._jax.origins.names_noted import way_to
 from jax_debug_widgets._jax.origins.place import Place
+from jax_debug_widgets._jax.origins.pushed_frames import pushed_at
 from jax_debug_widgets._jax.passes.body_context import BodyContext
 from jax_debug_widgets._jax.passes.uses import Uses, puts_constant_on_mesh, seen_from_rules
 from jax_debug_widgets._jax.tracing.copies import is_given_as_cotangent, is_pushed
-from jax_debug_widgets._jax.tracing.cotangents import is_named, is_of_input
+from jax_debug_widgets._jax.tracing.marks import is_named, is_of_input
 from jax_debug_widgets._jax.tracing.tangents import tangents_in
 from jax_debug_widgets.watch.naming.comprehensions import as_written
 from jax_debug_widgets.watch.naming.loops import is_out_of_loop, loops_among

@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Callable, Iterator
 
-from jax_debug_widgets._jax.tracing.cotangents import is_named
+from jax_debug_widgets._jax.tracing.marks import is_named
 from jax_debug_widgets.events import Derivative
 from jax_debug_widgets.watch.naming.body import Body
 from jax_debug_widgets.watch.naming.named import Named

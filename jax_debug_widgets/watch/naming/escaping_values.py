@@ -12,7 +12,7 @@ from jax_debug_widgets._jax.origins.frames import Level
 from jax_debug_widgets._jax.origins.inputs import only_pulls_back
 from jax_debug_widgets._jax.origins.origins import is_residual_result
 from jax_debug_widgets._jax.tracing.copies import is_given_as_cotangent
-from jax_debug_widgets._jax.tracing.cotangents import is_named
+from jax_debug_widgets._jax.tracing.marks import is_named
 from jax_debug_widgets.watch.naming.body import Body, Made
 from jax_debug_widgets.watch.naming.source_sites import outer_of
 

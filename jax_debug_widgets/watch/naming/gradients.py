@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from jax_debug_widgets._jax.origins.name_registry import VariableNote, place_of_arguments
-from jax_debug_widgets._jax.tracing.cotangents import Mark, cotangent_of
+from jax_debug_widgets._jax.tracing.marks import Mark, cotangent_of
 from jax_debug_widgets.watch.naming.arguments import argument_span
 from jax_debug_widgets.watch.naming.bindings_of_body import aliases, argument_names, is_of_statement
 from jax_debug_widgets.watch.naming.body import Body, Made

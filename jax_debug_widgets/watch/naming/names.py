@@ -13,7 +13,7 @@ from typing import Any
 
 from jax_debug_widgets._jax.origins.frames import Level
 from jax_debug_widgets._jax.origins.name_registry import VariableNote
-from jax_debug_widgets._jax.tracing.cotangents import is_named
+from jax_debug_widgets._jax.tracing.marks import is_named
 from jax_debug_widgets.watch.naming.arguments import arguments
 from jax_debug_widgets.watch.naming.assigned import assigned
 from jax_debug_widgets.watch.naming.bindings_of_body import BodyBindings

@@ -1,0 +1,100 @@
+"""The identity primitive that gives a tangent, and transposed its cotangent, the name of a value."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from jax.extend.core import Primitive
+
+from jax_debug_widgets._jax.compat import features
+from jax_debug_widgets._jax.compat.private import ad, batching, core, lax, mlir, source_info_util
+from jax_debug_widgets._jax.compat.registrations import registers
+from jax_debug_widgets._jax.origins.name_registry import Place, VariableNote
+from jax_debug_widgets._jax.origins.residuals import is_marked_copy
+
+
+@dataclass(frozen=True, eq=False)
+class Mark:
+    """What a tangent, or a cotangent, is of.
+
+    Attributes:
+      places: where it has the names that were noted: what a function returns is the same for its caller, where the function
+        may have used it itself before. None of what a derivative is taken for.
+      is_of_input: whether the program begins with it.
+    """
+
+    noted: VariableNote
+    places: frozenset[Place]
+    is_cotangent: bool = False
+    is_of_input: bool = False
+
+    @property
+    def is_sure(self) -> bool:
+        """Whether the derivative that pushes the tangent has met the value, as opposed to an operation of that."""
+        return self.noted.of is not None
+
+    def __repr__(self) -> str:
+        return next(name for place in self.places or self.noted.names for name in self.noted.names[place])
+
+
+class _Named(Primitive):
+    """An identity: what does not know it, as an interpreter of somebody's own, takes what it is given."""
+
+    def bind_with_trace(self, trace: Any, args: Any, *rest: Any) -> Any:
+        is_jaxs = type(trace).__module__.startswith("jax._src.")
+        return super().bind_with_trace(trace, args, *rest) if is_jaxs else args[0]
+
+
+named_p = _Named("named")
+named_p.def_impl(lambda x, **_: x)
+named_p.def_abstract_eval(lambda x, **_: x)
+
+
+def _transpose(cotangent: Any, _: Any, of: Mark) -> list[Any]:
+    # Transposed twice it is no cotangent of the value.
+    is_zero = isinstance(cotangent, ad.Zero) or of.is_cotangent
+    return [cotangent if is_zero else named_p.bind(cotangent, of=replace(of, is_cotangent=True))]
+
+
+def _derive(primals: Any, tangents: Any, of: Mark) -> Any:
+    return named_p.bind(*primals, of=of), *tangents
+
+
+@registers(features.BINDINGS)
+def _register() -> None:
+    mlir.register_lowering(named_p, lambda _, x, **__: [x])
+    batching.defvectorized(named_p)
+    ad.primitive_jvps[named_p] = _derive
+    ad.primitive_transposes[named_p] = _transpose
+
+
+def is_named(equation: Any) -> bool:
+    """Whether an equation gives what it is given."""
+    return equation.primitive is named_p
+
+
+def is_mark(equation: Any) -> bool:
+    """Whether it is an identity behind a tangent, or behind a cotangent, or a copy of one, whatever JAX has made of it."""
+    return is_named(equation) or (equation.primitive is lax.copy_p and is_marked_copy(equation))
+
+
+def is_of_input(equation: Any) -> bool:
+    """Whether an equation gives what is pushed beside an input of the program, or its cotangent: it belongs to no line."""
+    return is_named(equation) and equation.params["of"].is_of_input
+
+
+def cotangent_of(equation: Any) -> Mark | None:
+    """The value whose cotangent an equation gives, if it is one of these."""
+    mark: Mark | None = equation.params["of"] if is_named(equation) else None
+    return mark if mark is not None and mark.is_cotangent else None
+
+
+def named_equation(variable: Any, result: Any, mark: Mark, source_info: Any, context: Any) -> core.JaxprEqn:
+    return core.new_jaxpr_eqn([variable], [result], named_p, {"of": mark}, core.no_effects, source_info, context)
+
+
+def stack_of_input(*, is_direct: bool) -> Any:
+    """The name stack of what is pushed beside an input: a derivative that Python runs adds its own to all that it pushes."""
+    stack = source_info_util.new_name_stack()
+    return stack.transform("jvp") if is_direct else stack

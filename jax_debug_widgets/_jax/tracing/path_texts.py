@@ -1,0 +1,17 @@
+"""Write the keys of a pytree's paths as Python does: a field, an item."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+
+
+def text_of(key: Any) -> str:
+    return f"[{key.key}]" if isinstance(key, jax.tree_util.FlattenedIndexKey) else str(key)
+
+
+def text_in_flax(key: Any) -> str:
+    """In a state of `flax.nnx`, which has the fields of a module as keys, and in it variables with values."""
+    is_field = isinstance(key, jax.tree_util.DictKey) and isinstance(key.key, str)
+    return f".{key.key}" if is_field else "" if str(key) == ".value" else text_of(key)
