@@ -42,6 +42,7 @@ def _field(value: Any, name: str) -> Any:
 
 
 def fields_of(value: Any) -> Iterator[tuple[str, Any]]:
+    """Yield the fields of an object, those of `__slots__` too."""
     yield from getattr(value, "__dict__", {}).items()
     for one in type(value).__mro__:
         slots = vars(one).get("__slots__", ())

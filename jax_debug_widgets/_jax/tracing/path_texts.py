@@ -8,6 +8,7 @@ import jax
 
 
 def text_of(key: Any) -> str:
+    """A key as `jax.tree_util.keystr` writes it; an index of a flattened leaf in brackets."""
     return f"[{key.key}]" if isinstance(key, jax.tree_util.FlattenedIndexKey) else str(key)
 
 
