@@ -62,7 +62,6 @@ def _returned(value):
 
 @pytest.mark.parametrize("name", JIT_TRAP)
 @pytest.mark.parametrize("size", [64, 100])
-@pytest.mark.each
 def test_a_reduction_of_what_is_also_returned_compiles(name, size, same_bits):
     """With jaxlib 0.10.2 a callback on `y.sum()` does not compile where `y` is returned and large enough."""
     program = jax.jit(JIT_TRAP[name])
