@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -51,6 +52,14 @@ def test_no_call_is_given_more_than_its_program_has_though_it_seems_to_be_the_ol
         in_flight.add(call(number, 10 * number, 500, three, one))
     calls = attributed(in_flight, three=(three, range(100, 109)), one=(one, [103, 106, 109]))
     assert calls == [[0, 0, 0, 1, 1, 1, 2, 2, 2], [0, 1, 2]]
+
+
+def test_a_watched_value_that_fires_before_the_call_before_is_over_is_of_its_own_call(in_flight):
+    watched = replace(tap_of(0), site=replace(tap_of(0).site, kind="watch", watch=object()))
+    strided = replace(tap_of(1, loops=(4,), stride=2), site=replace(tap_of(1).site, kind="watch", watch=object()))
+    for number in range(2):
+        in_flight.add(call(number, 10 * number, 40, watched, strided))
+    assert attributed(in_flight, watched=(watched, [30, 31]), strided=(strided, [35, 36])) == [[0, 1], [0, 0]]
 
 
 def test_what_a_call_has_had_before_counts(in_flight):

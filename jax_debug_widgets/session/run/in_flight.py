@@ -56,7 +56,7 @@ class InFlight:
                 for number, tap in enumerate(lot.taps):
                     chosen = lot.firings_of(number)
                     chosen = chosen[fired[chosen]]
-                    if chosen.size and not tap.site.watch:
+                    if chosen.size and tap.nesting.stride == 1:  # Else fewer fire than the program has iterations.
                         calls[chosen] = self._by_count(own, tap, times_ns[chosen])
         return calls
 
