@@ -129,9 +129,9 @@ def test_steps_of_several_sites_are_those_of_each():
         jax.jit(jax.grad(lambda x: jax.lax.scan(lambda c, i: (jnp.sin(c) * i, c), x, jnp.arange(4.0))[0]))(0.5)
     sites = [site.id for site in run.sites]
     assert any(site.phase == "backward" for site in run.sites)
-    for site, steps in run.store.steps_of(sites).items():
-        assert steps.dtype == run.store.steps(site).dtype
-        assert np.array_equal(steps, run.store.steps(site))
+    for site, steps in run.store.history.steps_of(sites).items():
+        assert steps.dtype == run.store.history.steps(site).dtype
+        assert np.array_equal(steps, run.store.history.steps(site))
 
 
 @pytest.mark.parametrize("size", [1, 200, 201, 5000])

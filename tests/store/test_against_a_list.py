@@ -261,7 +261,7 @@ def test_numbers_agree(filled, seed):
 def test_series_agree(filled, seed):
     for store, twin, _ in filled(seed):
         for site, value in ((1, 0), (2, 1), (3, 0), (4, 0), (4, 1), (4, 2), (6, 0), (8, 0), (9, 0)):
-            positions, occurrences, values = store.series(site, value)
+            positions, occurrences, values = store.history.series(site, value)
             wanted = [(p, e) for p, e in enumerate(twin.events) if p >= twin.oldest and e.tap.site.id == site]
             assert positions.tolist() == [p for p, _ in wanted]
             assert occurrences.tolist() == [e.occurrence for _, e in wanted]

@@ -101,7 +101,7 @@ def test_what_could_not_wait_is_counted_and_leaves_the_rest_as_it_is(make_tap):
     assert store.dropped_by_site() == {1: 14}
     assert (store.dropped, store.oldest, len(store)) == (14, 0, 16)
     assert [event.occurrence for event in store.range(0, 16) if event.site.id == 1] == [7, 7, 8, 8, 9, 9]
-    assert store.series(2, 0)[2].tolist() == list(range(10))
+    assert store.history.series(2, 0)[2].tolist() == list(range(10))
     ones = [event.values[0][0] for event in store.range(0, 16) if event.site.id == 1]
     assert ones == [7, 7, 8, 8, 9, 9]
 
@@ -156,9 +156,9 @@ def test_whole_values_that_are_watched_together_are_within_the_limit(make_tap):
     store.ingest(lot, np.zeros(len(lot), np.int64))
     assert store.seen_by_site() == {1: 10, 2: 10}
     assert store.dropped_by_site() == {1: 7}
-    assert store.series(1, 0)[2].tolist() == [7, 8, 9]
-    assert store.series(1, 2)[2][:, 0].tolist() == [7, 8, 9]
-    assert store.series(2, 0)[2].tolist() == list(range(0, 100, 10))
+    assert store.history.series(1, 0)[2].tolist() == [7, 8, 9]
+    assert store.history.series(1, 2)[2][:, 0].tolist() == [7, 8, 9]
+    assert store.history.series(2, 0)[2].tolist() == list(range(0, 100, 10))
 
 
 def test_what_waits_and_what_is_kept_are_within_one_budget(make_tap):
@@ -197,5 +197,5 @@ def test_watched_values_hand_over_their_iterations_and_where_they_are_on_the_mes
         ((1,), 0),
         ((0,), 1),
     ]
-    assert store.series(1, 1)[2].tolist() == [[0, 0], [1, 1], [2, 2], [3, 3]]
-    assert store.series(2, 0)[2].tolist() == [0, 10, 20, 30]
+    assert store.history.series(1, 1)[2].tolist() == [[0, 0], [1, 1], [2, 2], [3, 3]]
+    assert store.history.series(2, 0)[2].tolist() == [0, 10, 20, 30]

@@ -35,7 +35,7 @@ def test_a_million_scalars_would_be_tens_of_megabytes(make_tap):
     assert store.oldest == 0
     assert used < 80e6 / 5
     assert 0.5 * used < store.nbytes < 1.5 * used, "what the budget counts is what it costs"
-    positions, occurrences, series = store.series(1, 0)
+    positions, occurrences, series = store.history.series(1, 0)
     assert np.array_equal(series, values)
     assert np.array_equal(positions, occurrences)
 
@@ -90,7 +90,7 @@ def read(store, over):
         for piece in store.columns(0, len(store)):
             assert len(piece.site) == len(piece.lane) == len(piece.call)
         for site in range(WRITERS):
-            positions, _, values = store.series(site, 0)
+            positions, _, values = store.history.series(site, 0)
             assert len(positions) == len(values)
             assert (np.diff(positions) > 0).all()
             assert (np.diff(values) >= 0).all()
@@ -122,4 +122,4 @@ def test_a_shape_that_changed_is_an_error_that_says_so(make_tap):
     ingest(store, [(make_tap(1, shapes=((2,),)), 0, (np.zeros(2, np.float32),))])
     ingest(store, [(make_tap(1, shapes=((3,),)), 1, (np.zeros(3, np.float32),))])
     with pytest.raises(ValueError):  # noqa: PT011 - NumPy's words.
-        store.series(1, 0)
+        store.history.series(1, 0)

@@ -36,7 +36,7 @@ _SERIES, _LINES, _STRETCHES = 4, 24, 100
 def numbers(run: RunView) -> list[tuple[Series, int]]:
     """The curves of the first numbers, each with its rank."""
     drawn = list(itertools.islice(scalars(run.store, run.copies), _SERIES))
-    steps_of = run.store.steps_of({one.choice.site.id for one in drawn})
+    steps_of = run.store.history.steps_of({one.choice.site.id for one in drawn})
     found = []
     for one in drawn:
         steps, both = _alike(steps_of[one.choice.site.id], one.values.astype(np.float64))
@@ -83,7 +83,7 @@ def _statistic(run: RunView, site: CallSite, name: str) -> _Curve | None:
         if counts is not None:
             both = min(len(numbers), len(counts))
             numbers = np.where(counts[-both:] > 0, np.nan, numbers[-both:]) if both else numbers[:0]
-    return _alike(run.store.steps_of([site.id])[site.id], numbers)
+    return _alike(run.store.history.steps_of([site.id])[site.id], numbers)
 
 
 def _column(run: RunView, site: CallSite, name: str) -> np.ndarray | None:
@@ -148,7 +148,7 @@ def facts(run: RunView, drawn: Sequence[tuple[Series, int]], calls: Sequence[Cal
     found = []
     if drawn:
         lead = drawn[0][0].site
-        steps = run.store.steps_of([lead.id])[lead.id]
+        steps = run.store.history.steps_of([lead.id])[lead.id]
         number = int(steps[-1]) + 1 if len(steps) else 0
         if number:
             found.append(Fact("Steps" if number > 1 else "Step", f"{number:,}", f"in {seconds(run.status().elapsed)}"))
@@ -174,7 +174,7 @@ def _first_odd(run: RunView, finding: Finding) -> Fact:
     assert site is not None
     first = first_event(run)
     name = f"∂ {site.watch.name}" if site.watch and site.watch.role == "gradient" else site.label
-    steps, positions = run.store.steps_of([site.id])[site.id], run.store.series(site.id, 0)[0]
+    steps, positions = run.store.history.steps_of([site.id])[site.id], run.store.history.series(site.id, 0)[0]
     at = np.flatnonzero(positions == finding.event)
     step = f", step {int(steps[at[0]])}" if len(at) and at[0] < len(steps) else ""
     return Fact(

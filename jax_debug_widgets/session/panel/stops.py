@@ -69,7 +69,7 @@ class StopFeed:
         site = stop.scene.site
         if site >= 0 and stop.scene.event < 0 and not self._is_left_out(site):
             self._run.collect()
-            positions, _ = self._run.store.firings(site, phantoms=True)
+            positions, _ = self._run.store.history.firings(site, phantoms=True)
             if len(positions):
                 event = int(positions[-1])
                 step = stop.scene.step or self._run.store.event(event).step

@@ -47,7 +47,7 @@ def choices_matching(run: Values, name: str) -> list[SelectedValue]:
 
 def numbers_of(run: Values, choice: SelectedValue) -> np.ndarray:
     """The numbers of a value, in the order in which they came."""
-    return run.store.series(choice.site.id, choice.value)[2]
+    return run.store.history.series(choice.site.id, choice.value)[2]
 
 
 def untaken(run: Values) -> UnavailableValues:

@@ -67,8 +67,8 @@ class RunCurves:
         values = numbers_of(self._store, choice)
         if values is None or counts(values):
             return None
-        positions, _, _ = self._store.series(choice.site.id, choice.value)
-        steps = self._store.steps(choice.site.id)
+        positions, _, _ = self._store.history.series(choice.site.id, choice.value)
+        steps = self._store.history.steps(choice.site.id)
         count = min(len(values), len(positions), len(steps))  # Events may have come, or gone, in between.
         positions, steps, values = (column[len(column) - count :] for column in (positions, steps, values))
         known = (positions >= self._first) & (positions < self._first + len(self._times_ns))

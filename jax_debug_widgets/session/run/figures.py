@@ -113,8 +113,8 @@ def _draw_lanes(run: Values, name: str, *, ax: Axes | None) -> Axes:
 def value_at(run: Values, name: str, step: float, lane: int) -> tuple[str, np.ndarray]:
     """One value of an array and what a figure of it is called, see `Run.show`."""
     choice = choice_called(run, name)
-    positions, _ = run.store.firings(choice.site.id, phantoms=True)
-    steps = run.store.steps(choice.site.id, phantoms=True)
+    positions, _ = run.store.history.firings(choice.site.id, phantoms=True)
+    steps = run.store.history.steps(choice.site.id, phantoms=True)
     count = min(len(steps), len(positions))  # Events may have come, or gone, between the two.
     positions, steps = positions[len(positions) - count :], steps[len(steps) - count :]
     kept = np.unique(steps)
@@ -143,7 +143,7 @@ def _nothing_to_plot(arrays: Sequence[SelectedValue]) -> str:
 
 
 def _series(store: Store, name: str, choice: SelectedValue, values: np.ndarray) -> Series:
-    x, lane, device = store.places(choice.site.id)
+    x, lane, device = store.history.places(choice.site.id)
     lanes = int(lane.max(initial=-1)) + 2
     pairs = (device + 1) * lanes + lane + 1  # As one number: NumPy is slow with columns.
     found = np.unique(pairs)

@@ -92,7 +92,7 @@ def numbers_of(store: Store, choice: SelectedValue) -> np.ndarray | None:
     if store.latest_taps()[choice.site.id].shapes[choice.value] != ():
         return None
     try:
-        _, _, values = store.series(choice.site.id, choice.value)
+        _, _, values = store.history.series(choice.site.id, choice.value)
     except ValueError:  # Of several shapes: no line can be drawn.
         return None
     return values if len(values) and values.dtype.kind != "c" else None

@@ -31,8 +31,8 @@ def histograms_of(run: Values, name: str, site: int, number: int) -> Histograms:
     if not kept:
         msg = f"no event of {name} is kept, so there is nothing to draw"
         raise ValueError(msg)
-    positions, _ = run.store.firings(site)
-    x, _, _ = run.store.places(site)
+    positions, _ = run.store.history.firings(site)
+    x, _, _ = run.store.history.places(site)
     # Events may have come, or gone, since.
     places = dict(zip(positions[-len(x) :].tolist(), x[-len(positions) :].tolist(), strict=True))
     return Histograms(name, np.array([places.get(position, np.nan) for position in kept]), edges, counts, odd)
@@ -42,7 +42,7 @@ def histograms_of_events(
     run: Values, site: int, number: int
 ) -> tuple[list[int], int, tuple[np.ndarray, np.ndarray, np.ndarray]]:
     """The events that have a histogram, how many there are in all, and their `histograms`."""
-    positions, _ = run.store.firings(site)
+    positions, _ = run.store.history.firings(site)
     chosen = (
         positions[np.unique(np.linspace(0, len(positions) - 1, MAX_EVENTS).astype(int))]
         if len(positions)

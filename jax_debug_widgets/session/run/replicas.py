@@ -131,7 +131,7 @@ def _compared(first: OfProcess, other: OfProcess, site: CallSite, twin: CallSite
     calls, *rows = _paired(_calls_of(first.store, site), _calls_of(other.store, twin), before)
     for value in range(len(site.values)):
         try:
-            ours, theirs = (store.series(one.id, value)[2] for store, one in sides)
+            ours, theirs = (store.history.series(one.id, value)[2] for store, one in sides)
         except ValueError:  # Its shape changes.
             return False
         are_same &= _parts_at(ours, theirs) is None and len(ours) > 0
@@ -144,14 +144,16 @@ def _compared(first: OfProcess, other: OfProcess, site: CallSite, twin: CallSite
         parted = [min(parted)] if parted else []
     for at, value in parted:
         if evident[value]:
-            told = [store.series(one.id, value)[2][row[at]] for (store, one), row in zip(sides, rows, strict=True)]
+            told = [
+                store.history.series(one.id, value)[2][row[at]] for (store, one), row in zip(sides, rows, strict=True)
+            ]
             return _parted(first, other, site, site.values[value], at, int(calls[at]), told)
     return are_same
 
 
 def _calls_of(store: Store, site: CallSite) -> np.ndarray:
     """The calls of the events of a site, -1 where it is not known."""
-    positions = store.series(site.id, 0)[0]
+    positions = store.history.series(site.id, 0)[0]
     calls = [one.call for one in store.columns(store.oldest, store.oldest + len(store))]
     return np.concatenate(calls)[positions - store.oldest] if len(positions) else positions
 

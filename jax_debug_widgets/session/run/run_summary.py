@@ -34,7 +34,7 @@ def outline(run: Outlined) -> RunSummary:
     if lead is None:
         return RunSummary()
     site = lead.choice.site.id
-    steps = run.store.steps_of([site])[site]
+    steps = run.store.history.steps_of([site])[site]
     pace = pace_at(run.store, run.call_log.calls()[0], site, steps, run.status().resumed)
     return RunSummary(
         value=lead.name,

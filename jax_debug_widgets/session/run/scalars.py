@@ -75,7 +75,7 @@ def pace_at(store: Store, calls: Sequence[Call], site: int, steps: np.ndarray, s
       steps: of the events of the site.
       since: when the debugger last let the program go on, in seconds since the run began; what was before is not counted.
     """
-    positions = store.series(site, 0)[0]
+    positions = store.history.series(site, 0)[0]
     if not len(positions) or not len(steps):
         return None
     event = next(iter(store.range(int(positions[-1]), int(positions[-1]) + 1)), None)

@@ -208,8 +208,8 @@ class RunView(ABC):
           ValueError: its shape is not the same in all events; `run.events` has them one by one.
         """
         choice = choice_called(self, name)
-        _, _, values = self.store.series(choice.site.id, choice.value, phantoms=phantoms)
-        steps = self.store.steps(choice.site.id, phantoms=phantoms)
+        _, _, values = self.store.history.series(choice.site.id, choice.value, phantoms=phantoms)
+        steps = self.store.history.steps(choice.site.id, phantoms=phantoms)
         count = min(len(steps), len(values))  # Events may have come, or gone, between the two.
         return steps[len(steps) - count :], values[len(values) - count :]
 

@@ -35,7 +35,7 @@ class WatchedValue(Mapping[str, np.ndarray]):
     def __getitem__(self, statistic: str) -> np.ndarray:
         if statistic not in self.site.values:
             raise KeyError(f"{self.site.label} has no {statistic!r}; there are {', '.join(self.site.values)}")
-        values = self._run.store.series(self.site.id, self.site.values.index(statistic))[2]
+        values = self._run.store.history.series(self.site.id, self.site.values.index(statistic))[2]
         return values if values.dtype.kind == "c" else values.astype(np.float64)
 
     def __iter__(self) -> Iterator[str]:
@@ -52,7 +52,7 @@ class WatchedValue(Mapping[str, np.ndarray]):
         compute it, those included in which it was not taken; and where neither is known how often it had been taken on that
         device.
         """
-        return self._run.store.steps(self.site.id)
+        return self._run.store.history.steps(self.site.id)
 
     @property
     def name(self) -> str:
@@ -63,7 +63,7 @@ class WatchedValue(Mapping[str, np.ndarray]):
     @property
     def devices(self) -> list[str]:
         """List the devices that hold the value, in natural order (cpu 2 before cpu 10); empty if they are unknown."""
-        names, numbers = self._run.store.devices, np.unique(self._run.store.places(self.site.id)[2])
+        names, numbers = self._run.store.devices, np.unique(self._run.store.history.places(self.site.id)[2])
         return sorted((names[number] for number in numbers.tolist() if number >= 0), key=in_natural_order)
 
     def plot(self, **options: Any) -> Axes:
@@ -135,7 +135,7 @@ class WatchedValue(Mapping[str, np.ndarray]):
         import pandas as pd
 
         columns = {name: self[name] for name in self if self[name].ndim == 1}
-        devices = self._run.store.places(self.site.id)[2]
+        devices = self._run.store.history.places(self.site.id)[2]
         if len(np.unique(devices)) > 1:
             columns = {"device": [self._run.store.devices[number] for number in devices.tolist()], **columns}
         return pd.DataFrame(columns, index=pd.Index(self.steps, name="step"))
@@ -143,7 +143,7 @@ class WatchedValue(Mapping[str, np.ndarray]):
     def __repr__(self) -> str:
         ours = (one.watch for one in self._run.watched if one.id == self.site.id and one.watch)
         types = sorted({f"{watch.dtype}[{','.join(map(str, watch.shape))}]" for watch in ours})
-        devices = len(np.unique(self._run.store.places(self.site.id)[2])) or 1
+        devices = len(np.unique(self._run.store.history.places(self.site.id)[2])) or 1
         taken = plural(len(self.steps) // devices, "step") + (f" on each of {devices} devices" if devices > 1 else "")
         return f"<{self.site.label} at {self.site.where}: {' or '.join(types)}, {taken}>"
 

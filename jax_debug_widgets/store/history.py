@@ -1,0 +1,120 @@
+"""The kept events of one site in the order of its steps: values, places on the x axis, lanes, devices."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from jax_debug_widgets.events import Tap
+from jax_debug_widgets.store.axis import along_steps
+from jax_debug_widgets.store.columns import Columns
+from jax_debug_widgets.store.segment import Segment
+from jax_debug_widgets.store.segment_list import SegmentList
+from jax_debug_widgets.store.site_types import SiteTypes
+from jax_debug_widgets.store.stacking import one_after_the_other, require_one_shape
+
+
+class SiteHistory:
+    """The history of each site of a store, which holds `lock` while it changes `kept` and `types`."""
+
+    def __init__(self, lock: threading.Lock, kept: SegmentList, types: SiteTypes) -> None:
+        self._lock, self._segments, self._types = lock, kept, types
+
+    def series(self, site_id: int, value: int, *, phantoms: bool = False) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """One value of a site over all events that are kept: positions int64[n], occurrences int64[n], values [n, ...].
+
+        Phantoms are left out unless `phantoms`. They are in the order in which they came. But what is watched in a loop that
+        runs from its end is in the order of that loop's steps, so that gradients stand as their values do.
+
+        Raises:
+          ValueError: its shape is not the same in all of them.
+        """
+        parts = [segment.stacked(site_id, value, first, end, phantoms=phantoms) for segment, first, end in self._kept()]
+        kept = [part for part in parts if part is not None]
+        if not kept:
+            empty = np.zeros(0, np.int64)
+            return empty, empty, np.zeros(0)
+        positions, occurrences, values = zip(*kept, strict=True)
+        require_one_shape({part.shape[1:] for part in values})
+        positions, values = self._by_step(site_id, one_after_the_other(positions), one_after_the_other(values))
+        return positions, one_after_the_other(occurrences), values
+
+    def places(self, site_id: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Of the events of a site that are kept: x float64[n] along the steps, lane int64[n], device int64[n].
+
+        In the order of `series`, phantoms left out; lane and device are -1 where there is none, see `Columns`.
+        """
+        x, lane, device = self._by_step(site_id, *self._places(site_id))
+        return x, lane, device
+
+    def steps(self, site_id: int, *, phantoms: bool = False) -> np.ndarray:
+        """Their x alone, in the order of `series`: int64[n], or float64[n] where inner loops make fractions of a step."""
+        (at,) = self._by_step(site_id, self._places(site_id, phantoms=phantoms)[0])
+        return _whole(at)
+
+    def steps_of(self, site_ids: Iterable[int]) -> dict[int, np.ndarray]:
+        """`steps` of several sites: the events are gone through once."""
+        pieces = self._columns()
+        found = {}
+        for site_id in site_ids:
+            x = self._places(site_id, pieces=pieces)[0]
+            found[site_id] = _whole(np.sort(x, kind="stable") if self._comes_backwards(site_id) else x)
+        return found
+
+    def _by_step(self, site_id: int, *columns: np.ndarray) -> tuple[np.ndarray, ...]:
+        """Columns of a site's events in the order of `series`."""
+        if not self._comes_backwards(site_id):
+            return columns
+        x = self._places(site_id)[0][: len(columns[0])]  # Events may have come between the two.
+        order = np.argsort(x, kind="stable")
+        return tuple(column[order] for column in columns)
+
+    def _comes_backwards(self, site_id: int) -> bool:
+        return any(tap.site.watch is not None and any(tap.nesting.reverse) for tap in self._taps_of(site_id))
+
+    def _places(
+        self, site_id: int, *, phantoms: bool = False, pieces: Sequence[Columns] | None = None
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        pieces = [piece for _, piece in self._of_site(site_id)] if pieces is None else pieces
+        nestings = [tap.nesting for tap in self._taps_of(site_id)]
+        mine = [(piece.site == site_id) & (phantoms | ~piece.phantom) for piece in pieces]
+        none = np.zeros(0, np.int64)
+        step, inner, call, execution, device, occurrence, lane, kind = (
+            np.concatenate([none, *(getattr(piece, name)[own] for piece, own in zip(pieces, mine, strict=True))])
+            for name in ("step", "inner", "call", "execution", "device", "occurrence", "lane", "type")
+        )
+        x = along_steps(step, inner, nestings, kind, call, execution, device, occurrence)
+        return x, lane, device
+
+    def firings(self, site_id: int, *, phantoms: bool = False) -> tuple[np.ndarray, np.ndarray]:
+        """The events of a site that are kept, as in `series`: positions int64[n], occurrences int64[n]."""
+        pieces = [(positions, piece, phantoms | ~piece.phantom) for positions, piece in self._of_site(site_id)]
+        positions = [positions[chosen] for positions, _, chosen in pieces]
+        occurrences = [piece.occurrence[chosen] for _, piece, chosen in pieces]
+        none = np.zeros(0, np.int64)
+        (found,) = self._by_step(site_id, np.concatenate([none, *positions]))
+        return found, np.concatenate([none, *occurrences])
+
+    def _of_site(self, site_id: int) -> list[tuple[np.ndarray, Columns]]:
+        """The events of a site that are kept: their positions, and their columns, in pieces."""
+        return [segment.columns_of(site_id, first, end) for segment, first, end in self._kept()]
+
+    def _taps_of(self, site_id: int) -> list[Tap]:
+        """A tap of each type of a site, by the number of the type."""
+        with self._lock:
+            return [tap for (number, _), tap in self._types.taps.items() if number == site_id]
+
+    def _kept(self) -> list[tuple[Segment, int, int]]:
+        with self._lock:
+            return self._segments.between(0, self._segments.count)
+
+    def _columns(self) -> list[Columns]:
+        return [segment.columns(first, end) for segment, first, end in self._kept()]
+
+
+def _whole(x: np.ndarray) -> np.ndarray:
+    """As integers, if they are."""
+    whole = x.astype(np.int64)
+    return whole if np.array_equal(x, whole) else x
