@@ -122,7 +122,7 @@ def test_code_comes_first_and_nothing_is_cut_off_at_any_width(harness: Harness, 
 
 def test_a_thousand_names_are_drawn_at_once(harness: Harness):
     panel = harness.open(state="done", rate=0, seconds=4, watch=2, sites=1000, tab="source")
-    panel.locator("[data-line='14'] .gutter").click()
+    panel.locator("[data-line='14'] .set-break").click()
     asked = harness.page.evaluate("kernel.requests.filter(({ type }) => type === 'line')")
     assert [(one["line"], one["on"]) for one in asked] == [("model.py:14", True)]
     tree = panel.get_by_role("tree")

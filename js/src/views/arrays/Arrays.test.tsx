@@ -59,7 +59,7 @@ describe("the arrays", () => {
     expect(ui.moment.value).toBe(1);
     expect(run.asked.at(-1)).toBe("array 1/0 [0]");
     act(() => run.answerSlice(goldenArray("array", { event: 1, index: [0] })));
-    type(".plane + .slider input", "1");
+    type(".plane-axes + .slider input", "1");
     expect(run.asked.at(-1)).toBe("array 1/0 [1]");
   });
 

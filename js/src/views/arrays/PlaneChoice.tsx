@@ -68,7 +68,7 @@ function AxisChoices({
   const words = (axis: number) => `${axis} · ${shape[axis]}`;
   const key = plane.tiled.join();
   return (
-    <span class="plane">
+    <span class="plane-axes">
       {(["rows", "columns"] as Slot[]).map((slot) => (
         <label key={slot}>
           <span class="muted">{slot}</span>

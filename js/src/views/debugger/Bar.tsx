@@ -51,7 +51,7 @@ export function Bar({ run, ui, stop, stands }: Props) {
           </button>
         )}
       </div>
-      <div class="toolbar facts muted number" data-testid="facts">
+      <div class="toolbar stop-facts muted number" data-testid="facts">
         {factsOf(stop).map((fact) => (
           <span key={fact}>{fact}</span>
         ))}

@@ -102,7 +102,7 @@ function Gutter({ run, place, line }: { run: RunStore; place: string; line: numb
   return (
     <button
       type="button"
-      class={`gutter ${breakpoint ?? ""}`}
+      class={`set-break ${breakpoint ?? ""}`}
       tabIndex={-1}
       disabled={run.gone}
       title={words}

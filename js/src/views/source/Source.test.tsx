@@ -57,7 +57,7 @@ describe("the source", () => {
   });
 
   it("sets a breakpoint beside a line, for the next run until it has stopped this one", () => {
-    const breakpoint = (line: number) => `[data-line='${line}'] .gutter`;
+    const breakpoint = (line: number) => `[data-line='${line}'] .set-break`;
     const { run } = withHeight(900, () => open());
     click(breakpoint(22));
     expect(run.asked.at(-1)).toBe('line {"type":"line","line":"train.py:22","on":true}');
