@@ -190,3 +190,19 @@ assert len(traces) == traces_of_listing <= 2, traces
 )
 def test_the_first_capture_of_a_process_leaves_what_was_compiled_before():
     subprocess.run([sys.executable, "-c", PROGRAM], check=True)
+
+
+@pytest.mark.skipif(versions.TRACEBACKS_LEAVE_THEIR_PROGRAM, reason="there none of them is looked through")
+def test_a_function_of_jaxs_that_a_library_calls_again_and_again_is_looked_through_once(monkeypatch):
+    looked, ours = [], reuse_executables.calls_users
+    monkeypatch.setattr(reuse_executables, "calls_users", lambda jaxpr: looked.append(jaxpr) or ours(jaxpr))
+
+    def program(x):
+        for _ in range(5):
+            x = jnp.where(x > 0, x, 1.0)
+        return x
+
+    with jdw.capture(watch="x"):
+        jax.jit(program)(jnp.ones((7, 3, 11)))
+    assert looked
+    assert len(set(map(id, looked))) == len(looked)
