@@ -67,7 +67,11 @@ def born(seen: LineHits, name_file: NameFile) -> Finding | None:
     advice = _ADVICE if derived else ""
     span = frame.line, frame.column, frame.end_line, frame.end_column
     return Finding.at(
-        Kind.NONFINITE.word, where, headline, why, fix, advice, file=frame.file, span=span, seen=seen.count
+        *(Kind.NONFINITE.word, where, headline, why, fix, advice),
+        file=frame.file,
+        span=span,
+        seen=seen.count,
+        lane=tuple(lanes),
     )
 
 

@@ -31,6 +31,7 @@ class Finding:
       file, span: the range in the source: line, column, last line, end column; columns in UTF-8 bytes, -1 if unknown.
       fix: the lines to write instead; empty where no rewrite is certain.
       event: the position of the first event that shows it; -1 where none does.
+      lane: the `vmap` lane that shows it first, of nested ones the outermost first; () outside `vmap`, and where none is known.
       followed_by: findings that came later and that this one may have caused.
     """
 
@@ -48,6 +49,7 @@ class Finding:
     file: str = ""
     span: tuple[int, int, int, int] = (0, -1, 0, -1)
     event: int = -1
+    lane: tuple[int, ...] = ()
     followed_by: tuple[Finding, ...] = ()
 
     @classmethod
@@ -63,13 +65,14 @@ class Finding:
         file: str = "",
         span: tuple[int, int, int, int] = (0, -1, 0, -1),
         seen: int = 0,
+        lane: tuple[int, ...] = (),
     ) -> Finding:
         """A finding of a check, at a line."""
         sentences = [f"{where}: {headline}.", why, advice]
         if fix:
             sentences.insert(2, f"Write: {'; '.join(line.strip() for line in fix)}")
         message = " ".join(filter(None, sentences))
-        return cls(kind, None, 0, seen, 0, message, where, fix, headline, why, advice, file, span)
+        return cls(kind, None, 0, seen, 0, message, where, fix, headline, why, advice, file, span, lane=lane)
 
     def __repr__(self) -> str:
         return f"<{self.kind}: {self.message}>"
@@ -90,6 +93,7 @@ class FirstNonFinite:
 
     Attributes:
       nan: it has a NaN, and not infinities alone.
+      lane: as of a finding.
       masked: nothing shows that it reaches a result: a choice (`jnp.where`) may leave it out.
     """
 
@@ -97,3 +101,4 @@ class FirstNonFinite:
     event: int
     nan: bool
     masked: bool
+    lane: tuple[int, ...] = ()

@@ -54,6 +54,8 @@ class Watched:
       derivatives: of a gradient what it is computed from, as far as one body shows it.
       again: `name` where it is there under this name already, as what the iteration before has made or as an argument; `value`
         where it is under another one, nearer to what makes it.
+      vmapped: sizes of the `vmap` axes, outermost first, where the site's value `bad lane` counts them: it is the first lane
+        that is not finite.
       merges: for each of the site's values how those of lanes that fire one by one become that of all, see `merges_of`.
     """
 
@@ -72,6 +74,7 @@ class Watched:
     again: Literal["", "name", "value"] = ""
     merges: tuple[str, ...] = ()
     derivatives: tuple[Derivative, ...] = ()
+    vmapped: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -215,11 +215,21 @@ class Segment:
                     odd = np.flatnonzero(nan + inf)
                     if not len(odd):
                         continue
-                    first = self.first + int(self._starts[firings[rows.start + int(odd[0])]])
+                    firing = int(firings[rows.start + int(odd[0])])
+                    first = self.first + int(self._starts[firing]) + self._first_odd(tap, firing, value)
                     before = found.get(tap.site.id, (0, 0, first))
                     more = int(nan.sum()), int(inf.sum())
                     found[tap.site.id] = (before[0] + more[0], before[1] + more[1], min(before[2], first))
         return found
+
+    def _first_odd(self, tap: Tap, firing: int, value: int) -> int:
+        """The number of the first event of a firing whose value is not finite."""
+        if tap.size == 1:
+            return 0
+        arrays = self._arrays(firing)
+        ours = (np.asarray(tap.values_of(arrays, lane)[value])[None] for lane in tap.lane_order)
+        odd = (np.any(odd_numbers(tap, value, one)) for one in ours)
+        return next((at for at, is_odd in enumerate(odd) if is_odd), 0)
 
     def values(self, start: int, stop: int) -> Iterator[tuple[Tap, np.ndarray, list[Column]]]:
         """Events `start .. stop - 1`: for each tap that has some, their positions int64[n], and each value of them all."""

@@ -245,7 +245,13 @@ def _nonfinite_message(found: NonFinite | None) -> NonFiniteMessage | None:
 def _first_message(first: FirstNonFinite | None) -> FirstNonFiniteMessage | None:
     if first is None:
         return None
-    return {"site": first.site, "event": first.event, "nan": first.nan, "masked": first.masked}
+    return {
+        "site": first.site,
+        "event": first.event,
+        "nan": first.nan,
+        "masked": first.masked,
+        "lane": list(first.lane),
+    }
 
 
 def status_message(status: Status) -> StatusMessage:

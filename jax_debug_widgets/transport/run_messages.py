@@ -33,6 +33,7 @@ class FindingMessage(TypedDict):
     lines: list[str]
     site: int
     event: int
+    lane: list[int]
     followers: list[FollowerMessage]
     following: int
 
@@ -198,12 +199,13 @@ class ProcessMessage(TypedDict):
 
 
 class FirstNonFiniteMessage(TypedDict):
-    """The event with the first NaN or infinity of all: whether it has a NaN, and whether a choice may leave it out."""
+    """The event with the first NaN or infinity of all: whether it has a NaN, a choice may leave it out, and its lane."""
 
     site: int
     event: int
     nan: bool
     masked: bool
+    lane: list[int]
 
 
 class StatusMessage(TypedDict):

@@ -41,6 +41,7 @@ def _message(run: RunView, finding: Finding) -> FindingMessage:
         "lines": lines_up_to(run, file, line, before=_LINES_BEFORE),
         "site": finding.site.id if finding.site else -1,
         "event": finding.event,
+        "lane": list(finding.lane),
         "followers": [
             {"where": one.site.where, "label": one.site.label, "site": one.site.id, "event": one.event}
             for one in finding.followed_by[:_MOST_FOLLOWERS]

@@ -21,7 +21,7 @@ from jax_debug_widgets.session.run.charted import Leaf
 from jax_debug_widgets.session.run.groups import Path, hues_of, is_bias
 from jax_debug_widgets.session.run.headline import numbers_of
 from jax_debug_widgets.session.run.naming import SelectedValue
-from jax_debug_widgets.session.run.nonfinite import first_event, nonfinite_findings
+from jax_debug_widgets.session.run.nonfinite import first_event, in_lane, nonfinite_findings
 from jax_debug_widgets.session.run.scalars import pace_at, scalars
 from jax_debug_widgets.session.run.thinning import thinned
 from jax_debug_widgets.widgets import Fact, Group, GroupLine, Series
@@ -177,9 +177,8 @@ def _first_odd(run: RunView, finding: Finding) -> Fact:
     steps, positions = run.store.history.steps_of([site.id])[site.id], run.store.history.series(site.id, 0)[0]
     at = np.flatnonzero(positions == finding.event)
     step = f", step {int(steps[at[0]])}" if len(at) and at[0] < len(steps) else ""
-    return Fact(
-        "First NaN" if first and first.nan else "First infinity", name, f"{finding.where or site.where}{step}", True
-    )
+    kind = "First NaN" if first and first.nan else "First infinity"
+    return Fact(kind, name, f"{finding.where or site.where}{step}{in_lane(finding.lane)}", True)
 
 
 def _compiled(calls: Sequence[Call]) -> Fact | None:

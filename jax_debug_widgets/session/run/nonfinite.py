@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -11,6 +12,7 @@ import numpy as np
 
 from jax_debug_widgets.events import CallSite, Derivative, Event, Finding, FirstNonFinite, NonFinite
 from jax_debug_widgets.session.run.ports import Counted
+from jax_debug_widgets.watch import BAD_LANE
 
 _MOST_NAMES = 4
 """Values that a sentence names."""
@@ -42,6 +44,17 @@ class _Site:
         return (self.first.call, self.first.step) if self.first else None
 
     @property
+    def lane(self) -> tuple[int, ...]:
+        """The lane of its first event, or in that of the first number that is not finite; () where none is known."""
+        event = self.first
+        watch = event.site.watch if event else None
+        if event is None or event.lane or watch is None or not watch.vmapped:
+            return event.lane if event else ()
+        number = int(dict(zip(event.site.values, event.values, strict=False)).get(BAD_LANE, -1))
+        known = 0 <= number < math.prod(watch.vmapped)
+        return tuple(int(one) for one in np.unravel_index(number, watch.vmapped)) if known else ()
+
+    @property
     def has_nan(self) -> bool:
         """Whether its first event has a NaN, and not infinities alone."""
         if self.first is None:
@@ -54,7 +67,7 @@ class _Site:
     def finding(self, calls: int, *, masked: bool) -> Finding:
         """What there is to say of it, in a run of so many calls."""
         site, found, derivatives = self.site, self.found, _derivatives(self.site)
-        where = when(self.first, calls=calls).removeprefix(", ")
+        where = when(self.first, self.lane, calls=calls).removeprefix(", ")
         place = f"at {where} (event {found.first})" if where else f"in event {found.first}"
         begins = "an infinite one " if found.nan and not self.has_nan else ""
         counts = f"{counted(found)} among its values, first {begins}{place}."
@@ -75,6 +88,7 @@ class _Site:
             file=guilty.file,
             span=(guilty.line, -1, guilty.line, -1),
             event=found.first,
+            lane=self.lane,
         )
 
 
@@ -119,7 +133,7 @@ def first_event(run: Counted) -> FirstNonFinite | None:
     if known is None or known[0] != firsts:
         sites = _sites(run)
         one = sites[0]
-        first = FirstNonFinite(one.site.id, one.found.first, one.has_nan, _is_masked(run, one, sites))
+        first = FirstNonFinite(one.site.id, one.found.first, one.has_nan, _is_masked(run, one, sites), one.lane)
         known = _KNOWN[run.store] = firsts, first
     return known[1]
 
@@ -138,18 +152,22 @@ def first_nonfinite(run: Counted) -> str:
         where, of = site.where, ""
         if len(derivatives) == 1:
             where, of = derivatives[0].where, f", by the derivative of `{derivatives[0].text}`"
-        return f"{where}  {site.label}{of}{when(one.first, calls=calls)}{masked}"
+        return f"{where}  {site.label}{of}{when(one.first, one.lane, calls=calls)}{masked}"
     return ""
 
 
-def when(event: Event | None, *, calls: int) -> str:
+def when(event: Event | None, lane: tuple[int, ...], *, calls: int) -> str:
     """`, call 96, step 3, lane 2`: where several calls were made, in loops and under `vmap`."""
     if event is None:
         return ""
     call = f", call {event.call}" if calls > 1 and event.call >= 0 else ""
     step = f", step {', '.join(map(str, event.step))}" if event.step else ""
-    lane = f", lane {', '.join(map(str, event.lane))}" if event.lane else ""
-    return call + step + lane
+    return call + step + in_lane(lane)
+
+
+def in_lane(lane: tuple[int, ...]) -> str:
+    """`, lane 2`; empty where none is known."""
+    return f", lane {', '.join(map(str, lane))}" if lane else ""
 
 
 def counted(found: NonFinite) -> str:

@@ -41,12 +41,13 @@ class Lanes:
         self._of_value: dict[tuple[Any, ...], Axes] = {}
 
     def of(self, body: Body, named: Iterable[Named], chosen: Sequence[Named]) -> list[Axes]:
-        """For each of `chosen` the axes that are lanes; () where it is not wanted by lane, or none is known."""
+        """For each of `chosen` the axes that are lanes; () where none is known."""
         made_by = {variable: equation for equation in body.equations for variable in equation.outvars}
 
         def axes_of(one: Named) -> Axes:
             equation = made_by.get(one.variable)
-            if equation is None:
+            # What was noted may be of another program, which has called the function from the same line.
+            if equation is None or "vmap" not in transforms_of(one.stack):
                 return ()
             # What JAX has batched it has seen where it is; the call of a rule, where the program says that it is.
             own, told = equation.source_info.traceback, traceback_of(equation.source_info)
@@ -56,14 +57,16 @@ class Lanes:
 
         # For their gradients, which may be in a body that comes later.
         self._of_value.update({_key(one): axes_of(one) for one in named if one.role == "value"})
+        return [(one.role == "gradient" and self._of_gradient(one)) or axes_of(one) for one in chosen]
+
+    def wanted(self, chosen: Sequence[Named], known: Sequence[Axes]) -> list[Axes]:
+        """The same of what is wanted by lane; () for others."""
         found = []
-        for one in chosen:
-            axes: Axes = ()
-            if self._wanted(one):
-                axes = (one.role == "gradient" and self._of_gradient(one)) or axes_of(one)
-                if not axes:
-                    self._laneless[label_of(one.name, one.role)] = None
-            found.append(axes)
+        for one, axes in zip(chosen, known, strict=True):
+            is_wanted = self._wanted(one)
+            if is_wanted and not axes:
+                self._laneless[label_of(one.name, one.role)] = None
+            found.append(axes if is_wanted else ())
         return found
 
     def _of_gradient(self, one: Named) -> Axes:

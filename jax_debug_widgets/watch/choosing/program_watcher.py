@@ -19,6 +19,7 @@ from jax_debug_widgets._jax.passes.watching import JaxLimitError
 from jax_debug_widgets._jax.tracing.bindings import is_hindered
 from jax_debug_widgets.events import Bundle
 from jax_debug_widgets.watch.choosing import lanes
+from jax_debug_widgets.watch.choosing.bad_lane import bad_lanes
 from jax_debug_widgets.watch.choosing.compile_report import CompiledPrograms, Failure
 from jax_debug_widgets.watch.choosing.condition import Condition, ConditionError
 from jax_debug_widgets.watch.choosing.price import CostEstimate
@@ -128,9 +129,16 @@ class ProgramWatcher:
         self._work.add(jaxpr, [one.variable for one in chosen], times, self._watch.every)
         if not chosen:
             return None
-        axes = self._lanes.of(body, named, chosen) if self._watch.wants_lanes else [()] * len(chosen)
+        known = self._lanes.of(body, named, chosen)
+        axes = self._lanes.wanted(chosen, known)
         number = next(self._bodies)
-        columns = chosen, axes, orders(chosen, number, place), self._choices(body, chosen), self._again(body, chosen)
+        columns = (
+            chosen,
+            zip(axes, known, strict=True),
+            orders(chosen, number, place),
+            self._choices(body, chosen),
+            self._again(body, chosen),
+        )
         taps = [self._taps.of(*each, body) for each in zip(*columns, strict=True)]
         for tap, found in zip(taps, self._found_by(chosen), strict=True):
             for sites in found:
@@ -140,10 +148,12 @@ class ProgramWatcher:
         self._seen.works.update((tap.site.id, self._work) for tap in taps)
         sources = upstream(jaxpr, [one.variable for one in chosen], number)
         self._seen.upstream.update((tap.site.id, found) for tap, found in zip(taps, sources, strict=True))
-        reading = reading_of(self._watch, jaxpr, [one.variable for one in chosen], axes, around.replicas)
+        variables = [one.variable for one in chosen]
+        first_bad = bad_lanes(jaxpr, variables, known, taps)
+        reading = reading_of(self._watch, jaxpr, variables, axes, around.replicas, first_bad)
         bundle = Bundle(tuple(taps))
         record = self._capture.bundle_recorder(bundle)
-        return TakenValues(reading.variables, reading.compute, record, holds, self._stop(bundle, jaxpr, chosen, named))
+        return TakenValues(reading.read, reading.compute, record, holds, self._stop(bundle, jaxpr, chosen, named))
 
     def _stop(self, bundle: Bundle, jaxpr: Any, chosen: Sequence[Named], named: Sequence[Named]) -> Stop | None:
         """What is handed over where the program may stop."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import jax
 
+from jax_debug_widgets.watch.choosing.bad_lane import BadLanes
 from jax_debug_widgets.watch.choosing.lanes import by_lane
 from jax_debug_widgets.watch.choosing.select import Watch
 from jax_debug_widgets.watch.statistics import histogram
@@ -29,6 +30,7 @@ class ReadPlan:
       rows: for each value the number of the variable that has its statistics, or beyond those the one that a chain makes.
       lanes: for each value its axes that are lanes; it has statistics of each.
       chains: what makes values that are not read.
+      bad_lanes: what tells the first lane that is not finite; what it reads comes after `variables`.
     """
 
     watch: Watch
@@ -36,20 +38,29 @@ class ReadPlan:
     rows: Sequence[int]
     lanes: Sequence[Axes]
     chains: Sequence[ChainOf]
+    bad_lanes: BadLanes
+
+    @property
+    def read(self) -> list[Any]:
+        """All that is read."""
+        return [*self.variables, *self.bad_lanes.variables]
 
     def compute(self, *arrays: jax.Array) -> list[Any]:
         """What a bundle of taps hands over, of what was read: see `events.Bundle`."""
+        arrays, further = arrays[: len(self.variables)], arrays[len(self.variables) :]
         table = stacked(arrays, self.rows, self.chains)
         if self.watch.histograms and any(array.size > 1 for array in arrays):
             table = histogram.beside(table, arrays, self.rows)
-        handed = [table]
+        handed = [self.bad_lanes.beside(table, further)]
         for row, axes in zip(self.rows, self.lanes, strict=True):
             handed += [by_lane(arrays[row], axes)] if axes else []
             handed += [sampled(arrays[row])] if self.watch.values and arrays[row].size > 1 else []
         return handed
 
 
-def reading_of(watch: Watch, jaxpr: Any, values: Sequence[Any], lanes: Sequence[Axes], replicas: int) -> ReadPlan:
+def reading_of(
+    watch: Watch, jaxpr: Any, values: Sequence[Any], lanes: Sequence[Axes], replicas: int, bad_lanes: BadLanes
+) -> ReadPlan:
     """How to have these variables of a body, each with its lanes."""
     if not watch.values:
         origin = origins(jaxpr)
@@ -71,4 +82,5 @@ def reading_of(watch: Watch, jaxpr: Any, values: Sequence[Any], lanes: Sequence[
         rows=[(number_of if axes else row_of)[one] for one, axes in zip(values, lanes, strict=True)],
         lanes=lanes,
         chains=[(chain, [number_of[source] for source in chain.sources]) for chain in chains],
+        bad_lanes=bad_lanes,
     )

@@ -14,7 +14,7 @@ from jax_debug_widgets._jax.origins.place import device_names
 from jax_debug_widgets.events import NO_VALUE, CallSite, Derivative, Nesting, Tap, Watched
 from jax_debug_widgets.events.texts import watched_text
 from jax_debug_widgets.taps.sites import phase_of, transforms_of
-from jax_debug_widgets.watch.choosing import lanes
+from jax_debug_widgets.watch.choosing import bad_lane, lanes
 from jax_debug_widgets.watch.choosing.select import Watch, scope_of
 from jax_debug_widgets.watch.naming.body import Body
 from jax_debug_widgets.watch.naming.callers import callers_of
@@ -45,12 +45,19 @@ class WatchedTaps:
         self._capture, self._watch, self._partners = capture, watch, partners
         self._count: dict[object, int] = {}
 
-    def of(self, one: Named, axes: Axes, order: int, choice: str, again: Again, body: Body) -> Tap:
-        """Make the tap of one value of a body, in this order among the sites."""
+    def of(self, one: Named, lanes_of: tuple[Axes, Axes], order: int, choice: str, again: Again, body: Body) -> Tap:
+        """Make the tap of one value of a body, in this order among the sites.
+
+        Args:
+          lanes_of: its axes that are lanes, where it is wanted by lane; and whether or not it is.
+        """
         aval, place, around = one.variable.aval, body.place, body.around
+        axes, known = lanes_of
         statistics = names_of(aval)
         if self._watch.histograms and aval.size > 1:
             statistics = (*statistics, *histogram.NAMES)
+        vmapped = tuple(aval.shape[axis] for axis in known) if bad_lane.has_lane(aval, known) else ()
+        statistics = (*statistics, bad_lane.NAME) if vmapped else statistics
         is_whole = self._watch.values and aval.size > 1
         shapes: tuple[tuple[int, ...], ...] = ((),) * len(statistics)
         dtypes: tuple[np.dtype[Any], ...] = (dtype_of(aval),) * len(statistics)
@@ -64,7 +71,7 @@ class WatchedTaps:
         values = (*statistics, "value") if is_whole else statistics
         partner = self._partners.of(one, is_pass=around.is_pass)
         derivatives = tuple(derivatives_of(body, one, self._capture.sites.name_file)) if one.role == "gradient" else ()
-        about = {"is_whole": is_whole, "meant": meant, "choice": choice, "derivatives": derivatives}
+        about = {"is_whole": is_whole, "meant": meant, "choice": choice, "derivatives": derivatives, "vmapped": vmapped}
         site = self._site(one, values, sizes, order, partner, **about)
         site = replace(site, watch=replace(site.watch, again=again)) if again and site.watch else site
         self._partners.add(one, site)
@@ -106,6 +113,7 @@ class WatchedTaps:
         meant: tuple[str, ...],
         choice: str,
         derivatives: tuple[Derivative, ...],
+        vmapped: tuple[int, ...],
     ) -> CallSite:
         aval, is_gradient = one.variable.aval, one.role == "gradient"
         watched = Watched(
@@ -123,9 +131,10 @@ class WatchedTaps:
             choice,
             merges=merges_of(values),
             derivatives=derivatives,
+            vmapped=vmapped,
         )
         # Traced once more for another type (the last batch is smaller), or for other results, it is the same value.
-        same = replace(watched, shape=(), dtype="", choice="", derivatives=())
+        same = replace(watched, shape=(), dtype="", choice="", derivatives=(), vmapped=())
         place = (
             same,
             one.file,

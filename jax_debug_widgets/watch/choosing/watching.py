@@ -34,7 +34,7 @@ class Watching:
         self.prepared: Callable[[str, float], None] = lambda _program, _seconds: None
         capture.make_watcher = self._watcher
         capture.lines_of = self._lines_of
-        capture.tells_lanes = lambda watch: watch is not None and watch.wants_lanes
+        capture.tells_lanes = lambda watch: watch is not None
 
     def seen(self, watch: Watch) -> CompiledPrograms:
         """What has been found for `watch` so far."""

@@ -102,11 +102,11 @@ describe("the facts", () => {
 
   it("mark what is wrong", () => {
     const loss = { name: "loss", where: "In [2]:24", first: 2.29, last: Number.NaN };
-    const nan = { name: "∂ n2", where: "In [2]:7", step: 20, nan: true };
+    const nan = { name: "∂ n2", where: "In [2]:7", step: 20, lane: [3, 0], nan: true };
     const facts = factsOf({ ...NOTHING, loss, nan });
     expect(facts.map(({ label, value, note, bad }) => [label, value, note, bad])).toEqual([
       ["loss", "2.29 → nan", "In [2]:24", true],
-      ["First NaN", "∂ n2", "In [2]:7, step 20", true],
+      ["First NaN", "∂ n2", "In [2]:7, step 20, lane 3, 0", true],
     ]);
   });
 });

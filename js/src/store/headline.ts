@@ -109,7 +109,7 @@ export interface Known {
   elapsed: number;
   loss: Course | null;
   quality: Course | null;
-  nan: { name: string; where: string; step: number | null; nan: boolean } | null;
+  nan: { name: string; where: string; step: number | null; lane: readonly number[]; nan: boolean } | null;
   findings: number;
   compiled: Compiled | null;
 }
@@ -136,7 +136,13 @@ export function factsOf({ steps, pace, elapsed, loss, quality, nan, findings, co
             "nan",
             nan.nan ? "First NaN" : "First infinity",
             nan.name,
-            nan.step === null ? nan.where : `${nan.where}, step ${count(nan.step)}`,
+            [
+              nan.where,
+              nan.step !== null && `step ${count(nan.step)}`,
+              nan.lane.length > 0 && `lane ${nan.lane.join(", ")}`,
+            ]
+              .filter(Boolean)
+              .join(", "),
             true,
           ),
         ]

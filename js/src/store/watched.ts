@@ -26,6 +26,8 @@ const COUNTS_BAD = /(nan|inf)$/;
 export const ITSELF = "value";
 /** A table of each lane's statistics, which is asked for when somebody looks. */
 export const LANES = "lanes";
+/** The first lane that is not finite: no statistic to plot. */
+const BAD_LANE = "bad lane";
 
 export type WatchSite = SiteMessage & { watch: WatchMessage };
 
@@ -42,6 +44,11 @@ export function isWatched(site: SiteMessage): site is WatchSite {
 /** The line whose derivative computes a gradient; undefined for a value, and where several do. */
 export function guilty({ watch }: WatchSite): DerivativeMessage | undefined {
   return watch.derivatives.length === 1 ? watch.derivatives[0] : undefined;
+}
+
+/** What the inspector calls a lane, `3` or `3, 0`; "" where none is known. A kernel of before tells none. */
+export function laneName(lane: readonly number[] | undefined): string {
+  return lane?.join(", ") ?? "";
 }
 
 /** Where to look for what makes a value NaN or infinite. */
@@ -65,7 +72,7 @@ export class WatchTable {
     private readonly siteOf: (type: number) => SiteMessage | undefined = () => undefined,
   ) {
     const told = values.filter((name, i) => (name !== ITSELF && name !== LANES) || i === 0);
-    this.statistics = told.filter((name) => !name.startsWith("hist "));
+    this.statistics = told.filter((name) => name !== BAD_LANE && !name.startsWith("hist "));
     for (const name of [EVENT, ...ABOUT, ...told]) this.columns.set(name, new Growable(Float64Array, FIRST_ROWS));
   }
 

@@ -66,6 +66,8 @@ export interface FindingMessage {
   /** What shows it, -1 where nothing does. */
   site: number;
   event: number;
+  /** The `vmap` lane that shows it first; empty where none is known. */
+  lane: number[];
   /** The first of those that came later. */
   followers: FollowerMessage[];
   /** How many came later. */
@@ -211,6 +213,8 @@ export interface FirstNonFiniteMessage {
   event: number;
   nan: boolean;
   masked: boolean;
+  /** The `vmap` lane, of nested ones the outermost first; empty where none is known. */
+  lane: number[];
 }
 
 export interface StatusMessage {

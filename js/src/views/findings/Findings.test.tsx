@@ -17,6 +17,7 @@ const NAN: FindingMessage = {
   lines: ["    n2 = jnp.sum(v * v)", "    return jnp.sqrt(n2)"],
   site: 1,
   event: 3,
+  lane: [37],
   followers: [{ where: "train.py:19", label: "grad/h", site: 2, event: 4 }],
   following: 12,
 };

@@ -3,7 +3,7 @@ import { useState } from "preact/hooks";
 import { copy } from "../../kit/give";
 import type { RunStore } from "../../store/run";
 import type { UiState } from "../../store/ui";
-import { isWatched } from "../../store/watched";
+import { isWatched, laneName } from "../../store/watched";
 import type { FindingMessage, FollowerMessage } from "../../transport/wire";
 import { useFindings } from "./useFindings";
 
@@ -171,6 +171,7 @@ interface Target {
   line: number;
   site: number;
   event: number;
+  lane?: number[];
 }
 
 /** The way to the line of a finding; undefined where the Source view does not have its file. */
@@ -180,11 +181,12 @@ function placeOf(run: RunStore, finding: FindingMessage): ((ui: UiState) => void
   return (ui) => goTo(ui, finding);
 }
 
-function goTo(ui: UiState, { file, line, site, event }: Target): void {
+function goTo(ui: UiState, { file, line, site, event, lane }: Target): void {
   ui.tab.value = "source";
   ui.place.value = { file, line, index: 0 };
   if (site >= 0) ui.value.value = site;
   if (event >= 0) ui.moment.value = event;
+  ui.lane.value = laneName(lane);
 }
 
 function capitalised(text: string): string {

@@ -2,7 +2,7 @@
 import { count } from "../../kit/format";
 import type { RunStore } from "../../store/run";
 import type { UiState } from "../../store/ui";
-import { guiltyPlace, isWatched } from "../../store/watched";
+import { guiltyPlace, isWatched, laneName } from "../../store/watched";
 
 interface Props {
   run: RunStore;
@@ -19,6 +19,7 @@ export function goToNonFinite({ run, ui }: Props): void {
     ui.tab.value = "source";
     ui.place.value = guiltyPlace(site);
     ui.value.value = site.id;
+    ui.lane.value = laneName(first.lane);
     return;
   }
   ui.tab.value = "streams";

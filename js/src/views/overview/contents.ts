@@ -240,5 +240,6 @@ function badOf(run: RunStore): Known["nan"] {
     ? watchedName(site)
     : siteName(run, site, site.values.length === 1 ? site.values[0] : undefined);
   const where = (isWatched(site) && guilty(site)?.where) || site.where;
-  return { name, where, step: steps.length > 0 ? Math.floor(Math.min(...steps)) : null, nan: first.nan };
+  const step = steps.length > 0 ? Math.floor(Math.min(...steps)) : null;
+  return { name, where, step, lane: first.lane ?? [], nan: first.nan };
 }

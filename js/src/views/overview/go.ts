@@ -3,7 +3,7 @@ import type { FactId } from "../../store/headline";
 import type { RunStore } from "../../store/run";
 import type { Series } from "../../store/series";
 import type { UiState } from "../../store/ui";
-import { guiltyPlace, isWatched } from "../../store/watched";
+import { guiltyPlace, isWatched, laneName } from "../../store/watched";
 import type { FindingMessage } from "../../transport/wire";
 import { goToNonFinite } from "../header/NonFinite";
 import { tabsOf } from "../panel/available";
@@ -36,7 +36,7 @@ export function goToLine(ui: UiState, event: number): void {
 }
 
 /** To the line of a finding, where the source is there; else to all findings. */
-export function goToFinding(run: RunStore, ui: UiState, { file, line, site, event }: FindingMessage): void {
+export function goToFinding(run: RunStore, ui: UiState, { file, line, site, event, lane }: FindingMessage): void {
   const watched = [...run.sites.values()].filter(isWatched);
   if (!watched.some((one) => one.file === file)) {
     ui.tab.value = "findings";
@@ -46,6 +46,7 @@ export function goToFinding(run: RunStore, ui: UiState, { file, line, site, even
   ui.place.value = own && isWatched(own) ? guiltyPlace(own) : { file, line, index: 0 };
   if (site >= 0) ui.value.value = site;
   if (event >= 0) ui.moment.value = event;
+  ui.lane.value = laneName(lane);
   ui.tab.value = "source";
 }
 

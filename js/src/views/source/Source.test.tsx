@@ -222,7 +222,7 @@ describe("the source", () => {
       const batch = goldenBatch("watch");
       const choice = "jnp.where(m, logits, 0) at train.py:22";
       const sites = batch.sites.map((site) => ({ ...site, watch: site.watch && { ...site.watch, choice } }));
-      const first_nonfinite = { site: 3, event: 5, nan: true, masked: true };
+      const first_nonfinite = { site: 3, event: 5, nan: true, masked: true, lane: [] };
       open({ ...batch, sites, status: { ...batch.status, first_nonfinite } });
       expect(texts(".first-bad")).toEqual(["first NaN: ∂ logits line 21, masked?"]);
       click("[data-testid=first-nan]");

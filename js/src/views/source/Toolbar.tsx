@@ -3,7 +3,7 @@ import { count } from "../../kit/format";
 import { Toggle } from "../../kit/Toggle";
 import type { RunStore } from "../../store/run";
 import type { UiState } from "../../store/ui";
-import { guilty, guiltyPlace, isWatched } from "../../store/watched";
+import { guilty, guiltyPlace, isWatched, laneName } from "../../store/watched";
 import type { FirstNonFiniteMessage, StatusMessage } from "../../transport/wire";
 import { StatisticChoice } from "../names/StatisticChoice";
 import { watchedName } from "../sites/name";
@@ -76,6 +76,7 @@ function FirstBad({ run, ui, first }: BadProps) {
     if (position >= 0) ui.moment.value = first.event;
     ui.place.value = guiltyPlace(site);
     ui.value.value = site.id;
+    ui.lane.value = laneName(first.lane);
   };
   const by = guilty(site);
   const title = by ? `The derivative of ${by.text} at ${by.where} computes it` : site.where;
@@ -88,6 +89,7 @@ function FirstBad({ run, ui, first }: BadProps) {
       onClick={go}
     >
       first {first.nan ? "NaN" : "∞"}: <b class="mono">{watchedName(site)}</b> line {by?.line ?? site.line}
+      {(first.lane?.length ?? 0) > 0 && `, lane ${laneName(first.lane)}`}
       {first.masked && ", masked?"}
     </button>
   );

@@ -1,0 +1,123 @@
+"""Of a value that is not finite the lane is named that was so first."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax import lax
+
+import jax_debug_widgets as jdw
+from jax_debug_widgets.session import snapshot_of
+
+
+def root(x):
+    n2 = jnp.sqrt(x)
+    return n2 * 2
+
+
+def in_loop(x):
+    def step(h, _):
+        h = h - 1
+        n2 = jnp.sqrt(h)
+        return h, n2.sum()
+
+    return lax.scan(step, x, length=4)[1]
+
+
+def slope(x):
+    def loss(x):
+        n2 = (x * x).sum()
+        return jnp.sqrt(n2)
+
+    return jax.grad(loss)(x)
+
+
+def product(x):
+    n2 = jnp.log(x @ jnp.eye(3))
+    return n2.sum()
+
+
+LANES = np.full((5, 3), 9, np.float32)
+LANES[3, 1] = -1
+ZEROS = np.where(LANES < 0, 0, LANES) * (np.arange(5) != 3)[:, None]
+BOTH = np.full((4, 5, 3), 9, np.float32)
+BOTH[2, 3, 1] = -1
+CASES = {
+    "a number a lane": (jax.vmap(root), LANES[:, 1], (3,), 0),
+    "an array a lane": (jax.vmap(root), LANES, (3,), 0),
+    "lanes that come last": (jax.vmap(root, 1, 1), LANES.T, (3,), 0),
+    "several at once": (jax.vmap(root), np.float32([1, -1, 4, -1]), (1,), 0),
+    "nested": (jax.vmap(jax.vmap(root)), BOTH, (2, 3), 0),
+    "nested the other way": (jax.vmap(jax.vmap(root), 1, 1), BOTH[:, :, :2], (3, 2), 0),
+    "in a loop": (jax.vmap(in_loop), np.where(LANES < 0, 2.5, LANES), (3,), 2),
+    "a loop around": (lambda x: lax.map(jax.vmap(root), x), BOTH, (3,), 2),
+    "a gradient": (jax.vmap(slope), ZEROS, (3,), 0),
+    "jitted inside": (jax.vmap(jax.jit(root)), LANES, (3,), 0),
+    "checkpointed": (jax.vmap(jax.checkpoint(root)), LANES, (3,), 0),
+    "matrix products": (jax.vmap(product), LANES, (3,), 0),
+    "bfloat16": (lambda x: jax.vmap(root)(x.astype(jnp.bfloat16)), LANES, (3,), 0),
+    "complex": (jax.vmap(lambda x: root(jnp.where(x < 0, jnp.nan, x).astype(jnp.complex64))), LANES, (3,), 0),
+    "no lanes": (root, LANES, (), 0),
+}
+
+
+MORE = {"lanes": True, "values": True, "histograms": True}
+TRIED = [*((case, {}) for case in CASES), ("an array a lane", MORE), ("nested", MORE), ("a gradient", MORE)]
+
+
+@pytest.mark.parametrize(("case", "options"), TRIED, ids=str)
+def test_a_finding_names_the_lane(case, options, watched):
+    function, x, lane, step = CASES[case]
+    run = watched(jax.jit(function), x, **options)
+    (finding,) = [one for one in run.findings if one.kind == "nonfinite"]
+    assert finding.lane == lane, finding
+    (site,) = {event.site.id: event.site for event in run.events if event.seq == finding.event}.values()
+    assert site.watch.name in ("n2", "x") and run.events[finding.event].step in ((), (step,))
+    named = f", lane {', '.join(map(str, lane))} (event" if lane and step else f"lane {', '.join(map(str, lane))}"
+    assert (named in finding.message) == bool(lane)
+    assert run.status().first_nonfinite.lane == lane
+
+
+def test_the_overview_and_the_saved_notebook_name_the_lane(watched):
+    run = watched(jax.jit(jax.vmap(in_loop)), np.where(LANES < 0, 2.5, LANES))
+    (fact,) = [fact for fact in snapshot_of(run).facts if fact.label == "First NaN"]
+    assert fact.note.endswith("step 2, lane 3")
+    assert "lane 3" in run.panel.bundle()["text/html"] and "lane 3" in run.report()
+
+
+def test_the_lane_of_a_check_is_a_field():
+    with jdw.capture(check="nonfinite") as run:
+        jax.jit(jax.vmap(root))(LANES)
+    assert [finding.lane for finding in run.findings] == [(3,)]
+
+
+def test_the_lane_of_a_print_is_a_field():
+    def told(x):
+        jax.debug.print("{x}", x=jnp.sqrt(x))
+        return x
+
+    with jdw.capture() as run:
+        jax.vmap(told)(LANES[:, 1])
+    assert [finding.lane for finding in run.findings] == [(3,)]
+
+
+def test_an_infinity_that_is_meant_has_no_lane(watched):
+    def masked(x):
+        scores = jnp.where(x > 5, x, -jnp.inf)
+        worst = jnp.log(x)
+        return scores, worst
+
+    x = np.float32([[9, 9], [9, 1], [9, 9], [0, 9]])
+    run = watched(jax.jit(jax.vmap(masked)), x)
+    assert [(finding.site.watch.name, finding.lane) for finding in run.findings] == [("worst", (3,))]
+    np.testing.assert_array_equal(run["worst"]["bad lane"], [3])
+
+
+def test_results_are_the_same_to_the_bit(same_bits):
+    x = jax.random.normal(jax.random.key(0), (16, 40))
+    f = jax.jit(jax.vmap(lambda x: jnp.tanh(in_loop(x * x + 9)) / root(x * x).sum()))
+    plain = f(x)
+    with jdw.capture(watch=True):
+        assert same_bits(f(x), plain)
