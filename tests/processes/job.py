@@ -170,6 +170,7 @@ def at_the_panel(run, seen):
     if OWN == 0:
         debugger.observers.heard()
         until(lambda: job._begun)
+        seen["stoppable"] = run.status().stoppable
         seen["answers"] = [asked(run, "pause")]
         until(lambda: debugger.stop)
         stop = debugger.stop

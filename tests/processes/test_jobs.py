@@ -19,6 +19,7 @@ from jax.sharding import PartitionSpec as P
 
 import jax_debug_widgets as jdw
 from jax_debug_widgets._jax.origins import context
+from jax_debug_widgets.breakpoints import answers
 from jax_debug_widgets.session import Options, current_session
 from tests.conftest import mesh
 
@@ -101,6 +102,7 @@ def test_a_breakpoint_in_a_job_is_recorded_and_holds_nobody(told):
 @pytest.mark.behaviour("W6")
 def test_a_job_is_paused_and_ended_before_the_same_call_in_all_processes(told):
     first, second = (process["stops"] for process in told)
+    assert first["stoppable"], "the panel's buttons are not greyed"
     assert first["answers"] == second["answers"] == ["done"]
     assert first["stands"][0] == first["stands"][1] > 1
     assert first["reason"].startswith(f"paused before sharded, call {first['stands'][0]} of this job's programs")
@@ -108,6 +110,12 @@ def test_a_job_is_paused_and_ended_before_the_same_call_in_all_processes(told):
     assert any(note.startswith("Process 0 has paused the job: this one stood before") for note in second["notes"])
     assert first["ended"] == second["ended"]
     assert re.match(r"stopped before sharded, call \d+ of this job's programs, in all 2 processes", first["ended"])
+
+
+def test_a_job_whose_processes_have_not_agreed_says_why_it_is_not_paused(monkeypatch):
+    monkeypatch.setattr(answers, "joined", lambda: 2)
+    with jdw.capture() as run, pytest.raises(ValueError, match="have not agreed on this capture: one that stands"):
+        answers.answer(current_session().debugger, run.key, 1, {"type": "pause"}, print)
 
 
 @pytest.mark.behaviour("W6")
