@@ -62,7 +62,7 @@ class Comparison:
       first: where they part: the first pair that differs on the way to an output that does. What differs and comes together
         again is none.
       alone: the first equation of each program that stands for none of the other, and that this pair is computed of, or if
-        no pair differs an output that does; None where there is none. What one program has more is where they part.
+        no pair differs an output that does; None where there is none.
       structure: what keeps the outputs from being compared one by one, in words.
       arguments: of the arguments that are not the same each by its name with how it differs.
     """
@@ -94,15 +94,15 @@ class Comparison:
             Line(("output", name or "result", str(figure), ""), kind="changed" if figure.verdict == "differs" else "")
             for name, figure in self.outputs
         ]
-        for name, one in zip(self.names, self.alone, strict=True):
-            if one is not None:
-                lines.append(Line(("first", f"only in {name}", text_of(one), str(one.source or ""))))
         if self.first is not None:
             worst = next(one for one in self.first.figures if one.verdict == "differs")
             sides = ((self.names[0], self.first.before), (self.names[1], self.first.after))
-            word = "then" if any(self.alone) else "first"
-            lines += [Line((word, name, text_of(one), str(one.source or ""))) for name, one in sides]
+            lines += [Line(("first", name, text_of(one), str(one.source or ""))) for name, one in sides]
             lines.append(Line(("", "", str(worst), "")))
+        word = "first" if self.first is None else "before it"
+        for name, one in zip(self.names, self.alone, strict=True):
+            if one is not None:
+                lines.append(Line((word, f"only in {name}", text_of(one), str(one.source or ""))))
         notes = [self.structure] if self.structure else []
         notes.append(
             f"{len(self.pairs)} pairs of equations; {self.only[0]} only in {self.names[0]}, {self.only[1]} only in "

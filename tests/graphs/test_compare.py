@@ -59,7 +59,7 @@ def normed(x):
 
 @pytest.mark.behaviour("G1")
 @pytest.mark.parametrize("jitted", [normed, jnp.tanh], ids=["a function of several lines", "one operation"])
-def test_an_added_equation_is_named_before_the_first_line_that_differs_for_it(jitted):
+def test_an_equation_that_one_function_has_more_is_named_with_the_first_line_that_differs_for_it(jitted):
     def as_it_is(x):
         y = jitted(x)
         return jnp.sum(y**3)
@@ -72,8 +72,8 @@ def test_an_added_equation_is_named_before_the_first_line_that_differs_for_it(ji
     before, after = found.alone
     assert before is None and after.primitive in ("mul", "integer_pow", "square")
     assert str(after.source) == line_of(of_another, 1)
-    first, then = str(found).index("only in of_another"), str(found).index("then")
-    assert first < then and found.first.after.primitive in ("reduce_sum", "tanh")
+    assert "before it  only in of_another  " in str(found)
+    assert found.first.after.primitive in ("reduce_sum", "tanh")
     mirrored = jdw.compare(of_another, as_it_is, jnp.arange(5.0))
     assert mirrored.alone[1] is None and mirrored.alone[0].primitive == after.primitive
 
