@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import ipykernel
 import pytest
+from playwright.sync_api import expect
 
 from tests.e2e.debugger import DebuggerOnScreen
 from tests.e2e.kernels import all_of, spec_of, versions
@@ -194,8 +195,8 @@ def test_a_page_that_is_loaded_anew_comes_back_to_the_stop(lab, lab_page, page, 
     notebook.output(1)
     assert debugger.wait_for_stop() == stop
     assert debugger.facts() == facts
-    assert shown.inner_text() == frame
-    assert log.inner_text() == typed
+    expect(shown).to_have_text(frame)
+    expect(log).to_have_text(typed)
     assert "ZeroDivisionError" in typed
     lab_page.screenshot(f"debugger-{page}-after-a-reload")
     debugger.root.get_by_label("Frame below").click()
@@ -288,7 +289,7 @@ def test_a_program_without_breakpoints_is_paused_and_ended(lab, lab_page, size, 
     debugger.root.locator("[data-testid=pause]:enabled").wait_for()
     debugger.root.get_by_test_id("pause").click()
     first = debugger.wait_for_stop(timeout_s=20)
-    assert debugger.root.get_by_test_id("state").inner_text() == "Paused"
+    expect(debugger.root.get_by_test_id("state")).to_have_text("Paused")
     assert "i" in debugger.run("sorted(dir())") or debugger.frames()
     lab_page.screenshot(f"debugger-lab-paused-{size}")
     debugger.root.get_by_test_id("pause").click()
@@ -307,11 +308,11 @@ def test_a_program_without_breakpoints_is_paused_and_ended(lab, lab_page, size, 
     assert len(error["traceback"]) == 1
     assert "stopped" in error["evalue"]
     debugger.panel.wait(state="stopped", barrier="drained")
-    assert debugger.root.get_by_test_id("state").inner_text() == "Stopped"
+    expect(debugger.root.get_by_test_id("state")).to_have_text("Stopped")
     side = SidePanel(lab_page)
     side.show()
     side.wait_for_row(state="stopped")
-    assert "Stopped" in side.runs.first.inner_text().splitlines()
+    expect(side.runs.first.get_by_text("Stopped", exact=True)).to_be_visible()
     lab_page.screenshot(f"debugger-lab-ended-{size}")
     assert [output["text"] for output in notebook.run_cell(2)] == ["2.0 0.1.0\n"]
 
@@ -330,7 +331,7 @@ def test_the_interrupt_button_leaves_a_stop(lab, lab_page, width, version):
     [error] = [output for output in notebook.outputs(1) if output["output_type"] == "error"]
     assert "interrupted" in error["evalue"]
     assert [output["text"] for output in notebook.run_cell(2)] == ["2.0 0.1.0\n"]
-    assert debugger.root.get_by_test_id("debugger").get_attribute("data-stands") == "false"
+    expect(debugger.root.get_by_test_id("debugger")).to_have_attribute("data-stands", "false")
 
 
 SET = """%%jaxdebug
@@ -354,8 +355,8 @@ def test_a_value_is_put_right_in_the_lane_where_it_went_wrong(lab, lab_page, ver
     debugger.wait_for_stop()
     root = debugger.root
     assert "diverged" in debugger.facts()
-    assert root.get_by_label("Lane", exact=True).input_value() == "1"
-    assert "1 stopped" in root.get_by_test_id("lane").inner_text()
+    expect(root.get_by_label("Lane", exact=True)).to_have_value("1")
+    expect(root.get_by_test_id("lane")).to_contain_text("1 stopped")
     assert "inf" in debugger.run("x")
     root.get_by_label("Lane", exact=True).fill("2")
     root.get_by_label("Lane", exact=True).press("Enter")
@@ -404,9 +405,9 @@ def test_the_values_beside_the_lines_are_those_of_the_step_at_which_it_stands(la
             value("tripled", tripled).wait_for()
         else:  # It is computed after the breakpoint: what is there is of the call before.
             value("tripled", tripled, ".earlier").get_by_text(f"call {call - 1}").wait_for()
-        assert f"call {call}" in debugger.root.get_by_test_id("locals").locator("h4").inner_text()
+        expect(debugger.root.get_by_test_id("locals").locator("h4")).to_contain_text(f"call {call}")
         if call:  # Before that there is no step to go to.
-            assert f"call {call}" in debugger.root.get_by_test_id("when").inner_text()
+            expect(debugger.root.get_by_test_id("when")).to_contain_text(f"call {call}")
         lab_page.screenshot(f"debugger-values-{stop}")
         debugger.resume("continue")
     run.wait(timeout_s=30)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
+from playwright.sync_api import expect
 
 from tests.e2e.browser import ARTIFACTS
 from tests.e2e.test_panel_harness import Harness, dev_server, harness
@@ -24,7 +25,7 @@ def test_a_stop_opens_the_debugger_at_once_and_fills_it_when_it_is_here(harness:
     harness.page.route(SECOND, lambda route: held.append(route))  # noqa: PLW0108
     panel = harness.open(theme=theme, stop="breakpoint")
     panel.get_by_test_id("view-loading").wait_for()
-    assert "Loading the Code view" in panel.inner_text()
+    expect(panel).to_contain_text("Loading the Code view")
     panel.screenshot(path=ARTIFACTS / f"loading-{theme}.png")
     held[0].continue_()
     view = panel.get_by_test_id("debugger")

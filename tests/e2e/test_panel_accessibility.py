@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from playwright.sync_api import expect
 
 from tests.e2e.test_panel_harness import Harness, dev_server, harness
 
@@ -144,7 +145,7 @@ def test_the_keys_are_listed_and_the_list_is_closed_by_escape(harness: Harness):
         "() => document.activeElement.shadowRoot?.activeElement?.dataset.testid === 'filter'"
     )
     harness.page.keyboard.type("m /")
-    assert panel.get_by_test_id("filter").input_value() == "m /"
+    expect(panel.get_by_test_id("filter")).to_have_value("m /")
 
 
 @pytest.mark.parametrize("selector", [".header", "[data-testid=state]", ".body"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from playwright.sync_api import expect
 
 from tests.e2e.panel import PanelOnScreen
 
@@ -102,13 +103,13 @@ def test_the_first_nan_is_a_click_or_a_key_away(lab, lab_page):
     panel = PanelOnScreen(lab_page)
     panel.wait(state="done", events=200)
     odd = panel.root.get_by_test_id("non-finite")
-    assert odd.inner_text() == "70 NaN, 1 ∞"
+    expect(odd).to_have_text("70 NaN, 1 ∞")
     first = panel.root.locator(".row.selected[data-event='0']")
-    assert not first.count()
+    expect(first).to_have_count(0)
     panel.open_tab("Plots")
     odd.click()
     first.wait_for()
-    assert panel.root.get_by_test_id("scrubber").get_attribute("data-moment") == "0"
+    expect(panel.root.get_by_test_id("scrubber")).to_have_attribute("data-moment", "0")
     lab_page.screenshot("panel-first-nan")
     panel.root.get_by_test_id("live").click()
     panel.root.get_by_role("button", name="Close the detail").click()

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-import pytest
+import re
 
+import pytest
+from playwright.sync_api import expect
+
+from tests.e2e.browser import boxes_at_rest, shows
 from tests.e2e.panel import PanelOnScreen
 
 SETUP = """%load_ext jax_debug_widgets
@@ -65,16 +69,18 @@ def in_both_themes(panel: PanelOnScreen, lab_page, name: str) -> None:
 
 def test_each_thread_has_a_row_and_histograms_are_a_ridge(panel, lab_page):
     panel.open_tab("Timeline")
-    names = panel.root.locator(".time-name").all_inner_texts()
-    assert sorted(names[1:4]) == ["loader-0", "loader-1", "main"]  # In the order in which they are first heard of.
-    assert any(name.startswith("ƒ ") for name in names)
-    assert panel.root.locator(".time-calls .call-bar").count() == 3
+    names = panel.root.locator(".time-name")
+    # In the order in which they are first heard of.
+    shows(lab_page.page, lambda: sorted(names.all_inner_texts()[1:4]), ["loader-0", "loader-1", "main"])
+    expect(names.filter(has_text=re.compile("^ƒ ")).first).to_be_visible()
+    expect(panel.root.locator(".time-calls .call-bar")).to_have_count(3)
     panel.root.get_by_test_id("thread-bars").wait_for()
     in_both_themes(panel, lab_page, "threads")
 
     panel.open_tab("Arrays")
     choice = panel.root.get_by_test_id("array-choice")
     choice.wait_for()
+    shows(lab_page.page, lambda: panel.root.locator("option", has_text="w ·").count() > 0, True)
     choice.select_option(index=panel.root.locator("option", has_text="w ·").count() - 1)
     panel.root.get_by_test_id("spread-toggle").click()
     panel.root.get_by_test_id("spread").wait_for()
@@ -117,10 +123,8 @@ def test_a_wait_for_outputs_is_where_the_program_waited(lab, lab_page):
     panel.wait(state="done")
     panel.open_tab("Timeline")
     wait = panel.root.locator(".time-barrier .span.block")
-    assert "for outputs in jax.block_until_ready, main" in (wait.get_attribute("title") or "")
-    box, field = wait.bounding_box(), panel.root.locator(".time-field").bounding_box()
-    assert box
-    assert field
+    expect(wait).to_have_attribute("title", re.compile("for outputs in jax.block_until_ready, main"))
+    box, field = boxes_at_rest(lab_page.page, wait, panel.root.locator(".time-field"))
     pixel = float(panel.root.get_by_test_id("timeline").get_attribute("data-to") or 0) / field["width"]
     began, waited = (box["x"] - field["x"]) * pixel, box["width"] * pixel
     assert asked - 2 * pixel <= began

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
+from playwright.sync_api import expect
 
 from tests.e2e.browser import Theme
 from tests.e2e.side_panel import SIDE, SidePanel
@@ -54,13 +55,13 @@ def test_two_runs_are_compared_in_two_clicks_and_a_new_name_stays(lab, lab_page,
     panel.get_by_label("Compare In [2] lr 0.01").check()
     panel.get_by_test_id("runs-legend").get_by_text("0.01").wait_for()
     legend = panel.get_by_test_id("runs-legend").locator(".legend-entry b")
-    assert legend.all_inner_texts() == ["0.1", "0.01"]
+    expect(legend).to_have_text(["0.1", "0.01"])
     panel.locator("[data-testid=overlay][data-series=loss][data-lines='2']").wait_for()
-    assert "they part first in h" in panel.get_by_test_id("parted").inner_text()
+    expect(panel.get_by_test_id("parted")).to_contain_text("they part first in h")
 
     notebook.run_cell(3)
     side.show()
-    assert side.runs.count() == 5
+    expect(side.runs).to_have_count(5)
     row = side.runs.filter(has_text="lr 0.01")
     row.hover()
     row.get_by_label("Rename In [2] lr 0.01").click()
@@ -85,7 +86,7 @@ def test_two_runs_are_compared_in_two_clicks_and_a_new_name_stays(lab, lab_page,
     lab_page.set_theme("Light")
     heads = side.root.get_by_role("columnheader")
     heads.get_by_role("button", name=re.compile("^last loss")).click()
-    assert side.runs.first.locator("td.col-last").inner_text() == "9.96"
+    expect(side.runs.first.locator("td.col-last")).to_have_text("9.96")
 
 
 @pytest.mark.parametrize("width", [640, 1280])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
+from playwright.sync_api import expect
 
 from tests.e2e.panel import PanelOnScreen
 
@@ -50,7 +51,7 @@ def test_the_file_has_the_run_while_it_goes_on_and_after_a_reload_its_end(lab, l
     wait_until_stored(lab_page, notebook, f"{EVENTS} events")
     # The output was written anew under the panel, which has gone on as it was.
     assert panel.root.evaluate("(panel) => panel === window.panelBefore")
-    assert find.evaluate("(input) => input.getRootNode().activeElement === input")
+    expect(find).to_be_focused()
     page, text = saved(lab, notebook)
     assert "Running" in page and f"{EVENTS} events" in page and "as of 20" in page and "step 29" in page
     assert "running after" in text and "step 29" in text
@@ -83,7 +84,7 @@ def test_a_recorded_run_is_loaded_by_its_button_in_a_new_kernel(lab, lab_page):
         notebook.run_cell(index)
     PanelOnScreen(lab_page).wait(state="done", events=30)
     reload = notebook.output(1).get_by_role("button", name="Reload", exact=True)
-    assert not reload.is_visible(), "its kernel is there"
+    expect(reload, "its kernel is there").to_be_hidden()
 
     notebook.restart_kernel()
     reload.wait_for()  # Below the panel, which has what had arrived.
