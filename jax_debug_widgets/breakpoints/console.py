@@ -24,6 +24,7 @@ import numpy as np
 
 from jax_debug_widgets._jax.compat.arrays import computing_apart
 from jax_debug_widgets._jax.origins.frames import is_ours
+from jax_debug_widgets.breakpoints.console_help import HELP
 from jax_debug_widgets.breakpoints.namespace import (
     assigned,
     own_names,
@@ -35,17 +36,6 @@ from jax_debug_widgets.breakpoints.namespace import (
 from jax_debug_widgets.breakpoints.stop import Ended, Stop
 from jax_debug_widgets.breakpoints.summarised import KEEP, NumbersNotKeptError
 from jax_debug_widgets.events.function_names import short_function
-
-HELP = """h             this help
-p EXPR        print the value of an expression; pp EXPR prints it over several lines
-l             list the source around the current line
-w, bt         the frames, the innermost last
-u, d          look at the frame above (the caller), or below
-lane I ...    look at another vmap lane
-set EXPR      go on with this value instead of the one given to jdw.breakpoint(x); so does  x = EXPR
-c             continue;  n  to another breakpoint;  a  without any more stops
-q             end the program
-Everything else is Python over the variables of the frame; jax, jnp and np are there, and grad("h") where h has a gradient."""
 
 _RESUMING: dict[str, Ended] = {
     "c": "continue", "cont": "continue", "continue": "continue", "n": "next", "next": "next", "a": "all", "all": "all",

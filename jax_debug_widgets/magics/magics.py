@@ -21,7 +21,8 @@ from IPython.core.magic import (
 from jax_debug_widgets.magics.calls import CallRewriter
 from jax_debug_widgets.magics.expressions import call_of, given_to
 from jax_debug_widgets.magics.help import HELP
-from jax_debug_widgets.magics.options import COMMANDS, nearest_command, option_parser, parse, parse_plot, parse_show
+from jax_debug_widgets.magics.options import COMMANDS, nearest_command, option_parser, parse
+from jax_debug_widgets.magics.plot_options import parse_plot, parse_show
 from jax_debug_widgets.magics.programs import PROGRAM_COMMANDS
 from jax_debug_widgets.magics.replays import replayed
 from jax_debug_widgets.magics.site_commands import mute, print_sites, sample

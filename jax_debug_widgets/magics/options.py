@@ -49,10 +49,6 @@ COMMANDS = (
 """What `%jaxdebug` understands besides an expression."""
 
 
-_KIND = re.compile(r"(?:^|\s)--kind[=\s]+(\w+)(?=\s|$)")
-_SHOW = re.compile(r"(?:^|\s)--(step|lane)[=\s]+(-?\d+)(?=\s|$)")
-
-
 _EXAMPLES = {
     "N": "10",
     "S": "30",
@@ -230,34 +226,6 @@ def _parsed(parser: argparse.ArgumentParser, words: Sequence[str]) -> argparse.N
     if unknown:
         raise UsageError(_unknown_option(unknown[0], parser))
     return parsed
-
-
-def parse_plot(rest: str) -> tuple[list[str], str]:
-    """`NAME ... --kind ridge` -> the names, and how they are drawn.
-
-    Raises:
-      UsageError: another option.
-    """
-    kind = _KIND.search(rest)
-    names = _KIND.sub("", rest).split()
-    odd = next((name for name in names if name.startswith("--")), None)
-    if odd:
-        raise UsageError(f"jaxdebug: cannot read {odd!r}; write `%jaxdebug plot NAME ... --kind line|ridge|heat|lanes`")
-    return names, kind[1] if kind else "line"
-
-
-def parse_show(rest: str) -> tuple[str, int, int]:
-    """`NAME --step N --lane I` -> the name (an expression, with blanks perhaps), step and lane.
-
-    Raises:
-      UsageError: another option, or one without its number.
-    """
-    where = {found[1]: int(found[2]) for found in _SHOW.finditer(rest)}
-    name = _SHOW.sub("", rest).strip()
-    odd = re.search(r"(?:^|\s)(--\w\S*)", name)
-    if odd:
-        raise UsageError(f"jaxdebug: cannot read {odd[1]!r}; write `%jaxdebug show NAME --step N --lane I`")
-    return name, where.get("step", -1), where.get("lane", 0)
 
 
 def nearest_command(word: str) -> str | None:

@@ -22,11 +22,12 @@ from jax_debug_widgets._jax.passes.watcher import MakeWatcher, Watcher
 from jax_debug_widgets._jax.passes.watching import WatchHooks
 from jax_debug_widgets._jax.running.ahead import AheadHooks
 from jax_debug_widgets._jax.running.around_traces import AroundTraces
+from jax_debug_widgets._jax.running.cached_programs import CachedProgram
 from jax_debug_widgets._jax.running.callback_hooks import CallbackHooks
 from jax_debug_widgets._jax.running.checking import CheckHooks
 from jax_debug_widgets._jax.running.handover import HandoverHooks
 from jax_debug_widgets._jax.running.hooks import Hooks
-from jax_debug_widgets._jax.running.retraced import CachedProgram, RetracedHooks
+from jax_debug_widgets._jax.running.retraced import RetracedHooks
 from jax_debug_widgets._jax.running.reuse_executables import ReuseHooks
 from jax_debug_widgets._jax.running.running_programs import RunningPrograms
 from jax_debug_widgets._jax.tracing.bindings import BindingHooks, LinesOf

@@ -16,7 +16,7 @@ from jax_debug_widgets.events import StaleRead
 from jax_debug_widgets.taps.reads import Read, reads_at
 
 if TYPE_CHECKING:
-    from jax_debug_widgets._jax.running.retraced import CachedProgram
+    from jax_debug_widgets._jax.running.cached_programs import CachedProgram
 
 _MOST_NAMES = 3
 """If more names than this may have changed, none is named."""

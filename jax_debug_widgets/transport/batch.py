@@ -16,10 +16,9 @@ from jax_debug_widgets.transport.run_messages import (
     FirstNonFiniteMessage,
     NonFiniteMessage,
     ProcessMessage,
-    SiteMessage,
     StatusMessage,
-    WatchMessage,
 )
+from jax_debug_widgets.transport.site_messages import site_message
 
 if TYPE_CHECKING:
     from jax_debug_widgets.events import (
@@ -31,7 +30,6 @@ if TYPE_CHECKING:
         Status,
         Tap,
         ThreadSpans,
-        Watched,
     )
 
 NANOSECOND = 1e-9
@@ -155,60 +153,6 @@ def rows_message(
     """The answer to `rows`: `{index from first: line}`."""
     specs, buffer = pack(pack_texts(texts))
     return wire.reply("rows", run, request, first=first, count=count, columns=specs), buffer
-
-
-def site_message(tap: Tap, number: int) -> SiteMessage:
-    """A call site as the browser knows it, as it was compiled for the type of this number."""
-    site = tap.site
-    return {
-        "id": site.id,
-        "type": number,
-        "kind": site.kind,
-        "ordered": site.ordered,
-        "phase": site.phase,
-        "where": site.where,
-        "file": site.file,
-        "line": site.line,
-        "column": site.column,
-        "end_line": site.end_line,
-        "end_column": site.end_column,
-        "function": site.function,
-        "source": site.source,
-        "label": site.label,
-        "values": list(site.values),
-        "shapes": [list(shape) for shape in tap.shapes],
-        "dtypes": [dtype.name for dtype in tap.dtypes],
-        "order": site.order,
-        "loops": list(tap.nesting.loops),
-        "reverse": list(tap.nesting.reverse),
-        "leap": tap.nesting.leap,
-        "name_stack": site.name_stack,
-        "transforms": list(site.transforms),
-        "callers": list(site.callers),
-        "process": site.process,
-        "watch": None if site.watch is None else _watch_message(site.watch),
-    }
-
-
-def _watch_message(watched: Watched) -> WatchMessage:
-    return {
-        "name": watched.name,
-        "role": watched.role,
-        "shape": list(watched.shape),
-        "dtype": watched.dtype,
-        "primitive": watched.primitive,
-        "scope": watched.scope,
-        "full": watched.full,
-        "lanes": list(watched.lanes),
-        "value": watched.value,
-        "gradient": watched.gradient,
-        "meant": list(watched.meant),
-        "choice": watched.choice,
-        "merges": list(watched.merges),
-        "derivatives": [
-            {"text": one.text, "file": one.file, "line": one.line, "where": one.where} for one in watched.derivatives
-        ],
-    }
 
 
 def call_message(call: Call) -> CallMessage:

@@ -10,7 +10,7 @@ import pytest
 from IPython.core.error import UsageError
 
 import jax_debug_widgets as jdw
-from jax_debug_widgets.magics.options import parse_plot
+from jax_debug_widgets.magics.plot_options import parse_plot
 
 STEPS = 40
 

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 from jax_debug_widgets._jax.compat.private import core, pe
+from jax_debug_widgets._jax.origins.name_places import Place
 from jax_debug_widgets._jax.origins.origins import (
     Operation,
     Ordinal,
@@ -22,36 +23,6 @@ from jax_debug_widgets._jax.origins.origins import (
     origins_of_result,
     origins_of_uses,
 )
-
-Place = tuple[str, Hashable]
-"""A file, and what there: the range that computes what is assigned, or see `place_of_arguments`."""
-
-
-def place_of_arguments(file: str, line: int) -> Place:
-    """Where the arguments of the function are noted whose code begins at a line."""
-    return file, line
-
-
-Span = tuple[int, int, int, int]
-"""First line and column, last line and column."""
-
-
-class CallPlace(NamedTuple):
-    """What of a file is noted of one call of a function: its arguments.
-
-    Attributes:
-      line: at which the code of the function begins.
-      callers: file and range of the call, and of those around it, innermost first.
-    """
-
-    line: int
-    callers: tuple[tuple[str, Span], ...]
-
-
-def is_of_arguments(place: Place) -> bool:
-    """Whether arguments are noted there, as opposed to what a statement assigns or returns."""
-    return isinstance(place[1], int)
-
 
 Names = Mapping[Place, Sequence[str]]
 

@@ -7,7 +7,8 @@ from collections.abc import Hashable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from jax_debug_widgets._jax.origins.inlining import inlined_from
-from jax_debug_widgets._jax.origins.name_registry import Names, Place, VariableNote, book, type_of
+from jax_debug_widgets._jax.origins.name_places import Place
+from jax_debug_widgets._jax.origins.name_registry import Names, VariableNote, book, type_of
 from jax_debug_widgets._jax.origins.origins import Operation, Ordinal, Origin, origins_of_result, origins_of_uses
 
 

@@ -8,24 +8,33 @@ the program gives them after its own results. The equations of the program stay 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
-import jax
-import numpy as np
-from jax import lax
 from jax.extend.core import ClosedJaxpr
 
 from jax_debug_widgets._jax.compat import versions
 from jax_debug_widgets._jax.compat.private import core, pe, sharding_impls
 from jax_debug_widgets._jax.origins.frames import Frame, frames_in_body
 from jax_debug_widgets._jax.passes.certain import certain_values, results_of_bodies
+from jax_debug_widgets._jax.passes.check_records import (
+    Record,
+    computed_numbers,
+    flat_numbers,
+    from_end,
+    giving,
+    in_place,
+    merged_numbers,
+    nothing,
+    passed_on,
+    unnamed,
+)
 from jax_debug_widgets._jax.passes.checked import Body, Check, Checked, CheckedProgram, Checker, LanesOf
 from jax_debug_widgets._jax.passes.kept_writes import Definitions, define
 from jax_debug_widgets._jax.passes.nan_arguments import of_arguments
-from jax_debug_widgets._jax.passes.operands import new_number, renamed, with_counter, with_inputs
+from jax_debug_widgets._jax.passes.operands import new_number, with_counter, with_inputs
 from jax_debug_widgets._jax.passes.packing import packed
 from jax_debug_widgets._jax.passes.watch_pass import is_jaxs
 
@@ -50,12 +59,6 @@ _UNCHECKED = {
 }
 """Primitive -> what of it is not checked: its records could not be passed on."""
 
-_MOST = np.int32(1 << 30)
-"""Above this nothing is counted."""
-
-Record = tuple[Checked, list[Any]]
-"""What is checked, and the atoms that have its numbers."""
-
 
 def checked_program(
     program: ClosedJaxpr, checkers: dict[str, Checker], lanes_of: LanesOf, *, is_backward: bool, left: set[str]
@@ -72,7 +75,7 @@ def checked_program(
     if not records:
         return None
     for option, check, frames in _of_whole(jaxpr, checkers, is_backward=is_backward):
-        more, numbers = _computed(check.compute, check.operands)
+        more, numbers = computed_numbers(check.compute, check.operands)
         equations += more
         records.append((Checked(option, check.primitive, frames, check.facts), numbers))
     also, results, packing = packed([atom for _, atoms in records for atom in atoms])
@@ -163,7 +166,7 @@ class _Pass:
             for option, checker in self.checkers.items():
                 check = checker.check(equation, frames, here) if frames and checker.is_for(equation) else None
                 if check is not None:
-                    also, numbers = _computed(check.compute, check.operands)
+                    also, numbers = computed_numbers(check.compute, check.operands)
                     equations += [one.replace(source_info=_without_lines(equation.source_info)) for one in also]
                     name, order = check.primitive or equation.primitive.name, next(self.numbers)
                     checked = Checked(option, name, frames, check.facts, order)
@@ -203,12 +206,12 @@ class _Pass:
         inner, records = self._inner(equation.params[key], equation, frames, body)
         if not records:
             return equation, []
-        numbers, outer = _passed_on(records)
-        params = {**equation.params, key: _in_place(equation.params[key], _giving(inner, numbers))}
+        numbers, outer = passed_on(records)
+        params = {**equation.params, key: in_place(equation.params[key], giving(inner, numbers))}
         for told, filler in (("out_shardings", sharding_impls.UNSPECIFIED), ("out_layouts", None)):
             if told in params:
                 params[told] = (*params[told], *[filler] * len(numbers))
-        return equation.replace(params=params, outvars=[*equation.outvars, *_flat(outer)]), outer
+        return equation.replace(params=params, outvars=[*equation.outvars, *flat_numbers(outer)]), outer
 
     def _branches(
         self, equation: core.JaxprEqn, frames: tuple[Frame, ...], body: Body
@@ -220,13 +223,13 @@ class _Pass:
             return equation, []
         changed, before = [], 0
         for branch, (inner, own) in zip(branches, found, strict=True):
-            numbers: list[Any] = [_nothing() for _ in _flat(records)]
-            numbers[before : before + len(_flat(own))] = _flat(own)
-            before += len(_flat(own))
-            changed.append(_in_place(branch, _giving(inner, numbers)))
-        _, outer = _passed_on(records)
+            numbers: list[Any] = [nothing() for _ in flat_numbers(records)]
+            numbers[before : before + len(flat_numbers(own))] = flat_numbers(own)
+            before += len(flat_numbers(own))
+            changed.append(in_place(branch, giving(inner, numbers)))
+        _, outer = passed_on(records)
         params = {**equation.params, "branches": tuple(changed)}
-        return equation.replace(params=params, outvars=[*equation.outvars, *_flat(outer)]), outer
+        return equation.replace(params=params, outvars=[*equation.outvars, *flat_numbers(outer)]), outer
 
     def _loop(
         self, equation: core.JaxprEqn, frames: tuple[Frame, ...], body: Body
@@ -247,74 +250,22 @@ class _Pass:
             old = [new_number() for _ in range(len(numbers) + 1)]
             step = counter
             if is_scan and params["reverse"]:
-                also, (step,) = _computed(partial(_from_end, params["length"]), [counter])
+                also, (step,) = computed_numbers(partial(from_end, params["length"]), [counter])
                 inner = inner.replace(eqns=[*inner.eqns, *also])
             count, *rest = numbers
-            also, merged = _computed(_merged, [*old, count, step, *rest])
+            also, merged = computed_numbers(merged_numbers, [*old, count, step, *rest])
             inner = inner.replace(eqns=[*inner.eqns, *also])
             before, after = before + old, after + merged
             outer.append((replace(checked, around=(number, *checked.around)), [new_number() for _ in old]))
         results = [*inner.outvars[:carried], *after, *inner.outvars[carried:]]
-        inner = with_inputs(inner.replace(outvars=results, debug_info=_unnamed(inner)), place, before)
+        inner = with_inputs(inner.replace(outvars=results, debug_info=unnamed(inner)), place, before)
         if is_scan:
             params = versions.more_of_scan(params, place, carried=len(before))
         else:
             condition = params["cond_jaxpr"]
             params["cond_jaxpr"] = with_inputs(condition, len(condition.jaxpr.invars), [new_number() for _ in before])
-        params[key] = _in_place(equation.params[key], inner)
+        params[key] = in_place(equation.params[key], inner)
         at = place if is_scan else len(equation.invars)
-        operands = [*equation.invars[:at], *(_nothing() for _ in before), *equation.invars[at:]]
-        given = [*equation.outvars[:carried], *_flat(outer), *equation.outvars[carried:]]
+        operands = [*equation.invars[:at], *(nothing() for _ in before), *equation.invars[at:]]
+        given = [*equation.outvars[:carried], *flat_numbers(outer), *equation.outvars[carried:]]
         return with_counter(equation.replace(params=params, invars=operands, outvars=given), counter), outer
-
-
-def _from_end(length: int, count: Any) -> list[Any]:
-    return [lax.sub(np.int32(length - 1), count)]
-
-
-def _merged(*numbers: Any) -> list[Any]:
-    """A record so far, and one of this iteration: the first stays, counts add up."""
-    size = len(numbers) // 2
-    old, new = numbers[:size], numbers[size:]
-    zero = np.int32(0)
-    keep = lax.bitwise_or(lax.gt(old[0], zero), lax.eq(new[0], zero))
-    count = lax.add(lax.min(old[0], _MOST), lax.min(new[0], _MOST))
-    return [count, *(lax.select(keep, one, other) for one, other in zip(old[1:], new[1:], strict=True))]
-
-
-def _passed_on(records: Sequence[Record]) -> tuple[list[Any], list[Record]]:
-    """The numbers inside, and the same records with variables outside."""
-    return _flat(records), [(checked, [new_number() for _ in numbers]) for checked, numbers in records]
-
-
-def _flat(records: Sequence[Record]) -> list[Any]:
-    return [number for _, numbers in records for number in numbers]
-
-
-def _nothing() -> Any:
-    return core.Literal(np.int32(0), new_number().aval)
-
-
-def _giving(jaxpr: core.Jaxpr, results: Sequence[Any]) -> core.Jaxpr:
-    return jaxpr.replace(outvars=[*jaxpr.outvars, *results], debug_info=_unnamed(jaxpr))
-
-
-def _unnamed(jaxpr: core.Jaxpr) -> Any:
-    return jaxpr.debug_info.with_unknown_names()
-
-
-def _in_place(program: Any, jaxpr: core.Jaxpr) -> Any:
-    return program.replace(jaxpr=jaxpr) if isinstance(program, ClosedJaxpr) else jaxpr
-
-
-def _computed(function: Callable[..., Sequence[Any]], operands: Sequence[Any]) -> tuple[list[Any], list[Any]]:
-    """The equations of `function(*operands)`, and the atoms that have its results."""
-    types = [versions.type_of(one.aval) for one in operands]
-    traced = jax.make_jaxpr(lambda *arrays: [lax.convert_element_type(one, np.int32) for one in function(*arrays)])(
-        *types
-    )
-    names: dict[Any, Any] = dict(zip(traced.jaxpr.invars, operands, strict=True))
-    for constant, value in zip(traced.jaxpr.constvars, traced.consts, strict=True):
-        names[constant] = core.Literal(value, constant.aval)
-    equations = renamed(traced.jaxpr.eqns, names)
-    return equations, [one if isinstance(one, core.Literal) else names[one] for one in traced.jaxpr.outvars]

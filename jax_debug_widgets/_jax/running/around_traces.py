@@ -18,7 +18,8 @@ from jax_debug_widgets._jax.compat.private import core, pe, pjit
 from jax_debug_widgets._jax.compat.replacements import CachedFunction, Replacements, Replacing
 from jax_debug_widgets._jax.origins.context import is_uncached, uncached
 from jax_debug_widgets._jax.passes.program_difference import difference
-from jax_debug_widgets._jax.running.retraced import CachedProgram, differing, traces_apart
+from jax_debug_widgets._jax.running.cached_programs import CachedProgram, differing
+from jax_debug_widgets._jax.running.retraced import traces_apart
 
 
 class TraceVisitor(Protocol):

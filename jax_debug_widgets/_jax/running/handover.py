@@ -7,16 +7,13 @@ JAX's C++ dispatches such a program, as any that has no effects, and asks us whe
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, Protocol
 
-import jax
-
 from jax_debug_widgets._jax.compat import features
-from jax_debug_widgets._jax.compat.private import config, dispatch, pjit, pxla, sharding_impls
+from jax_debug_widgets._jax.compat.private import dispatch, pjit, pxla, sharding_impls
 from jax_debug_widgets._jax.compat.replacements import Replacements, Replacing
 from jax_debug_widgets._jax.compat.uninterrupted import uninterrupted
 from jax_debug_widgets._jax.origins.context import captured_settings, capturing
@@ -24,7 +21,6 @@ from jax_debug_widgets._jax.origins.equation import Equation, Recorders
 from jax_debug_widgets._jax.passes.result_passing import (
     ReportingProgram,
     ResultReporter,
-    is_quick,
     is_straight,
     with_results,
     without_unused,
@@ -32,20 +28,13 @@ from jax_debug_widgets._jax.passes.result_passing import (
 from jax_debug_widgets._jax.passes.watching import WatchHooks
 from jax_debug_widgets._jax.running.backlog import Backlog, PendingResult
 from jax_debug_widgets._jax.running.further_results import fast_path_data
-
-
-class HandoverSettings(Protocol):
-    """What is asked of the settings of a capture.
-
-    Attributes:
-      hands_over: whether programs that can are to give what they say among their results.
-      handing: equal settings for which that holds; None where it must not be.
-      watch: what is watched, None for nothing.
-    """
-
-    hands_over: bool
-    handing: Any
-    watch: Any
+from jax_debug_widgets._jax.running.may_hand_over import (
+    HandoverSettings,
+    are_given_away_already,
+    may_hand_over,
+    must_call,
+    would_take,
+)
 
 
 class Watching(Protocol):
@@ -114,14 +103,14 @@ class HandoverHooks(Replacing):
             replace.attribute(pxla, "lower_sharding_computation", self._lower, retries=True)
             replace.attribute(pjit, "_get_fastpath_data", self._fast_path, retries=True)
             lowered = self._cache.cache_info().misses
-            if lowered != self._lowered and _are_given_away_already(self._cache):
+            if lowered != self._lowered and are_given_away_already(self._cache):
                 self.gives_away()
             self._lowered = lowered
 
     def _call(self, theirs: Any, *args: Any, jaxpr: Any, **params: Any) -> Any:
         settings: HandoverSettings | None = captured_settings()
         handing = None if settings is None else settings.handing
-        if handing is None or _must_call() or self._is_held() or not _may_hand_over(jaxpr, handing):
+        if handing is None or must_call() or self._is_held() or not may_hand_over(jaxpr, handing):
             return theirs(*args, jaxpr=jaxpr, **params)
         with capturing(handing):
             return theirs(*args, jaxpr=jaxpr, **params)
@@ -180,7 +169,7 @@ class HandoverHooks(Replacing):
         if any(donated):
             self.gives_away()
         told = self._told(program, f"{api_name}({name})", options)
-        if told is None or _would_take(told, program, donated):
+        if told is None or would_take(told, program, donated):
             return as_ever()
         shardings = (*out_shardings, *[sharding_impls.UNSPECIFIED] * told.count)
         layouts = (*out_layouts, *[None] * told.count)
@@ -206,7 +195,7 @@ class HandoverHooks(Replacing):
     @uninterrupted()
     def _told(self, program: Any, name: str, options: Any) -> ReportingProgram | None:
         settings: HandoverSettings | None = captured_settings()
-        if settings is None or not settings.hands_over or not _may_hand_over(program, settings):
+        if settings is None or not settings.hands_over or not may_hand_over(program, settings):
             return None
         try:
             needed = program if settings.watch is None or options["keep_unused"] else without_unused(program)
@@ -279,36 +268,3 @@ class HandoverExecutable:
         for device in self._devices:  # What `jax.effects_barrier` waits for.
             dispatch.runtime_tokens.set_output_runtime_token(device, handed)  # pyright: ignore[reportArgumentType]
         return handed
-
-
-def _are_given_away_already(lowered: Any) -> bool:
-    """Whether JAX has lowered a program with donated arguments, for any caller."""
-    # The keys have the program's arguments among the rest, and no other tuples of truth values.
-    parts = (part for key in lowered.cache_keys() for part in key[2])
-    return any(isinstance(part, tuple) and True in map(_is_true, part) for part in parts)
-
-
-def _is_true(one: object) -> bool:
-    return one is True
-
-
-def _may_hand_over(program: Any, settings: HandoverSettings) -> bool:
-    if settings.watch is None:
-        return is_straight(program)
-    return is_quick(program) and (is_straight(program) or not program.jaxpr.effects)
-
-
-def _must_call() -> bool:
-    # JAX looks for NaNs in all results of a program, and these are none that its user has asked for; and of what several
-    # processes compute each has a part.
-    return config.debug_nans.value or config.debug_infs.value or jax.process_count() > 1
-
-
-def _would_take(told: ReportingProgram, program: Any, donated: Sequence[bool]) -> bool:
-    """Whether JAX would put a print into a donated argument that no result of the user's takes."""
-
-    def types(avals: Iterable[Any]) -> Counter[Any]:
-        return Counter((aval.shape, aval.dtype) for aval in avals)
-
-    given = types(aval for aval, is_donated in zip(program.in_avals, donated, strict=True) if is_donated)
-    return bool((given - types(program.out_avals)) & types(told.program.out_avals[-told.count :]))

@@ -11,11 +11,9 @@ import sys
 import threading
 import weakref
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import cached_property, partial
-from inspect import unwrap
-from traceback import format_exception_only, walk_tb
-from types import CodeType, FrameType
+from traceback import format_exception_only
+from types import FrameType
 from typing import Any
 
 import jax
@@ -31,58 +29,19 @@ from jax_debug_widgets._jax.origins.context import (
     leaves_out_debugging,
     uncached,
 )
-from jax_debug_widgets._jax.origins.frames import is_users, users_lines
-from jax_debug_widgets._jax.origins.inlining import traceback_of
 from jax_debug_widgets._jax.passes.program import without_debugging
 from jax_debug_widgets._jax.passes.program_difference import (
-    UNKNOWN,
-    Difference,
     difference,
     has_marks,
     is_as_without_us,
 )
+from jax_debug_widgets._jax.running.cached_programs import CachedProgram, differing, failing
 
 
 def traces_apart() -> Sequence[tuple[Any, str]]:
     """The functions with which this JAX traces loops, branches and checkpointed functions, and remembers them."""
     known = (pe, "trace_to_jaxpr"), (common, "_initial_style_open_jaxpr"), (ad_checkpoint, "_trace_to_jaxpr")
     return [(module, name) for module, name in known if hasattr(module, name)]
-
-
-@dataclass(frozen=True, eq=False)
-class CachedProgram:
-    """A function whose program, traced anew, is another than the one that JAX has, and runs.
-
-    Attributes:
-      function: the user's, while it is there.
-      frames: code and line of the user's frames where they differ, innermost first.
-      before, after: the number that differs, see `Difference`.
-      why: why the program that JAX has runs, where it is not known that they differ.
-    """
-
-    function: Callable[[], Any]
-    frames: tuple[tuple[CodeType, int], ...]
-    before: Any = UNKNOWN
-    after: Any = UNKNOWN
-    why: str = ""
-
-
-def differing(function: Any, found: Difference) -> CachedProgram:
-    """What is to be told of a function whose programs differ there."""
-    traceback = None if found.equation is None else traceback_of(found.equation.source_info)
-    return CachedProgram(weakref.ref(function), _inside(function, users_lines(traceback)), found.before, found.after)
-
-
-def _failing(function: Any, error: Exception) -> CachedProgram:
-    lines = [(one.f_code, line) for one, line in walk_tb(error.__traceback__) if is_users(one.f_code.co_filename)]
-    why = f"traced now it raises {format_exception_only(error)[0].strip()}"
-    return CachedProgram(weakref.ref(function), _inside(function, lines[::-1]), why=why)
-
-
-def _inside(function: Any, lines: Sequence[tuple[CodeType, int]]) -> tuple[tuple[CodeType, int], ...]:
-    """Of lines, innermost first, those in the function that is traced; all where it is not among them."""
-    code = getattr(unwrap(function), "__code__", None)
-    return tuple(lines[: next((number for number, (one, _) in enumerate(lines, 1) if one is code), len(lines))])
 
 
 class RetracedHooks(Replacing):
@@ -142,7 +101,7 @@ class RetracedHooks(Replacing):
         try:
             anew, _ = infer()
         except Exception as error:  # noqa: BLE001 - plain JAX does not trace it, so this is not raised there.
-            found = _failing(function, error)
+            found = failing(function, error)
         else:
             if not (anew.consts or plain.consts):  # These are traced by who calls it, now.
                 found = _compared(function, jaxpr, anew.params["jaxpr"], lambda: infer()[0].params["jaxpr"])
@@ -170,7 +129,7 @@ class RetracedHooks(Replacing):
         try:
             anew = theirs(function, *signature, **options)
         except Exception as error:  # noqa: BLE001 - see above.
-            self._told(_failing(function, error))
+            self._told(failing(function, error))
             return known
         key = anew[0]
         if key not in self._retraced:
@@ -296,7 +255,7 @@ def _compared(function: Any, known: Any, anew: Any, trace_plainly: Callable[[], 
         try:
             found = difference(known, trace_plainly())
         except Exception as error:  # noqa: BLE001 - what plain JAX does not trace is not raised there.
-            return _failing(function, error)
+            return failing(function, error)
     return found and differing(function, found)
 
 

@@ -23,6 +23,7 @@ from jax_debug_widgets._jax.passes.inventory import programs_in
 from jax_debug_widgets._jax.passes.program import outermost
 from jax_debug_widgets._jax.passes.uses import Uses
 from jax_debug_widgets._jax.studies.flops import flops_of, nbytes_of, width_of
+from jax_debug_widgets._jax.studies.repeats import repeats_of
 from jax_debug_widgets._jax.studies.texts import digest, params_of, text_of_array, without_addresses
 from jax_debug_widgets._jax.studies.trace import Traced
 from jax_debug_widgets._jax.tracing.cotangents import is_put_in
@@ -164,7 +165,7 @@ class _Body:
             flops=0 if bodies else flops_of(equation),
             nbytes=0 if bodies else nbytes_of(equation),
             bodies=bodies,
-            repeats=_repeats_of(equation),
+            repeats=repeats_of(equation),
             has_effects=bool(equation.effects),
         )
 
@@ -265,15 +266,6 @@ def _arrays(jaxpr: core.Jaxpr, consts: Sequence[Any]) -> dict[Any, Operand]:
 def _source_of(frame: Frame, name_file: Callable[[str], str]) -> Source:
     span = frame.line, frame.column, frame.end_line, frame.end_column
     return Source(frame.file, name_file(frame.file), *span, frame.function)
-
-
-def _repeats_of(equation: core.JaxprEqn) -> int | None:
-    match equation.primitive.name:
-        case "scan":
-            return equation.params["length"]
-        case "while" | "pallas_call":
-            return None
-    return 1
 
 
 def _given(equation: core.JaxprEqn, key: str, jaxpr: core.Jaxpr) -> tuple[int | None, ...]:

@@ -29,7 +29,8 @@ from jax_debug_widgets._jax.compat.replacements import Replacements, Replacing
 from jax_debug_widgets._jax.compat.trees import leaves_with_paths
 from jax_debug_widgets._jax.origins.context import captured_settings
 from jax_debug_widgets._jax.origins.frames import calling_frame, is_users
-from jax_debug_widgets._jax.origins.name_registry import CallPlace, Place, Span, book, place_of_arguments
+from jax_debug_widgets._jax.origins.name_places import CallPlace, Place, Span, place_of_arguments
+from jax_debug_widgets._jax.origins.name_registry import book
 from jax_debug_widgets._jax.tracing import cotangents, rule_equations
 from jax_debug_widgets._jax.tracing.copies import is_marking
 from jax_debug_widgets._jax.tracing.cotangents import staged, tangent_of

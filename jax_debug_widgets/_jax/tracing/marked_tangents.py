@@ -8,7 +8,8 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 from jax_debug_widgets._jax.compat.private import core
-from jax_debug_widgets._jax.origins.name_registry import Place, VariableNote, book, is_of_arguments
+from jax_debug_widgets._jax.origins.name_places import Place, is_of_arguments
+from jax_debug_widgets._jax.origins.name_registry import VariableNote, book
 from jax_debug_widgets._jax.tracing.copies import is_array
 from jax_debug_widgets._jax.tracing.marks import Mark, named_equation, stack_of_input
 

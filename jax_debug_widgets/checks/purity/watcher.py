@@ -17,7 +17,7 @@ import numpy as np
 from jax_debug_widgets._jax.origins.frames import Frame, frame_at, is_users
 from jax_debug_widgets._jax.passes.checked import Checked
 from jax_debug_widgets._jax.passes.program_difference import UNKNOWN
-from jax_debug_widgets._jax.running.retraced import CachedProgram
+from jax_debug_widgets._jax.running.cached_programs import CachedProgram
 from jax_debug_widgets.checks.lists import numbers_in
 from jax_debug_widgets.checks.purity import source
 from jax_debug_widgets.checks.purity.harmless import may_run_again

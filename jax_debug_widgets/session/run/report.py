@@ -18,6 +18,7 @@ from jax_debug_widgets.session.run.expectations import phantoms_in
 from jax_debug_widgets.session.run.misordered import misordered_notes
 from jax_debug_widgets.session.run.nonfinite import first_event, joined
 from jax_debug_widgets.session.run.ports import RunPorts, Values
+from jax_debug_widgets.session.run.report_findings import explained, of_key, of_retraces, of_stale
 from jax_debug_widgets.taps import formatted_while_tracing
 from jax_debug_widgets.watch import notes_of, price
 
@@ -30,14 +31,12 @@ if TYPE_CHECKING:
     from jax_debug_widgets.breakpoints import Policy
     from jax_debug_widgets.checks import Explanation
     from jax_debug_widgets.checks.keys import Reuse
-    from jax_debug_widgets.checks.retraces import FunctionTraces
     from jax_debug_widgets.events import CallSite, RunState, StaleRead
     from jax_debug_widgets.session.run.callbacks import RunCallbacks
     from jax_debug_widgets.session.run.calls import CallLog
     from jax_debug_widgets.session.run.expectations import Expectations
     from jax_debug_widgets.session.run.life import Life
     from jax_debug_widgets.taps.check_log import CheckLog
-    from jax_debug_widgets.taps.sites import NameFile
 
 
 _MOST_PLACES = 5
@@ -122,56 +121,16 @@ def _found(run: Reported) -> list[Finding]:
     formatted = map(formatted_while_tracing, run.store.sites())
     return [
         *(explained(one, run.name_file) for one in run.explained),
-        *(_of_stale(one) for one in run.stale_reads),
+        *(of_stale(one) for one in run.stale_reads),
         # A line that is traced for several types shows several tracers, and is to be corrected once.
         *{finding.message: finding for finding in formatted if finding}.values(),
-        *(_of_key(one, run.name_file) for one in tuple(run.reused_keys)),
-        *(_of_retraces(one, run.name_file) for one in retraced(tuple(run.traces), run.name_file)),
+        *(of_key(one, run.name_file) for one in tuple(run.reused_keys)),
+        *(of_retraces(one, run.name_file) for one in retraced(tuple(run.traces), run.name_file)),
         *run.trace_prints_found(),
         *found_while_running(run.checked.seen(wait=False), run.name_file),
         *run.expectations.findings(),
         *phantoms_in(run.store),
     ]
-
-
-def _of_retraces(found: FunctionTraces, name_file: NameFile) -> Finding:
-    """The finding that tells of a function which was traced again and again."""
-    where = f"{name_file(found.file)}:{found.line}"
-    message = f"{where}: {found.headline}. {' '.join(f'{reason}.' for reason in found.reasons)}"
-    span = found.line, -1, found.line, -1
-    reasons = " ".join(f"{reason}." for reason in found.reasons)
-    return Finding(
-        Kind.RETRACE.word, None, 0, found.count, 0, message, where, (), found.headline, reasons, "", found.file, span
-    )
-
-
-def _of_stale(read: StaleRead) -> Finding:
-    """The finding that tells of a value that a program keeps."""
-    span = read.line, -1, read.line, -1
-    said = read.headline, read.reason if read.headline else ""
-    return Finding(Kind.STALE.word, None, 0, 0, 0, read.message, read.where, (), *said, "", read.file, span)
-
-
-def _of_key(found: Reuse, name_file: NameFile) -> Finding:
-    """The finding that tells of a key which is used more than once."""
-    where = f"{name_file(found.frame.file)}:{found.frame.line}"
-    before = "" if found.before is None else f"{name_file(found.before.file)}:{found.before.line}"
-    message = f"{where}: {found.headline.replace('{before}', before)}. {found.advice}."
-    frame, headline = found.frame, found.headline.replace("{before}", before)
-    span = frame.line, frame.column, frame.end_line, frame.end_column
-    return Finding(Kind.KEY.word, None, 0, 0, 0, message, where, (), headline, "", f"{found.advice}.", frame.file, span)
-
-
-def explained(explanation: Explanation, name_file: NameFile) -> Finding:
-    """The finding that tells of an exception."""
-    where = f"{name_file(explanation.file)}:{explanation.line}"
-    sentences = [f"{where}: {explanation.headline}.", explanation.why, explanation.advice]
-    if explanation.fix:
-        sentences.insert(2, f"Write: {'; '.join(line.strip() for line in explanation.fix)}")
-    message = " ".join(filter(None, sentences))
-    span = explanation.line, explanation.column, explanation.end_line, explanation.end_column
-    own = explanation.headline, explanation.why, explanation.advice, explanation.file, span
-    return Finding(explanation.kind.word, None, 0, 0, 0, message, where, explanation.fix, *own)
 
 
 def status(run: Reported, ports: RunPorts) -> Status:

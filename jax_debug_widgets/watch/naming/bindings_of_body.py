@@ -7,7 +7,8 @@ from collections import ChainMap
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from jax_debug_widgets._jax.origins.name_registry import CallPlace, Names, VariableNote, place_of_arguments
+from jax_debug_widgets._jax.origins.name_places import CallPlace, place_of_arguments
+from jax_debug_widgets._jax.origins.name_registry import Names, VariableNote
 from jax_debug_widgets._jax.origins.names_noted import are_as_traced, is_noted, names_of_results, noted_of_input, way_to
 from jax_debug_widgets._jax.origins.origins import Origin, ordinals_of
 from jax_debug_widgets.watch.naming.body import Body, Made

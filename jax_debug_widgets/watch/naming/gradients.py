@@ -6,7 +6,8 @@ from collections.abc import Container, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from jax_debug_widgets._jax.origins.name_registry import VariableNote, place_of_arguments
+from jax_debug_widgets._jax.origins.name_places import place_of_arguments
+from jax_debug_widgets._jax.origins.name_registry import VariableNote
 from jax_debug_widgets._jax.tracing.marks import Mark, cotangent_of
 from jax_debug_widgets.watch.naming.arguments import argument_span
 from jax_debug_widgets.watch.naming.bindings_of_body import aliases, argument_names, is_of_statement

@@ -1,0 +1,35 @@
+"""Where names are noted: a statement, or the arguments of a call."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import NamedTuple
+
+Place = tuple[str, Hashable]
+"""A file, and what there: the range that computes what is assigned, or see `place_of_arguments`."""
+
+
+def place_of_arguments(file: str, line: int) -> Place:
+    """Where the arguments of the function are noted whose code begins at a line."""
+    return file, line
+
+
+Span = tuple[int, int, int, int]
+"""First line and column, last line and column."""
+
+
+class CallPlace(NamedTuple):
+    """What of a file is noted of one call of a function: its arguments.
+
+    Attributes:
+      line: at which the code of the function begins.
+      callers: file and range of the call, and of those around it, innermost first.
+    """
+
+    line: int
+    callers: tuple[tuple[str, Span], ...]
+
+
+def is_of_arguments(place: Place) -> bool:
+    """Whether arguments are noted there, as opposed to what a statement assigns or returns."""
+    return isinstance(place[1], int)

@@ -1,0 +1,54 @@
+"""A program that JAX has cached, where it would be another one if it were traced now."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from inspect import unwrap
+from traceback import format_exception_only, walk_tb
+from types import CodeType
+from typing import Any
+
+from jax_debug_widgets._jax.origins.frames import is_users, users_lines
+from jax_debug_widgets._jax.origins.inlining import traceback_of
+from jax_debug_widgets._jax.passes.program_difference import (
+    UNKNOWN,
+    Difference,
+)
+
+
+@dataclass(frozen=True, eq=False)
+class CachedProgram:
+    """A function whose program, traced anew, is another than the one that JAX has, and runs.
+
+    Attributes:
+      function: the user's, while it is there.
+      frames: code and line of the user's frames where they differ, innermost first.
+      before, after: the number that differs, see `Difference`.
+      why: why the program that JAX has runs, where it is not known that they differ.
+    """
+
+    function: Callable[[], Any]
+    frames: tuple[tuple[CodeType, int], ...]
+    before: Any = UNKNOWN
+    after: Any = UNKNOWN
+    why: str = ""
+
+
+def differing(function: Any, found: Difference) -> CachedProgram:
+    """What is to be told of a function whose programs differ there."""
+    traceback = None if found.equation is None else traceback_of(found.equation.source_info)
+    return CachedProgram(weakref.ref(function), inside(function, users_lines(traceback)), found.before, found.after)
+
+
+def failing(function: Any, error: Exception) -> CachedProgram:
+    lines = [(one.f_code, line) for one, line in walk_tb(error.__traceback__) if is_users(one.f_code.co_filename)]
+    why = f"traced now it raises {format_exception_only(error)[0].strip()}"
+    return CachedProgram(weakref.ref(function), inside(function, lines[::-1]), why=why)
+
+
+def inside(function: Any, lines: Sequence[tuple[CodeType, int]]) -> tuple[tuple[CodeType, int], ...]:
+    """Of lines, innermost first, those in the function that is traced; all where it is not among them."""
+    code = getattr(unwrap(function), "__code__", None)
+    return tuple(lines[: next((number for number, (one, _) in enumerate(lines, 1) if one is code), len(lines))])

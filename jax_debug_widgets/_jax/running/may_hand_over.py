@@ -1,0 +1,63 @@
+"""Decide whether what a program prints may be results of it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import Any, Protocol
+
+import jax
+
+from jax_debug_widgets._jax.compat.private import config
+from jax_debug_widgets._jax.passes.result_passing import (
+    ReportingProgram,
+    is_quick,
+    is_straight,
+)
+
+
+class HandoverSettings(Protocol):
+    """What is asked of the settings of a capture.
+
+    Attributes:
+      hands_over: whether programs that can are to give what they say among their results.
+      handing: equal settings for which that holds; None where it must not be.
+      watch: what is watched, None for nothing.
+    """
+
+    hands_over: bool
+    handing: Any
+    watch: Any
+
+
+def are_given_away_already(lowered: Any) -> bool:
+    """Whether JAX has lowered a program with donated arguments, for any caller."""
+    # The keys have the program's arguments among the rest, and no other tuples of truth values.
+    parts = (part for key in lowered.cache_keys() for part in key[2])
+    return any(isinstance(part, tuple) and True in map(_is_true, part) for part in parts)
+
+
+def _is_true(one: object) -> bool:
+    return one is True
+
+
+def may_hand_over(program: Any, settings: HandoverSettings) -> bool:
+    if settings.watch is None:
+        return is_straight(program)
+    return is_quick(program) and (is_straight(program) or not program.jaxpr.effects)
+
+
+def must_call() -> bool:
+    # JAX looks for NaNs in all results of a program, and these are none that its user has asked for; and of what several
+    # processes compute each has a part.
+    return config.debug_nans.value or config.debug_infs.value or jax.process_count() > 1
+
+
+def would_take(told: ReportingProgram, program: Any, donated: Sequence[bool]) -> bool:
+    """Whether JAX would put a print into a donated argument that no result of the user's takes."""
+
+    def types(avals: Iterable[Any]) -> Counter[Any]:
+        return Counter((aval.shape, aval.dtype) for aval in avals)
+
+    given = types(aval for aval, is_donated in zip(program.in_avals, donated, strict=True) if is_donated)
+    return bool((given - types(program.out_avals)) & types(told.program.out_avals[-told.count :]))

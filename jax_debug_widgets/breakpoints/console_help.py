@@ -1,0 +1,14 @@
+"""The help of the console."""
+
+from __future__ import annotations
+
+HELP = """h             this help
+p EXPR        print the value of an expression; pp EXPR prints it over several lines
+l             list the source around the current line
+w, bt         the frames, the innermost last
+u, d          look at the frame above (the caller), or below
+lane I ...    look at another vmap lane
+set EXPR      go on with this value instead of the one given to jdw.breakpoint(x); so does  x = EXPR
+c             continue;  n  to another breakpoint;  a  without any more stops
+q             end the program
+Everything else is Python over the variables of the frame; jax, jnp and np are there, and grad("h") where h has a gradient."""

@@ -1,0 +1,55 @@
+"""Findings of retraces, stale reads, keys and exceptions, in sentences."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from jax_debug_widgets.checks import Kind
+from jax_debug_widgets.events import Finding
+
+if TYPE_CHECKING:
+    from jax_debug_widgets.checks import Explanation
+    from jax_debug_widgets.checks.keys import Reuse
+    from jax_debug_widgets.checks.retraces import FunctionTraces
+    from jax_debug_widgets.events import StaleRead
+    from jax_debug_widgets.taps.sites import NameFile
+
+
+def of_retraces(found: FunctionTraces, name_file: NameFile) -> Finding:
+    """The finding that tells of a function which was traced again and again."""
+    where = f"{name_file(found.file)}:{found.line}"
+    message = f"{where}: {found.headline}. {' '.join(f'{reason}.' for reason in found.reasons)}"
+    span = found.line, -1, found.line, -1
+    reasons = " ".join(f"{reason}." for reason in found.reasons)
+    return Finding(
+        Kind.RETRACE.word, None, 0, found.count, 0, message, where, (), found.headline, reasons, "", found.file, span
+    )
+
+
+def of_stale(read: StaleRead) -> Finding:
+    """The finding that tells of a value that a program keeps."""
+    span = read.line, -1, read.line, -1
+    said = read.headline, read.reason if read.headline else ""
+    return Finding(Kind.STALE.word, None, 0, 0, 0, read.message, read.where, (), *said, "", read.file, span)
+
+
+def of_key(found: Reuse, name_file: NameFile) -> Finding:
+    """The finding that tells of a key which is used more than once."""
+    where = f"{name_file(found.frame.file)}:{found.frame.line}"
+    before = "" if found.before is None else f"{name_file(found.before.file)}:{found.before.line}"
+    message = f"{where}: {found.headline.replace('{before}', before)}. {found.advice}."
+    frame, headline = found.frame, found.headline.replace("{before}", before)
+    span = frame.line, frame.column, frame.end_line, frame.end_column
+    return Finding(Kind.KEY.word, None, 0, 0, 0, message, where, (), headline, "", f"{found.advice}.", frame.file, span)
+
+
+def explained(explanation: Explanation, name_file: NameFile) -> Finding:
+    """The finding that tells of an exception."""
+    where = f"{name_file(explanation.file)}:{explanation.line}"
+    sentences = [f"{where}: {explanation.headline}.", explanation.why, explanation.advice]
+    if explanation.fix:
+        sentences.insert(2, f"Write: {'; '.join(line.strip() for line in explanation.fix)}")
+    message = " ".join(filter(None, sentences))
+    span = explanation.line, explanation.column, explanation.end_line, explanation.end_column
+    own = explanation.headline, explanation.why, explanation.advice, explanation.file, span
+    return Finding(explanation.kind.word, None, 0, 0, 0, message, where, explanation.fix, *own)
