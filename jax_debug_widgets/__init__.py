@@ -1,6 +1,8 @@
 """See inside `jax.jit`, from a notebook: prints, callbacks, calls and the effects barrier, live.
 
 `%load_ext jax_debug_widgets` brings the `%%jaxdebug` magic; `capture` is the same from Python.
+
+It has more than 300 lines because the docstrings of the public functions stand here; each function only calls its room.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Read the folder of a run. It is looked upon as a stranger's: nothing in it is executed, and all of it is checked."""
+"""Read the folder of a run. It is looked upon as a stranger's: nothing in it is executed, and all of it is checked.
+
+It has more than 300 lines because reading a run is one pass over its files, and each step checks what it reads.
+"""
 
 from __future__ import annotations
 

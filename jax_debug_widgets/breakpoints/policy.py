@@ -6,20 +6,35 @@ import contextvars
 from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, Protocol
 
 from jax_debug_widgets._jax.running.dispatch import is_of_effects
 from jax_debug_widgets.breakpoints.conditions import Condition
 from jax_debug_widgets.breakpoints.points import Point
 
 if TYPE_CHECKING:
-    from jax_debug_widgets.breakpoints.job_stops import JobStops
     from jax_debug_widgets.taps.gate import Firings
 
 _MOST_TYPED = 500
 
 Halt = Literal["stopped", "interrupted"]
 """How a user ends a program: in the panel, or by an interrupt."""
+
+
+class StopsOfJob(Protocol):
+    """Stops all processes of a job at the same call, see `job_stops.JobStops`."""
+
+    def ask(self, wish: Literal["pause", "halt"], answer: Callable[[str], None]) -> None:
+        """Want all processes to stand, or to end."""
+        ...
+
+    def before_call(self, name: str) -> None:
+        """A program over all processes is about to be dispatched."""
+        ...
+
+    def close(self) -> None:
+        """The capture is over."""
+        ...
 
 
 @dataclass
@@ -78,7 +93,7 @@ class Policy:
     points: dict[int, Point] = field(default_factory=dict)
     hits: Counter[int] = field(default_factory=Counter)
     known: Callable[[int], Firings] = lambda _site: []
-    job: JobStops | None = None
+    job: StopsOfJob | None = None
     typed: deque[Typed] = field(default_factory=lambda: deque(maxlen=_MOST_TYPED))
 
     def reaches(self, point: Point) -> bool:

@@ -1,4 +1,4 @@
-"""Who may import whom: the contracts of pyproject.toml, and what an import may bring along at run time."""
+"""Who may import whom, what an import may bring along at run time, and how long a file may be."""
 
 from __future__ import annotations
 
@@ -123,3 +123,20 @@ def test_the_probe_sees_what_an_import_brings_along(tmp_path):
     after = after_importing("IPython", "stray", cwd=tmp_path)
     assert "IPython" in after["modules"]
     assert "stray" in after["threads"]
+
+
+def unexplained(path: Path) -> bool:
+    """Whether a file is long, and its first lines do not say why."""
+    lines = path.read_text(encoding="utf-8").splitlines()
+    return len(lines) > 300 and "more than 300 lines because" not in " ".join(lines[:20])
+
+
+def test_a_file_of_more_than_300_lines_says_why():
+    ours = [*(ROOT / "jax_debug_widgets").rglob("*.py"), *(ROOT / "js" / "src").rglob("*.ts*")]
+    assert [str(path.relative_to(ROOT)) for path in ours if ".test." not in path.name and unexplained(path)] == []
+
+
+def test_a_long_file_that_does_not_say_why_is_found(tmp_path):
+    (tmp_path / "long.py").write_text("x = 1\n" * 301)
+    (tmp_path / "said.py").write_text('"""It has more than 300 lines because."""\n' + "x = 1\n" * 301)
+    assert [path.name for path in sorted(tmp_path.iterdir()) if unexplained(path)] == ["long.py"]

@@ -1,4 +1,7 @@
-"""Who tells the calls of one run what becomes of them: the threads that make them, those that wait, those that look."""
+"""Who tells the calls of one run what becomes of them: the threads that make them, those that wait, those that look.
+
+It has more than 300 lines because each reader of the book of calls has a method here, which takes in the news first.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""One capture: what it saw, what it is waiting for, and how to look at it."""
+"""One capture: what it saw, what it is waiting for, and how to look at it.
+
+It has more than 300 lines because a run has many public attributes; each body is a few lines and asks another module.
+"""
 
 from __future__ import annotations
 

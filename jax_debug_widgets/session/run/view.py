@@ -1,4 +1,7 @@
-"""What can be read of a run, whether it goes on, is over, or was loaded from a file."""
+"""What can be read of a run, whether it goes on, is over, or was loaded from a file.
+
+It has more than 300 lines because the docstrings of the public methods of runs stand here.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Statistics of arrays, computed where the arrays are."""
+"""Statistics of arrays, computed where the arrays are.
+
+It has more than 300 lines because the formulas of all statistics, and how partial results merge, must agree.
+"""
 
 from __future__ import annotations
 

@@ -2,6 +2,8 @@
  * Everything the browser knows about one run. Batches come in through `apply` (see `transport/wire.py` for what they
  * promise), the views read, and those that called `watch` are drawn again, at most once per animation frame.
  * What only concerns one view of the run is in `ui.ts`.
+ *
+ * It has more than 300 lines because a batch changes all parts of a run together.
  */
 
 import { signal } from "@preact/signals";

@@ -3,6 +3,8 @@
  *
  * They are many, and are looked up by moment far more often than they are plotted, so they are kept here and not as
  * series; `plotted` makes those of the statistics that somebody plots.
+ *
+ * It has more than 300 lines because writing, looking up and plotting share the layout of the table.
  */
 import type { Batch, DerivativeMessage, EventColumns, SiteMessage, WatchMessage } from "../transport/wire";
 import { Growable } from "./growable";

@@ -3,6 +3,8 @@
  * `jax_debug_widgets/transport`, which document them.
  *
  * Both are tested on the same bytes, `tests/wire_cases/`.
+ *
+ * It has more than 300 lines because every message has its type here, as in the kernel's half.
  */
 
 import type { ComparedAnswer, RunsAnswer } from "../store/rows";

@@ -1,4 +1,8 @@
-/** One chart with its heading: names, place, last value or the one under the pointer, and what can be done with it. */
+/**
+ * One chart with its heading: names, place, last value or the one under the pointer, and what can be done with it.
+ *
+ * It has more than 300 lines because the chart, its heading and its gestures share one state.
+ */
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { count, plural, seconds, value } from "../../kit/format";
 import { download } from "../../kit/give";

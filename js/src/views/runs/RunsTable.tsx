@@ -1,4 +1,8 @@
-/** The table of runs: sorted by its heads, names edited in place, ticked to be laid over each other. */
+/**
+ * The table of runs: sorted by its heads, names edited in place, ticked to be laid over each other.
+ *
+ * It has more than 300 lines because the cells of the table share its state.
+ */
 import { useEffect, useRef, useState } from "preact/hooks";
 import { count, plural, value } from "../../kit/format";
 import { stateWords } from "../../kit/states";
