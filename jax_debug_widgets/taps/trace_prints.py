@@ -14,6 +14,7 @@ from typing import Any, TextIO
 
 from jax_debug_widgets._jax.compat import features, guard
 from jax_debug_widgets._jax.compat.replacements import Replacements, Replacing
+from jax_debug_widgets._jax.origins.context import is_called_for_us
 from jax_debug_widgets._jax.origins.frames import is_ours
 from jax_debug_widgets._jax.tracing.tracing import Tracing, tracing_now
 
@@ -53,6 +54,8 @@ class PrintWatch(Replacing):
             replace.attribute(builtins, "print", self._print)
 
     def _print(self, theirs: Callable[..., None], *args: Any, **options: Any) -> None:
+        if is_called_for_us() and tracing_now() is not None:
+            return None  # The user's own call has printed it: this one is a twin of that, or to compare.
         file = options.get("file")
         if (file is not None and file is not sys.stdout) or sys.stdout is None or self._captured_settings() is None:
             return theirs(*args, **options)

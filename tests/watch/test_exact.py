@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -133,6 +135,22 @@ def test_an_error_of_the_twin_reaches_nobody(monkeypatch, same_bits):
         monkeypatch.undo()
     assert same_bits(result, plain)
     assert any("was not watched in a call: its watched twin raised" in note for note in run.notes)
+
+
+def test_what_python_prints_while_tracing_comes_once(capsys):
+    log = io.StringIO()
+
+    @jax.jit
+    def step(x):
+        h = jnp.sin(x)
+        print("traced", h.shape)
+        print("traced", file=log)
+        return h * 2
+
+    with jdw.capture(watch="h", exact=True) as run:
+        step(X)
+    assert capsys.readouterr().out.count("traced") == 1 == log.getvalue().count("traced")
+    assert len(run["h"]["mean"]) == 1, "the twin has run"
 
 
 def test_an_error_of_the_program_is_its_own():
