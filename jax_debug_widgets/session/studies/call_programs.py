@@ -45,12 +45,19 @@ class CallPrograms:
         """Run and identity of a program -> the program."""
         self._graphs: weakref.WeakKeyDictionary[Any, dict[str, Graph]] = weakref.WeakKeyDictionary()
         """Program -> run -> it as nested boxes."""
+        self._are_kept: weakref.WeakKeyDictionary[Any, bool] = weakref.WeakKeyDictionary()
+        """Program -> whether it is worth keeping."""
         self._lock = threading.Lock()
 
     def take(self, run: str, program: Any) -> None:
         """See `session.ports.ProgramsOfCalls`. A training step waits for this."""
         key = run, id(program)
-        if program is None or key in self._kept or not _is_worth_keeping(program):
+        if program is None or key in self._kept:
+            return
+        is_kept = self._are_kept.get(program)
+        if is_kept is None:  # To look through a program at each call of it would be felt.
+            is_kept = self._are_kept[program] = _is_worth_keeping(program)
+        if not is_kept:
             return
         with self._lock:
             self._kept[key] = program
@@ -62,6 +69,8 @@ class CallPrograms:
         with self._lock:
             for key in [key for key in self._kept if key[0] == run]:
                 del self._kept[key]
+            for graphs in list(self._graphs.values()):
+                graphs.pop(run, None)
 
     def answer(self, run: RunView | None, request: Mapping[str, Any]) -> dict[str, Any]:
         """The program of the call `call`.
