@@ -105,7 +105,7 @@ class JobStops:
         with self._changed:
             self._answers.append(answer)
             number = self._number
-        self._store.put(f"{self._key}/{number}/wish", f"{wish} {own_number()}")
+        self._tell(f"{self._key}/{number}/wish", f"{wish} {own_number()}")
 
     def before_call(self, name: str) -> None:
         """A program over all processes is about to be dispatched by this thread, which waits here if that is agreed on.
@@ -129,8 +129,7 @@ class JobStops:
     def close(self) -> None:
         """The capture is over. The interpreter may end next, and a thread that asks the store then would abort it."""
         self._over.set()
-        with suppress(jax.errors.JaxRuntimeError):
-            self._store.put(f"{self._key}/{self._number}/wish", f"{_OVER} {own_number()}")
+        self._tell(f"{self._key}/{self._number}/wish", f"{_OVER} {own_number()}")
         self._thread.join(2 * _SLICE_S)
         self._answer_too_late()
 
@@ -163,7 +162,7 @@ class JobStops:
             )  # fmt: skip
             how, _ = self._debugger.stops.hold(scene)
         finally:
-            self._store.put(one.go, how)
+            self._tell(one.go, how)
         return how
 
     # ---- the thread that looks into the store
@@ -227,10 +226,15 @@ class JobStops:
         """The program is to end: nobody stands any longer for what this process has asked before."""
         for one in before:
             if one.asker == own_number():
-                self._store.put(one.go, "quit")
+                self._tell(one.go, "quit")
         stop = self._debugger.stop
         if stop is not None and self.standing:
             stop.resume("quit")
+
+    def _tell(self, key: str, text: str) -> None:
+        """Set a key for the others. Where the store is gone JAX ends the job, and no error of ours is to come before."""
+        with suppress(jax.errors.JaxRuntimeError):
+            self._store.put(key, text)
 
     def _answer_too_late(self) -> None:
         with self._changed:
