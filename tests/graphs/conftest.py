@@ -2,19 +2,4 @@
 
 from __future__ import annotations
 
-import pytest
-
-from tests.magics.shells import shell
-
-
-@pytest.fixture(scope="module")
-def _shell():
-    with shell() as one:
-        yield one
-
-
-@pytest.fixture
-def ours(_shell):
-    """A shell with the extension and a fresh namespace."""
-    _shell.start_anew()
-    return _shell
+from tests.magics.shell_fixtures import _shell, ours  # noqa: F401 - fixtures.

@@ -10,7 +10,7 @@ import pytest
 
 from jax_debug_widgets.session import current_session
 from tests.devices import cpu_pmap
-from tests.magics.shells import shell
+from tests.magics.shell_fixtures import _shell, ours  # noqa: F401 - fixtures.
 
 PATIENCE = 20
 """Seconds after which something that must happen has not."""
@@ -44,16 +44,3 @@ def slow():
     program.release()
     run = current_session().current
     assert run is None or run.barrier(PATIENCE)
-
-
-@pytest.fixture(scope="module")
-def _shell():
-    with shell() as one:
-        yield one
-
-
-@pytest.fixture
-def ours(_shell):
-    """A shell with the extension and a fresh namespace."""
-    _shell.start_anew()
-    return _shell

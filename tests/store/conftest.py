@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from jax_debug_widgets.events import CallSite, Nesting, Tap
-from tests.store.lots import Fired
+from tests.store.firing_batches import Fired
 
 FLOAT32 = np.dtype(np.float32)
 UNNESTED = Nesting()

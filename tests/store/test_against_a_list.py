@@ -13,7 +13,7 @@ import pytest
 from jax_debug_widgets.events import COUNTED, Nesting
 from jax_debug_widgets.store import Budget, Store
 from jax_debug_widgets.store.segment import LARGE, OVERHEAD
-from tests.store.lots import lot_of
+from tests.store.firing_batches import batch_of
 
 BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
 
@@ -170,7 +170,7 @@ def filled(request, make_tap, fire):
                 clock += int(rng.integers(1, 5))
                 firings.append(fire(taps[rng.integers(len(taps))], clock, rng))
             calls = rng.integers(-1, 4, len(firings))
-            store.ingest(lot_of(firings), calls)
+            store.ingest(batch_of(firings), calls)
             twin.ingest(firings, calls)
             yield store, twin, rng
 

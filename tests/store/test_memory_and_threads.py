@@ -11,14 +11,14 @@ import pytest
 
 from jax_debug_widgets.store import Budget, Store
 from jax_debug_widgets.store.segment import LARGE
-from tests.store.lots import lot_of
+from tests.store.firing_batches import batch_of
 
 ORIGIN = 0
 UNKNOWN = -1
 
 
 def ingest(store, firings):
-    store.ingest(lot_of(firings), np.full(len(firings), UNKNOWN))
+    store.ingest(batch_of(firings), np.full(len(firings), UNKNOWN))
 
 
 def test_a_million_scalars_would_be_tens_of_megabytes(make_tap):

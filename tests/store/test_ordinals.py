@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from jax_debug_widgets.store.ordinals import Ordinals
-from tests.store.lots import lot_of
+from tests.store.firing_batches import batch_of
 
 
 def test_counting_goes_on_where_a_call_is_taken_in_by_parts(make_tap):
     tap, other, ordinals = make_tap(1), make_tap(2), Ordinals()
 
     def of(calls, tap=tap):
-        lot = lot_of([(tap, number, (np.zeros((), np.float32),)) for number in range(len(calls))])
+        lot = batch_of([(tap, number, (np.zeros((), np.float32),)) for number in range(len(calls))])
         return ordinals.of(lot, np.array(calls)).tolist()
 
     assert of([5, 5, 5]) == [0, 1, 2]

@@ -12,7 +12,7 @@ Fired = tuple[Tap, int, tuple[np.ndarray, ...]]
 """A tap, when it fires, and what it hands over."""
 
 
-def lot_of(fired: Iterable[Fired]) -> FiringBatch:
+def batch_of(fired: Iterable[Fired]) -> FiringBatch:
     """What an inbox gives out after these have fired."""
     inbox = Inbox()
     for tap, time_ns, arrays in fired:
