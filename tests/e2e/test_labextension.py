@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-import pytest
+import re
 
-from tests.e2e.browser import Theme
+import pytest
+from playwright.sync_api import expect
+
+from tests.e2e.browser import Theme, shows
 from tests.e2e.notebook import NOTEBOOK_7_ITSELF
 from tests.e2e.panel import PanelOnScreen
 from tests.e2e.side_panel import BESIDE, SIDE, SidePanel
@@ -51,7 +54,7 @@ def test_a_training_is_followed_beside_the_notebook_while_it_runs(lab, lab_page,
     row = "document.querySelector('.jaxdebug-Runs').shadowRoot.querySelector('tr[data-run]')"
     counted = f"() => +{row}.dataset.events > 1000"
     lab_page.wait_for_js(counted, timeout_s=120)
-    assert int(side.panel(BESIDE).get_attribute("data-events") or 0) > 0
+    expect(side.panel(BESIDE)).to_have_attribute("data-events", re.compile("[1-9]"))
     lab_page.screenshot("lab-running-light")
     assert not run.ended
     hold.go_on()
@@ -60,7 +63,7 @@ def test_a_training_is_followed_beside_the_notebook_while_it_runs(lab, lab_page,
     side.wait_for_row(state="done", barrier="drained", events=COUNTS["events"])
     side.wait_for_status(state="done", barrier="drained")
     side.wait_for_panel(BESIDE, state="done", barrier="drained", **COUNTS)
-    assert side.status.inner_text() == "JAX: done"
+    expect(side.status).to_have_text("JAX: done")
     side.panel(BESIDE).get_by_role("tab", name="Plots").click()
     side.panel(BESIDE).locator("[data-series=loss]").wait_for()
     lab_page.screenshot("lab-beside-light")
@@ -96,7 +99,7 @@ def test_a_run_without_an_output_is_listed_and_opens(lab, lab_page, side):
     side.show()
     side.runs.get_by_label("in a script beside the notebook").click()
     side.wait_for_panel(BESIDE, state="done", events=1)
-    assert side.panel(BESIDE).get_by_text("x 3.0").first.is_visible()
+    expect(side.panel(BESIDE).get_by_text("x 3.0").first).to_be_visible()
 
 
 def test_the_commands_are_in_the_palette_and_the_keyboard_is_enough(lab, lab_page, side):
@@ -130,17 +133,17 @@ def test_the_list_follows_from_one_notebook_to_the_other(lab, lab_page, side):
     side.wait_for_row(events=30)
     other = lab_page.open_beside(lab.write_notebook("other.ipynb", SETUP, NEWTON.replace("0, 30", "0, 7"), NEWTON))
     side.root.get_by_text("Nothing has been captured in this notebook.").wait_for()
-    assert side.status.count() == 0
+    expect(side.status).to_have_count(0)
     for index in (0, 1, 2):
         other.run_cell(index)
     side.wait_for_row(events=7)
-    assert side.runs.count() == 2
+    expect(side.runs).to_have_count(2)
     one.activate()
     side.root.get_by_text("one.ipynb").wait_for()
-    assert [run.get_attribute("data-events") for run in side.runs.all()] == ["30"]
+    shows(lab_page.page, side.events, ["30"])
     other.activate()
     side.root.get_by_text("other.ipynb").wait_for()
-    assert [run.get_attribute("data-events") for run in side.runs.all()] == ["30", "7"]
+    shows(lab_page.page, side.events, ["30", "7"])
     other.restart_kernel()
     side.root.get_by_text("Nothing has been captured in this notebook.").wait_for()
     one.activate()
@@ -237,12 +240,11 @@ def test_twenty_panels_load_the_front_end_once_and_go_with_their_outputs(lab, la
     side.show()
     for index in range(1, TWENTY + 1):
         notebook.output(index).get_by_test_id("jaxdebug-panel").wait_for()
-    assert side.runs.count() == TWENTY
+    expect(side.runs).to_have_count(TWENTY)
     bundles = [size for size in lab_page.received if size > 100_000]
     assert len(bundles) == 1, f"the front end came {len(bundles)} times"
-    views = "() => __jaxDebug.views.size"
-    drawn = lab_page.page.evaluate(views)
-    assert drawn >= TWENTY / 2  # JupyterLab draws what is far from the screen when it comes near.
+    # JupyterLab draws what is far from the screen when it comes near.
+    lab_page.wait_for_js(f"() => __jaxDebug.views.size >= {TWENTY / 2}")
 
     last = notebook.output(TWENTY).get_by_test_id("jaxdebug-panel")
     last.get_by_role("tab", name="Calls").click()
@@ -250,7 +252,7 @@ def test_twenty_panels_load_the_front_end_once_and_go_with_their_outputs(lab, la
     last.wait_for(state="hidden")
     lab_page.ask("command", "notebook:show-cell-outputs", "twenty.ipynb", TWENTY)
     last.wait_for()
-    assert last.get_by_role("tab", name="Calls").get_attribute("aria-selected") == "true"
+    expect(last.get_by_role("tab", name="Calls")).to_have_attribute("aria-selected", "true")
     lab_page.ask("command", "notebook:clear-all-cell-outputs", "twenty.ipynb", TWENTY)
     lab_page.wait_for_js("() => __jaxDebug.views.size === 0")
     side.runs.last.get_by_role("button", expanded=False).click()
@@ -274,8 +276,8 @@ def test_the_settings_hold(lab, lab_page, side):
     notebook.run_cell(1)
     side.root.wait_for(state="visible")
     side.wait_for_row(state="done", events=30)
-    assert lab_page.page.locator(f"#jp-left-stack {SIDE}").is_visible()
-    assert not side.status.is_visible()
+    expect(lab_page.page.locator(f"#jp-left-stack {SIDE}")).to_be_visible()
+    expect(side.status).to_be_hidden()
 
 
 def test_in_notebook_7_the_panel_lives_and_the_runs_are_listed(lab, lab_page, side):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
+from playwright.sync_api import expect
 
 from tests.e2e.promises import FRAMES, is_kept
 from tests.e2e.test_panel_harness import Harness, dev_server, harness
@@ -106,7 +107,7 @@ def test_two_views_of_one_run_are_each_their_own(harness: Harness):
     first, second = (page.get_by_test_id("jaxdebug-panel").nth(i) for i in (0, 1))
     second.get_by_role("tab", name="Plots").click()
     second.locator("[data-series=loss]").wait_for()
-    assert first.locator("#tab-streams").get_attribute("aria-selected") == "true"
+    expect(first.locator("#tab-streams")).to_have_attribute("aria-selected", "true")
     first.locator("[data-mute='3']").click()
     second.get_by_role("tab", name="Streams").click()
     second.locator("[data-mute='3'][aria-pressed=true]").wait_for()
