@@ -195,8 +195,8 @@ def test_a_page_that_is_loaded_anew_comes_back_to_the_stop(lab, lab_page, page, 
     notebook.output(1)
     assert debugger.wait_for_stop() == stop
     assert debugger.facts() == facts
-    expect(shown).to_have_text(frame)
-    expect(log).to_have_text(typed)
+    expect(shown).to_have_text(frame, use_inner_text=True)
+    expect(log).to_have_text(typed, use_inner_text=True)
     assert "ZeroDivisionError" in typed
     lab_page.screenshot(f"debugger-{page}-after-a-reload")
     debugger.root.get_by_label("Frame below").click()
