@@ -7,11 +7,12 @@ import os
 import subprocess
 import sys
 import tempfile
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
-from tests.others.capturing import OPTIONS
+from tests.others.capturing import FOUND, OPTIONS
 
 FILES = (
     "mutable_array_test.py",
@@ -65,7 +66,17 @@ def outcomes(file: Path, mode: str, chosen: str, seconds: int) -> Mapping[str, s
             return {
                 "the whole file": ran.stdout.strip().splitlines()[-1] if ran.stdout.strip() else f"rc {ran.returncode}"
             }
+        _print_findings(Path(folder) / FOUND)
         return dict(_read(report))
+
+
+def _print_findings(file: Path) -> None:
+    """Print how many findings there are of each kind, and what the first of each says."""
+    lines = file.read_text(encoding="utf-8").splitlines() if file.exists() else []
+    found = [line.partition("\t")[::2] for line in lines]
+    for kind, count in Counter(kind for kind, _ in found).most_common():
+        first = next(message for one, message in found if one == kind)
+        print(f"    {count:>5} × {kind}: {first}")
 
 
 def _read(report: Path) -> Iterator[tuple[str, str]]:
@@ -111,7 +122,7 @@ def main() -> int:
     parser.add_argument("folder", type=Path, help="where JAX's and flax's `tests` are, of the installed versions")
     parser.add_argument("files", nargs="*", default=FILES, help="their files; all that are listed where none is given")
     parser.add_argument("-k", dest="chosen", default="", help="some tests, as pytest chooses them")
-    parser.add_argument("--modes", nargs="*", default=[one for one in OPTIONS if one != "plain"], choices=OPTIONS)
+    parser.add_argument("--modes", nargs="*", default=["captured", "watched", "checked"], choices=OPTIONS)
     parser.add_argument("--seconds", type=int, default=3600, help="for a file in one mode")
     asked = parser.parse_args()
     found = {name: find(asked.folder, name) for name in asked.files}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,7 +16,11 @@ OPTIONS: dict[str, dict[str, Any] | None] = {
     "captured": {},
     "watched": {"watch": True},
     "checked": {"check": "all"},
+    "nonfinite": {"check": "nonfinite"},
 }
+
+FOUND = "findings.txt"
+"""The file, in the folder that pytest runs in, with a line for each finding: its kind, and what it says."""
 
 
 @pytest.fixture(autouse=True)
@@ -25,5 +30,8 @@ def capture_of_its_own() -> Iterator[None]:
     if options is None:
         yield
         return
-    with jdw.capture(**options):
+    with jdw.capture(**options) as run:
         yield
+    lines = [f"{one.kind}\t{' '.join(one.message.split())}\n" for one in run.findings]
+    with Path(FOUND).open("a", encoding="utf-8") as file:
+        file.writelines(lines)

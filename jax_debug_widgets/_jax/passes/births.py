@@ -48,6 +48,30 @@ _HANDS_ON = frozenset(
 )
 """Primitives that compute nothing."""
 
+_KEEPS_FINITE = frozenset(
+    {
+        "abs",
+        "atan",
+        "ceil",
+        "clamp",
+        "cummax",
+        "cummin",
+        "erf",
+        "erfc",
+        "floor",
+        "logistic",
+        "max",
+        "min",
+        "neg",
+        "reduce_max",
+        "reduce_min",
+        "round",
+        "sign",
+        "tanh",
+    }
+)
+"""Primitives whose result is finite where their operands are, and NaN only where one of them is."""
+
 RESULTS, ARGUMENTS = "results", "arguments"
 """What the records of a program's results and of its arguments are called; of the latter see `nan_arguments`."""
 
@@ -93,12 +117,14 @@ class Births:
             return any(_is_real(one) and one.aval.size for one in equation.outvars)
         return (
             equation.primitive.name not in _HANDS_ON
+            and equation.primitive.name not in _KEEPS_FINITE
             and len(equation.outvars) == 1
             and _is_real(equation.outvars[0])
             and equation.outvars[0].aval.size > 0
             and not equation.effects
             and not list(core.jaxprs_in_params(equation.params))
             and any(_is_real(one) and one.aval.size for one in equation.invars)  # The maximum of nothing is -inf.
+            and not _is_harmless(equation)
         )
 
     def check(self, equation: Any, frames: tuple[Frame, ...], body: Body) -> Check | None:
@@ -133,9 +159,9 @@ class Births:
 
         def compute(*arrays: Any) -> Sequence[Any]:
             outs, ins = arrays[: len(read)], arrays[len(read) :]
-            finite, numbers = (_none(outs, how) for how in (_odd, not_numbers))
-            is_new = lax.bitwise_and(lax.bitwise_not(finite), _none(ins, _odd))
-            is_nan = lax.bitwise_and(lax.bitwise_not(numbers), _none(ins, not_numbers))
+            made, given = list(map(largest, outs)), list(map(largest, ins))
+            is_new = lax.bitwise_and(lax.bitwise_not(_none(made, _odd)), _none(given, _odd))
+            is_nan = lax.bitwise_and(lax.bitwise_not(_none(made, not_numbers)), _none(given, not_numbers))
             return [lax.bitwise_or(is_new, is_nan)]
 
         return Check(None, [*read, *given], compute, RESULTS)
@@ -153,6 +179,26 @@ class Births:
             {(checked.frames[0].file, checked.frames[0].line) for checked, _ in records} for records in (found, roots)
         )
         return [*given, *((checked, (*numbers, len(lines - told))) for checked, numbers in roots)]
+
+
+def _is_harmless(equation: Any) -> bool:
+    """Whether the types or a constant of an operation keep what is finite finite: `0.9 * x`, `x + 1e-8`."""
+    name, inputs = equation.primitive.name, equation.invars
+    limits = jnp.finfo(equation.outvars[0].aval.dtype)
+    if name == "convert_element_type":
+        return float(jnp.finfo(inputs[0].aval.dtype).max) <= float(limits.max)
+    constants = [(at, abs(float(one.val))) for at, one in enumerate(inputs) if isinstance(one, core.Literal)]
+    if len(inputs) != 2 or len(constants) != 1:  # noqa: PLR2004
+        return False
+    ((at, size),) = constants
+    match name:
+        case "mul":
+            return 0 < size <= 1
+        case "div":
+            return at == 1 and 1 <= size < float("inf")
+        case "add" | "sub":
+            return size <= float(limits.max) * float(limits.eps) / 8
+    return False
 
 
 def name_of_solver(equation: Any) -> str:
@@ -189,12 +235,17 @@ def not_numbers(array: Any) -> Any:
     return lax.ne(array, array)
 
 
-def _none(arrays: Sequence[Any], how: Any) -> Any:
-    """Whether nothing in them is so."""
+def largest(array: Any) -> Any:
+    """The largest element's size: NaN where one is NaN, else infinite where one is; one pass tells both."""
+    wide = lax.convert_element_type(array, np.float32) if array.dtype.itemsize == 1 else array
+    return lax.reduce_max(lax.abs(wide), tuple(range(array.ndim)))
+
+
+def _none(numbers: Sequence[Any], how: Any) -> Any:
+    """Whether none of them is so."""
     found = np.bool_(True)
-    for array in arrays:
-        odd = lax.reduce_or(how(array), tuple(range(array.ndim)))
-        found = lax.bitwise_and(found, lax.bitwise_not(odd))
+    for number in numbers:
+        found = lax.bitwise_and(found, lax.bitwise_not(how(number)))
     return found
 
 
@@ -204,7 +255,7 @@ def _only_if_odd(look: Callable[..., Any], out: Any, *inputs: Any) -> Sequence[A
         found = look(out, *inputs)
     else:
         found = lax.cond(_any_odd(out), look, lambda *_arrays: np.zeros(_NUMBERS, np.int32), out, *inputs)
-    return [lax.reshape(lax.slice(found, (number,), (number + 1,)), ()) for number in range(_NUMBERS)]
+    return [found]
 
 
 def _any_odd(array: Any) -> Any:
@@ -216,25 +267,44 @@ def _any_odd(array: Any) -> Any:
 
 def _of_elements(out: Any, *inputs: Any) -> Any:
     ins = [lax.broadcast(one, out.shape) if one.shape != out.shape else one for one in inputs]
-    odd, finite, numbers = _odd(out), lax.full_like(out, True, bool), lax.full_like(out, True, bool)
-    for one in ins:
+    count, first = _count_and_first(out, lax.bitwise_or(*_births(out, ins)))
+    element, *operands = (_at(one, first) for one in (out, *ins))
+    of_finite, of_infinite = map(_number, _births(element, operands))
+    kind = lax.add(of_finite, lax.add(of_infinite, of_infinite))
+    return _together(count, kind, first, *map(bits_of, (element, *operands)))
+
+
+def _births(out: Any, inputs: Sequence[Any]) -> tuple[Any, Any]:
+    """Which elements are born: of finite operands, and as NaN of infinite ones."""
+    finite, numbers = lax.full_like(out, True, bool), lax.full_like(out, True, bool)
+    for one in inputs:
         finite = lax.bitwise_and(finite, lax.is_finite(one))
         numbers = lax.bitwise_and(numbers, lax.bitwise_not(not_numbers(one)))
-    of_finite = lax.bitwise_and(odd, finite)
     of_infinite = lax.bitwise_and(not_numbers(out), lax.bitwise_and(numbers, lax.bitwise_not(finite)))
-    first = first_of(lax.bitwise_or(of_finite, of_infinite))
-    kind = lax.add(_number(of_finite), lax.mul(_number(of_infinite), lax.full_like(_number(of_infinite), 2)))
-    return _together(counted(odd), _at(kind, first), first, *(_at(bits_of(one), first) for one in (out, *ins)))
+    return lax.bitwise_and(_odd(out), finite), of_infinite
+
+
+def _count_and_first(out: Any, chosen: Any) -> tuple[Any, Any]:
+    """How many elements are not finite, and the position of the first that is chosen: in one pass, which compiles as one."""
+    if out.size == 1:
+        return lax.reshape(_number(_odd(out)), ()), np.int32(0)
+    numbers = lax.reshape(lax.iota(np.int32, out.size), out.shape)
+    last = np.int32(out.size - 1)
+    places = lax.select(chosen, numbers, lax.full_like(numbers, last))
+
+    def both(one: Any, other: Any) -> Any:
+        return lax.add(one[0], other[0]), lax.min(one[1], other[1])
+
+    return lax.reduce((_number(_odd(out)), places), (np.int32(0), last), both, tuple(range(out.ndim)))
 
 
 def _of_arrays(out: Any, *inputs: Any) -> Any:
-    odd = _odd(out)
-    of_finite = lax.bitwise_and(lax.reduce_or(odd, tuple(range(out.ndim))), _none(inputs, _odd))
-    is_nan = lax.reduce_or(not_numbers(out), tuple(range(out.ndim)))
-    of_infinite = lax.bitwise_and(is_nan, _none(inputs, not_numbers))
-    first = first_of(odd)
+    made, given = largest(out), list(map(largest, inputs))
+    of_finite = lax.bitwise_and(_odd(made), _none(given, _odd))
+    of_infinite = lax.bitwise_and(not_numbers(made), _none(given, not_numbers))
+    count, first = _count_and_first(out, _odd(out))
     twice = lax.mul(_number(lax.bitwise_and(of_infinite, lax.bitwise_not(of_finite))), np.int32(2))
-    return _together(counted(odd), lax.add(_number(of_finite), twice), first, _at(bits_of(out), first))
+    return _together(count, lax.add(_number(of_finite), twice), first, _at(bits_of(out), first))
 
 
 _NUMBERS = 6

@@ -12,41 +12,25 @@ from jax.extend.core import ClosedJaxpr
 
 from jax_debug_widgets._jax.compat import versions
 from jax_debug_widgets._jax.compat.private import core
-from jax_debug_widgets._jax.passes.checked import Checked
-from jax_debug_widgets._jax.passes.operands import new_number, renamed
+from jax_debug_widgets._jax.passes.checked import Check, Checked
+from jax_debug_widgets._jax.passes.operands import renamed
+from jax_debug_widgets._jax.passes.record_rows import empty_row, row_of
 
-_MOST = np.int32(1 << 30)
-"""Above this nothing is counted."""
-
-Record = tuple[Checked, list[Any]]
-"""What is checked, and the atoms that have its numbers."""
+Record = tuple[Checked, Any]
+"""What is checked, and the variable that has its row."""
 
 
 def from_end(length: int, count: Any) -> list[Any]:
     return [lax.sub(np.int32(length - 1), count)]
 
 
-def merged_numbers(*numbers: Any) -> list[Any]:
-    """A record so far, and one of this iteration: the first stays, counts add up."""
-    size = len(numbers) // 2
-    old, new = numbers[:size], numbers[size:]
-    zero = np.int32(0)
-    keep = lax.bitwise_or(lax.gt(old[0], zero), lax.eq(new[0], zero))
-    count = lax.add(lax.min(old[0], _MOST), lax.min(new[0], _MOST))
-    return [count, *(lax.select(keep, one, other) for one, other in zip(old[1:], new[1:], strict=True))]
-
-
 def passed_on(records: Sequence[Record]) -> tuple[list[Any], list[Record]]:
-    """The numbers inside, and the same records with variables outside."""
-    return flat_numbers(records), [(checked, [new_number() for _ in numbers]) for checked, numbers in records]
+    """The rows inside, and the same records with variables outside."""
+    return flat_rows(records), [(checked, core.Var(row.aval)) for checked, row in records]
 
 
-def flat_numbers(records: Sequence[Record]) -> list[Any]:
-    return [number for _, numbers in records for number in numbers]
-
-
-def nothing() -> Any:
-    return core.Literal(np.int32(0), new_number().aval)
+def flat_rows(records: Sequence[Record]) -> list[Any]:
+    return [row for _, row in records]
 
 
 def giving(jaxpr: core.Jaxpr, results: Sequence[Any]) -> core.Jaxpr:
@@ -59,6 +43,18 @@ def unnamed(jaxpr: core.Jaxpr) -> Any:
 
 def in_place(program: Any, jaxpr: core.Jaxpr) -> Any:
     return program.replace(jaxpr=jaxpr) if isinstance(program, ClosedJaxpr) else jaxpr
+
+
+def empty_of(size: int) -> tuple[list[Any], Any]:
+    """The equations, and the variable, of a row of a check that has found nothing."""
+    equations, (row,) = computed_numbers(lambda: [empty_row(size)], [])
+    return equations, row
+
+
+def row_of_check(check: Check) -> tuple[list[Any], Any]:
+    """The equations of a check, and the variable that has its row."""
+    equations, (row,) = computed_numbers(lambda *arrays: [row_of(*check.compute(*arrays))], check.operands)
+    return equations, row
 
 
 def computed_numbers(function: Callable[..., Sequence[Any]], operands: Sequence[Any]) -> tuple[list[Any], list[Any]]:

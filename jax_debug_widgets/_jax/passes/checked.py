@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from jax_debug_widgets._jax.origins.frames import Frame
     from jax_debug_widgets._jax.origins.lanes import Axes
     from jax_debug_widgets._jax.passes.kept_writes import Definitions
-    from jax_debug_widgets._jax.passes.packing import Packing
+    from jax_debug_widgets._jax.passes.record_rows import Rows
 
 LanesOf = Callable[[Any, tuple[int, ...]], "Axes"]
 """Traceback and shape of a result -> which of its axes are lanes."""
@@ -121,15 +121,13 @@ class CheckedProgram:
     Attributes:
       program: it.
       records: what they are of.
-      sizes: how many numbers each has.
-      packing: which results have them.
+      rows: which results have them.
       checkers: by their names.
     """
 
     program: ClosedJaxpr
     records: tuple[Checked, ...]
-    sizes: tuple[int, ...]
-    packing: Packing
+    rows: Rows
     checkers: Mapping[str, Checker]
 
     def read(self, results: Sequence[np.ndarray]) -> Records:
@@ -142,11 +140,10 @@ class CheckedProgram:
         ]
 
     def _found(self, results: Sequence[np.ndarray]) -> Iterator[tuple[Checked, tuple[int, ...]]]:
-        numbers = iter([int(column[0]) for column in self.packing.columns([[one] for one in results])])
-        for record, size in zip(self.records, self.sizes, strict=True):
-            own = tuple(next(numbers) for _ in range(size))
-            if own[0]:
-                yield record, own
+        for record, row in zip(self.records, self.rows.read(results), strict=True):
+            if row[0]:
+                size = len(row) - record.loops
+                yield record, (row[0], *reversed(row[size:]), *row[1:size])
 
 
 def _moment(record: tuple[Checked, tuple[int, ...]]) -> tuple[int, ...]:

@@ -18,24 +18,25 @@ from jax.extend.core import ClosedJaxpr
 from jax_debug_widgets._jax.compat import versions
 from jax_debug_widgets._jax.compat.private import core, pe, sharding_impls
 from jax_debug_widgets._jax.origins.frames import Frame, frames_in_body
+from jax_debug_widgets._jax.passes.births import ARGUMENTS
 from jax_debug_widgets._jax.passes.certain import certain_values, results_of_bodies
 from jax_debug_widgets._jax.passes.check_records import (
     Record,
     computed_numbers,
-    flat_numbers,
+    empty_of,
+    flat_rows,
     from_end,
     giving,
     in_place,
-    merged_numbers,
-    nothing,
     passed_on,
+    row_of_check,
     unnamed,
 )
 from jax_debug_widgets._jax.passes.checked import Body, Check, Checked, CheckedProgram, Checker, LanesOf
 from jax_debug_widgets._jax.passes.kept_writes import Definitions, define
 from jax_debug_widgets._jax.passes.nan_arguments import of_arguments
 from jax_debug_widgets._jax.passes.operands import new_number, with_counter, with_inputs
-from jax_debug_widgets._jax.passes.packing import packed
+from jax_debug_widgets._jax.passes.record_rows import merged, rows_together
 from jax_debug_widgets._jax.passes.watch_pass import is_jaxs
 
 _CALLS = {
@@ -72,20 +73,20 @@ def checked_program(
     checking = _Pass(checkers, lanes_of, forward)
     equations, records = checking.body(jaxpr, (), [True] * len(jaxpr.outvars), is_backward=is_backward)
     left |= checking.unchecked
-    if not records:
+    whole = list(_of_whole(jaxpr, checkers, is_backward=is_backward))
+    if not records and not any(check.primitive == ARGUMENTS for _, check, _ in whole):
         return None
-    for option, check, frames in _of_whole(jaxpr, checkers, is_backward=is_backward):
-        more, numbers = computed_numbers(check.compute, check.operands)
+    for option, check, frames in whole:
+        more, row = row_of_check(check)
         equations += more
-        records.append((Checked(option, check.primitive, frames, check.facts), numbers))
-    also, results, packing = packed([atom for _, atoms in records for atom in atoms])
+        records.append((Checked(option, check.primitive, frames, check.facts), row))
+    also, results, rows = rows_together([row for _, row in records])
     changed = jaxpr.replace(
         eqns=[*equations, *also],
         outvars=[*jaxpr.outvars, *results],
         debug_info=jaxpr.debug_info._replace(result_paths=None),
     )
-    told, sizes = [one for one, _ in records], [len(atoms) for _, atoms in records]
-    return CheckedProgram(program.replace(jaxpr=changed), tuple(told), tuple(sizes), packing, checkers)
+    return CheckedProgram(program.replace(jaxpr=changed), tuple(one for one, _ in records), rows, checkers)
 
 
 def _of_whole(
@@ -161,31 +162,33 @@ class _Pass:
                 is_differentiated=is_differentiated or _is_differentiated(equation),
             )
             entered, found = self._entered(equation, frames, here)
-            equations.append(entered)
+            equations += entered
             records += found
             for option, checker in self.checkers.items():
                 check = checker.check(equation, frames, here) if frames and checker.is_for(equation) else None
                 if check is not None:
-                    also, numbers = computed_numbers(check.compute, check.operands)
+                    also, row = row_of_check(check)
                     equations += [one.replace(source_info=_without_lines(equation.source_info)) for one in also]
                     name, order = check.primitive or equation.primitive.name, next(self.numbers)
                     checked = Checked(option, name, frames, check.facts, order)
-                    records.append((checked, numbers))
+                    records.append((checked, row))
         return equations, records
 
     def _entered(
         self, equation: core.JaxprEqn, frames: tuple[Frame, ...], body: Body
-    ) -> tuple[core.JaxprEqn, list[Record]]:
+    ) -> tuple[list[core.JaxprEqn], list[Record]]:
         name = equation.primitive.name
         if name in _CALLS and _CALLS[name] in equation.params:
-            return self._call(equation, frames, body)
+            changed, records = self._call(equation, frames, body)
+            return [changed], records
         if name == "cond":
-            return self._branches(equation, frames, body)
+            changed, records = self._branches(equation, frames, body)
+            return [changed], records
         if name == "scan" or (name == "while" and not equation.params["cond_jaxpr"].out_avals[0].shape):
             return self._loop(equation, frames, body)
         if name in _UNCHECKED:
             self.unchecked.add(_UNCHECKED[name])
-        return equation, []
+        return [equation], []
 
     def _inner(
         self, inner: Any, equation: core.JaxprEqn, frames: tuple[Frame, ...], body: Body
@@ -206,12 +209,12 @@ class _Pass:
         inner, records = self._inner(equation.params[key], equation, frames, body)
         if not records:
             return equation, []
-        numbers, outer = passed_on(records)
-        params = {**equation.params, key: in_place(equation.params[key], giving(inner, numbers))}
+        rows, outer = passed_on(records)
+        params = {**equation.params, key: in_place(equation.params[key], giving(inner, rows))}
         for told, filler in (("out_shardings", sharding_impls.UNSPECIFIED), ("out_layouts", None)):
             if told in params:
-                params[told] = (*params[told], *[filler] * len(numbers))
-        return equation.replace(params=params, outvars=[*equation.outvars, *flat_numbers(outer)]), outer
+                params[told] = (*params[told], *[filler] * len(rows))
+        return equation.replace(params=params, outvars=[*equation.outvars, *flat_rows(outer)]), outer
 
     def _branches(
         self, equation: core.JaxprEqn, frames: tuple[Frame, ...], body: Body
@@ -223,49 +226,55 @@ class _Pass:
             return equation, []
         changed, before = [], 0
         for branch, (inner, own) in zip(branches, found, strict=True):
-            numbers: list[Any] = [nothing() for _ in flat_numbers(records)]
-            numbers[before : before + len(flat_numbers(own))] = flat_numbers(own)
-            before += len(flat_numbers(own))
-            changed.append(in_place(branch, giving(inner, numbers)))
+            empty = [empty_of(row.aval.size) for _, row in records]
+            rows = [row for _, row in empty]
+            rows[before : before + len(own)] = flat_rows(own)
+            before += len(own)
+            filled = inner.replace(eqns=[*inner.eqns, *(one for also, _ in empty for one in also)])
+            changed.append(in_place(branch, giving(filled, rows)))
         _, outer = passed_on(records)
         params = {**equation.params, "branches": tuple(changed)}
-        return equation.replace(params=params, outvars=[*equation.outvars, *flat_numbers(outer)]), outer
+        return equation.replace(params=params, outvars=[*equation.outvars, *flat_rows(outer)]), outer
 
     def _loop(
         self, equation: core.JaxprEqn, frames: tuple[Frame, ...], body: Body
-    ) -> tuple[core.JaxprEqn, list[Record]]:
+    ) -> tuple[list[core.JaxprEqn], list[Record]]:
         is_scan = equation.primitive.name == "scan"
         key = "jaxpr" if is_scan else "body_jaxpr"
         number = next(self.numbers)
         inner, records = self._inner(equation.params[key], equation, frames, body)
         if not records:
-            return equation, []
+            return [equation], []
         params, counter = dict(equation.params), new_number()
         read, carried = versions.scan_counts(params) if is_scan else (len(equation.invars), len(equation.outvars))
         place = read + carried if is_scan else len(inner.invars)
+        also, step = [], counter
+        if is_scan and params["reverse"]:
+            also, (step,) = computed_numbers(partial(from_end, params["length"]), [counter])
+        first: list[core.JaxprEqn] = []
+        begin: list[Any] = []
         before: list[Any] = []
         after: list[Any] = []
         outer: list[Record] = []
-        for checked, numbers in records:
-            old = [new_number() for _ in range(len(numbers) + 1)]
-            step = counter
-            if is_scan and params["reverse"]:
-                also, (step,) = computed_numbers(partial(from_end, params["length"]), [counter])
-                inner = inner.replace(eqns=[*inner.eqns, *also])
-            count, *rest = numbers
-            also, merged = computed_numbers(merged_numbers, [*old, count, step, *rest])
-            inner = inner.replace(eqns=[*inner.eqns, *also])
-            before, after = before + old, after + merged
-            outer.append((replace(checked, around=(number, *checked.around)), [new_number() for _ in old]))
+        for checked, row in records:
+            made, empty = empty_of(row.aval.size + 1)
+            old = core.Var(empty.aval)
+            more, (now,) = computed_numbers(lambda *rows: [merged(*rows)], [old, step, row])
+            first, also = [*first, *made], [*also, *more]
+            begin, before, after = [*begin, empty], [*before, old], [*after, now]
+            outer.append((replace(checked, around=(number, *checked.around)), core.Var(now.aval)))
         results = [*inner.outvars[:carried], *after, *inner.outvars[carried:]]
-        inner = with_inputs(inner.replace(outvars=results, debug_info=unnamed(inner)), place, before)
+        inner = inner.replace(eqns=[*inner.eqns, *also], outvars=results, debug_info=unnamed(inner))
+        inner = with_inputs(inner, place, before)
         if is_scan:
             params = versions.more_of_scan(params, place, carried=len(before))
         else:
             condition = params["cond_jaxpr"]
-            params["cond_jaxpr"] = with_inputs(condition, len(condition.jaxpr.invars), [new_number() for _ in before])
+            unread = [core.Var(one.aval) for one in before]
+            params["cond_jaxpr"] = with_inputs(condition, len(condition.jaxpr.invars), unread)
         params[key] = in_place(equation.params[key], inner)
         at = place if is_scan else len(equation.invars)
-        operands = [*equation.invars[:at], *(nothing() for _ in before), *equation.invars[at:]]
-        given = [*equation.outvars[:carried], *flat_numbers(outer), *equation.outvars[carried:]]
-        return with_counter(equation.replace(params=params, invars=operands, outvars=given), counter), outer
+        operands = [*equation.invars[:at], *begin, *equation.invars[at:]]
+        given = [*equation.outvars[:carried], *flat_rows(outer), *equation.outvars[carried:]]
+        changed = equation.replace(params=params, invars=operands, outvars=given)
+        return [*first, with_counter(changed, counter)], outer

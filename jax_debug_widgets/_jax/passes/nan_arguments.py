@@ -12,7 +12,7 @@ from jax import lax
 
 from jax_debug_widgets._jax.compat.private import core
 from jax_debug_widgets._jax.origins.frames import Frame, is_users
-from jax_debug_widgets._jax.passes.births import ARGUMENTS, not_numbers
+from jax_debug_widgets._jax.passes.births import ARGUMENTS, largest, not_numbers
 from jax_debug_widgets._jax.passes.checked import Check
 
 
@@ -65,5 +65,4 @@ def _is_read(atom: Any) -> bool:
 
 def _has_nan(array: Any) -> Any:
     """1 or 0, as an array of one number."""
-    found = lax.reduce_or(not_numbers(array), tuple(range(array.ndim)))
-    return lax.reshape(lax.convert_element_type(found, np.int32), (1,))
+    return lax.reshape(lax.convert_element_type(not_numbers(largest(array)), np.int32), (1,))

@@ -102,7 +102,7 @@ class CheckHooks(Replacing):
         checked = self._checked(program, f"{api_name}({name})")
         if checked is None:
             return theirs(program, *rest, out_shardings, in_layouts, out_layouts, donated, **options)
-        count = checked.packing.count
+        count = checked.rows.count
         shardings = (*out_shardings, *[sharding_impls.UNSPECIFIED] * count)
         layouts = (*out_layouts, *[None] * count)
         try:
@@ -163,7 +163,7 @@ class Checking:
         self, program: Any, checked: CheckedProgram, found: Callable[[CheckedProgram, Sequence[Any]], None]
     ) -> None:
         self.program, self._checked, self._found = program, checked, found
-        self._count = checked.packing.count
+        self._count = checked.rows.count
         self._latest: Sequence[Any] | None = None
 
     def __getattr__(self, name: str) -> Any:

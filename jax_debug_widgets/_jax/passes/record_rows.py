@@ -1,0 +1,122 @@
+"""The records of checks as rows of int32: a loop merges a row at a time, and a program gives all of them as one result.
+
+A row has how often something was found, what else the check tells of the first time, and then the iteration of each loop
+around it, innermost first. XLA compiles each result of a kernel apart: a row takes it as long as one number.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from jax import lax
+
+from jax_debug_widgets._jax.passes.operands import computed
+
+if TYPE_CHECKING:
+    from jax_debug_widgets._jax.compat.private import core
+
+_MOST = np.int32(1 << 30)
+"""Above this nothing is counted."""
+
+_CHOSEN, _JOINED = 16, 8
+"""What XLA's CPU backend compiles fast: to choose among rows it takes nothing, to concatenate more than few 15 ms for each."""
+
+
+def row_of(*numbers: Any) -> Any:
+    """Single numbers as a row; one that is a row already stays."""
+    if len(numbers) == 1 and np.ndim(numbers[0]) == 1:
+        return numbers[0]
+    each = [lax.broadcast(lax.convert_element_type(one, np.int32), (len(numbers),)) for one in numbers]
+    place, row = lax.iota(np.int32, len(numbers)), each[0]
+    for at, one in enumerate(each[1:], 1):
+        row = lax.select(lax.eq(place, lax.full_like(place, at)), one, row)
+    return row
+
+
+def empty_row(size: int) -> Any:
+    """The row of a check that has found nothing."""
+    return lax.broadcast(np.int32(0), (size,))
+
+
+def merged(old: Any, step: Any, new: Any) -> Any:
+    """A row so far, and the one of this iteration, which has no number for the loop: the first stays, counts add up."""
+    place, zero = lax.iota(np.int32, old.size), np.int32(0)
+    longer = lax.pad(new, zero, [(0, 1, 0)])
+    longer = lax.select(lax.eq(place, lax.full_like(place, new.size)), lax.broadcast(step, (old.size,)), longer)
+    before, now = (lax.reshape(lax.slice(one, (0,), (1,)), ()) for one in (old, new))
+    keep = lax.bitwise_or(lax.gt(before, zero), lax.eq(now, zero))
+    count = lax.add(lax.min(before, _MOST), lax.min(now, _MOST))
+    kept = lax.select(keep, old, longer)
+    return lax.select(lax.eq(place, lax.full_like(place, 0)), lax.broadcast(count, (old.size,)), kept)
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Where each row is among the results of a program.
+
+    Attributes:
+      count: how many results have them.
+      places: of each row its result, its first number in that, and how many it has.
+    """
+
+    count: int
+    places: tuple[tuple[int, int, int], ...]
+
+    def read(self, results: Sequence[np.ndarray]) -> Iterator[list[int]]:
+        """The rows of one call."""
+        for result, first, size in self.places:
+            yield results[result][first : first + size].tolist()
+
+
+def rows_together(rows: Sequence[Any]) -> tuple[list[core.JaxprEqn], list[Any], Rows]:
+    """What a program computes to give these variables of it, the results that have them, and where they are in these."""
+    places: dict[int, tuple[int, int, int]] = {}
+    equations: list[core.JaxprEqn] = []
+    parts: list[Any] = []
+    first = 0
+    # What is the same on all devices of no mesh may be put together there.
+    free = [number for number, row in enumerate(rows) if row.aval.sharding.mesh.empty]
+    for chosen in _batches(free):
+        own = [rows[number] for number in chosen]
+        width = max(row.aval.size for row in own)
+        for at, number in enumerate(chosen):
+            places[number] = 0, first + at * width, rows[number].aval.size
+        first += len(own) * width
+        also, part = computed(_matrix, own)
+        equations, parts = [*equations, *also], [*parts, part]
+    while len(parts) > 1:
+        joined = [computed(_joined, parts[at : at + _JOINED]) for at in range(0, len(parts), _JOINED)]
+        equations += [one for also, _ in joined for one in also]
+        parts = [part for _, part in joined]
+    results = [*parts, *(row for number, row in enumerate(rows) if number not in places)]
+    for at, number in enumerate((number for number in range(len(rows)) if number not in places), len(parts)):
+        places[number] = at, 0, rows[number].aval.size
+    return equations, results, Rows(len(results), tuple(places[number] for number in range(len(rows))))
+
+
+def _batches(numbers: Sequence[int]) -> Iterator[Sequence[int]]:
+    return (numbers[at : at + _CHOSEN] for at in range(0, len(numbers), _CHOSEN))
+
+
+def _matrix(*rows: Any) -> Any:
+    """Rows one after the other, each as long as the longest. Behind a barrier: what computes them stays as it is."""
+    count, width = len(rows), max(row.size for row in rows)
+    shape = (count, width)
+    place = lax.broadcasted_iota(np.int32, shape, 0)
+    padded = [lax.pad(row, np.int32(0), [(0, width - row.size, 0)]) for row in lax.optimization_barrier(rows)]
+    parts = [lax.broadcast_in_dim(row, shape, (1,)) for row in padded]
+    bit = 1
+    while len(parts) > 1:
+        is_second = lax.ne(lax.bitwise_and(place, lax.full_like(place, bit)), lax.full_like(place, 0))
+        pairs = itertools.zip_longest(parts[::2], parts[1::2])
+        parts = [one if other is None else lax.select(is_second, other, one) for one, other in pairs]
+        bit *= 2
+    return lax.reshape(parts[0], (count * width,))
+
+
+def _joined(*parts: Any) -> Any:
+    return lax.concatenate(lax.optimization_barrier(parts), 0)
