@@ -92,7 +92,7 @@ def test_a_stop_takes_the_focus_that_nobody_has(harness: Harness):
     panel.locator("[data-stands=true]").wait_for()
     harness.page.wait_for_function("() => document.activeElement.shadowRoot?.activeElement?.matches('.debugger')")
     harness.page.keyboard.press("u")
-    panel.locator("[aria-pressed=true]", has_text="step").wait_for()
+    panel.locator("[data-testid=frames] [aria-pressed=true]", has_text="step").wait_for()
     harness.page.keyboard.press("e")
     harness.page.keyboard.type("bt")
     harness.page.keyboard.press("Enter")
