@@ -20,6 +20,7 @@ _TAG = re.compile(r"\beqn(\d+)\b")
 _COMPUTATION = re.compile(r"^(ENTRY )?%?([\w.\-]+) \(.*\{$")
 _INSTRUCTION = re.compile(r"^\s+(ROOT )?%?([\w.\-]+) = (\(.*?\)|\S+) ([\w\-]+)\((.*)$")
 _OP_NAME = re.compile(r'op_name="((?:[^"\\]|\\.)*)"')
+_HOST_TARGET = re.compile(r'custom_call_target="xla_\w*python_\w*callback')
 _METADATA = re.compile(r', metadata=\{(?:[^{}"]|"(?:[^"\\]|\\.)*")*\}')
 _CALLS = re.compile(r"(?:calls|to_apply|condition|body|true_computation|false_computation)=%?([\w.\-]+)")
 _BRANCHES = re.compile(r"branch_computations=\{([^}]*)\}")
@@ -35,6 +36,8 @@ class Instruction:
       type: as XLA writes it, `f32[64,64]{1,0}`.
       operands: the names of what it takes. `calls`: of the computations that it runs.
       tags: the numbers of the scopes around it, the innermost last.
+      op_name: JAX's name for it; empty where it has none.
+      is_root: whether it is what its computation gives. `is_host_call`: whether it calls Python.
     """
 
     name: str
@@ -45,6 +48,9 @@ class Instruction:
     computation: str
     tags: tuple[int, ...]
     text: str
+    op_name: str = ""
+    is_root: bool = False
+    is_host_call: bool = False
 
     @property
     def nbytes(self) -> int:
@@ -121,7 +127,7 @@ def _instructions(text: str) -> Iterator[Instruction]:
         if begins := _COMPUTATION.match(line):
             computation = begins[2]
         if found := _INSTRUCTION.match(line):
-            _, name, kind, opcode, rest = found.groups()
+            root, name, kind, opcode, rest = found.groups()
             told = _OP_NAME.search(rest)
             branches = (one.strip(" %") for group in _BRANCHES.findall(rest) for one in group.split(","))
             yield Instruction(
@@ -133,6 +139,9 @@ def _instructions(text: str) -> Iterator[Instruction]:
                 computation,
                 tags_in(told[1] if told else ""),
                 _METADATA.sub("", line.strip()),
+                told[1] if told else "",
+                bool(root),
+                opcode == "custom-call" and bool(_HOST_TARGET.search(rest)),
             )
 
 

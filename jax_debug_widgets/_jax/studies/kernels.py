@@ -4,15 +4,11 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-_HEADER = re.compile(r"^(?:ENTRY )?%?([\w.\-]+) \(.*\{$")
-_INSTRUCTION = re.compile(r"^\s+(ROOT )?%?([\w.\-]+) = (\(.*?\)|\S+) ([a-z][a-z0-9\-]*)\((.*)$")
-_OP_NAME = re.compile(r'op_name="([^"]*)"')
-_HOST_TARGET = re.compile(r'custom_call_target="xla_\w*python_\w*callback')
-_CALLED = re.compile(r"(?:calls|to_apply)=%?([\w.\-]+)")
-_OPERAND = re.compile(r"%([\w.\-]+)")
+from jax_debug_widgets.graphs.hlo import Instruction, read_hlo
+
 _LAYOUT = re.compile(r"\{[^}]*\}")
 
 _NO_KERNEL = frozenset({
@@ -21,6 +17,9 @@ _NO_KERNEL = frozenset({
 })  # fmt: skip
 """Operations that compute nothing: they name values, or run other computations."""
 
+_RUNNING = ("fusion", "call", "while", "conditional")
+"""Operations that run computations; others apply them to elements."""
+
 _COLLECTIVES = frozenset({
     "all-gather", "all-reduce", "all-to-all", "collective-broadcast", "collective-permute", "ragged-all-to-all",
     "reduce-scatter",
@@ -28,20 +27,6 @@ _COLLECTIVES = frozenset({
 
 Value = tuple[str, str, str]
 """An operation, its type without layout, and JAX's name for it: what stays the same from one compilation to the next."""
-
-
-@dataclass(frozen=True)
-class _Instruction:
-    name: str
-    is_root: bool
-    value: Value
-    operands: tuple[str, ...]
-    calls: str
-    is_host_call: bool
-
-    @property
-    def opcode(self) -> str:
-        return self.value[0]
 
 
 @dataclass(frozen=True)
@@ -71,15 +56,14 @@ class Kernels:
 
 def kernels_of(text: str) -> Kernels:
     """Read the text of an optimised program (`Compiled.as_text()`)."""
-    computations = dict(_computations(text))
-    instructions = [one for body in computations.values() for one in body]
-    fused = {one.calls for one in instructions if one.opcode == "fusion"}
-    scalar = {one.calls for one in instructions if one.opcode not in ("fusion", "call")}
+    program = read_hlo(text)
+    fused = program.in_fusions.keys()
+    scalar = {call for one in program.instructions if one.opcode not in _RUNNING for call in one.calls}
     written: Counter[Value] = Counter()
     inside: Counter[Value] = Counter()
     collectives: Counter[str] = Counter()
     count = fusions = 0
-    for name, body in computations.items():
+    for name, body in program.inside.items():
         if name in fused or name in scalar:
             continue
         for one in body:
@@ -89,34 +73,24 @@ def kernels_of(text: str) -> Kernels:
                 continue
             count += 1
             if one.opcode != "fusion":
-                written[one.value] += 1
+                written[_value_of(one)] += 1
                 continue
             fusions += 1
-            outputs, rest = _outputs(computations.get(one.calls, []))
+            outputs, rest = _outputs([part for call in one.calls for part in program.inside.get(call, ())])
             written.update(outputs)
             inside.update(rest)
     return Kernels(count, fusions, +collectives, written, inside)
 
 
-def _computations(text: str) -> Iterator[tuple[str, list[_Instruction]]]:
-    name, body = "", []
-    for line in text.splitlines():
-        if header := _HEADER.match(line):
-            name, body = header[1], []
-        elif line.startswith("}"):
-            yield name, body
-        elif found := _INSTRUCTION.match(line):
-            root, label, kind, opcode, rest = found.groups()
-            op_name, called = _OP_NAME.search(rest), _CALLED.search(rest)
-            operands = tuple(_OPERAND.findall(rest.partition(")")[0]))
-            value = (opcode, _LAYOUT.sub("", kind), op_name[1] if op_name else "")
-            is_host_call = opcode == "custom-call" and bool(_HOST_TARGET.search(rest))
-            body.append(_Instruction(label, bool(root), value, operands, called[1] if called else "", is_host_call))
+def _value_of(one: Instruction) -> Value:
+    return one.opcode, _LAYOUT.sub("", one.type), one.op_name
 
 
-def _outputs(body: list[_Instruction]) -> tuple[list[Value], list[Value]]:
+def _outputs(body: Sequence[Instruction]) -> tuple[list[Value], list[Value]]:
     """What a fused computation gives, and what else it computes."""
     root = next((one for one in body if one.is_root), None)
     names = {root.name, *root.operands} if root and root.opcode == "tuple" else {root.name} if root else set()
     work = [one for one in body if one.opcode not in _NO_KERNEL]
-    return [one.value for one in work if one.name in names], [one.value for one in work if one.name not in names]
+    return [_value_of(one) for one in work if one.name in names], [
+        _value_of(one) for one in work if one.name not in names
+    ]
