@@ -335,7 +335,7 @@ def test_a_nan_that_a_later_call_gives_is_the_error_that_it_is_without_us():
 @pytest.fixture
 def by_python(monkeypatch):
     """The calls that Python dispatches; others are dispatched by C++, as nobody has given an argument away."""
-    monkeypatch.setattr(handover, "_are_given_away_already", lambda _cache: False)
+    monkeypatch.setattr(handover, "are_given_away_already", lambda _cache: False)
     monkeypatch.setattr(current_session().capture.handover, "_are_given_away", False)
     calls = []
     call = handover.HandoverExecutable.__call__
