@@ -39,7 +39,7 @@ MUTATIONS = (
         "array.aval.shape[axis] for",
         "checks/test_out_of_bounds.py",
     ),
-    Mutation("_jax/tracing/cotangents.py", "of=replace(of, is_cotangent=True)", "of=of", "watch/test_cotangents.py"),
+    Mutation("_jax/tracing/marks.py", "of=replace(of, is_cotangent=True)", "of=of", "watch/test_cotangents.py"),
     Mutation(
         "_jax/origins/lanes.py",
         "(*outer, *(rest[axis] for axis in inner))",
