@@ -50,7 +50,7 @@ class Lists:
 class Firings:
     """What `Store.restore` takes, and how many events they are."""
 
-    lot: FiringBatch
+    batch: FiringBatch
     calls: np.ndarray
     executions: np.ndarray
     occurrences: np.ndarray
@@ -92,9 +92,9 @@ class Rows:
         begins = number >= 0
         of_each = {name: self._columns[name][:count][begins].astype(np.int64, copy=False) for name in _OF_FIRINGS}
         tap_of_each = number[begins]
-        lot = FiringBatch(taps, tap_of_each, of_each["time_ns"], np.zeros(len(tap_of_each), np.int64), columns)
+        batch = FiringBatch(taps, tap_of_each, of_each["time_ns"], np.zeros(len(tap_of_each), np.int64), columns)
         return Firings(
-            lot,
+            batch,
             of_each["call"],
             of_each["execution"],
             of_each["occurrence"],

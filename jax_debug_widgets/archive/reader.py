@@ -238,7 +238,7 @@ class RunReader:
         rows = Rows(events, self._taps)
         firings = rows.firings(start, Arrays(arrays))
         if firings is not None:
-            self._store.restore(firings.lot, firings.calls, firings.executions, firings.occurrences, firings.ordinals)
+            self._store.restore(firings.batch, firings.calls, firings.executions, firings.occurrences, firings.ordinals)
         count = firings.events if firings is not None else 0
         is_all = len(rows.seq) == count
         self._next = stretch.stop if is_all and is_damaged else start + count

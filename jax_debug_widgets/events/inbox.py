@@ -92,13 +92,13 @@ class Inbox:
         """Take out what is in it, in the order of time; for one thread at a time."""
         # The trays are emptied one after the other. What fires meanwhile stays, or it might come before what led to it.
         now = time.perf_counter_ns()
-        lot = FiringBatch.of(
+        batch = FiringBatch.of(
             [share for tap, flat in list(self._trays.items()) for share in self._all_taken(tap, flat, now)]
         )
         while self._large and self._large[0][0] <= now:
             self._large.popleft()
         self._held = sum(tap.nbytes for _, tap, _ in self._large.copy())
-        return lot
+        return batch
 
     @property
     def waiting(self) -> int:

@@ -1,6 +1,6 @@
 """What has been observed, bounded in events and bytes, counting what it had to drop.
 
-In:   lots of firings in the order of time, with the calls they belong to.
+In:   batches of firings in the order of time, with the calls they belong to.
 Out:  events by position, range or site; columns of numbers. Safe under concurrent readers and writers.
 May know: events, numpy.   Must not know: JAX, Jupyter, capture, transport.
 """

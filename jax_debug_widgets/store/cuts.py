@@ -12,14 +12,14 @@ _SEGMENT_BYTES = 1 << 20
 """A segment is let go of as a whole, so these bound how much longer than the budget says something is kept."""
 
 
-def cuts(lot: FiringBatch) -> list[int]:
+def cuts(batch: FiringBatch) -> list[int]:
     """Where to end each segment; a large firing has one of its own, so that it can be let go of by itself."""
-    if not len(lot):
+    if not len(batch):
         return []
-    nbytes = lot.of_each([tap.nbytes for tap in lot.taps])
+    nbytes = batch.of_each([tap.nbytes for tap in batch.taps])
     large = np.flatnonzero(nbytes > LARGE)
-    if len(lot) <= _SEGMENT_FIRINGS and nbytes.sum() < _SEGMENT_BYTES and not len(large):
-        return [len(lot)]
-    group = np.arange(len(lot)) // _SEGMENT_FIRINGS + np.cumsum(nbytes) // _SEGMENT_BYTES
-    borders = np.concatenate([np.flatnonzero(np.diff(group)) + 1, large, large + 1, [len(lot)]])
+    if len(batch) <= _SEGMENT_FIRINGS and nbytes.sum() < _SEGMENT_BYTES and not len(large):
+        return [len(batch)]
+    group = np.arange(len(batch)) // _SEGMENT_FIRINGS + np.cumsum(nbytes) // _SEGMENT_BYTES
+    borders = np.concatenate([np.flatnonzero(np.diff(group)) + 1, large, large + 1, [len(batch)]])
     return [border for border in np.unique(borders).tolist() if border]

@@ -8,7 +8,7 @@ from jax_debug_widgets.events import FiringBatch
 
 
 class Occurrences:
-    """Counts on from one lot of firings to the next."""
+    """Counts on from one batch of firings to the next."""
 
     def __init__(self) -> None:
         self._fired: dict[int, int] = {}
@@ -22,19 +22,19 @@ class Occurrences:
         else:
             self._every[site_id] = every
 
-    def of(self, lot: FiringBatch, ordinals: np.ndarray) -> np.ndarray:
+    def of(self, batch: FiringBatch, ordinals: np.ndarray) -> np.ndarray:
         """For each firing, how many times its site had fired before; lanes that fire one after the other are one."""
-        site = lot.of_each([tap.site.id for tap in lot.taps])
-        stands_for, first = np.ones(len(lot), np.int64), np.ones(len(lot), bool)
-        for number, tap in enumerate(lot.taps):
-            firings, columns = lot.firings_of(number), lot.columns[number]
+        site = batch.of_each([tap.site.id for tap in batch.taps])
+        stands_for, first = np.ones(len(batch), np.int64), np.ones(len(batch), bool)
+        for number, tap in enumerate(batch.taps):
+            firings, columns = batch.firings_of(number), batch.columns[number]
             said = tap.stands_for(columns, self._every.get(tap.site.id))
             stands_for[firings] = said
             # Where firings are left out, lanes that do not say which they are cannot be told.
             if tap.nesting.lanewise and (tap.is_numbered or (np.ndim(said) == 0 and said == 1)):
                 first[firings] = tap.lanes_of(columns, np.arange(len(firings)), ordinals[firings]) <= 0
-        occurrences = np.empty(len(lot), np.int64)
-        for number in {tap.site.id for tap in lot.taps}:
+        occurrences = np.empty(len(batch), np.int64)
+        for number in {tap.site.id for tap in batch.taps}:
             mine = np.flatnonzero(site == number)
             before = self._fired.get(number, 0)
             counted = before + np.cumsum(stands_for[mine] * first[mine])

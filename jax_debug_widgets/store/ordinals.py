@@ -13,7 +13,7 @@ _CALLS_AT_ONCE = 256
 
 
 class Ordinals:
-    """Counts on from one lot of firings to the next.
+    """Counts on from one batch of firings to the next.
 
     A device runs its calls one after the other, or each thread its own: those that have fired last are remembered.
     """
@@ -24,23 +24,23 @@ class Ordinals:
         self.doubtful: dict[int, float] = {}
         """Site id -> the last call in which not all of its firings may have been recorded: there counting tells nothing."""
 
-    def of(self, lot: FiringBatch, calls: np.ndarray) -> np.ndarray:
+    def of(self, batch: FiringBatch, calls: np.ndarray) -> np.ndarray:
         """For each firing int64: how often its tap had fired before in the same call, on the same device; -1 in doubt."""
-        ordinals = np.empty(len(lot), np.int64)
-        for number, tap in enumerate(lot.taps):
+        ordinals = np.empty(len(batch), np.int64)
+        for number, tap in enumerate(batch.taps):
             doubtful = self.doubtful.get(tap.site.id)
-            for key, chosen in self._by_device(tap, number, lot):
+            for key, chosen in self._by_device(tap, number, batch):
                 own = calls[chosen]
                 counted = self._counted(key, own)
                 ordinals[chosen] = counted if doubtful is None else np.where(own <= doubtful, -1, counted)
         return ordinals
 
-    def _by_device(self, tap: Tap, number: int, lot: FiringBatch) -> Iterator[tuple[Hashable, np.ndarray]]:
-        mine = lot.firings_of(number)
+    def _by_device(self, tap: Tap, number: int, batch: FiringBatch) -> Iterator[tuple[Hashable, np.ndarray]]:
+        mine = batch.firings_of(number)
         if not tap.nesting.axes:
             yield tap, mine
             return
-        coordinates = np.stack([joined(column) for column in lot.columns[number][tap.coordinates]])
+        coordinates = np.stack([joined(column) for column in batch.columns[number][tap.coordinates]])
         devices, device = np.unique(coordinates, axis=1, return_inverse=True)
         for place, at in enumerate(devices.T.tolist()):
             yield (tap, *at), mine[device.ravel() == place]

@@ -31,7 +31,7 @@ class Segment:
     def __init__(
         self,
         first: int,
-        lot: FiringBatch,
+        batch: FiringBatch,
         origin_ns: int,
         calls: np.ndarray,
         executions: np.ndarray,
@@ -41,26 +41,26 @@ class Segment:
         types: SiteTypes,
     ) -> None:
         self.first = first
-        self.taps = lot.taps
-        self._tap = lot.tap
-        self._time = lot.times_ns - origin_ns
+        self.taps = batch.taps
+        self._tap = batch.tap
+        self._time = batch.times_ns - origin_ns
         self._call, self._execution = calls, executions
         self._occurrence, self._ordinal = occurrences, ordinals
-        self._row = np.empty(len(lot), np.int64)
+        self._row = np.empty(len(batch), np.int64)
         self._columns: list[list[Column]] = []
         self._devices = [devices.of(tap) for tap in self.taps]
         self._types = np.array([types.of(tap) for tap in self.taps], np.int64)
         for number, tap in enumerate(self.taps):
-            mine = lot.firings_of(number)
+            mine = batch.firings_of(number)
             self._row[mine] = np.arange(len(mine))
             self._columns.append(
                 [
                     column if tap.nbytes > LARGE and isinstance(column, list) else joined(column)
-                    for column in lot.columns[number]
+                    for column in batch.columns[number]
                 ]
             )
-        sizes = lot.of_each([tap.size for tap in self.taps])
-        costs = lot.of_each([tap.nbytes + OVERHEAD for tap in self.taps])
+        sizes = batch.of_each([tap.size for tap in self.taps])
+        costs = batch.of_each([tap.nbytes + OVERHEAD for tap in self.taps])
         self._starts = np.concatenate([[0], np.cumsum(sizes)])
         self._bytes = np.concatenate([[0], np.cumsum(costs)])
 

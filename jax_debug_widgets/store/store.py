@@ -58,32 +58,37 @@ class Store:
         self._tally = CountsBySite()
         self.history = SiteHistory(self._lock, self._kept, self._types)
 
-    def ingest(self, lot: FiringBatch, calls: np.ndarray, executions: np.ndarray | None = None) -> None:
+    def ingest(self, batch: FiringBatch, calls: np.ndarray, executions: np.ndarray | None = None) -> None:
         """Take in firings, the id of the call that each belongs to, and the number of its execution of its site.
 
         Both are int64, one a firing, -1 where it is not known; see `Columns`.
         """
-        executions = np.full(len(lot), -1) if executions is None else executions
+        executions = np.full(len(batch), -1) if executions is None else executions
         with self._lock:
-            ordinals = self._ordinals.of(lot, calls)
-            occurrences = self._occurrences.of(lot, ordinals)
-            largest = max((tap.nbytes for tap in lot.taps), default=0)
+            ordinals = self._ordinals.of(batch, calls)
+            occurrences = self._occurrences.of(batch, ordinals)
+            largest = max((tap.nbytes for tap in batch.taps), default=0)
             if largest >= COUNTED:
                 self._largest = max(self._largest, largest)
-            if (lost := lot.lost) is not None:
-                self._tally.lose(lot, lost)
+            if (lost := batch.lost) is not None:
+                self._tally.lose(batch, lost)
                 kept = ~lost
-                lot, calls, executions = lot.where(kept), calls[kept], executions[kept]
+                batch, calls, executions = batch.where(kept), calls[kept], executions[kept]
                 occurrences, ordinals = occurrences[kept], ordinals[kept]
-            self._take_in(lot, calls, executions, occurrences, ordinals)
+            self._take_in(batch, calls, executions, occurrences, ordinals)
 
     def restore(
-        self, lot: FiringBatch, calls: np.ndarray, executions: np.ndarray, occurrences: np.ndarray, ordinals: np.ndarray
+        self,
+        batch: FiringBatch,
+        calls: np.ndarray,
+        executions: np.ndarray,
+        occurrences: np.ndarray,
+        ordinals: np.ndarray,
     ) -> None:
         """Take in firings that another store had: how often each tap had fired before is not counted again."""
         with self._lock:
-            self._largest = max(self._largest, *(tap.nbytes for tap in lot.taps), 0)
-            self._take_in(lot, calls, executions, occurrences, ordinals)
+            self._largest = max(self._largest, *(tap.nbytes for tap in batch.taps), 0)
+            self._take_in(batch, calls, executions, occurrences, ordinals)
 
     def begin_at(self, position: int, dropped: Mapping[int, int]) -> None:
         """Before `restore`: of these sites so many events are no longer kept, and the first that is has this position."""
@@ -99,15 +104,20 @@ class Store:
                 told(SegmentSlice(*piece))  # pyright: ignore[reportOptionalCall] - not None here.
 
     def _take_in(
-        self, lot: FiringBatch, calls: np.ndarray, executions: np.ndarray, occurrences: np.ndarray, ordinals: np.ndarray
+        self,
+        batch: FiringBatch,
+        calls: np.ndarray,
+        executions: np.ndarray,
+        occurrences: np.ndarray,
+        ordinals: np.ndarray,
     ) -> None:
         start = 0
-        for stop in cuts(lot):
+        for stop in cuts(batch):
             rows = slice(start, stop)
             self._append(
                 Segment(
                     self._kept.count,
-                    lot.part(start, stop),
+                    batch.part(start, stop),
                     self._origin_ns,
                     calls[rows],
                     executions[rows],

@@ -49,10 +49,10 @@ class CountsBySite:
         """So many events of these sites are no longer kept."""
         _add(self.dropped, counts)
 
-    def lose(self, lot: FiringBatch, lost: np.ndarray) -> None:
+    def lose(self, batch: FiringBatch, lost: np.ndarray) -> None:
         """Firings, `lost`: bool[firings], have been dropped before they were taken in."""
-        for number, count in enumerate(np.bincount(lot.tap[lost], minlength=len(lot.taps)).tolist()):
-            tap = lot.taps[number]
+        for number, count in enumerate(np.bincount(batch.tap[lost], minlength=len(batch.taps)).tolist()):
+            tap = batch.taps[number]
             if count:
                 events = {tap.site.id: count * tap.size}
                 _add(self.seen, events)

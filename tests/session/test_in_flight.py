@@ -36,9 +36,9 @@ def share_of(tap, times, threads=None):
 def attributed(in_flight, **times: Any):
     """Tap, times at which it fires, and idents of the threads in which it does -> for each tap the calls of its firings."""
     shares = [share_of(*each) for each in times.values()]
-    lot = FiringBatch.of(shares)
-    calls = in_flight.attribute(lot.times_ns, lot)
-    return [calls[lot.firings_of(number)].tolist() for number in range(len(shares))]
+    batch = FiringBatch.of(shares)
+    calls = in_flight.attribute(batch.times_ns, batch)
+    return [calls[batch.firings_of(number)].tolist() for number in range(len(shares))]
 
 
 @pytest.fixture

@@ -19,8 +19,8 @@ def value_of(number):
     return np.full(ELEMENTS, number, np.float32)
 
 
-def lost_of(lot):
-    return [False] * len(lot) if lot.lost is None else lot.lost.tolist()
+def lost_of(batch):
+    return [False] * len(batch) if batch.lost is None else batch.lost.tolist()
 
 
 def test_firings_come_out_as_they_went_in(make_tap, fire):
@@ -31,23 +31,23 @@ def test_firings_come_out_as_they_went_in(make_tap, fire):
     for tap, time_ns, arrays in firings:
         inbox.putter(tap)((time_ns, *arrays))
     assert inbox
-    lot = inbox.take()
+    batch = inbox.take()
     assert not inbox
     assert len(inbox.take()) == 0
-    assert [lot.taps[number] for number in lot.tap] == [tap for tap, _, _ in firings]
-    assert lot.times_ns.tolist() == list(range(500))
-    for tap, columns in zip(lot.taps, lot.columns, strict=True):
+    assert [batch.taps[number] for number in batch.tap] == [tap for tap, _, _ in firings]
+    assert batch.times_ns.tolist() == list(range(500))
+    for tap, columns in zip(batch.taps, batch.columns, strict=True):
         came = [arrays for one, _, arrays in firings if one is tap]
         assert [[id(one) for one in column] for column in columns] == [
             list(map(id, one)) for one in zip(*came, strict=True)
         ]
-    assert lot.lost is None
+    assert batch.lost is None
 
 
 def test_threads_put_in_while_another_takes_out(make_tap):
     inbox, taps = Inbox(), [make_tap(0), make_tap(1), make_tap(2, shapes=((COUNTED,),))]
     large = np.zeros(COUNTED, np.float32)
-    each, over, lots = 5_000, threading.Event(), []
+    each, over, batches = 5_000, threading.Event(), []
 
     def write(tap):
         put = inbox.putter(tap)
@@ -56,8 +56,8 @@ def test_threads_put_in_while_another_takes_out(make_tap):
 
     def take():
         while not over.is_set():
-            lots.append(inbox.take())
-        lots.append(inbox.take())
+            batches.append(inbox.take())
+        batches.append(inbox.take())
 
     taker = threading.Thread(target=take)
     writers = [threading.Thread(target=write, args=(tap,)) for tap in taps]
@@ -68,9 +68,9 @@ def test_threads_put_in_while_another_takes_out(make_tap):
     over.set()
     taker.join(60)
     seen = {tap: [] for tap in taps}
-    for lot in lots:
-        for number, time_ns in zip(lot.tap.tolist(), lot.times_ns.tolist(), strict=True):
-            seen[lot.taps[number]].append(time_ns)
+    for batch in batches:
+        for number, time_ns in zip(batch.tap.tolist(), batch.times_ns.tolist(), strict=True):
+            seen[batch.taps[number]].append(time_ns)
     assert all(times == list(range(each)) for times in seen.values()), "each once, and in its thread's order"
 
 
@@ -80,10 +80,10 @@ def test_the_newest_large_values_stay_within_the_limit(make_tap, limit):
     put = inbox.putter(tap)
     for i in range(10):
         put((i, value_of(i), np.float32(i).reshape(())))
-    lot = inbox.take()
+    batch = inbox.take()
     kept = min(max(limit // tap.nbytes, 1), 10)
-    assert lost_of(lot) == [True] * (10 - kept) + [False] * kept, "the oldest go first"
-    assert lot.columns[0][0][-1][0] == 9
+    assert lost_of(batch) == [True] * (10 - kept) + [False] * kept, "the oldest go first"
+    assert batch.columns[0][0][-1][0] == 9
     for i in range(10):
         put((i, value_of(i), np.float32(i).reshape(())))
     assert lost_of(inbox.take()).count(False) == kept, "what was taken out counts no more"
@@ -95,8 +95,8 @@ def test_what_could_not_wait_is_counted_and_leaves_the_rest_as_it_is(make_tap):
     for i in range(10):
         inbox.putter(tap)((i, np.full((2, ELEMENTS), i, np.float32)))
         inbox.putter(small)((i, np.float32(i).reshape(())))
-    lot = inbox.take()
-    store.ingest(lot, np.zeros(len(lot), np.int64))
+    batch = inbox.take()
+    store.ingest(batch, np.zeros(len(batch), np.int64))
     assert store.seen_by_site() == {1: 20, 2: 10}
     assert store.dropped_by_site() == {1: 14}
     assert (store.dropped, store.oldest, len(store)) == (14, 0, 16)
@@ -111,8 +111,8 @@ def test_firings_on_a_mesh_keep_their_coordinates_when_values_are_let_go_of(make
     inbox, store = Inbox(2 * NBYTES), Store(Budget(), 0)
     for i in range(8):
         inbox.putter(tap)((i, value_of(i), np.asarray(i % 2, np.int32)))
-    lot = inbox.take()
-    store.ingest(lot, np.zeros(8, np.int64))
+    batch = inbox.take()
+    store.ingest(batch, np.zeros(8, np.int64))
     assert [(event.step, event.mesh_coords) for event in store.range(0, 8)] == [((3,), {"d": 0}), ((3,), {"d": 1})]
 
 
@@ -121,15 +121,15 @@ def test_taps_come_out_in_the_order_of_time_and_what_fires_meanwhile_stays(make_
     later = 1 << 56
     for tap, time_ns in ((one, 1), (one, 4), (other, 2), (other, 3), (one, later), (other, 5), (other, later)):
         inbox.putter(tap)((time_ns, np.float32(time_ns).reshape(())))
-    lot = inbox.take()
-    assert [(lot.taps[number].site.id, at) for number, at in zip(lot.tap, lot.times_ns, strict=True)] == [
+    batch = inbox.take()
+    assert [(batch.taps[number].site.id, at) for number, at in zip(batch.tap, batch.times_ns, strict=True)] == [
         (1, 1),
         (2, 2),
         (2, 3),
         (1, 4),
         (2, 5),
     ]
-    assert [[float(value) for value in column] for (column,) in lot.columns] == [[1, 4], [2, 3, 5]]
+    assert [[float(value) for value in column] for (column,) in batch.columns] == [[1, 4], [2, 3, 5]]
     assert inbox
     assert len(inbox.take()) == 0
 
@@ -138,9 +138,9 @@ def test_two_threads_of_one_tap_come_out_in_the_order_of_time(make_tap):
     tap, inbox = make_tap(1, nesting=Nesting(axes=("d",))), Inbox()
     for time_ns, device in ((1, 0), (3, 0), (2, 1), (4, 1)):
         inbox.putter(tap)((time_ns, np.float32(time_ns).reshape(()), np.asarray(device, np.int32)))
-    lot = inbox.take()
-    values, devices = ([float(one) for one in column] for column in lot.columns[0])
-    assert (lot.times_ns.tolist(), values, devices) == ([1, 2, 3, 4], [1, 2, 3, 4], [0, 1, 0, 1])
+    batch = inbox.take()
+    values, devices = ([float(one) for one in column] for column in batch.columns[0])
+    assert (batch.times_ns.tolist(), values, devices) == ([1, 2, 3, 4], [1, 2, 3, 4], [0, 1, 0, 1])
 
 
 def test_whole_values_that_are_watched_together_are_within_the_limit(make_tap):
@@ -151,9 +151,9 @@ def test_whole_values_that_are_watched_together_are_within_the_limit(make_tap):
     put = inbox.putter(bundle)
     for i in range(10):
         put((i, np.array([[i, -i], [10 * i, 0]], np.float32), value_of(i)))
-    lot = inbox.take()
-    assert lost_of(lot) == [True, False] * 7 + [False] * 6, "what is small of a firing need not go"
-    store.ingest(lot, np.zeros(len(lot), np.int64))
+    batch = inbox.take()
+    assert lost_of(batch) == [True, False] * 7 + [False] * 6, "what is small of a firing need not go"
+    store.ingest(batch, np.zeros(len(batch), np.int64))
     assert store.seen_by_site() == {1: 10, 2: 10}
     assert store.dropped_by_site() == {1: 7}
     assert store.history.series(1, 0)[2].tolist() == [7, 8, 9]
@@ -171,8 +171,8 @@ def test_what_waits_and_what_is_kept_are_within_one_budget(make_tap):
             sent[1] += 1
             held = sum(arrays[0].nbytes for arrays in inbox._trays[tap][1::2] if arrays[0] is not None)
             most = max(most, held + store.nbytes)
-        lot = inbox.take()
-        store.ingest(lot, np.zeros(len(lot), np.int64))
+        batch = inbox.take()
+        store.ingest(batch, np.zeros(len(batch), np.int64))
         inbox.limit = store.free
     assert most <= budget.nbytes
     assert store.seen_by_site() == sent

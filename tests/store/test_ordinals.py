@@ -12,8 +12,8 @@ def test_counting_goes_on_where_a_call_is_taken_in_by_parts(make_tap):
     tap, other, ordinals = make_tap(1), make_tap(2), Ordinals()
 
     def of(calls, tap=tap):
-        lot = batch_of([(tap, number, (np.zeros((), np.float32),)) for number in range(len(calls))])
-        return ordinals.of(lot, np.array(calls)).tolist()
+        batch = batch_of([(tap, number, (np.zeros((), np.float32),)) for number in range(len(calls))])
+        return ordinals.of(batch, np.array(calls)).tolist()
 
     assert of([5, 5, 5]) == [0, 1, 2]
     assert of([5, 5]) == [3, 4]

@@ -61,8 +61,8 @@ def test_what_is_taken_out_of_an_inbox_has_its_thread_and_its_time(make_tap):
     thread.start()
     thread.join()
     fire()
-    lot = inbox.take()
-    assert len(lot) == 4
-    assert set(lot.threads.tolist()) == idents
-    assert (np.diff(lot.times_ns) >= 0).all()
-    assert lot.times_ns[-1] <= perf_counter_ns()
+    batch = inbox.take()
+    assert len(batch) == 4
+    assert set(batch.threads.tolist()) == idents
+    assert (np.diff(batch.times_ns) >= 0).all()
+    assert batch.times_ns[-1] <= perf_counter_ns()

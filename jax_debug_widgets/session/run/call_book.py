@@ -163,24 +163,24 @@ class CallBook:
         drained, self._drained = self._drained, deque()
         return drained
 
-    def attribute(self, times_ns: np.ndarray, lot: FiringBatch) -> tuple[np.ndarray, dict[int, int]]:
+    def attribute(self, times_ns: np.ndarray, batch: FiringBatch) -> tuple[np.ndarray, dict[int, int]]:
         """See `InFlight`, and `mixed` there."""
-        calls = self._in_flight.attribute(times_ns, lot)
+        calls = self._in_flight.attribute(times_ns, batch)
         mixed, self._in_flight.mixed = self._in_flight.mixed, {}
         return calls, mixed
 
-    def executions(self, calls: np.ndarray, lot: FiringBatch) -> np.ndarray:
+    def executions(self, calls: np.ndarray, batch: FiringBatch) -> np.ndarray:
         """See `Executions.of`."""
-        return self._executions.of(lot, calls)
+        return self._executions.of(batch, calls)
 
-    def count(self, calls: np.ndarray, lot: FiringBatch) -> None:
+    def count(self, calls: np.ndarray, batch: FiringBatch) -> None:
         """Add firings to their calls (int64, one a firing)."""
-        kinds = len(lot.taps)
-        pairs, counts = np.unique(calls * kinds + lot.tap, return_counts=True)
+        kinds = len(batch.taps)
+        pairs, counts = np.unique(calls * kinds + batch.tap, return_counts=True)
         changed: dict[int, CallRecord] = {}
         for pair, count in zip(pairs.tolist(), counts.tolist(), strict=True):
             call, number = divmod(pair, kinds)
-            record, tap = self._alive.get(call), lot.taps[number]
+            record, tap = self._alive.get(call), batch.taps[number]
             if record is not None:
                 record.events += count * tap.size
                 record.fired[tap] += count

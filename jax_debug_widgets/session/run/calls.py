@@ -259,20 +259,20 @@ class CallLog:
             else:
                 book.preparations.printed(printed)
 
-    def attribute(self, times_ns: np.ndarray, lot: FiringBatch) -> tuple[np.ndarray, dict[int, int]]:
+    def attribute(self, times_ns: np.ndarray, batch: FiringBatch) -> tuple[np.ndarray, dict[int, int]]:
         """See `InFlight`, and `mixed` there."""
         with self._news.up_to_date() as book:
-            return book.attribute(times_ns, lot)
+            return book.attribute(times_ns, batch)
 
-    def executions(self, calls: np.ndarray, lot: FiringBatch) -> np.ndarray:
+    def executions(self, calls: np.ndarray, batch: FiringBatch) -> np.ndarray:
         """See `Executions.of`."""
         with self._news.up_to_date() as book:
-            return book.executions(calls, lot)
+            return book.executions(calls, batch)
 
-    def count(self, calls: np.ndarray, lot: FiringBatch) -> None:
+    def count(self, calls: np.ndarray, batch: FiringBatch) -> None:
         """Add firings to their calls (int64, one a firing)."""
         with self._news.up_to_date() as book:
-            book.count(calls, lot)
+            book.count(calls, batch)
 
     def pending(self) -> list[CallRecord]:
         """Calls whose effects have not drained, oldest first."""

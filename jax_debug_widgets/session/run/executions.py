@@ -36,17 +36,17 @@ class Executions:
                 self._of_site.setdefault(site_id, []).append(program)
         program.calls.note(call)
 
-    def of(self, lot: FiringBatch, calls: np.ndarray) -> np.ndarray:
+    def of(self, batch: FiringBatch, calls: np.ndarray) -> np.ndarray:
         """For each firing int64; -1 where its call is not known, and where counting the firings tells as much.
 
         Args:
-          lot: what has fired.
+          batch: what has fired.
           calls: int64[n], the call of each.
         """
-        executions = np.full(len(lot), -1)
-        for number, tap in enumerate(lot.taps):
+        executions = np.full(len(batch), -1)
+        for number, tap in enumerate(batch.taps):
             if tap.nesting.may_be_left_out and tap in self._place:
-                mine = lot.firings_of(number)
+                mine = batch.firings_of(number)
                 executions[mine] = self._of_tap(tap, calls[mine])
         return executions
 

@@ -32,7 +32,7 @@ class InFlight:
         """It is being dispatched."""
         self._records.append(record)
 
-    def attribute(self, times_ns: np.ndarray, lot: FiringBatch) -> np.ndarray:
+    def attribute(self, times_ns: np.ndarray, batch: FiringBatch) -> np.ndarray:
         """For each firing, the id of the call that was executing: the oldest with effects, if there are several; else -1.
 
         On one CPU device a call fires in the thread that makes it: what fired in a thread that calls is of a call of its own,
@@ -42,19 +42,19 @@ class InFlight:
 
         Args:
           times_ns: int64[n], since the run started; none much before those of the last time.
-          lot: what has fired then.
+          batch: what has fired then.
         """
         records, earliest = self._records, times_ns.min(initial=_NEVER)
         while records and (records[0].over_ns or _NEVER) < earliest:
             records.popleft()
-        calls = _being_dispatched(records, times_ns, lot)
-        for own, fired in _by_thread(list(records), lot.threads, calls < 0):
+        calls = _being_dispatched(records, times_ns, batch)
+        for own, fired in _by_thread(list(records), batch.threads, calls < 0):
             times, spans = times_ns[fired], _Spans(own)
             executing = spans.oldest_at(times)
             calls[fired] = spans.ids_of(executing)
-            if spans.overlap and not _has_room(own, executing, lot.taps, lot.tap[fired]):
-                for number, tap in enumerate(lot.taps):
-                    chosen = lot.firings_of(number)
+            if spans.overlap and not _has_room(own, executing, batch.taps, batch.tap[fired]):
+                for number, tap in enumerate(batch.taps):
+                    chosen = batch.firings_of(number)
                     chosen = chosen[fired[chosen]]
                     if chosen.size and tap.nesting.stride == 1:  # Else fewer fire than the program has iterations.
                         calls[chosen] = self._by_count(own, tap, times_ns[chosen])
@@ -147,13 +147,13 @@ def _quotas(program: Sequence[Tap], share: ProcessShare | None, taps: Sequence[T
     return np.array([_NEVER if count is None else count for count in firings], np.int64)
 
 
-def _being_dispatched(records: Iterable[CallRecord], times: np.ndarray, lot: FiringBatch) -> np.ndarray:
+def _being_dispatched(records: Iterable[CallRecord], times: np.ndarray, batch: FiringBatch) -> np.ndarray:
     """For each firing, int64[n], the id of the call that its thread was dispatching, if that is known to fire then; else -1.
 
     A call whose events come when it is over may be at work while its thread dispatches one that fires itself.
     """
-    calls = np.full(len(lot), -1)
-    if not lot.threads.any():
+    calls = np.full(len(batch), -1)
+    if not batch.threads.any():
         return calls
     told_later = {id(record.taps) for record in records if record.is_handed}
     by_start = sorted(
@@ -167,9 +167,9 @@ def _being_dispatched(records: Iterable[CallRecord], times: np.ndarray, lot: Fir
         if id(record.taps) in told_later:
             told_until[record.ident] = max(told_until.get(record.ident, 0), record.over_ns or _NEVER)
             told.update(record.taps)
-    is_told = np.array([tap in told for tap in lot.taps], bool)
+    is_told = np.array([tap in told for tap in batch.taps], bool)
     for ident in {record.ident for record in by_start}:
-        own, fired = [record for record in by_start if record.ident == ident], np.flatnonzero(lot.threads == ident)
+        own, fired = [record for record in by_start if record.ident == ident], np.flatnonzero(batch.threads == ident)
         ids, starts, returns = np.array(
             [(record.id, record.launched_ns, record.dispatched_ns or _NEVER) for record in own]
         ).T
@@ -177,8 +177,8 @@ def _being_dispatched(records: Iterable[CallRecord], times: np.ndarray, lot: Fir
         while (is_over := (latest >= 0) & (times[fired] > returns[latest])).any():
             latest[is_over] = around[latest[is_over]]
         is_known = latest >= 0
-        is_known &= _quotas_of(own, lot.taps)[latest, lot.tap[fired]] > 0
-        is_known &= ~is_told[lot.tap[fired]] | (times[fired] > told_until.get(ident, -1))
+        is_known &= _quotas_of(own, batch.taps)[latest, batch.tap[fired]] > 0
+        is_known &= ~is_told[batch.tap[fired]] | (times[fired] > told_until.get(ident, -1))
         calls[fired[is_known]] = ids[latest[is_known]]
     return calls
 

@@ -165,8 +165,8 @@ class Merging:
             for own in by_tap.values()
         ]
         none = np.zeros(len(order), np.int64)
-        lot = FiringBatch(list(by_tap), number[order], times[order], none, columns)
-        self.store.restore(lot, calls[order], executions[order], occurrences[order], ordinals[order])
+        batch = FiringBatch(list(by_tap), number[order], times[order], none, columns)
+        self.store.restore(batch, calls[order], executions[order], occurrences[order], ordinals[order])
 
 
 def _up_to(source: _Source, until_ns: float) -> Iterator[SegmentSlice]:

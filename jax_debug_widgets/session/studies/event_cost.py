@@ -68,8 +68,8 @@ def event_cost(prints: bool, shapes: Shapes, dtypes: Types) -> EventCost:
     def run_captured() -> None:
         seconds_of(captured)
         store = Store(Budget(), time.perf_counter_ns())
-        lot = inbox.take()
-        store.ingest(lot, np.full(len(lot), -1))
+        batch = inbox.take()
+        store.ingest(batch, np.full(len(batch), -1))
 
     with contextlib.redirect_stdout(io.StringIO()):
         without, theirs, ours = map(_best, (nothing, plain, run_captured))
