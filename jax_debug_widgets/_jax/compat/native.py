@@ -1,7 +1,7 @@
-"""What a program computes by a compiled function of our own, from XLA's own memory and without Python.
+"""A primitive that runs a compiled function of ours inside a program: it reads XLA's memory and needs no Python.
 
-Only on the CPU, and only where the whole of an array is at hand: of a value that XLA's partitioner splits over several
-devices each has a part, and a call of ours would make XLA bring them together.
+It does so only on the CPU, and only where a device has the whole array. If XLA's partitioner splits a value over several
+devices, a call of ours would make XLA gather the parts.
 """
 
 from __future__ import annotations
@@ -30,23 +30,26 @@ native_p = jax_core.Primitive("computed_natively")
 native_p.multiple_results = True
 
 _importing: dict[str, tuple[float, Any]] = {}
-"""The modules that are being imported: since when, by `time.monotonic`, and what listens to Numba's compiler."""
+"""The modules that are being imported: when each import began, by `time.monotonic`, and the listener to Numba's compiler."""
 
 _TOLD_AFTER_S = 1.5
 
 _spent = threading.local()
-"""`seconds`: of this thread, see `taken`."""
+"""`seconds`: how long this thread has waited for Numba to compile, see `taken`."""
 
 
 _known: dict[str, bool] = {}
-"""The modules that were asked for: whether they could be imported. What was broken off is not among them."""
+"""For each module asked for: whether it could be imported. A module whose import an interrupt broke off is not in it."""
 
 _lock = threading.RLock()
 
 
 def importable(module: str, what: str) -> bool:
-    """Whether a module that needs Numba can be imported; a warning says that not `what`, if Numba is there all the same."""
-    with _lock:  # Of two threads that import Numba at once one may see half of it.
+    """Import a module that needs Numba; return whether that worked.
+
+    If Numba is installed but fails, warn with the sentence `what`.
+    """
+    with _lock:  # If two threads imported Numba at once, one could see half of it.
         if module not in _known:
             _known[module] = _import(module, what)
         return _known[module]
@@ -65,7 +68,7 @@ def _import(module: str, what: str) -> bool:
             importlib.import_module(module)
         if listener.buffer:
             _spent.seconds = getattr(_spent, "seconds", 0.0) + time.monotonic() - since
-    except Exception as error:  # noqa: BLE001 - it can be done without, whatever is wrong with Numba.
+    except Exception as error:  # noqa: BLE001 - callers can do without Numba, whatever is wrong with it.
         warnings.warn(f"Numba cannot be used, so {what}: {error}", stacklevel=4)
         return False
     finally:
@@ -74,9 +77,9 @@ def _import(module: str, what: str) -> bool:
 
 
 def _import_numba() -> None:
-    """Import Numba: all of it anew where an import was broken off, by an interrupt or a time limit, as nothing else mends that.
+    """Import Numba; import all of it anew if an earlier import was broken off, by an interrupt or a time limit.
 
-    Python keeps the parts that were imported by then. A new `numba` has no attributes for them: `numba.core` is missing.
+    Python keeps the submodules that were imported by then. A new `numba` has no attributes for them: `numba.core` is missing.
     """
     if "numba" not in sys.modules:
         for name in [name for name in sys.modules if name.startswith("numba.")]:
@@ -85,12 +88,12 @@ def _import_numba() -> None:
 
 
 def numba_compiles() -> bool:
-    """Whether somebody waits for Numba to compile such a module; what its cache holds it loads."""
+    """Whether an import lasts longer than `_TOLD_AFTER_S` because Numba compiles; loading from its cache does not count."""
     return any(each.buffer and time.monotonic() - since > _TOLD_AFTER_S for since, each in list(_importing.values()))
 
 
 def taken() -> float:
-    """Seconds that this thread has waited for Numba to compile since this was asked last."""
+    """Return the seconds that this thread has waited for Numba to compile since the last call of `taken`."""
     seconds = getattr(_spent, "seconds", 0.0)
     _spent.seconds = 0.0
     return seconds
@@ -104,9 +107,9 @@ def computed_natively(
     *,
     together: bool = False,
 ) -> Sequence[jax.Array]:
-    """Of each array float32[shape]: what the XLA custom call `target` makes of it; or the one that it makes of all together.
+    """Call the XLA custom call `target`: for each array, or once for all if `together`; each result is float32[shape].
 
-    Where it is not to be had (other devices; None: nowhere), what `otherwise(*arrays)` makes of all of them.
+    Where `target` cannot run (another platform, an array split over devices, `target` None), run `otherwise(*arrays)`.
     """
     register_all()
     return native_p.bind(*arrays, target=target, shape=shape, otherwise=otherwise, together=together)
@@ -118,7 +121,7 @@ def _abstract_eval(*arrays: Any, shape: tuple[int, ...], together: bool, **_rest
 
 
 def _lower(ctx: Any, *operands: Any, otherwise: Any, **_rest: Any) -> Sequence[Any]:
-    # Traced of shapes alone: where an axis of a mesh is explicit, or some are manual, types hold what only fits in there.
+    # Only shapes and dtypes are traced: with explicit or manual mesh axes, the types hold shardings that do not fit here.
     plain = [core.ShapedArray(one.shape, one.dtype) for one in ctx.avals_in]
     return mlir.lower_fun(otherwise, multiple_results=True)(ctx.replace(avals_in=plain), *operands)
 

@@ -1,8 +1,8 @@
-"""Which arrays have parts that XLA cannot find to be alike: it does not merge what is called with such.
+"""Find the arrays whose parts XLA cannot prove equal: it does not merge calls that have different parts as operands.
 
-Of a callback with `vmap_method="sequential_unrolled"` the calls of all lanes stand beside each other, and XLA makes one of
-those whose operands are the same. A number handed to each, to tell the lane, would keep it from that, unless it cannot do so
-anyway.
+With `vmap_method="sequential_unrolled"`, a callback becomes a call for each lane, side by side, and XLA merges the calls
+whose operands it finds equal. The number of the lane as a further operand would prevent that, so it may be added only where
+XLA cannot merge the calls anyway.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ _ELEMENTWISE = frozenset({
     "abs", "add", "atan2", "convert_element_type", "copy", "cos", "div", "erf", "exp", "exp2", "expm1", "log", "log1p", "named",
     "logistic", "mul", "neg", "pow", "rsqrt", "sin", "sqrt", "square", "sub", "tan", "tanh", "transpose",
 })  # fmt: skip
-"""Operations that give different results for different elements as far as XLA can see, which simplifies no floats away."""
+"""Operations whose results XLA cannot prove equal for elements that it cannot prove equal; it simplifies no floats away."""
 
 
 def keeps_apart(equation: core.JaxprEqn, apart: Container[Any]) -> bool:
-    """Whether what an equation makes has parts that cannot be found to be alike, along any axis, as have those of `apart`.
+    """Whether XLA cannot prove two parts of an equation's result equal, along any axis.
 
-    What has one value for several elements (a broadcast) has not.
+    `apart` holds the variables for which that is known. A broadcast repeats elements, so it is not.
     """
     variables = [one for one in equation.invars if not isinstance(one, core.Literal)]
     literals = [np.asarray(one.val) for one in equation.invars if isinstance(one, core.Literal)]

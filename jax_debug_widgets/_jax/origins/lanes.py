@@ -1,8 +1,7 @@
-"""Which axes of a value are the lanes of a `vmap`, noted while JAX batches the program.
+"""Note which axes of a watched value are the lanes of a `vmap`, while JAX batches the program; for prints see `passes/tap.py`.
 
-When a program is handed to be lowered it has been batched, and nothing in it says which axes that has added. What an
-equation keeps through all that JAX does with it is where in the source it comes from; by that, and the shape of its
-result, it is found again.
+A program that JAX lowers has been batched, and nothing in it says which axes the batching has added. An equation keeps its
+place in the source through all transformations. So the axes are looked up by that place and the shape of the result.
 """
 
 from __future__ import annotations
@@ -19,11 +18,11 @@ from jax_debug_widgets._jax.compat.replacements import Replacements, Replacing
 from jax_debug_widgets._jax.origins.frames import levels_of
 
 Axes = tuple[int, ...]
-"""Those of a value that are lanes, of the outermost `vmap` first."""
+"""The axes of a value that are lanes, the outermost `vmap` first."""
 
 
 class LaneHooks(Replacing):
-    """Note the lanes of what is batched while `wanted()`."""
+    """Note the lanes of all results that JAX batches while `wanted()` is true."""
 
     def __init__(self, wanted: Callable[[], bool]) -> None:
         super().__init__()
@@ -31,20 +30,21 @@ class LaneHooks(Replacing):
         self._found: dict[Any, Axes | None] = {}
 
     def axes_of(self, traceback: Any, shape: tuple[int, ...]) -> Axes:
-        """The lanes among the axes of a result of this shape, of an equation that comes from there; () where none is known."""
+        """The axes that are lanes, in a result of this shape whose equation has this traceback; () if none is known."""
         return self._found.get((_place(traceback), shape)) or ()
 
     def axes_of_call(self, traceback: Any, at: tuple[str, tuple[int, ...]], shape: tuple[int, ...]) -> Axes:
-        """The same for what a call in this range gives, which an equation makes that comes from inside the call.
+        """The axes that are lanes, in a result of this shape of the call at `at`, (file, range); () if none is known.
 
-        What is in a rule of `custom_vmap` is not batched any more, and the call is.
+        `traceback` is that of an equation inside the call. JAX batches a call of a `custom_vmap` function, but not the
+        equations that its rule has made.
         """
         place = _place(traceback)
         end = place.index(at) + 1 if at in place else 0
         return self._found.get((place[:end], shape)) or ()
 
     def axes_at(self, file: str, span: tuple[int, int, int, int], shape: tuple[int, ...]) -> Axes:
-        """The same for a result of a range of the source, whoever has called it; () where they differ."""
+        """The axes that are lanes, in results of this shape at a range of a file; () if its callers differ in them."""
         return self._found.get(((file, tuple(span)), shape)) or ()
 
     def _put_in(self, replace: Replacements) -> None:
@@ -56,7 +56,7 @@ class LaneHooks(Replacing):
     def _noting(self, theirs: Any, trace: Any, *args: Any, **options: Any) -> Any:
         results = theirs(trace, *args, **options)
         if self._wanted():
-            # A program that was traced before, a loop's body say, is batched equation by equation.
+            # A program traced before, such as a loop's body, is batched equation by equation.
             traced = source_info_util._source_info_context.context.traceback
             place = _place(traced or source_info_util.current().traceback)
             written = _Written(place)
@@ -70,7 +70,7 @@ class LaneHooks(Replacing):
         return results
 
     def _with_inner(self, origins: tuple[Any, ...], shape: tuple[int, ...], outer: Axes) -> Axes:
-        """With the lanes that the result of a traced equation had before an outer `vmap` added its own."""
+        """Add the lanes that a traced equation's result had before an outer `vmap` added the lanes `outer`."""
         rest = [axis for axis in range(len(shape)) if axis not in outer]
         before = tuple(shape[axis] for axis in rest)
         inner = next((found for one in origins if (found := self._found.get((one, before)))), ())
@@ -78,21 +78,21 @@ class LaneHooks(Replacing):
 
     def _note(self, key: Any, axes: Axes) -> None:
         known = self._found.setdefault(key, axes)
-        # An outer `vmap` sees what an inner one has made of it, and knows less. Of two that know as much neither is right.
+        # An outer `vmap` batches what an inner one made, and sees fewer lanes. Two equally long entries that differ: keep none.
         if known is not None and known != axes and len(axes) >= len(known):
             self._found[key] = axes if len(axes) > len(known) else None
 
 
 @dataclass(frozen=True)
 class _Written:
-    """Code that runs under a `vmap` itself, by its place: no equation was there before."""
+    """The key of code that `vmap` runs directly: its place in the source, as there was no equation before."""
 
     place: Any
 
 
 @dataclass(frozen=True, eq=False)
 class _Traced:
-    """An equation that was there before, and what is made of it: all have its very traceback, others at most an equal one."""
+    """The key of an equation traced before, and of all that JAX makes of it: they share one traceback object."""
 
     traceback: Any
 

@@ -1,9 +1,9 @@
-"""What an equation, or an input, of a transformed program was before JAX has transformed it.
+"""Identify an equation, or an input, of a transformed program with what it was before JAX transformed it.
 
-An equation keeps its traceback object when JAX differentiates, batches or takes apart the program that it is in. What one
-operation is batched or transposed into has it in common, and is counted. Numbers of operands and results are kept where the
-primitive is; those of a program that an equation runs are put in another order, and others are added. There what takes the
-operand inside, or makes the result, tells which it is.
+An equation keeps its traceback object when JAX differentiates, batches or partially evaluates its program. All equations that
+one operation is batched or transposed into share that object, and are numbered. An equation that keeps its primitive keeps
+the order of its operands and results. An equation that runs a program does not: JAX reorders them and adds others. There, the
+equation inside that takes the operand, or makes the result, identifies it.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from jax_debug_widgets._jax.compat.private import core
 from jax_debug_widgets._jax.origins.residuals import is_residual
 
 Origin = Hashable
-"""Equal for the same result, or the same use of an input, of a program and of what that has become."""
+"""A key that is equal for a result, or a use of an input, before and after JAX has transformed the program."""
 
 _PROGRAMS = ("jaxpr", "call_jaxpr", "fun_jaxpr", "body_jaxpr", "branches")
-"""The parameters that hold what an equation runs."""
+"""The parameters that hold the programs that an equation runs."""
 
 _LOOPS = ("scan", "while")
 
 
 class Operation:
-    """What tells an operation from all others: the traceback object that the equations share which JAX has made of it.
+    """Identifies an operation by the traceback object that all equations share that JAX has made from it.
 
-    Tracebacks are equal where their frames are. This is equal where they are the same object, which it keeps alive.
+    Two tracebacks compare equal if their frames do. Two `Operation`s are equal only if they hold the same object.
     """
 
     __slots__ = ("_traceback",)
@@ -45,19 +45,19 @@ class Operation:
 
 
 def operation_of(equation: Any) -> Operation:
-    """The operation that an equation is, or was before JAX has transformed it."""
+    """The operation that JAX has made an equation from."""
     return Operation(equation.source_info.traceback)
 
 
 def loop_called_by(equation: Any) -> Any:
-    """The loop that JAX has put into a call to take it apart, which is one operation with that; None in all else."""
+    """The loop that JAX has wrapped into the call `equation`, with the same traceback; None if there is none."""
     inner = _program_of(equation).eqns if equation.primitive.name in versions.CALLS else ()
     are_one = (one for one in inner if operation_of(one) == operation_of(equation))
     return next((one for one in are_one if one.primitive.name in _LOOPS), None)
 
 
 Ordinal = tuple[int, int, bool] | None
-"""Which of how many equations alike it is, and whether these are transposed; None of the only one that is not."""
+"""(number, count, is_transposed) among equations of one operation and kind; None if it is the only one, not transposed."""
 
 
 def is_transposed(equation: Any) -> bool:
@@ -67,9 +67,9 @@ def is_transposed(equation: Any) -> bool:
 
 
 def ordinals_of(equations: Sequence[Any], transposed: Iterable[bool]) -> list[Ordinal]:
-    """Which each equation of a program is of those with one traceback: what an operation is batched or transposed into.
+    """Number the equations of a program that share a traceback: those that one operation is batched or transposed into.
 
-    Where JAX leaves one of several out, none of them is known again.
+    If JAX drops one of them, the counts differ, and none of the others is recognized.
     """
     keys = [(operation_of(one), _kind_of(one), of) for one, of in zip(equations, transposed, strict=True)]
     counts, seen = Counter(keys), Counter[Any]()
@@ -82,7 +82,7 @@ def ordinals_of(equations: Sequence[Any], transposed: Iterable[bool]) -> list[Or
 
 
 def origins_of_result(equation: Any, position: int, ordinal: Ordinal) -> Iterator[Origin]:
-    """Of a result of an equation, and of what makes it inside, where JAX may replace the equation by that."""
+    """Yield the origins of a result: that of the equation and, if JAX may inline it, that of what makes it inside."""
     jaxpr = _program_of(equation)
     made = _made_in(jaxpr, position) if jaxpr is not None else None
     if jaxpr is None or made is None:
@@ -106,10 +106,10 @@ def is_residual_result(equation: Any, position: int) -> bool:
 
 
 class _Made(NamedTuple):
-    """What makes a variable: the equation, which of its results it is, and which of several alike the equation is.
+    """The equation that makes a variable, the position among its results, and the equation's ordinal.
 
     Attributes:
-      is_alone: whether no other equation has its traceback; what JAX has traced before and puts in has that of the call.
+      is_alone: whether no other equation has its traceback; equations that JAX inlines have that of the call.
     """
 
     equation: Any
@@ -119,14 +119,14 @@ class _Made(NamedTuple):
 
 
 def _made_in(jaxpr: Any, position: int) -> _Made | None:
-    """What makes a result of a program; None of what it is given, or where it has no such result."""
+    """The equation that makes a result of a program; None if the result is an input or a constant, or does not exist."""
     inner = jaxpr.outvars[position] if position < len(jaxpr.outvars) else None
     return _made_by(jaxpr).get(inner) if isinstance(inner, core.Var) else None
 
 
 @cached
 def _made_by(jaxpr: core.Jaxpr) -> dict[Any, _Made]:
-    """What makes each variable of a program that it gives."""
+    """Map each result of a program to the equation that makes it."""
     wanted = {atom for atom in jaxpr.outvars if isinstance(atom, core.Var)}
     ordinals = ordinals_of(jaxpr.eqns, map(is_transposed, jaxpr.eqns))
     counts = Counter(map(operation_of, jaxpr.eqns))
@@ -139,17 +139,19 @@ def _made_by(jaxpr: core.Jaxpr) -> dict[Any, _Made]:
 
 
 def origins_of_uses(equation: Any, position: int, *, is_traced: bool) -> Iterator[Origin]:
-    """Of an operand of an equation, for each use that is made of it.
+    """Yield the origins of an operand of an equation: one for each use of it inside.
 
     Args:
-      is_traced: whether the equation is as Python has made it. Inside of others an operation that is made once may have become
-        several, and each is what that was; where it is several already, one is not the other.
+      equation: the equation.
+      position: the position of the operand.
+      is_traced: whether the equation is as Python has traced it. If not, JAX may have made several equations from one inside
+        it: each then yields the origin of that one, too.
     """
     jaxpr = _program_of(equation)
     if jaxpr is None:
         yield operation_of(equation), _kind_of(equation), position
         return
-    place = position - (len(equation.invars) - len(jaxpr.invars))  # The condition of a loop takes its own before.
+    place = position - (len(equation.invars) - len(jaxpr.invars))  # The constants of a loop's condition come first.
     inner = jaxpr.invars[place] if place >= 0 else None
     for one in jaxpr.eqns:
         for number, atom in enumerate(one.invars):
@@ -162,7 +164,7 @@ def origins_of_uses(equation: Any, position: int, *, is_traced: bool) -> Iterato
 
 
 def _kind_of(equation: Any) -> tuple[str, bool]:
-    """Different for what an operation computes, and what the rule of its derivative computes beside that."""
+    """The primitive's name, and whether a derivative's rule made the equation to compute a residual."""
     return equation.primitive.name, is_residual(equation)
 
 

@@ -1,7 +1,7 @@
-"""Where a NaN or an infinity is born: an operation of finite numbers whose result is none (S11).
+"""Find where a NaN or an infinity is born: an operation on finite numbers whose result is not finite (S11).
 
-A NaN is handed on by nearly all that is computed of it, so where it is seen says little. Born it is once. An infinity that
-changes no result, such as the overflow inside of a sigmoid, is none to tell of.
+Nearly all operations on a NaN give a NaN, so the place where one is seen says little. The operation that made the first NaN
+is the cause. An infinity that changes no result, such as the overflow inside of a sigmoid, is not reported.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _HANDS_ON = frozenset(
         "transpose",
     }
 )
-"""Primitives that compute nothing."""
+"""Primitives that only move, copy or select elements, or make finite ones: none is the birth of a NaN."""
 
 _KEEPS_FINITE = frozenset(
     {
@@ -70,28 +70,28 @@ _KEEPS_FINITE = frozenset(
         "tanh",
     }
 )
-"""Primitives whose result is finite where their operands are, and NaN only where one of them is."""
+"""Primitives whose result is finite if their operands are, and NaN only if an operand is."""
 
 RESULTS, ARGUMENTS = "results", "arguments"
-"""What the records of a program's results and of its arguments are called; of the latter see `nan_arguments`."""
+"""The names of the records of a program's results and of its arguments; for the latter see `nan_arguments`."""
 
 OF_FINITE = 1
-"""What the record of a number says that is born of finite ones."""
+"""The kind in a record, if the first element that is not finite was computed from finite operands."""
 
 _LARGEST = float(np.finfo(np.float32).max)
 
 
 @dataclass(frozen=True)
 class Birth:
-    """What an equation computes, whose result may be the first that is not finite.
+    """The facts about an equation whose result may be the first that is not finite.
 
     Attributes:
-      shape: of its result.
+      shape: the shape of its result.
       backward: whether it is a part of a backward pass.
-      forward_too: whether the line is also in the forward pass.
-      differentiated: whether somebody differentiates the line: then it may be a part of its derivative.
-      beside: the primitives that the line has in the same body.
-      operands: how many operands the record has; 0 where one of them does not make one element of the result.
+      forward_too: whether its line is also in the forward pass.
+      differentiated: whether its line is differentiated: then the equation may be a part of the derivative.
+      beside: the primitives of the line's equations in the same body.
+      operands: how many operands the record has; 0 unless it is elementwise, of at most two operands.
       lanes: which axes of the result are lanes of a `vmap`.
     """
 
@@ -105,10 +105,11 @@ class Birth:
 
 
 class Births:
-    """See `Checker`.
+    """The `Checker` that finds births.
 
-    The record: how many elements of the result are not finite; whether the first was born there, 1 of finite operands, 2
-    a NaN of infinite ones; its position; the bits of the result and of two operands there, as float32.
+    A record is int32[6]: how many elements of the result are not finite; the kind of birth: 1 from finite operands, 2 a NaN
+    from infinite ones, 0 none; the position of the first such element; the bits, as float32, of the result and of up to two
+    operands at that position.
     """
 
     def is_for(self, equation: Any) -> bool:
@@ -167,7 +168,7 @@ class Births:
         return Check(None, [*read, *given], compute, RESULTS)
 
     def settled(self, records: Records) -> Records:
-        """See `Checker`: births, each with the number of other lines that have such values in the same call."""
+        """See `Checker`: keep the births, each with the number of other lines with such values in the call."""
         found = [one for one in records if one[0].primitive not in (RESULTS, ARGUMENTS)]
         loud = any(checked.primitive == RESULTS for checked, _ in records)
         given = [one for one in records if one[0].primitive == ARGUMENTS]
@@ -182,7 +183,7 @@ class Births:
 
 
 def _is_harmless(equation: Any) -> bool:
-    """Whether the types or a constant of an operation keep what is finite finite: `0.9 * x`, `x + 1e-8`."""
+    """Whether an operation keeps finite numbers finite, by its types or a constant: `0.9 * x`, `x + 1e-8`."""
     name, inputs = equation.primitive.name, equation.invars
     limits = jnp.finfo(equation.outvars[0].aval.dtype)
     if name == "convert_element_type":
@@ -202,14 +203,14 @@ def _is_harmless(equation: Any) -> bool:
 
 
 def name_of_solver(equation: Any) -> str:
-    """What an equation solves with LAPACK, as one operation; empty for other equations."""
+    """The name of the solver that an equation is, `cholesky` or `solve`; empty for other equations."""
     name = equation.primitive.name
     called = equation.params.get("name") if name in ("jit", "pjit") else None
     return _SOLVERS.get(called or name, "")
 
 
 _SOLVERS = {"cholesky": "cholesky", "_cholesky": "cholesky", "custom_linear_solve": "solve"}
-"""A primitive, or a jitted function of JAX's -> what it does. A matrix that is singular, or not positive, gives NaN."""
+"""Maps a primitive, or a jitted function of JAX's, to the name of its solver. A singular or non-positive matrix gives NaN."""
 
 
 def _born(record: Any) -> int:
@@ -236,13 +237,13 @@ def not_numbers(array: Any) -> Any:
 
 
 def largest(array: Any) -> Any:
-    """The largest element's size: NaN where one is NaN, else infinite where one is; one pass tells both."""
+    """The largest absolute value of an array: NaN if an element is NaN, else infinite if one is infinite."""
     wide = lax.convert_element_type(array, np.float32) if array.dtype.itemsize == 1 else array
     return lax.reduce_max(lax.abs(wide), tuple(range(array.ndim)))
 
 
 def _none(numbers: Sequence[Any], how: Any) -> Any:
-    """Whether none of them is so."""
+    """Whether `how` holds for none of `numbers`, as a boolean scalar."""
     found = np.bool_(True)
     for number in numbers:
         found = lax.bitwise_and(found, lax.bitwise_not(how(number)))
@@ -250,7 +251,7 @@ def _none(numbers: Sequence[Any], how: Any) -> Any:
 
 
 def _only_if_odd(look: Callable[..., Any], out: Any, *inputs: Any) -> Sequence[Any]:
-    """What `look` finds; where all is finite, which costs one reduction, nobody looks."""
+    """Compute the record by `look` only if an element of `out` is not finite, else zeros; to find out costs one reduction."""
     if out.size == 1:
         found = look(out, *inputs)
     else:
@@ -259,8 +260,8 @@ def _only_if_odd(look: Callable[..., Any], out: Any, *inputs: Any) -> Sequence[A
 
 
 def _any_odd(array: Any) -> Any:
-    """Whether an element is not finite: 0 times it is NaN, and so is the sum, which XLA finds in half the time of `or`."""
-    if array.dtype.itemsize == 1:  # Not all of these types have infinities.
+    """Whether an element is not finite: 0 times it is NaN, and so is the sum; XLA sums in half the time of an `or`."""
+    if array.dtype.itemsize == 1:  # Not all one-byte types have infinities.
         return lax.reduce_or(_odd(array), tuple(range(array.ndim)))
     return not_numbers(lax.reduce_sum(lax.mul(array, lax.full_like(array, 0)), tuple(range(array.ndim))))
 
@@ -275,7 +276,7 @@ def _of_elements(out: Any, *inputs: Any) -> Any:
 
 
 def _births(out: Any, inputs: Sequence[Any]) -> tuple[Any, Any]:
-    """Which elements are born: of finite operands, and as NaN of infinite ones."""
+    """Two masks of the elements born there: from finite operands, and a NaN from infinite operands."""
     finite, numbers = lax.full_like(out, True, bool), lax.full_like(out, True, bool)
     for one in inputs:
         finite = lax.bitwise_and(finite, lax.is_finite(one))
@@ -285,7 +286,7 @@ def _births(out: Any, inputs: Sequence[Any]) -> tuple[Any, Any]:
 
 
 def _count_and_first(out: Any, chosen: Any) -> tuple[Any, Any]:
-    """How many elements are not finite, and the position of the first that is chosen: in one pass, which compiles as one."""
+    """Count the elements that are not finite and find the position of the first `chosen` one, in one reduction."""
     if out.size == 1:
         return lax.reshape(_number(_odd(out)), ()), np.int32(0)
     numbers = lax.reshape(lax.iota(np.int32, out.size), out.shape)
@@ -308,17 +309,17 @@ def _of_arrays(out: Any, *inputs: Any) -> Any:
 
 
 _NUMBERS = 6
-"""Of a record."""
+"""How many int32 numbers a record has."""
 
 
 def _together(*numbers: Any) -> Any:
-    """The numbers of a record as one array, which XLA computes in one go."""
+    """Concatenate the numbers of a record to an int32[6] array, padded with zeros."""
     each = [lax.reshape(_number(one), (1,)) for one in numbers]
     return lax.concatenate([*each, np.zeros(_NUMBERS - len(each), np.int32)], 0)
 
 
 def _at(array: Any, position: Any) -> Any:
-    """One element of an array. `lax.dynamic_slice` would look for negative positions, which XLA has to compile."""
+    """The element at a flat position, with shape (1,); `lax.dynamic_slice` would add code for negative positions."""
     flat = lax.reshape(array, (array.size,))
     return flat if array.size == 1 else lax.dynamic_slice_p.bind(flat, position, slice_sizes=(1,))
 
@@ -332,7 +333,7 @@ def counted(truths: Any) -> Any:
 
 
 def first_of(truths: Any) -> Any:
-    """The position of the first that holds; the last one where none does."""
+    """The flat position of the first True, int32; the last position if there is none."""
     if truths.size == 1:
         return np.int32(0)
     numbers = lax.reshape(lax.iota(np.int32, truths.size), truths.shape)
@@ -341,7 +342,7 @@ def first_of(truths: Any) -> Any:
 
 
 def element_at(array: Any, position: Any) -> Any:
-    """One element, without an array in memory that XLA computes on the way."""
+    """The element at a flat position of an int32 or boolean array, by a reduction, which XLA can fuse."""
     if array.size == 1:
         return lax.reshape(array, ())
     numbers = lax.reshape(lax.iota(np.int32, array.size), array.shape)
@@ -353,7 +354,7 @@ def element_at(array: Any, position: Any) -> Any:
 
 
 def bits_of(array: Any) -> Any:
-    """The bits of it as float32; what is finite stays finite."""
+    """The bits of an array's numbers as float32, in int32; finite float64 numbers are limited to float32's largest."""
     if array.dtype == np.float64:
         limited = lax.clamp(np.float64(-_LARGEST), array, np.float64(_LARGEST))
         array = lax.select(lax.is_finite(array), limited, array)

@@ -1,7 +1,7 @@
-"""Which values of a program a choice may leave out: NaNs in them may be masked, as in `jnp.where(x > 0, jnp.log(x), 0.0)`.
+"""Find the values that a choice may leave out: NaNs in them may be masked, as in `jnp.where(x > 0, jnp.log(x), 0.0)`.
 
-A NaN is handed on by what computes inexact numbers of it; a comparison hands on none. What a derivative keeps of a value goes
-to the gradients past the choice that the value goes through: such a value is left out by none.
+A choice is a `select_n`. An operation on inexact numbers passes a NaN on; a comparison does not. A derivative may keep a value
+as a residual, which reaches the gradients without going through the choice: no choice leaves out such a value.
 """
 
 from __future__ import annotations
@@ -15,20 +15,20 @@ import jax.numpy as jnp
 from jax_debug_widgets._jax.compat.private import core
 
 _Path = tuple[int, ...]
-"""A choice, by the number of its equation and of those that run it, outermost first."""
+"""A choice: the numbers of the equations that lead to it, outermost first; the last one is its own."""
 
 _Ways = frozenset[tuple[_Path, int] | None]
-"""Where numbers go: into cases of choices, or, with None, to a result of the program."""
+"""What a variable reaches: cases of choices, each as `(choice, case)`; None stands for a result of the program."""
 
 _Choices = dict[_Path, tuple[int, _Ways]]
-"""How many cases each has, and where it goes."""
+"""For each choice: the number of its cases, and what its result reaches."""
 
 _NOWHERE: _Ways = frozenset()
 _TO_RESULTS: _Ways = frozenset([None])
 
 
 def left_out_by(jaxpr: core.Jaxpr) -> Mapping[core.Var, int]:
-    """Each variable that goes to the results through choices only: the number of the equation that makes the first of them.
+    """Map each variable that reaches the results through choices only to the number of the first equation with such a choice.
 
     A choice whose cases all use a variable does not leave it out.
     """
@@ -37,7 +37,7 @@ def left_out_by(jaxpr: core.Jaxpr) -> Mapping[core.Var, int]:
 
 
 def _followed(jaxpr: core.Jaxpr, results: Sequence[_Ways], path: _Path, choices: _Choices) -> dict[core.Var, _Ways]:
-    """Where the variables of a program go whose results go there."""
+    """For each variable, the results and choice cases it reaches, given what its program's results reach."""
     found: dict[core.Var, _Ways] = {}
 
     def add(atoms: Sequence[Any], ways: Sequence[_Ways]) -> None:
@@ -47,7 +47,7 @@ def _followed(jaxpr: core.Jaxpr, results: Sequence[_Ways], path: _Path, choices:
 
     add(jaxpr.outvars, results)
     for number, equation in reversed(list(enumerate(jaxpr.eqns))):
-        for variable in equation.outvars:  # All that takes it has been seen.
+        for variable in equation.outvars:  # All equations that use it have been seen.
             if variable in found:
                 found[variable] = _settled(found[variable], choices)
         made = [found.get(variable, _NOWHERE) for variable in equation.outvars]
@@ -62,14 +62,14 @@ def _of_operands(equation: core.JaxprEqn, made: Sequence[_Ways], path: _Path, ch
         return [_NOWHERE, *(frozenset([(path, case)]) if onward else _NOWHERE for case in range(len(operands) - 1))]
     inner = [getattr(one, "jaxpr", one) for one in core.jaxprs_in_params(equation.params)]
     is_call = len(inner) == 1 and len(inner[0].invars) == len(operands) and len(inner[0].outvars) == len(made)
-    if is_call and equation.primitive.name != "scan":  # Which takes again what it gives.
+    if is_call and equation.primitive.name != "scan":  # A `scan` takes its carried results as operands again.
         ways = _followed(inner[0], made, path, choices)
         return [ways.get(one, _NOWHERE) for one in inner[0].invars]
     return [onward] * len(operands)
 
 
 def _settled(ways: _Ways, choices: _Choices) -> _Ways:
-    """Where a variable goes that all cases of a choice are computed of: where that goes."""
+    """Replace all cases of a choice by what the choice reaches, for each choice with all its cases in `ways`."""
     while True:
         counts = Counter(case[0] for case in ways if case)
         path = next((one for one, count in counts.items() if count == choices[one][0]), None)

@@ -38,7 +38,7 @@ from jax_debug_widgets._jax.passes.tap import as_tap, debugging_primitives
 def batch_cond(
     theirs: Any, axis: Any, operands: Sequence[Any], dims: Sequence[Any], **params: Any
 ) -> Callable[[], Any]:
-    """JAX's rule for `cond`, its branches guarded where they become a `select`."""
+    """Call JAX's batching rule for `cond`, with guards in the branches if they become a `select`."""
     branches, index_dim = params["branches"], dims[0]
     becomes_select = index_dim is not None and "branches_platforms" not in params
     if not becomes_select or not any(has_debugging(branch.jaxpr) for branch in branches):
@@ -52,12 +52,12 @@ def batch_cond(
 def batch_while(
     theirs: Any, axis: Any, operands: Sequence[Any], dims: Sequence[Any], **params: Any
 ) -> Callable[[], Any]:
-    """JAX's rule for `while`, guarded where lanes may finish one after the other."""
+    """Call JAX's batching rule for `while`, with guards in the body and condition if lanes may finish at different times."""
     body, condition = params["body_jaxpr"], params["cond_jaxpr"]
     in_body, in_condition = has_debugging(body.jaxpr), has_debugging(condition.jaxpr)
-    # A predicate that a `vmap` inside has batched has had its guards then; they are batched with what they are made of.
+    # If an inner `vmap` has batched the predicate, the guards are there, and are batched like the predicate.
     is_guarded = bool(condition.out_avals[0].shape)
-    # Where the user says how the lanes are sharded (`AxisType.Explicit`), ours would have to say it as well.
+    # If the lanes are sharded explicitly (`AxisType.Explicit`), our equations would need shardings, too.
     is_explicit = getattr(axis, "explicit_mesh_axis", None) is not None
     if is_guarded or is_explicit or not (in_body or in_condition) or not _predicate_is_batched(axis, dims, **params):
         return partial(theirs, axis, operands, dims, **params)
@@ -90,7 +90,7 @@ def _with_guarded_body(
 def _predicate_is_batched(
     axis: Any, dims: Sequence[Any], cond_jaxpr: Any, body_jaxpr: Any, cond_nconsts: int, body_nconsts: int
 ) -> bool:
-    """As JAX's rule finds it, which says so to nobody."""
+    """Repeat JAX's fixed-point search for whether the loop predicate is batched; JAX does not expose its result."""
     batched = [dim is not None for dim in dims]
     in_condition, in_body = batched[:cond_nconsts], batched[cond_nconsts : cond_nconsts + body_nconsts]
     carry = batched[cond_nconsts + body_nconsts :]
@@ -101,14 +101,14 @@ def _predicate_is_batched(
                 break
             carry = [one or other for one, other in zip(carry, after, strict=True)]
         return batching.batch_jaxpr(cond_jaxpr, axis, in_condition + carry, instantiate=False)[1][0]
-    except Exception:  # noqa: BLE001 - what JAX refuses it will refuse itself, in its own words.
+    except Exception:  # noqa: BLE001 - JAX's own rule will raise the same, for the user.
         return False
 
 
 # Cached, so that un-jitted code that comes here again finds its inner functions compiled.
 @cached
 def _guarded_branch(branch: Any, index: int, kind: Any) -> Any:
-    """The branch with the index of the one taken, an int32 of type `kind`, as a last input."""
+    """Guard a branch: its new last input, an int32 of type `kind`, is the index of the branch that is taken."""
     which = core.Var(kind)
     is_taken, taken = computed(lambda which: lax.eq(which, np.int32(index)), [which])
     jaxpr = _guarded(branch.jaxpr, taken, "cond")
@@ -118,7 +118,10 @@ def _guarded_branch(branch: Any, index: int, kind: Any) -> Any:
 
 @cached
 def _guarded_body(body: Any, condition: Any, cond_nconsts: int, body_nconsts: int) -> Any:
-    """The body, with the constants of the condition after its own; as it is where the condition must not run again."""
+    """Guard a body by its loop's condition; the condition's constants become inputs after the body's own.
+
+    The body is returned as it is if the condition must not run a second time.
+    """
     carry = body.jaxpr.invars[body_nconsts:]
     consts = [core.Var(variable.aval) for variable in condition.jaxpr.invars[:cond_nconsts]]
     holding = _copied(condition.jaxpr, [*consts, *carry])
@@ -136,15 +139,16 @@ def _guarded_condition(condition: Any) -> Any:
 
 
 def nowhere(condition: core.Jaxpr) -> core.Jaxpr:
-    """The condition of a `while`, what it says being a phantom in all lanes."""
+    """Guard the condition of a `while` so that its debugging equations are phantoms in all lanes."""
     nobody = core.Literal(np.False_, core.ShapedArray((), np.dtype("bool")))
     return _guarded(condition, nobody, CAUSE, _with_this_guard)
 
 
 def _copied(jaxpr: core.Jaxpr, inputs: Sequence[Any]) -> tuple[list[core.JaxprEqn], list[Any], Any] | None:
-    """What computes the only output of a program from these inputs: equations, constants, the output.
+    """Copy the equations that compute the only output of a program, for other inputs.
 
-    None where that cannot be done a second time: it calls back to the host for it.
+    Returns the equations, the variables of the constants, and the output; None if they must not run a second time, because
+    they have effects or call the host.
     """
     needed, equations = {jaxpr.outvars[0]}, []
     for equation in reversed(jaxpr.eqns):

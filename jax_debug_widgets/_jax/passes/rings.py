@@ -58,15 +58,15 @@ class Ring:
     """Records of arrays of these types, in the order in which they were written.
 
     Attributes:
-      sharing: held by who takes a part.
+      sharing: the lock that a `Part` holds while it takes records.
     """
 
     def __init__(self, avals: Sequence[Any], gate: np.ndarray) -> None:
-        """Make an empty one.
+        """Make an empty ring.
 
         Args:
-          avals: the types of the arrays.
-          gate: uint64[1], not 0 while Python is to be called for all that fires.
+          avals: the types of the arrays of a record.
+          gate: uint64[1], not 0 while each event must call Python.
         """
         native = _native()
         self._avals, self._gate = avals, gate
@@ -87,14 +87,14 @@ class Ring:
 
     @property
     def address(self) -> np.ndarray:
-        """uint32[2]: where its head is."""
+        """The address of the ring's head, as uint32[2]."""
         return np.array([self._head.ctypes.data], np.uint64).view(np.uint32)
 
     def __len__(self) -> int:
         return int(self._head[self._native.COUNT]) + sum(map(len, self._moved))
 
     def is_written_as_long_as(self, kept: object) -> None:
-        """The program that writes keeps this alive."""
+        """Note that the program can write only as long as `kept` is alive."""
         weakref.finalize(kept, self._end)
 
     def _end(self) -> None:
@@ -102,21 +102,21 @@ class Ring:
 
     @property
     def is_over(self) -> bool:
-        """Whether it is empty for ever."""
+        """Whether the ring is empty, and its program cannot write any more."""
         return not self._is_written and not len(self)
 
     def relieve(self) -> None:
-        """Make room, if it is full."""
+        """Make room if the ring is full."""
         with self._lock:
             if self._head[self._native.COUNT] < self._head[self._native.CAPACITY]:
-                return  # It was asked for other reasons.
+                return  # The program called for another reason.
             self._capacity = max(min(2 * self._capacity, _MOST_BYTES // self._stride), self._capacity)
             self._move()
             if sum(data.nbytes for data in self._moved) > MOST_WAITING:
                 self._head[self._native.ASKS] = 1
 
     def take(self, until_ns: int) -> Records | None:
-        """Take out what was written until then; None if there is nothing."""
+        """Take out the records written up to `until_ns`; None if there are none."""
         with self._lock:
             self._capacity = self._first_capacity
             self._move()
@@ -150,7 +150,7 @@ class Ring:
 
 
 class Writer(Protocol):
-    """Attribute `writer` of a recorder for which what fires may be written into a ring instead of calling it."""
+    """The attribute `writer` of a recorder whose events may be written into a ring instead of calling the recorder."""
 
     @property
     def gate(self) -> np.ndarray:
@@ -158,12 +158,12 @@ class Writer(Protocol):
         ...
 
     def draw_from(self, source: Ring | Part) -> None:
-        """What fires will be there."""
+        """Read the later events from `source`, where the program writes them."""
         ...
 
 
 class Part:
-    """Some arrays of each record of a ring that several recorders share."""
+    """A recorder's arrays in the records of a ring that several recorders share."""
 
     def __init__(self, ring: Ring, arrays: slice, after_ns: int) -> None:
         self._ring, self._arrays, self._after_ns = ring, arrays, after_ns
@@ -172,7 +172,7 @@ class Part:
 
     @classmethod
     def all_of(cls, ring: Ring, slices: Sequence[slice]) -> Sequence[Part]:
-        """A part for each of these slices of the arrays; in each record they come one after the other."""
+        """Make a part for each slice of a record's arrays; the events of a record are 1 ns apart, in this order."""
         parts = [cls(ring, arrays, number) for number, arrays in enumerate(slices)]
         for part in parts:
             part._beside = parts

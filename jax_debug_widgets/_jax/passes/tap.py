@@ -2,7 +2,7 @@
 
 JAX unrolls a vmapped callback into one call a lane: 1024 lanes take seconds to compile and a third of a second to run.
 Inside a capture the batching rule binds `debug_tap` instead: the operands with their `vmap` axes leading, and the
-primitive and parameters it stands for. The room above splits a firing into the events that JAX would have made.
+primitive and parameters it stands for. `store.lanes` splits a firing into the events that JAX would have made.
 `program.py` gives it a recorder when the program is lowered; without one (a program that outlived its capture, such as
 the function that `jax.vjp` returns) it does what JAX does.
 """
@@ -34,7 +34,7 @@ debug_tap_p.multiple_results = True
 
 
 def debugging_primitives() -> tuple[Any, ...]:
-    """JAX's and ours."""
+    """The primitives of debugging equations: JAX's, and `debug_tap`."""
     return debugging.debug_print_p, debugging.debug_callback_p, debug_tap_p
 
 
@@ -53,7 +53,7 @@ def bind_batched(
         return [], ()
     moved = [x if dim is None else jnp.moveaxis(x, dim, 0) for x, dim in zip(operands, dims, strict=True)]
     if guards and all(dim is None for dim in dims[:-1]):
-        # Without a value that is mapped JAX fires once for all lanes: really there if it is in any of them.
+        # If no operand is mapped, JAX fires once for all lanes: the event is real if it is in any lane.
         moved = [*operands[:-1], moved[-1].any(0)]
     else:
         mapped = tuple((dim is not None, *axes) for dim, axes in zip(dims, lanes.mapped, strict=True))
@@ -90,7 +90,7 @@ def _abstract_eval(*_avals: Any, params: Any, **_rest: Any) -> tuple[list[Any], 
 
 @debug_tap_p.def_impl
 def unroll(*operands: Any, inner: Any, params: Any, lanes: Lanes, guards: tuple[str, ...], **_rest: Any) -> list[Any]:
-    """What JAX does: one equation a lane, the innermost axis unrolled first."""
+    """Bind one equation for each lane, as JAX does, the innermost axis unrolled first."""
     values = operands[:-1] if guards else operands
     for lane in in_order(lanes):
         one = [

@@ -117,7 +117,7 @@ class Uses:
         return tangents_in(self._jaxpr, levels, self.derived, self._around.tangents)
 
     def _tangents_given(self, equation: core.JaxprEqn, key: str) -> dict[int, frozenset[int]]:
-        """Which inputs of a program that an equation runs are tangents, and who has asked for each."""
+        """Map the inputs that are tangents, in the program that an equation runs, to the frames that asked for each."""
         function = _place_of(_program(equation, key))
         asked = [self._asked_inside(one, function) for one in equation.invars]
         # What is carried comes in again: not what is moved out, which ends inside.
@@ -126,7 +126,10 @@ class Uses:
         return {place: one for place, one in enumerate(operands_of(equation, key, asked)) if one}
 
     def _asked_inside(self, operand: Any, function: tuple[Any, ...]) -> frozenset[int]:
-        """Who has asked for a tangent, seen from a loop that runs this function: of what was moved out of it a frame of it."""
+        """The frames that asked for the tangent `operand`, seen from a loop in `function`; empty if it is no tangent.
+
+        For an equation moved out of the loop, they are frames inside it; else `AROUND`.
+        """
         if isinstance(operand, core.Literal) or operand not in self._tangents:
             return frozenset()
         maker = next((one for one in self._equations if operand in one.outvars), None)

@@ -1,8 +1,8 @@
-"""Programs that give what they say among their results: compiled so while a capture is on, and seen when they are called.
+"""Compile programs that return the operands of their prints as further results, and read these at each call.
 
-Only what a call of a jitted function compiles: a program that is compiled ahead of time can be looked at, and is as JAX
-makes it. JAX knows nothing of the further results: they are taken off where it would count them. From its second call on
-JAX's C++ dispatches such a program, as any that has no effects, and asks us when it puts the results together.
+This is done while a capture is on, and only for programs that a call of a jitted function compiles. A program compiled ahead
+of time stays as JAX makes it, as the user can look at it. JAX does not see the further results: they are taken off before it
+counts the results. From the second call on, JAX's C++ dispatches such a program, and calls us when it unflattens the results.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ from jax_debug_widgets._jax.running.may_hand_over import (
 
 
 class Watching(Protocol):
-    """Who reports calls, see `dispatch.Watch`."""
+    """Reports calls, see `dispatch.Watch`."""
 
     def observe(self, name: str, ordered: bool, recorders: Recorders | None, execute: Callable[[], Any]) -> Any:
         """Call `execute`, and report it."""
         ...
 
     def dispatched(self, name: str, recorders: Recorders, hand_over: Callable[[], PendingResult]) -> None:
-        """Call `hand_over`, and report what was dispatched before that."""
+        """Call `hand_over`, and report the call that was dispatched before."""
         ...
 
 
@@ -63,8 +63,8 @@ class HandoverHooks(Replacing):
     """Install and remove, counted, so that captures may nest and overlap.
 
     Attributes:
-      backlog: what has been handed over and not told.
-      watch: who reports the calls, see `dispatch.Watch`.
+      backlog: the results that have been handed over and not yet reported.
+      watch: reports the calls, see `dispatch.Watch`.
     """
 
     def __init__(
@@ -73,27 +73,28 @@ class HandoverHooks(Replacing):
         watch_hooks: WatchHooks,
         is_held: Callable[[], bool],
     ) -> None:
-        """Make them.
+        """Make the hooks, not yet installed.
 
         Args:
-          offer: for each print, and the settings of the capture: who reads it; None if it must be a call of the host.
+          offer: takes a print's equation and the capture's settings; returns what reads its results, or None if it must be a
+            callback.
           watch_hooks: puts the taps of watched values into a program.
-          is_held: whether somebody wants to hold programs where they say something. Then they must call.
+          is_held: whether programs are to be held at their prints. Then these must be callbacks.
         """
         super().__init__()
         self._offer = offer
         self._watch_hooks = watch_hooks
         self._is_held = is_held
         self._is_fast = False
-        """Whether C++ may know of programs of ours."""
+        """Whether JAX's C++ caches may hold programs of ours."""
         self._is_fast_with_effects = False
-        """Whether it may know of some that have effects of their own, which JAX has Python dispatch."""
+        """Whether they may hold some with effects of their own; without us, Python dispatches such programs."""
         self._are_given_away = False
-        """Whether a program was seen to which arguments are given away."""
+        """Whether a program was seen that has donated arguments."""
         self._cache: Any = getattr(pxla, "_cached_lowering_to_hlo", None)
-        """JAX's cache of what it has lowered, whatever is put in its place later."""
+        """JAX's cache of lowered programs; it is looked up once, as others may replace the attribute later."""
         self._lowered = 0
-        """How many programs JAX had lowered when these were looked at: a capture may begin with each call of a function."""
+        """How many programs JAX had lowered at the last look for donated arguments: no new look without new programs."""
         self.backlog = Backlog()
         self.watch: Watching = _Unwatched()
 
@@ -122,7 +123,7 @@ class HandoverHooks(Replacing):
         if not isinstance(call, HandoverExecutable):
             return theirs(executable, out_tree, arguments, outputs, effects, *others)
         said = call.take_latest()
-        # Of an argument that is gone C++ says something else than Python.
+        # For a deleted argument, C++ and Python raise different errors.
         if said is None or (effects and self._are_given_away) or self._is_held():
             return None
         self._is_fast = True
@@ -130,23 +131,23 @@ class HandoverHooks(Replacing):
         return fast_path_data(theirs, executable, call, said, out_tree, arguments, outputs, (), *others)
 
     def gives_away(self) -> None:
-        """A program is there to which arguments are given away."""
+        """Note that a program with donated arguments exists: programs with effects are dispatched by Python from now on."""
         if not self._are_given_away:
             self._are_given_away = True
             if self._is_fast_with_effects:
                 self.hold()
 
     def hold(self) -> None:
-        """Somebody wants to hold programs: they are to come by here from their next call on. From any thread."""
+        """Clear JAX's C++ caches, so that each program's next call comes through Python; may be called from any thread."""
         if self._is_fast:
             self._is_fast = self._is_fast_with_effects = False
             pjit._cpp_pjit_cache_fun_only.clear()
             pjit._cpp_pjit_cache_explicit_attributes.clear()
 
     def dispatched(self, call: HandoverExecutable, said: Sequence[Any]) -> None:
-        """JAX's C++ has dispatched a program, which will have said this."""
+        """Report a call that JAX's C++ has dispatched; `said` are its further results."""
         self.watch.dispatched(call.program.name, call.recorders, partial(call.hand_over, said))
-        if self._is_held():  # It was closed while C++ learned of the program.
+        if self._is_held():  # The hold began while C++ cached the program.
             self._is_fast = True
             self.hold()
 
@@ -187,7 +188,7 @@ class HandoverHooks(Replacing):
         try:
             with self._watch_hooks.tapped_before():
                 lowered = lower()
-        except Exception:  # noqa: BLE001 - what cannot be lowered with them may be without.
+        except Exception:  # noqa: BLE001 - it may be possible to lower the program without further results.
             return None
         # Watched values are read by functions for one device.
         return lowered if told.watches is None or len(lowered._device_list) == 1 else None
@@ -203,20 +204,20 @@ class HandoverHooks(Replacing):
             if not is_straight(tapped):
                 return None
             told = with_results(tapped, name, lambda equation: self._offer(equation, settings))
-        except Exception:  # noqa: BLE001 - in a JAX that we do not know its prints are calls of the host, as in older ones.
+        except Exception:  # noqa: BLE001 - if JAX has changed, prints stay callbacks.
             return None
         return told if told is None or settings.watch is None else replace(told, watches=needed)
 
     def _compile(self, theirs: Any, told: ReportingProgram, *args: Any, **options: Any) -> Any:
         executable = theirs(*args, **options)
-        # JAX keeps the executable, and asks for it at each call.
+        # JAX caches the executable, and compiles through here again.
         if not isinstance(executable.build_unsafe_call, _Build):
             executable.build_unsafe_call = _Build(executable.build_unsafe_call, self, told)
         return executable
 
 
 class _Build:
-    """What makes of an executable the function that runs it."""
+    """Replaces `build_unsafe_call` of an executable: makes the function that runs it."""
 
     def __init__(self, theirs: Callable[[], Any], hooks: HandoverHooks, told: ReportingProgram) -> None:
         self._theirs, self._others = theirs, (hooks, told)
@@ -226,7 +227,7 @@ class _Build:
 
 
 class HandoverExecutable:
-    """An `ExecuteReplicated` that hands over what its program says: its last results."""
+    """An `ExecuteReplicated` that hands over the last results of its program: the operands of its prints."""
 
     def __init__(self, program: Any, hooks: HandoverHooks, told: ReportingProgram) -> None:
         self.program, self.hooks = program, hooks
@@ -239,17 +240,17 @@ class HandoverExecutable:
         return getattr(self.program, name)
 
     def __call__(self, *args: Any) -> Any:
-        """Its results, without the last ones."""
+        """Run the program, hand over the further results, and return the others."""
         outputs = self.hooks.watch.observe(self.program.name, False, self.recorders, partial(self._execute, *args))
         self._latest = outputs[-self._count :]
         return outputs[: -self._count]
 
     def dispatched(self, said: Sequence[Any]) -> None:
-        """JAX's C++ has dispatched a call, which will have said this."""
+        """See `HandoverHooks.dispatched`."""
         self.hooks.dispatched(self, said)
 
     def take_latest(self) -> Sequence[Any] | None:
-        """What the latest call says, if nobody has asked since."""
+        """The further results of the latest call; None if they were taken before."""
         latest, self._latest = self._latest, None
         return latest
 
@@ -259,12 +260,12 @@ class HandoverExecutable:
         return outputs
 
     def hand_over(self, said: Sequence[Any]) -> PendingResult:
-        """Add what a call says to the backlog."""
+        """Add the further results of a call to the backlog."""
         if self._devices[0].platform != "cpu":
             for one in said:
                 one.copy_to_host_async()
         handed = PendingResult(self.hooks.backlog, self, self._says, said)
         self.hooks.backlog.add(handed)
-        for device in self._devices:  # What `jax.effects_barrier` waits for.
+        for device in self._devices:  # `jax.effects_barrier` waits for these tokens.
             dispatch.runtime_tokens.set_output_runtime_token(device, handed)  # pyright: ignore[reportArgumentType]
         return handed

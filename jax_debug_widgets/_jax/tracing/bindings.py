@@ -1,8 +1,8 @@
-"""What Python's variables are bound to while a function is traced: the names in the source of a program's variables.
+"""Note what Python's variables are bound to while JAX traces a function: it names a program's variables as the source does.
 
-Nothing in a program says what the source calls its values. While JAX traces a function, its frames do: Python's own
-interface for debuggers (`sys.settrace`) is asked there, after each line that assigns something, which variables of the program
-the assigned tree holds, and where. Where somebody else traces lines (a debugger, what measures coverage), nothing is noted.
+Nothing in a program says what the source calls its values. The frames of the traced function do: while JAX traces it, a
+trace function (`sys.settrace`) looks after each line that assigns something which tracers the assigned tree holds, and where
+in the tree. If another trace function is installed (by a debugger, or by coverage), nothing is noted.
 """
 
 from __future__ import annotations
@@ -40,15 +40,16 @@ from jax_debug_widgets._jax.tracing.path_texts import text_in_flax, text_of
 
 
 class Expression(NamedTuple):
-    """What is noted at a line.
+    """An expression to look up after a line, and the name to note for its value.
 
     Attributes:
-      place: to which it belongs.
-      name: as it is called there.
-      node: what is to be looked up: a variable, a field, an item; None for what the function returns.
-      path: of what it returns the part.
-      is_last: whether nothing else that the line assigns may have used it.
-      before: the first and the last of the lines before which it is assigned there: those that a `for` repeats. None: all.
+      place: the place in the source that the name belongs to.
+      name: the name.
+      node: the expression to look up: a variable, a field, an item; None for the value that the function returns.
+      path: the path inside the returned value, if `node` is None.
+      is_last: whether nothing else that the line assigns may have used the value.
+      before: the first and last line of the body that a `for` repeats; the expression is looked up only if the next line is
+        one of these. None: it is always looked up.
     """
 
     place: Place
@@ -60,10 +61,10 @@ class Expression(NamedTuple):
 
 
 Lines = Mapping[int, Sequence[Expression]]
-"""What is noted of a function after its lines are run."""
+"""For each line of a function, the expressions to look up after it has run."""
 
 LinesOf = Callable[[CodeType, Any], Lines | None]
-"""What is noted of a function for what is watched (None: for whoever asks); None where nothing is of its whole file."""
+"""Takes a function's code and the watch settings (None: note all names); returns its lines, or None for a file without any."""
 
 
 class BindingHooks(Replacing):
@@ -81,9 +82,9 @@ class BindingHooks(Replacing):
             cotangents.put_in(replace)
 
     def _begin(self, theirs: Callable[..., Any], trace: Any, *args: Any, **options: Any) -> None:
-        """Begin to note where a function is going to be traced, until who traces it returns.
+        """Install the trace function when JAX begins to trace a function; it is removed when JAX's tracing function returns.
 
-        No frame of ours must be around the user's function: its exceptions have none.
+        There is no frame of ours around the user's function, so tracebacks of its exceptions show none.
         """
         theirs(trace, *args, **options)
         frame = calling_frame()
@@ -110,7 +111,7 @@ _here = threading.local()
 
 @contextmanager
 def noting(lines_of: LinesOf) -> Iterator[None]:
-    """Note what the current thread traces, captured or not."""
+    """Note the names of all that the current thread traces, whether or not a capture is on."""
     with BindingHooks(lines_of).in_place():
         _here.is_noting = True
         try:
@@ -133,11 +134,11 @@ def _watched() -> Any:
 
 
 def _calls(lines_of: LinesOf, watched: Any, told: Told) -> Callable[[FrameType, str, Any], Any]:
-    """What Python asks for each function that is called what it is to call for its lines."""
+    """The global trace function: Python calls it for each new frame, and it returns what to call for its lines."""
     others: set[str] = set()
-    """Files without notes. Python comes by here for each function of JAX's, some 2000 times an equation."""
+    """Files without lines to note. Python calls `call` for each function of JAX's, some 2000 times an equation."""
     known: dict[int, tuple[CodeType, Lines]] = {}
-    """By the identity of code: to compare it is to compare its content, which takes long."""
+    """The lines of each code object, by its `id`: to hash or compare code objects takes long, as it reads their content."""
     lines_or_none, note, note_arguments = (quiet(ours, told) for ours in (lines_of, _note, _note_arguments))
 
     def call(frame: FrameType, _event: str, _arg: Any) -> Callable[..., Any] | None:
@@ -162,15 +163,15 @@ _STANDARD_LIBRARY, _NUMPY = sysconfig.get_paths()["stdlib"], os.path.join(os.pat
 
 
 def _may_name(file: str) -> bool:
-    """Whether variables of a file's functions may be of interest: not those of Python's own, which only hand things on."""
+    """Whether the variables of a file's functions are noted: not those of JAX, NumPy and Python's standard library."""
     is_of_python = file.startswith(_STANDARD_LIBRARY) and _LIBRARIES not in file
     return is_users(file) and not (is_of_python or file.startswith(_NUMPY))
 
 
 def _is_generated(frame: FrameType) -> bool:
-    """Whether a function is one that Python has written, as a dataclass's `__init__`.
+    """Whether Python has generated the function of a frame, such as a dataclass's `__init__`.
 
-    Its file is `<string>`, as that of the program of `python -c` is, whose source Python 3.13 gives for both.
+    Its file is `<string>`, and so is that of a program run by `python -c`; Python 3.13 gives that program's source for both.
     """
     code = frame.f_code
     return code.co_filename == "<string>" and (
@@ -179,7 +180,7 @@ def _is_generated(frame: FrameType) -> bool:
 
 
 class _Call:
-    """One call of a function, as it goes on from line to line."""
+    """One call of a function: looks up the expressions of each line after the line has run."""
 
     def __init__(self, lines: Lines, note: Callable[[FrameType, Sequence[Expression], Any], None]) -> None:
         self._lines, self._note = lines, note
@@ -206,7 +207,10 @@ def _note(frame: FrameType, expressions: Sequence[Expression], returned: Any) ->
 
 
 def _note_arguments(frame: FrameType) -> None:
-    """Those of what JAX calls, itself or through a library: others have names where they come from."""
+    """Note the arguments of a function that JAX or a library calls.
+
+    The arguments of other functions have names where they are made; they are noted only inside `noting`.
+    """
     code, caller = frame.f_code, frame.f_back
     by = caller.f_code.co_filename if caller else ""
     places: list[Place] = []
@@ -223,7 +227,7 @@ def _note_arguments(frame: FrameType) -> None:
 
 
 def _callers(frame: FrameType | None) -> Iterator[tuple[str, Span]]:
-    """File and range of what the user's functions around are about to call, innermost first."""
+    """Yield file and source range of the call that each user frame from `frame` outwards is at, innermost first."""
     while frame is not None:
         code = frame.f_code
         if is_users(code.co_filename):
@@ -240,7 +244,7 @@ def _note_leaf(one: Expression, tree: Any) -> None:
 
 
 def _note_tree(place: Place, name: str, tree: Any, *, is_last: bool = True, is_outermost: bool = True) -> None:
-    """Note the leaves of a tree; the fields of any other object."""
+    """Note the tracers among the leaves of `tree`, and among the fields of leaves that are other objects."""
     book.places.add(place)
     if isinstance(tree, list | tuple | dict) and len(tree) > _LARGEST:
         return
@@ -256,15 +260,15 @@ def _note_tree(place: Place, name: str, tree: Any, *, is_last: bool = True, is_o
 
 
 _LARGEST = 10_000
-"""What has more items is data, and not looked through at each line that hands it on."""
+"""A list, tuple or dict with more items is taken for data, and is not searched for tracers."""
 
 _WITHOUT_FIELDS = (jax.Array, np.ndarray, type, ModuleType, FunctionType, MethodType)
 
 
 def _is_function(node: Any) -> bool:
-    """Whether it is a function that is a tree, such as `jax.vjp` gives: what that keeps has no name.
+    """Whether a tree node is a function, such as `jax.vjp` returns: the residuals in it have no names.
 
-    Tuples of JAX's are what its functions give: `jnp.linalg.qr`.
+    Named tuples of JAX are no functions: they are results, as of `jnp.linalg.qr`.
     """
     is_of_jax = type(node).__module__.startswith("jax.") and not isinstance(node, tuple)
     return is_of_jax or isinstance(node, jax.tree_util.Partial)
@@ -272,7 +276,7 @@ def _is_function(node: Any) -> bool:
 
 def _add(theirs: Callable[..., Any], frame: Any, equation: Any) -> None:
     theirs(frame, equation)
-    # What transforms a program says that what it makes comes from where that was made.
+    # A transformation of a program sets the traceback of the equation that it transforms; tracing sets none.
     is_traced = source_info_util._source_info_context.context.traceback is None
     rule_equations.add(equation)
     if is_traced:
@@ -289,7 +293,7 @@ def _end(theirs: Callable[..., Any], frame: Any, *args: Any, **options: Any) -> 
 
 
 def is_hindered() -> bool:
-    """Whether somebody else traces Python's lines in this thread, so that nothing is noted."""
+    """Whether another trace function is installed in this thread, so that nothing is noted."""
     return sys.gettrace() is not None and not _is_ours(sys.gettrace())
 
 

@@ -1,8 +1,8 @@
-"""Copies, so that what derivatives give has an equation of its own, with the line of the source.
+"""Copy the inputs and results of derivatives, so that each has an equation with the line of the code that asks for it.
 
-What `jax.jvp`, `jax.linearize` and `jax.vjp` give, and the functions that the latter give, has the lines of the function that
-is differentiated, and none says where it is called. A copy does: of what is pushed or pulled back, and of what comes out. In
-the compiled program there is none: JAX lowers it to what it copies.
+The equations that `jax.jvp`, `jax.linearize` and `jax.vjp` make have the lines of the differentiated function, and none has
+the line of the call. So the tangents and cotangents that the user passes in, and the results, are copied there. The copies
+are not in the compiled program: JAX lowers a copy to its operand.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _PALLAS = os.path.join("jax", "_src", "pallas", "")
 
 
 def put_in(replace: Replacements) -> None:
-    """Replace JAX's functions by ours."""
+    """Replace the functions by which JAX runs derivatives by ours."""
     replace.attribute(api.VJP, "__call__", _pull_back)
     replace.attribute(api, "_lift_linearized", _push)
     replace.attribute(api, "_jvp", _push_beside)
@@ -50,19 +50,19 @@ def put_in(replace: Replacements) -> None:
 
 
 def _pull_back(theirs: Callable[..., Any], pullback: Any, *args: Any) -> Any:
-    if not _copies_for(calling_frame()):  # `jax.grad` calls one as well.
+    if not _copies_for(calling_frame()):  # `jax.grad` calls a pullback, too.
         return theirs(pullback, *args)
     return _copied(theirs(pullback, *_given_as_cotangents(args)))
 
 
 def _push(theirs: Callable[..., Any], *args: Any) -> Any:
-    """What the function is called that `jax.linearize` gives."""
+    """Run the linear function that `jax.linearize` returned, and copy its results if the user called it."""
     given = theirs(*args)
     return _copied(given) if _copies_for(calling_frame()) else given
 
 
 def _push_beside(theirs: Callable[..., Any], function: Any, values: Any, tangents: Any, **options: Any) -> Any:
-    """What pushes tangents beside the values: `jax.jvp`, `jacfwd` and `hessian`."""
+    """Run `jax.jvp`, also for `jacfwd` and `hessian`; copy the tangents that go in, and what comes out."""
     if not (is_watching() and _is_compiling()):
         return theirs(function, values, tangents, **options)
     given = theirs(function, values, _pushed(tangents), **options)
@@ -70,7 +70,7 @@ def _push_beside(theirs: Callable[..., Any], function: Any, values: Any, tangent
 
 
 def _linearize(theirs: Callable[..., Any], *args: Any, **options: Any) -> Any:
-    """What `jax.linearize` and `jax.vjp` call: the values are told apart from what is kept for the function beside them."""
+    """Linearize for `jax.linearize` and `jax.vjp`; copy the values and auxiliary outputs, but no residuals."""
     given = theirs(*args, **options)
     caller = calling_frame()
     is_one_of_these = caller.f_code.co_filename == api.__file__ and caller.f_code.co_name in ("linearize", "vjp")
@@ -83,48 +83,48 @@ def _linearize(theirs: Callable[..., Any], *args: Any, **options: Any) -> Any:
 
 
 def _given_as_cotangents(args: tuple[Any, ...]) -> tuple[Any, ...]:
-    """What the user pulls back: of what takes it nothing else tells which operand is the cotangent."""
+    """Copy the cotangents that the user passes to a pullback: nothing else says which operands of its equations they are."""
     return _copied(args)
 
 
 def _pushed(tangents: Any) -> Any:
-    """What is pushed beside values, with constants: from these on there are tangents."""
+    """Copy the tangents that go in, also those that are constants: `tangents` follows tangents from these copies on."""
     leaves, tree = jax.tree.flatten(tangents)
     return tree.unflatten([lax.copy_p.bind(leaf) if _is_continuous(leaf) else leaf for leaf in leaves])
 
 
 def give_back(given: Any) -> Any:
-    """What comes out: a value to who has asked for it. By this frame such copies are known."""
+    """Copy the results of a derivative. The frame of this function, in a copy's traceback, says what the copy is."""
     return _copied(given)
 
 
 def is_given_as_cotangent(equation: core.JaxprEqn) -> bool:
-    """Whether an equation is such a copy of what is pulled back."""
+    """Whether an equation is a copy that `_given_as_cotangents` has made."""
     return _given_as_cotangents.__code__ in _copied_by(equation)
 
 
 def is_pushed(equation: core.JaxprEqn) -> bool:
-    """Whether it is one of what is pushed beside values."""
+    """Whether an equation is a copy that `_pushed` has made."""
     return _pushed.__code__ in _copied_by(equation)
 
 
 def is_given_back(equation: core.JaxprEqn) -> bool:
-    """Whether it is one of what comes out."""
+    """Whether an equation is a copy that `give_back` has made."""
     return give_back.__code__ in _copied_by(equation)
 
 
 def is_copied(equation: core.JaxprEqn) -> bool:
-    """Whether it is a copy that was made here."""
+    """Whether an equation is a copy that a function of this module has made."""
     return not {_copied.__code__, _pushed.__code__}.isdisjoint(_copied_by(equation))
 
 
 def is_copied_in(equation: core.JaxprEqn, code: CodeType) -> bool:
-    """Whether it is a copy that this function has made."""
+    """Whether an equation is a copy that was made while the function with this code ran."""
     return code in _copied_by(equation)
 
 
 def _copied_by(equation: core.JaxprEqn) -> Sequence[CodeType]:
-    """The frames in which a copy was made; none of what is no copy."""
+    """The code of the frames in which a copy was made; empty if the equation is not a copy."""
     traceback = traceback_of(equation.source_info) if equation.primitive is lax.copy_p else None
     return () if traceback is None else traceback.raw_frames()[0]
 
@@ -138,7 +138,7 @@ def _copies_for(caller: FrameType | None) -> bool:
 
 @functools.lru_cache(maxsize=1024)
 def _hands_on(code: CodeType) -> bool:
-    """Whether it is JAX's, and only calls what it is given: a `jax.tree_util.Partial`, or `jax.vmap`."""
+    """Whether the code is JAX's and only calls the function it is given, as `jax.tree_util.Partial` and `jax.vmap` do."""
     return code.co_filename in _handing_on() or (code.co_filename == api.__file__ and code.co_name == "vmap_f")
 
 
@@ -148,31 +148,31 @@ def _handing_on() -> set[str | None]:
 
 
 def _copied(given: Any) -> Any:
-    """The same, copied where a program is compiled."""
-    # Without `jax.tree.map`: with that on the stack it would be one of the user's that goes through a tree.
+    """Copy each leaf of a tree that becomes part of a compiled program; the other leaves stay as they are."""
+    # Not `jax.tree.map`: with it on the stack, the copy would look like one made by a tree map of the user's.
     leaves, tree = jax.tree.flatten(given)
     return tree.unflatten([lax.copy_p.bind(leaf) if _is_compiled(leaf) else leaf for leaf in leaves])
 
 
 def _is_continuous(value: Any) -> bool:
-    """Whether it may have a derivative: of integers the tangents are empty."""
+    """Whether a value is an inexact array, which may have a derivative; tangents of integers have dtype float0."""
     return is_array(core.typeof(value)) and jax.dtypes.issubdtype(jax.dtypes.result_type(value), jnp.inexact)
 
 
 def _is_compiled(value: Any) -> bool:
-    """Whether what is computed of a value becomes part of a program: un-jitted a copy would be one."""
+    """Whether a value is traced into a program; outside of one, JAX would run the copy."""
     while isinstance(value, core.Tracer) and not isinstance(value._trace, pe.DynamicJaxprTrace):
         value = getattr(value, "val", getattr(value, "primal", None))
     return isinstance(value, core.Tracer) and is_array(value.aval)
 
 
 def is_array(aval: Any) -> bool:
-    """Whether values of a type can be copied: no `Ref`, and no type of the user's own."""
+    """Whether values of a type can be copied: not a `Ref`, and not a type that the user has defined."""
     return isinstance(aval, core.ShapedArray)
 
 
 def _is_compiling() -> bool:
-    """Whether what is computed now becomes part of a program."""
+    """Whether the current thread traces operations into a program, rather than runs them."""
     trace: Any = core.trace_ctx.trace
     while not isinstance(trace, pe.DynamicJaxprTrace) and hasattr(trace, "parent_trace"):
         trace = trace.parent_trace
@@ -181,7 +181,7 @@ def _is_compiling() -> bool:
 
 @contextmanager
 def marking() -> Iterator[None]:
-    """Mark the tangents that the current thread traces, as where it watches, and copy nothing."""
+    """Mark the tangents that the current thread traces, as watching does, but make no copies."""
     _here.is_marking = True
     try:
         yield
@@ -190,18 +190,18 @@ def marking() -> Iterator[None]:
 
 
 def is_marking() -> bool:
-    """Whether the tangents have marks that the current thread traces."""
+    """Whether the current thread marks the tangents that it traces."""
     return is_watching() or (getattr(_here, "is_marking", False) and not _is_in_kernel())
 
 
 def is_watching() -> bool:
-    """Whether the current thread watches what it traces."""
+    """Whether the current thread's capture watches values, outside of Pallas kernels."""
     settings = captured_settings()
     return settings is not None and settings.watch is not None and not _is_in_kernel()
 
 
 def _is_in_kernel() -> bool:
-    """Whether Pallas traces or differentiates a kernel, in which nothing is watched: its compilers know of no copies."""
+    """Whether Pallas traces or differentiates a kernel now. Nothing in it is watched: its compilers cannot lower a copy."""
     if "jax._src.pallas" not in sys.modules:
         return False
     frame: FrameType | None = sys._getframe()

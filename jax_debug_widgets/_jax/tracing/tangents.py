@@ -1,7 +1,7 @@
-"""What derivatives push forward beside the values: `jax.jvp`, `jacfwd` and `hessian` compute both in one program.
+"""Find the tangents that derivatives push forward: `jax.jvp`, `jacfwd` and `hessian` compute them beside the values.
 
-A tangent is what hangs on the tangents that are given (there are copies of them, `copies`), up to what comes out: that is a
-value to who has asked for it.
+All that depends on the tangents that go into a derivative (`copies` makes copies of these) is a tangent, up to the results
+that come out: these are values to the code that asked for them.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from jax_debug_widgets._jax.origins.pushed_frames import asked_outside, pushes_i
 from jax_debug_widgets._jax.tracing.copies import is_given_back, is_pushed
 
 AROUND = -2
-"""In place of the frame that asks for a derivative, where that is outside of the body."""
+"""Stands for the number of the frame that asks for a derivative, if that frame is outside of the body."""
 
 
 def tangents_in(
@@ -30,10 +30,11 @@ def tangents_in(
     """The tangents among a program's variables, each with the numbers of the frames that have asked for it.
 
     Args:
-      levels: of each equation its frames, outermost first. What is asked for outside of all of these has number -1.
-      derived: of each equation whether it is transposed, for each derivative that it is inside, the outermost first.
-      given: which inputs are tangents, and who has asked for each: somebody `AROUND` the program, or frames in it, of copies
-        that JAX has moved out of a loop.
+      program: the program.
+      levels: for each equation, its frames, outermost first. A derivative asked for outside of all frames has number -1.
+      derived: for each equation, whether each derivative that it is inside has transposed it, outermost first.
+      given: maps the inputs that are tangents to the frames that asked for them: `AROUND`, or, for copies that JAX has moved
+        out of a loop, frames in the program.
     """
     found = {program.invars[one]: asked for one, asked in given.items() if one < len(program.invars)}
     for equation, own, transposed in zip(program.eqns, levels, derived, strict=True):
@@ -51,7 +52,7 @@ def tangents_in(
 
 
 def _is_inside(equation: core.JaxprEqn, levels: Sequence[Level], at: int) -> bool:
-    """Whether an equation is a part of what frame `at` has asked for tangents of, where it takes such."""
+    """Whether an equation with a tangent for frame `at` among its operands is in the code that the frame differentiates."""
     if at == AROUND:
         return True
     if is_given_back(equation) and len(levels) - 1 <= at:
@@ -62,13 +63,13 @@ def _is_inside(equation: core.JaxprEqn, levels: Sequence[Level], at: int) -> boo
 
 
 def _is_of_outer(derived: Sequence[bool], levels: Sequence[Level], at: int) -> bool:
-    """Whether a derivative around frame `at` has transposed it: then it computes that one's cotangents."""
+    """Whether a derivative around frame `at` has transposed an equation, which then computes cotangents of that derivative."""
     around = 0 if at == AROUND else asked_outside(derived, levels)
     return any(derived[: around + sum(level.derivatives for level in levels[: max(at, 0)])])
 
 
 def hanging(equation: core.JaxprEqn, operands: Sequence[bool]) -> tuple[list[bool], list[bool]]:
-    """Which operands and results of an equation hang on these operands: of a loop what is carried comes in again."""
+    """Which operands and results of an equation depend on the operands marked True; loops carry results back to operands."""
     name, programs, own = equation.primitive.name, list(core.jaxprs_in_params(equation.params)), list(operands)
     if name == "cond":
         results = [_results(program, own[1:]) for program in programs]
@@ -104,7 +105,7 @@ def _results(program: core.Jaxpr, operands: Sequence[bool]) -> list[bool]:
 
 
 def _hanging(program: core.Jaxpr, inputs: Iterable[Any]) -> set[Any]:
-    """What a program computes of these inputs, and they."""
+    """Return `inputs` and all variables of a program that depend on one of them."""
     found = set(inputs)
     for equation in program.eqns:
         operands = [_is_in(atom, found) for atom in equation.invars]
@@ -120,9 +121,9 @@ def _is_in(atom: Any, variables: set[Any]) -> bool:
 
 @cached
 def tangents_given(program: core.Jaxpr) -> frozenset[int]:
-    """Which inputs are tangents of a whole program that something un-jitted pushes them through; JAX says nowhere how many.
+    """The positions of the inputs that are tangents, in a program that an un-jitted derivative pushes tangents through.
 
-    They come after the values, are of their types, and no value hangs on one.
+    JAX records nowhere how many there are. They come after the values, have the same types, and no value depends on one.
     """
     if [equation.primitive.name for equation in program.eqns] == ["scan"]:
         return _given_to_scan(program, program.eqns[0])
@@ -132,10 +133,10 @@ def tangents_given(program: core.Jaxpr) -> frozenset[int]:
 
 
 def _given_to_scan(program: core.Jaxpr, scan: core.JaxprEqn) -> frozenset[int]:
-    """The same of a `scan` that is a program of its own: among what it carries, and among what it goes through."""
+    """The positions of the tangents in a program that is one `scan`: some of its carried values, and some of its `xs`."""
     (first, carried), inner = versions.scan_counts(scan.params), scan.params["jaxpr"].jaxpr
     made, stacked = inner.outvars[:carried], inner.outvars[carried:]
-    # What nothing uses of them is left out, and values more often than tangents: they tell where nothing is carried only.
+    # JAX drops stacked results that nothing uses, values more often than tangents: their order helps only without a carry.
     begins = () if carried else stacked[: _half(len(stacked))]
     given, sliced = inner.invars[first : first + carried], inner.invars[first + carried :]
     values = _values_of(inner, given, set(), made, begins)
@@ -145,19 +146,21 @@ def _given_to_scan(program: core.Jaxpr, scan: core.JaxprEqn) -> frozenset[int]:
 
 
 def _half(count: int) -> int:
-    """At least so many of what may have tangents are values."""
+    """Half of `count`, rounded up: at least so many of `count` values and tangents are values."""
     return -(-count // 2)
 
 
 def _values_of(
     program: core.Jaxpr, given: Sequence[Any], tangents: set[Any], again: Sequence[Any], own: Sequence[Any]
 ) -> int:
-    """How many of these inputs are values: as few as can be, so that the others may be their tangents.
+    """How many of the inputs `given` are values: the smallest number for which the others may be their tangents.
 
     Args:
-      tangents: what is known to be such.
-      again: what the next iteration is given in their place, where they are carried: of a value it hangs on no tangent.
-      own: what else hangs on none.
+      program: the program with these inputs.
+      given: the inputs: values first, then tangents.
+      tangents: inputs that are known to be tangents.
+      again: for inputs that a loop carries, what the next iteration gets; that of a value depends on no tangent.
+      own: other results that depend on no tangent.
     """
     for count in range(_half(len(given)), len(given)):
         if _may_be_tangents(given[count:], given[:count]):
@@ -168,7 +171,7 @@ def _values_of(
 
 
 def _may_be_tangents(tangents: Sequence[Any], values: Sequence[Any]) -> bool:
-    """Whether they are of the types of some of these values, in their order, but for an axis of tangents."""
+    """Whether `tangents` have the types of some of `values`, in the same order; a tangent may have one axis more."""
     left = iter(values)
     return all(any(_may_be_tangent(value.aval, tangent.aval) for value in left) for tangent in tangents)
 
