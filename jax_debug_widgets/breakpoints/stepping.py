@@ -26,7 +26,7 @@ class Stepper:
         """By body and what runs it: a loop's is the same in each of its steps."""
 
     def __call__(self, standing: Standing) -> bool:
-        """See `_jax.stepping.Ask`."""
+        """See `_jax.studies.stepping.Ask`."""
         self._count += 1
         if self._stops_at(standing):
             self._how, line = self._debugger.step(self._scene(standing))

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class Observer:
-    """See `_jax.dispatch.Observer`.
+    """See `_jax.running.dispatch.Observer`.
 
     Attributes:
       in_many_devices: how many programs that run on several devices are being dispatched.
@@ -36,7 +36,7 @@ class Observer:
         self.in_many_devices = 0
 
     def executing(self, name: str, ordered: bool, recorders: Recorders | None) -> Callable[[Execution], None]:
-        """See `_jax.dispatch.Observer`."""
+        """See `_jax.running.dispatch.Observer`."""
         run = self._session.active
         if run is None or self._session.capture.is_explaining():
             return _ignore
@@ -99,7 +99,7 @@ class Observer:
             self._session.call_programs.take(run.key, program)
 
     def dispatched(self, name: str, recorders: Recorders, hand_over: Callable[[], PendingResult]) -> None:
-        """See `_jax.dispatch.Observer`. A training step waits for this: what can be done later is."""
+        """See `_jax.running.dispatch.Observer`. A training step waits for this: what can be done later is."""
         run = self._session.active
         if run is None or self._session.capture.is_explaining():
             hand_over()
@@ -110,11 +110,11 @@ class Observer:
         run.call_log.dispatched(self._session.twin_hooks.named(name), recorders.taps, hand_over, recorders.program)
 
     def failed(self, error: BaseException) -> BaseException:
-        """See `_jax.dispatch.Observer`."""
+        """See `_jax.running.dispatch.Observer`."""
         return self._session.debugger.ending.consequence(error)
 
     def compiled(self, stage: Stage, name: str, seconds: float) -> None:
-        """See `_jax.dispatch.Observer`."""
+        """See `_jax.running.dispatch.Observer`."""
         run = self._session.active
         if run is not None and is_capturing():
             by_numba = native.taken()
@@ -140,7 +140,7 @@ class Observer:
             run.take_print(printed)
 
     def waited(self, what: Wait, began_ns: int, ended_ns: int) -> None:
-        """See `_jax.waits.Waited`."""
+        """See `_jax.running.waits.Waited`."""
         run = self._session.active
         if run is not None:
             run.call_log.waited(what, began_ns, ended_ns)

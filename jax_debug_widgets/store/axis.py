@@ -1,4 +1,4 @@
-"""Where on an axis of steps events stand: the twin of `Series.move` in `js/src/store/series.ts`."""
+"""Where on an axis of steps events stand: the twin of `move` of `Series` in `js/src/store/series.ts`."""
 
 from __future__ import annotations
 

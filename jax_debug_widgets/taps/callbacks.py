@@ -29,17 +29,17 @@ class CallbackListener:
         self._make_recorder = make_recorder
 
     def recorder_of(self, equation: Equation) -> Recorder:
-        """See `_jax.callback_hooks.Listener`."""
+        """See `_jax.running.callback_hooks.Listener`."""
         return self._make_recorder(equation)
 
     def lowered(self, traced: Sequence[Equation], kept: Sequence[Equation]) -> None:
-        """See `_jax.callback_hooks.Listener`."""
+        """See `_jax.running.callback_hooks.Listener`."""
         staged = Counter(self._sites.site_of(equation) for equation in traced if equation.kind in RETURNING)
         remaining = Counter(self._sites.site_of(equation) for equation in kept if equation.kind in RETURNING)
         self._book().staged.extend(ResultCounts(site, count, remaining[site]) for site, count in staged.items())
 
     def refused(self, refusal: Refusal) -> None:
-        """See `_jax.callback_hooks.Listener`."""
+        """See `_jax.running.callback_hooks.Listener`."""
         frame = refusal.frame
         where = f"{self._sites.name_file(frame.file)}:{frame.line}" if frame.line else ""
         self._book().notes.append(explain(refusal, where))

@@ -49,7 +49,7 @@ class BundleReporter(Protocol):
     taps: tuple[Tap, ...]
 
     def __call__(self, times_ns: Sequence[int], thread: int, columns: Sequence[Sequence[np.ndarray]]) -> None:
-        """See `_jax.straight.Teller`."""
+        """See `_jax.passes.result_passing.ResultReporter`."""
         ...
 
 
@@ -129,7 +129,7 @@ class TapReporter:
         self._put, self._stamps = inbox.putter_of_columns(tap), inbox.stamps
 
     def __call__(self, times_ns: Sequence[int], thread: int, columns: Sequence[Sequence[np.ndarray]]) -> None:
-        """See `_jax.straight.Teller`. One firing of `every`, and nothing of a muted site."""
+        """See `_jax.passes.result_passing.ResultReporter`. One firing of `every`, and nothing of a muted site."""
         if not (self._every == 1 and self._switch.is_plain):
             taken = [self._switch.takes(self._every) for _ in times_ns]
             times_ns, columns = [*compress(times_ns, taken)], [[*compress(column, taken)] for column in columns]

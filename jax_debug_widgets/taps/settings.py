@@ -18,7 +18,7 @@ class Settings:
       every: of how many firings of a site one is recorded.
       box: which box is filled; captures in several threads at once have one each.
       processes: how many processes of the job have agreed to compile the same; 1 for this one only.
-      hands_over: whether programs that can give what they say among their results, see `_jax.straight`.
+      hands_over: whether programs that can give what they say among their results, see `_jax.passes.result_passing`.
       check: what programs are checked for while they run, see `_jax.passes.checking`.
       takes_checks: whether a program is called, so that what is found may be among its results.
       twin: with which settings a watched twin of each program runs beside it, see `_jax.running.twins`; None for no twin.

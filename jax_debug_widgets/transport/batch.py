@@ -103,7 +103,7 @@ def batch_message(
       oldest: position of the oldest event that can still be asked for.
       texts: `{row of this batch: line}`.
       devices: the names that the column `device` points to.
-      sites: by id and type, see `store.SiteTypes`, a tap of each that is new or has changed.
+      sites: by id and type, see `store.site_types.SiteTypes`, a tap of each that is new or has changed.
       spans: what threads were at since the batch before.
     """
     columns = {

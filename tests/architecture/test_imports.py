@@ -1,16 +1,20 @@
-"""Who may import whom, what an import may bring along at run time, and how long a file may be."""
+"""Who may import whom, what an import may bring along at run time, how long a file may be, and which names docstrings name."""
 
 from __future__ import annotations
 
 import ast
 import json
+import re
 import subprocess
 import sys
 import tomllib
+from collections.abc import Collection, Iterator, Sequence
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
+
+import jax_debug_widgets
 
 ROOT = Path(__file__).parents[2]
 
@@ -140,3 +144,97 @@ def test_a_long_file_that_does_not_say_why_is_found(tmp_path):
     (tmp_path / "long.py").write_text("x = 1\n" * 301)
     (tmp_path / "said.py").write_text('"""It has more than 300 lines because."""\n' + "x = 1\n" * 301)
     assert [path.name for path in sorted(tmp_path.iterdir()) if unexplained(path)] == ["long.py"]
+
+
+REFERENCE = re.compile(r"`([\w/]+(?:\.\w+)+)(?:\([^`]*\))?`")
+NOT_OURS = {"pytest", "A", "Compiled", "ExecuteReplicated", "HostBufferSemantics", "Model", "host.py", "train.py"}
+"""Libraries, classes of JAX, and the user's files and classes in examples."""
+
+
+def bound_in(node: ast.AST) -> set[str]:
+    """The names and attributes that the code below a node defines, assigns or imports."""
+    names = set[str]()
+    for one in ast.walk(node):
+        match one:
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+                names.add(name)
+            case ast.Name(id=name, ctx=ast.Store()) | ast.Attribute(attr=name, ctx=ast.Store()):
+                names.add(name)
+            case ast.alias(name=name, asname=other):
+                names.add(other or name)
+    return names
+
+
+def docstrings(node: ast.Module | ast.ClassDef | ast.FunctionDef) -> Iterator[tuple[int, str]]:
+    """Yield line and text of each docstring, also of those after assignments."""
+    for one in node.body:
+        if isinstance(one, ast.ClassDef | ast.FunctionDef):
+            yield from docstrings(one)
+        elif isinstance(one, ast.Expr) and isinstance(one.value, ast.Constant) and isinstance(one.value.value, str):
+            yield one.lineno, one.value.value
+
+
+class Names:
+    """The modules and classes of a package, and what they bind."""
+
+    def __init__(self, package: Path, public: Collection[str]) -> None:
+        self.package, self.public, self.modules = package, public, modules_in(package)
+        self.trees = {module: ast.parse(path.read_text()) for module, path in self.modules.items()}
+        self.classes: dict[str, list[ast.ClassDef]] = {}
+        for node in (one for tree in self.trees.values() for one in tree.body):
+            if isinstance(node, ast.ClassDef):
+                self.classes.setdefault(node.name, []).append(node)
+
+    def has_member(self, name: str, member: str) -> bool:
+        bases = (ast.unparse(base).split("[")[0] for each in self.classes.get(name, ()) for base in each.bases)
+        own = (member in bound_in(each) for each in self.classes.get(name, ()))
+        return any(own) or any(self.has_member(base, member) for base in bases)
+
+    def has(self, module: str, rest: Sequence[str]) -> bool:
+        if rest and f"{module}.{rest[0]}" in self.modules:
+            return self.has(f"{module}.{rest[0]}", rest[1:])
+        is_bound = not rest or rest[0] in bound_in(self.trees[module])
+        return is_bound and (len(rest) < 2 or self.has_member(rest[0], rest[1]))
+
+    def exists(self, reference: str) -> bool:
+        """Whether `room.module.Name`, `Class.member`, `module.Name` or `module.py` exists, or is not a name of ours."""
+        first, *rest = reference.split(".")
+        if not NOT_OURS.isdisjoint((first, reference)):
+            return True
+        if rest == ["py"]:
+            files = map(str, self.modules.values())
+            return (self.package.parent / reference).exists() or any(file.endswith(f"/{reference}") for file in files)
+        if first in (self.package.name, "jdw"):
+            return rest[0] in self.public or self.has(self.package.name, rest)
+        if f"{self.package.name}.{first}" in self.modules:
+            return self.has(f"{self.package.name}.{first}", rest)
+        if first[0].isupper():
+            return self.has_member(first, rest[0])
+        alike = [module for module in self.modules if module.endswith(f".{first}")]
+        return not (alike and rest[0][0].isupper()) or any(self.has(module, rest) for module in alike)
+
+    def missing(self) -> list[str]:
+        """`file:line: reference` for each reference in a docstring that does not exist."""
+        return [
+            f"{self.modules[module].relative_to(self.package)}:{line}: {reference}"
+            for module, tree in self.trees.items()
+            for line, text in docstrings(tree)
+            for reference in REFERENCE.findall(text)
+            if not self.exists(reference)
+        ]
+
+
+def test_what_docstrings_refer_to_exists():
+    assert Names(ROOT / "jax_debug_widgets", jax_debug_widgets.__all__).missing() == []
+
+
+def test_a_reference_to_what_is_not_there_is_found(tmp_path):
+    package = tmp_path / "package"
+    (package / "room").mkdir(parents=True)
+    (package / "room" / "__init__.py").write_text("class Base:\n    x: int\n")
+    (package / "room" / "one.py").write_text("class One(Base):\n    y = 1\n")
+    there = ["room.one", "room.one.One.y", "One.x", "one.One", "room/one.py", "package.call", "jnp.where", "one.value"]
+    gone = ["room.two", "room.one.Two", "one.Two", "One.z", "Two.x", "two.py", "jdw.put"]
+    text = " ".join(f"`{each}`" for each in (*there, *gone))
+    (package / "__init__.py").write_text(f'"""{text}"""\n')
+    assert Names(package, ["call"]).missing() == [f"__init__.py:1: {each}" for each in gone]

@@ -91,7 +91,7 @@ class WatchedValue(Mapping[str, np.ndarray]):
 
     @property
     def histogram(self) -> np.ndarray:
-        """float64[n, 30]: for each step how many elements there are of each sign and magnitude, see `watch.histogram`.
+        """The count of elements of each sign and magnitude at each step, float64[n, 30]; see `watch.statistics.histogram`.
 
         The first half is negative, of falling magnitude, the second positive, of rising: 0 to 2^-27, to 2^-24, … above 2^12.
 

@@ -43,9 +43,9 @@ class CompiledPrograms:
       unasked: what is in conditions of loops that cannot be watched.
       failures: by name, programs that could not be watched.
       laneless: what was asked for by lane and has none that are known.
-      sites: by the identity of a value, see `watch.names.Named`, with its file, range and name its site; None where JAX runs
-        one body several times.
-      carried: in the same way what an iteration of a loop was given by the one before.
+      sites: the site of each value, by its identity (see `watch.naming.named.Named`), file, range and name; None if JAX runs
+        its body several times.
+      carried: the values that an iteration of a loop gets from the one before, by the same keys.
       reasons: why a name has no value, looked up once.
       upstream: by the number of a site which others of its body it is computed from.
       works: by the number of a site what its program computes, and what watching adds.

@@ -47,7 +47,7 @@ _LONGEST = 80
 
 
 class ProgramWatcher:
-    """Watches one program: see `_jax.watching.Watcher`."""
+    """Watches one program: see `_jax.passes.watcher.Watcher`."""
 
     def __init__(
         self,
@@ -73,19 +73,19 @@ class ProgramWatcher:
         """By the equation that runs it, the names of the values of a body."""
 
     def prepared(self, program: str, seconds: float) -> None:
-        """See `_jax.watching.Watcher`."""
+        """See `_jax.passes.watcher.Watcher`."""
         self._seen.failures.pop(program, None)  # It was another of this name, or it was mended.
         self._tell_prepared(program, seconds)
 
     def failed(self, program: Any, name: str, error: Exception) -> None:
-        """See `_jax.watching.Watcher`."""
+        """See `_jax.passes.watcher.Watcher`."""
         first_line = str(error).partition("\n")[0]
         said = f"with its taps it could not be compiled: {type(error).__name__}: {first_line}"
         is_told = isinstance(error, ConditionError | HookError | JaxLimitError)
         self._seen.failures[name] = Failure(first_line if is_told else said, weakref.ref(program))
 
     def unasked(self, jaxpr: Any, place: Place, around: BodyContext) -> None:
-        """See `_jax.watching.Watcher`."""
+        """See `_jax.passes.watcher.Watcher`."""
         body = Body(jaxpr, place, around, self._wants_file)
         chosen = self._chosen(body, named_values(BodyBindings(body), self._wants_file, self._seen.mingled))
         if self._watch.everything:
@@ -94,19 +94,19 @@ class ProgramWatcher:
         self._found_by(chosen)
 
     def every(self) -> int:
-        """See `_jax.watching.Watcher`."""
+        """See `_jax.passes.watcher.Watcher`."""
         return self._watch.every
 
     def calls(self) -> Callable[[], bool]:
-        """See `_jax.watching.Watcher`."""
+        """See `_jax.passes.watcher.Watcher`."""
         return partial(self._capture.sites.counter().takes, self._watch.every)
 
     def conditional(self) -> bool:
-        """See `_jax.watching.Watcher`."""
+        """See `_jax.passes.watcher.Watcher`."""
         return self._condition is not None
 
     def body(self, jaxpr: Any, place: Place, around: BodyContext) -> TakenValues | None:
-        """See `_jax.watching.Watcher`."""
+        """See `_jax.passes.watcher.Watcher`."""
         body = Body(jaxpr, place, around, self._wants_file)
         bound = BodyBindings(body)
         named = named_values(bound, self._wants_file, self._seen.mingled)

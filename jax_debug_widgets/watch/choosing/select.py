@@ -39,9 +39,10 @@ class Watch:
       ops: the result of every equation.
       every: only each n-th step.
       values: take the values whole, not their statistics alone.
-      histograms: also count magnitudes, see `watch.histogram`.
-      lanes: also each lane of a `vmap` by itself, see `watch.lanes`; a pattern `lanes/h` asks for it of some.
-      when: an expression over names of the program (`watch.condition`): values are taken where it holds. Empty for always.
+      histograms: also count magnitudes, see `watch.statistics.histogram`.
+      lanes: also each lane of a `vmap` by itself, see `watch.choosing.lanes`; a pattern `lanes/h` asks for it of some.
+      when: an expression over names of the program, see `watch.choosing.condition`: values are taken where it holds. Empty:
+        always.
       added: names that the Source view has added to what was asked for; a program without them has nothing amiss.
       stops: what may stop the program. With `everything` of the names in it what an iteration was given is there as well.
     """

@@ -19,7 +19,7 @@ from jax_debug_widgets.watch.syntax.noted import plain_targets
 from jax_debug_widgets.watch.syntax.statements import Span, Statement, may_be_alias
 
 Identity = tuple[tuple[Hashable, ...], VariableNote]
-"""What has made a value, see `Around.path`, and what was noted of it."""
+"""The equations that lead to a value, see `BodyContext.path`, and the note of its variable."""
 
 
 class BodyBindings:

@@ -14,8 +14,8 @@ class ValueGradientPairs:
     """The sites of the values and gradients of one program, whose bodies come one after the other, inner ones first.
 
     Args:
-      of_all: `Seen.sites`, by identity, of all programs: un-jitted, a gradient is computed by another one than its value.
-      carried: `Seen.carried`, likewise.
+      of_all: `CompiledPrograms.sites` of all programs: un-jitted, a value and its gradient are in different programs.
+      carried: `CompiledPrograms.carried` of all programs.
     """
 
     def __init__(self, of_all: dict[Any, CallSite | None], carried: set[Any]) -> None:
