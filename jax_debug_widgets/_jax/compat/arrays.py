@@ -41,13 +41,13 @@ def on_cpu(array: np.ndarray) -> Any:
 
 
 def shown(array: np.ndarray) -> Any:
-    """The same for what has been recorded: to read it is no transfer of the user's program, which a guard may refuse."""
+    """Put a recorded array on the CPU, as `on_cpu` does; the user's transfer guard does not apply."""
     with jax.transfer_guard_host_to_device("allow"):
         return on_cpu(array)
 
 
 def read(arrays: Sequence[Any]) -> list[np.ndarray]:
-    """What programs have computed for us, from any device: that, too, no guard is to refuse."""
+    """Read arrays that programs have computed for us, from any device; the user's transfer guard does not apply."""
     is_guarded = config.transfer_guard_device_to_host.value not in (None, "allow")
     with jax.transfer_guard_device_to_host("allow") if is_guarded else _NO_GUARD:
         return list(map(np.asarray, arrays))

@@ -42,15 +42,15 @@ def _atomic(operation: str) -> Any:
 
 
 atomic_add: Any = _atomic("add")
-"""Add to the word at an address; what it was before. One step that no other thread gets into."""
+"""Add to the int64 at an address, in one atomic step; return what it was before."""
 
 atomic_exchange: Any = _atomic("xchg")
-"""The same, but put a number in its place."""
+"""Replace the int64 at an address, in one atomic step; return what it was before."""
 
 
 @njit
 def words(address: Any, count: Any) -> Any:
-    """A structure of C in memory, as the 8-byte words that it is made of."""
+    """The C structure at an address, as uint64[count]."""
     return carray(pointer(address), (count,), np.uint64)
 
 

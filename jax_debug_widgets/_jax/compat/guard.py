@@ -1,7 +1,7 @@
-"""The border between JAX and our functions in its place: what one of ours raises does not get across.
+"""Guard JAX from exceptions of our functions that replace its own.
 
-JAX goes on as without us, and whoever installed the function hears of it. What JAX itself raises, or a function of the
-user's that it calls, goes up as ever: ours get JAX's own to call, and that remembers what became of it.
+If a function of ours fails, JAX's own is called, and `told` reports the failure. Exceptions of JAX, and of a user's function
+that JAX calls, go to the caller as usual: our functions call JAX's through an object that remembers what it raised.
 """
 
 from __future__ import annotations
@@ -21,22 +21,25 @@ _NAMES = ("__module__", "__name__", "__qualname__", "__doc__")
 
 
 class HookError(Exception):
-    """A function of ours has failed: which, and how."""
+    """A function of ours has failed; the message says which, and how."""
 
 
 def guarded(
     ours: Callable[..., Any], theirs: Callable[..., Any], told: Told, *, begins: bool = False, retries: bool = False
 ) -> Callable[..., Any]:
-    """What calls `ours(theirs, ...)`, and where that fails `theirs(...)`.
+    """Make a function that calls `ours(theirs, ...)`, and `theirs(...)` if ours fails.
 
     Args:
-      begins: whether ours answers with what is to be called then, without arguments, for a result. What that raises is the
-        user's.
-      retries: whether it may be called twice, as it runs no function of the user's: then what it raises, or gives, for other
-        arguments than it was called with is not what was asked for.
+      ours: takes `theirs` and its arguments.
+      theirs: JAX's function.
+      told: called with each failure of ours.
+      begins: whether ours returns a function, which is then called without arguments for the result. The exceptions of that
+        function go to the user.
+      retries: whether theirs may be called twice, as it runs no function of the user's. If ours calls it with other
+        arguments and then fails, theirs is called again with the right ones.
     """
 
-    # Some of JAX's are of C++, and have names that are no text.
+    # Some of JAX's functions are written in C++, and have names that are not strings.
     @functools.wraps(theirs, assigned=[one for one in _NAMES if isinstance(getattr(theirs, one, None), str)])
     def hook(*args: Any, **options: Any) -> Any:
         call, failure = _Call(theirs), None
@@ -51,7 +54,7 @@ def guarded(
             else:
                 return given() if begins else given
             if call.has_ended and failure is call.error:
-                given = theirs(*args, **options)  # What fails here as well is JAX's to refuse.
+                given = theirs(*args, **options)  # If this fails as well, it is JAX's own error.
                 _tell(told, ours, failure, args)
                 return given
             _tell(told, ours, failure, args)
@@ -79,12 +82,12 @@ def quiet(ours: Callable[..., Any], told: Told) -> Callable[..., Any]:
 
 
 def _tell(told: Told, ours: Callable[..., Any], error: Exception, args: Sequence[Any]) -> None:
-    """Tell of a failure, if that can be done."""
+    """Report a failure by `told`; ignore an exception of `told`."""
     while isinstance(ours, functools.partial):
         ours = ours.func
     try:
         told(getattr(ours, "__qualname__", repr(ours)), error, args)
-    except Exception:  # noqa: BLE001 - nobody is left to be told.
+    except Exception:  # noqa: BLE001 - there is nothing else to report to.
         return
 
 
@@ -112,7 +115,7 @@ class _Call:
         return self._result
 
     def was_given_others(self, args: tuple[Any, ...], options: Mapping[str, Any]) -> bool:
-        """Whether its arguments were not these very ones."""
+        """Whether it was called with other objects than these arguments."""
         if len(args) != len(self._args) or options.keys() != self._options.keys():
             return True
         same = all(map(operator.is_, args, self._args))

@@ -10,7 +10,7 @@ from typing import Any
 
 
 def parameters_of(function: Any) -> tuple[str, ...]:
-    """What a function calls its parameters, also one that JAX's C++ caches, which has no signature of its own."""
+    """The names of a function's parameters; also if JAX's C++ caches the function, which hides its signature."""
     function = inspect.unwrap(function) if callable(function) else None
     if type(function).__name__ == "WeakrefLRUCache":
         function = next((one for one in gc.get_referents(function) if _is_defined(one)), None)

@@ -32,7 +32,7 @@ class Module:
 
 
 _LASTING = (type, Primitive)
-"""What a module always has under one name. A function may be replaced, so it is looked up each time."""
+"""Kinds of objects that are looked up once. A function may be replaced, so it is looked up each time."""
 
 
 def module(path: str) -> Any:
@@ -52,20 +52,20 @@ def module(path: str) -> Any:
 
 
 def path_of(owner: Module) -> str:
-    """What JAX calls one of the modules here."""
+    """The dotted path of one of these modules in JAX."""
     return owner._path
 
 
 def itself(owner: Any) -> Any:
-    """What JAX calls `owner`, to replace an attribute of it: the module itself where it is one of these here."""
+    """The object whose attribute is to be replaced: JAX's module if `owner` stands for one, else `owner`."""
     return module(owner._path) if isinstance(owner, Module) else owner
 
 
 def lookup(path: str, name: str) -> Any:
-    """What the module has under this name; in its public spelling where there is one.
+    """Look up a name in a module of JAX's, in the public module if there is one.
 
     Raises:
-      MissingNameError: nothing.
+      MissingNameError: the module has no such name.
     """
     try:
         return getattr(_home(path, name), name)

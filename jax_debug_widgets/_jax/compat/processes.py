@@ -15,7 +15,7 @@ NUMBER, COUNT = "JDW_PROCESS", "JDW_PROCESSES"
 """Environment variables of processes that JAX has not joined, such as engines: which of them this is, of how many."""
 
 _EXISTS = "ALREADY_EXISTS"
-"""What the store says, in an error, of a key that is there."""
+"""The store's error message has this text if a key exists already."""
 
 
 def joined() -> int:
@@ -46,13 +46,13 @@ def _said(variable: str, otherwise: int) -> int:
 
 @dataclass(frozen=True)
 class ProcessShare:
-    """What this process runs of a program that several run together.
+    """The share of this process in a program that several processes run together.
 
     Attributes:
-      devices: how many of its devices are here.
-      teller: the number of the process with the first device, which fires where one does for all; None where it is not known.
+      devices: how many of the program's devices belong to this process.
+      teller: the number of the process with the first device: it fires if one process fires for all; None: unknown.
       is_teller: whether that is this process.
-      is_of_all: whether it runs on devices of all processes of the job.
+      is_of_all: whether the program runs on devices of all processes of the job.
     """
 
     devices: int
@@ -76,14 +76,14 @@ class SharedStore:
                 raise
 
     def get(self, key: str) -> str | None:
-        """What a key is set to; None if it is not."""
+        """The value of a key; None if it is not set."""
         try:
             return self._client.key_value_try_get(key)
         except jax.errors.JaxRuntimeError:
             return None
 
     def wait_for(self, key: str, seconds: float) -> str | None:
-        """What a key is set to, within so many seconds; None if it is not."""
+        """Wait up to `seconds` for a key to be set; return its value, or None."""
         try:
             return self._client.blocking_key_value_get(key, max(int(seconds * 1000), 1))
         except jax.errors.JaxRuntimeError:
@@ -95,7 +95,7 @@ class SharedStore:
 
 
 def shared_store() -> SharedStore | None:
-    """That of this job; None where there is none, as on a cluster whose processes JAX found without `jax.distributed`."""
+    """The key-value store of this job; None if it has none, for example without `jax.distributed.initialize`."""
     is_known = features.available(features.PROCESSES)
     client = distributed.global_state.client if is_known else None
     return None if client is None else SharedStore(client)

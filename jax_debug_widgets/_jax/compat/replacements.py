@@ -66,7 +66,7 @@ class InPlace(partial[Any]):
 
 
 class Replacements:
-    """What has been replaced, and how it is undone; `told` of each of ours that fails."""
+    """Keeps how to undo the replacements of JAX's functions; calls `told` if a function of ours fails."""
 
     def __init__(self, told: Told = lambda _name, _error, _args: None) -> None:
         self.told = told
@@ -129,7 +129,7 @@ class Replacements:
         setattr(owner, name, property(guarded(ours, theirs.fget, self.told)))
 
     def around(self, ours: Callable[..., Any]) -> Callable[..., Any]:
-        """What calls `ours(theirs, ...)`, see `guarded`, for JAX to put around a function that it has made."""
+        """Make a decorator that calls `ours(theirs, ...)`, see `guarded`, for JAX to put around a function that it makes."""
 
         def call(theirs: Callable[..., Any], /, *args: Any, **params: Any) -> Any:
             return guarded(ours, theirs, self.told)(*args, **params)
@@ -151,7 +151,7 @@ def _batched(ours: Callable[..., Any], theirs: Callable[..., Any], *args: Any, *
 
 
 class CachedFunction(InPlace):
-    """The same of a cached function of JAX's, which has methods besides."""
+    """Replaces a cached function of JAX's, and passes on its methods, such as `cache_clear`."""
 
     def __getattr__(self, name: str) -> Any:
         return getattr(vars(self)["theirs"], name)

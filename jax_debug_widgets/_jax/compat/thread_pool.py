@@ -101,10 +101,10 @@ def do_together(frame: Any, task: Any, job: Any) -> None:
 
 
 def doing(do: Any) -> Any:
-    """What the task for a kind of job calls with it: takes parts until there are no more.
+    """Compile the function that works on a kind of job: it takes parts of the job until there are no more.
 
     Args:
-      do: called with the job and the number of a part.
+      do: does one part; called with the job and the part's number.
     """
 
     @njit

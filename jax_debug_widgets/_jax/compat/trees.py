@@ -20,7 +20,7 @@ Path = tuple[Any, ...]
 """JAX's keys, from the tree to one of its leaves."""
 
 _MOST, _DEEPEST = 10_000, 100
-"""So many nodes are looked at, and so far inside: what is larger is data."""
+"""How many nodes of a tree are looked at, and to which depth; a larger tree is taken for data."""
 
 _WITHOUT_PARTS = (Tracer, jax.Array, np.ndarray, np.generic, type, ModuleType, FunctionType, MethodType)
 _PLAIN = frozenset({str, bytes, bool, int, float, complex, range})

@@ -1,4 +1,4 @@
-"""What a signal must not come between."""
+"""Hold back signals while code runs that must not be interrupted."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ _SIGNALS = [
     for name in ("SIGINT", "SIGTERM", "SIGALRM", "SIGHUP", "SIGUSR1", "SIGUSR2", "SIGVTALRM", "SIGPROF", "SIGBREAK")
     if hasattr(signal, name)
 ]
-"""Those that programs have handlers for: an interrupt, time limits, what a scheduler sends before it ends a job."""
+"""Signals for which programs install handlers: interrupts, time limits, a scheduler's warning before it ends a job."""
 
 
 @contextmanager
 def uninterrupted() -> Iterator[None]:
-    """Signals that come in the body are handled at its end, by what handles them now.
+    """Hold back the signals that come in the body; their handlers, as installed now, run at its end.
 
-    What is taken out of one place gets into the other, and what a handler raises is not taken for an error of the body's.
+    So the body is not left half done, and an exception of a handler is not taken for one of the body's.
     """
     if threading.current_thread() is not threading.main_thread():
         yield

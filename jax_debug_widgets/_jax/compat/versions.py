@@ -1,4 +1,4 @@
-"""What differs between the supported JAX versions, in one place. The oldest is 0.8, the newest tried 0.12.0.1."""
+"""The differences between the supported JAX versions, in one place. The oldest is 0.8, the newest tried 0.12.0.1."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ BATCHING = ("process_primitive", "process_call", "process_custom_jvp_call", "pro
 """The methods of `BatchTrace` that batch something; since 0.12 calls are primitives like all others, without the second."""
 
 CALLS = ("closed_call", "core_call", "eval_jaxpr")
-"""What JAX's versions call the primitives that only run a program: the last one is all that 0.12 has."""
+"""The primitives that only run a program, in all JAX versions; 0.12 has the last one only."""
 
 PMAP_FILES = ("pmap.py", "linear_util.py")
 """Where JAX defines what `jax.pmap` compiles: since 0.9 in a file of its own."""

@@ -71,7 +71,7 @@ def _processing(parameters: Sequence[str]) -> Callable[..., Any]:
 
 
 def _linearize(theirs: Callable[..., Any], function: Any, *args: Any, **options: Any) -> Any:
-    """What `jax.grad` and `jax.vjp` call: what a derivative is taken for has a gradient, too."""
+    """Linearize for `jax.grad` and `jax.vjp`; mark the tangents of the inputs, so that inputs have gradients, too."""
     given = theirs(function, *args, **options)
     if not is_marking():
         return given
@@ -103,11 +103,11 @@ def _with_inputs_marked(jaxpr: core.Jaxpr, primals: Sequence[Any]) -> core.Jaxpr
 
 
 class _Here(threading.local):
-    """What the current thread differentiates.
+    """The state of the current thread while it differentiates.
 
     Attributes:
-      traceback: of the operation, where it is one of a program.
-      programs: what has been made of an operation so far and runs a program, where Python has called it.
+      traceback: the traceback of the operation that is differentiated, if it is in a program.
+      programs: the operations, made so far from an operation that Python has called, that run a program.
     """
 
     traceback: Any = None

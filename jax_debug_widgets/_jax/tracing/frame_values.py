@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 
 def value_of(node: ast.expr, frame: FrameType) -> Any:
-    """What a variable, field or item is, without calling anything of the user's; raises where that cannot be told."""
+    """The value of a variable, field or item in a frame, found without a call of user code; raises if that is not possible."""
     match node:
         case ast.Name(id=name):
             return frame.f_locals[name] if name in frame.f_locals else frame.f_globals[name]

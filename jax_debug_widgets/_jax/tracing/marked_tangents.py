@@ -83,7 +83,7 @@ class _Step(NamedTuple):
 
 
 def _steps(variable: Any, noted: Sequence[VariableNote], taken: Sequence[float], *, is_input: bool) -> Iterator[_Step]:
-    """What is used between two of its names is not of the second; names between which nothing is used are of one."""
+    """Yield a step for each group of a variable's names; a use of the variable between two names separates their groups."""
     since = [(time, of, place) for of in noted for place, time in of.times.items()]
     if not is_input:  # A program notes the names of its arguments itself.
         since = [one for one in since if not is_of_arguments(one[2])]

@@ -17,12 +17,14 @@ from jax_debug_widgets._jax.origins.residuals import is_marked_copy
 
 @dataclass(frozen=True, eq=False)
 class Mark:
-    """What a tangent, or a cotangent, is of.
+    """The value that a tangent, or a cotangent, belongs to.
 
     Attributes:
-      places: where it has the names that were noted: what a function returns is the same for its caller, where the function
-        may have used it itself before. None of what a derivative is taken for.
-      is_of_input: whether the program begins with it.
+      noted: the note of the tangent, whose `of` is that of the value; or of the value.
+      places: the places where the value has its names: a function and its caller may both name a returned value, and the
+        function may have used it before. Empty for an input that a derivative is taken for.
+      is_cotangent: whether it is the mark of a cotangent.
+      is_of_input: whether the value is an input of the program.
     """
 
     noted: VariableNote

@@ -22,10 +22,10 @@ from jax_debug_widgets._jax.compat.replacements import Replacements, Replacing
 from jax_debug_widgets._jax.origins.frames import Frame, frame_at, is_ours, is_users
 
 USED = {"float64": "float32", "int64": "int32", "uint64": "uint32", "complex128": "complex64"}
-"""What is used instead of each type."""
+"""Maps each 64-bit dtype to the dtype that JAX uses instead."""
 
 _MOST_NUMBERS = 1 << 22
-"""Of larger arrays nobody looks for what is lost."""
+"""Larger arrays are not searched for numbers that the conversion changes."""
 
 
 def _taking() -> tuple[tuple[Any, str], ...]:
@@ -129,7 +129,7 @@ class PrecisionHooks(Replacing):
 
 
 def truncated(array: np.ndarray, name: str = "") -> Truncated:
-    """What is lost of an array of 64-bit numbers."""
+    """Describe what a 64-bit array loses when it is converted to 32 bits."""
     dtype, size = str(array.dtype), array.size
     if not 0 < size <= _MOST_NUMBERS:
         return Truncated(dtype, name=name, size=size)
@@ -221,7 +221,7 @@ def _leaves(argument: Any) -> Iterator[Any]:
 
 
 def _argument(fun: Any, path: Any) -> str:
-    """What the user calls an argument, or a part of it."""
+    """The text for an argument, or a part of it, as the user writes it: `params['w']`, `args[2]`."""
     of_keywords, first, *rest = path
     tail = jax.tree_util.keystr(tuple(rest))
     if of_keywords.idx:

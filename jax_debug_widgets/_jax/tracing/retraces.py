@@ -27,7 +27,7 @@ from jax_debug_widgets._jax.origins.frames import calling_frame, is_users
 from jax_debug_widgets._jax.tracing.traces import Leaf, Static, Trace
 
 _LONGEST = 60
-"""Of the text of a static value, in characters."""
+"""The length to which the text of a static value is cut, in characters."""
 
 _MOST_CALLERS = 8
 """Lines between a jitted function and the user's, where a library has called it."""
@@ -99,11 +99,11 @@ class TraceWatch(Replacing):
 
 
 class _Here(threading.local):
-    """What the current thread does.
+    """The state of the current thread.
 
     Attributes:
-      begun: the functions that a trace has begun of, as JAX calls them: `step at /home/me/train.py:12`.
-      depth: how many functions of the user's it looks for or traces, one in another.
+      begun: the functions whose tracing has begun, by JAX's text for them: `step at /home/me/train.py:12`.
+      depth: how many of the user's functions it looks up or traces, nested in one another.
     """
 
     depth = 0
@@ -182,7 +182,7 @@ def _described(value: Any) -> Static:
 
 
 def _parts(value: Any, path: str) -> Iterator[tuple[str, Any]]:
-    """What a tuple is put together of; leaves beside their treedef, as equinox passes static fields, by their names."""
+    """Yield path and value of each part of a nested tuple; a pair of leaves and treedef (from equinox) gives named leaves."""
     if isinstance(value, tuple) and len(value) == 2 and _are_leaves(*value):  # noqa: PLR2004
         yield from _named_leaves(*value, path)
         yield f"{path} structure", value[1]

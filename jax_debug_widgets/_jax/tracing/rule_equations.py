@@ -9,7 +9,7 @@ from typing import Any
 
 
 class _Here(threading.local):
-    """What the rule that the current thread runs has made so far; None where it runs none."""
+    """The equations that the derivative rule running in this thread has made so far; None if none runs."""
 
     made: list[Any] | None = None
 

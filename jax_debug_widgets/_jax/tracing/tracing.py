@@ -1,4 +1,4 @@
-"""What the current thread is tracing, asked from within the user's function."""
+"""Find out, from inside the user's function, which function the current thread is tracing."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from jax_debug_widgets._jax.compat.names import unwrapped
 from jax_debug_widgets._jax.compat.private import core, pe
 
 _UNJITTED = {"BatchTrace": "vmap", "JVPTrace": "jvp", "LinearizeTrace": "grad"}
-"""The trace of an un-jitted transformation -> what the user called."""
+"""Maps the type of an un-jitted transformation's trace to the name of the transformation."""
 
 _STAGING = ("jit", "pmap", "shard_map")
-"""What is traced once for many calls. Of a `jit` around a `shard_map` that is being traced JAX knows nothing there."""
+"""Transformations that trace once for many calls. Inside a `shard_map`, JAX does not expose a `jit` around it."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Tracing:
 
 
 def tracing_now() -> Tracing | None:
-    """What the current thread is tracing; None outside of tracing, and where nobody can say."""
+    """The function and transformation that the current thread traces; None if it traces nothing, or it is unknown."""
     if not features.available(features.TRACING) or core.trace_state_clean():
         return None
     staged, other = [], None
