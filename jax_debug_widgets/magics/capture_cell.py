@@ -95,8 +95,8 @@ class CellCapture:
                 raise
         return recording
 
-    def end(self, recording: Recording, error: BaseException | None) -> None:
-        """End a capture; without a panel, say what it saw.
+    def end(self, recording: Recording, error: BaseException | None, tell: Callable[[Run], str] | None = None) -> None:
+        """End a capture; print what `tell` says of it, or without a panel what it saw.
 
         Raises:
           Stopped: the program was interrupted, and nothing has raised that.
@@ -110,7 +110,9 @@ class CellCapture:
         except KeyboardInterrupt:
             pass  # The cell is over: what it ends is the wait, and the panel says so.
         finally:
-            if not self.has_panels():
+            if tell is not None:
+                print(tell(recording.run))
+            elif not self.has_panels():
                 print(summary(snapshot_of(recording.run, lines=False), lines=0))
 
     def switch_on(self, options: Options) -> None:

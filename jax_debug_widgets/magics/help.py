@@ -12,6 +12,8 @@ HELP = """%%jaxdebug [options]          capture the cell below: a live panel of 
                               but with --run before F(X), which measures it
 %jaxdebug verify F(X)         run F(X) watched (--watch-all unless said otherwise) and unwatched: are the results bitwise
                               equal, or by how much not; and how much longer it takes
+%jaxdebug check F(X)          run F(X) once under all checks, and print what they find, or that there is nothing;
+                              check oob,nonfinite F(X), or --only oob,nonfinite: under these alone
 %jaxdebug step F(X)           run F(X) equation by equation in the panel's debugger: over, into, out, to a line
 %jaxdebug table F(X)          the equations of F(X): names, types, times, flops, bytes; nothing runs;
                               --by line, --by primitive, --by scope

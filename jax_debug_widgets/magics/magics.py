@@ -19,6 +19,7 @@ from IPython.core.magic import (
 )
 
 from jax_debug_widgets.magics.calls import CallRewriter
+from jax_debug_widgets.magics.check_options import parse_check
 from jax_debug_widgets.magics.expressions import call_of, given_to
 from jax_debug_widgets.magics.help import HELP
 from jax_debug_widgets.magics.options import COMMANDS, nearest_command, option_parser, parse
@@ -29,6 +30,7 @@ from jax_debug_widgets.magics.site_commands import mute, print_sites, sample
 from jax_debug_widgets.magics.sites import words_of
 from jax_debug_widgets.session import snapshot_of
 from jax_debug_widgets.session.loading import load
+from jax_debug_widgets.session.studies.checked import checked_text
 from jax_debug_widgets.session.studies.questions import result_by_steps, verification_of
 from jax_debug_widgets.watch import Watch
 from jax_debug_widgets.widgets import summary
@@ -71,13 +73,17 @@ class JaxDebugMagics(Magics):
         if word in PROGRAM_COMMANDS:
             self._cells.show_errors_without_our_frames()
             return PROGRAM_COMMANDS[word](self._session, rest, self.shell.user_ns, self._name_code)
+        if word == "check":
+            return self._check(rest, local_ns or {})
         if word in COMMANDS:
             return getattr(self, f"_{word}")(rest)
         options, code = parse(line, echo_by_default=not self._cells.has_panels(), expand=self.shell.var_expand)
         self._refuse_misspelled(code)
         return self._evaluate(code, options, local_ns or {})
 
-    def _evaluate(self, code: str, options: Options, local_ns: dict[str, Any]) -> Any:
+    def _evaluate(
+        self, code: str, options: Options, local_ns: dict[str, Any], tell: Callable[[Run], str] | None = None
+    ) -> Any:
         """Run an expression, or a statement, in the user's namespace and in a capture."""
         file = self._name_code(code)
         try:
@@ -100,7 +106,7 @@ class JaxDebugMagics(Magics):
             error = raised
             raise
         finally:
-            self._cells.end(recording, error)
+            self._cells.end(recording, error, tell)
 
     def _name_code(self, code: str) -> str:
         return self.shell.compile.cache(code, self.shell.execution_count)
@@ -243,6 +249,12 @@ class JaxDebugMagics(Magics):
         captured = [run for run in self._session.runs() if not run.is_loaded and not run.is_question]
         run = captured[-1] if captured else self._session.current
         print("jaxdebug: nothing has been captured yet" if run is None else run.findings)
+
+    def _check(self, rest: str, local_ns: dict[str, Any]) -> Any:
+        options, code = parse_check(rest, echo_by_default=not self._cells.has_panels(), expand=self.shell.var_expand)
+        return self._evaluate(
+            code, options, local_ns, lambda run: checked_text(run, self._session.switches.muted_checks())
+        )
 
     def _sites(self, rest: str) -> None:
         self._refuse_rest("sites", rest)

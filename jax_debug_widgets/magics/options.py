@@ -23,6 +23,7 @@ COMMANDS = (
     "barrier",
     "sites",
     "findings",
+    "check",
     "mute",
     "unmute",
     "every",
@@ -178,7 +179,7 @@ def parse(line: str, *, echo_by_default: bool, expand: Callable[[str], str] = la
       UsageError: an unknown option or a value that cannot be; the message names the nearest valid one.
     """
     parsed, rest = parse_with(add_options, line)
-    return _options_of(parsed, echo_by_default=echo_by_default, expand=expand), rest
+    return options_of(parsed, echo_by_default=echo_by_default, expand=expand), rest
 
 
 def options_of_words(words: Sequence[str], *, echo_by_default: bool) -> Options:
@@ -187,12 +188,17 @@ def options_of_words(words: Sequence[str], *, echo_by_default: bool) -> Options:
     Raises:
       UsageError: see `parse`.
     """
-    return _options_of(_parsed(option_parser(), words), echo_by_default=echo_by_default)
+    return options_of(_parsed(option_parser(), words), echo_by_default=echo_by_default)
 
 
-def _options_of(
+def options_of(
     parsed: argparse.Namespace, *, echo_by_default: bool, expand: Callable[[str], str] = lambda text: text
 ) -> Options:
+    """The options that were parsed.
+
+    Raises:
+      UsageError: a value that cannot be.
+    """
     values = vars(parsed)
     values["break_on"] = tuple(values["break_on"])
     values["echo"] = echo_by_default if values["echo"] is None else values["echo"]

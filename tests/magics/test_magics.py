@@ -28,7 +28,7 @@ def test_an_expression_gives_its_value_and_is_captured(ours):
 
 def test_the_overview_counts_functions_and_not_the_expressions_that_call_them(ours):
     ours.run("import jax")
-    ours.run("%%jaxdebug\nf(1.)\nf(jax.numpy.ones(2))\nf(jax.numpy.ones(3))")
+    ours.run("%%jaxdebug\nf(jax.numpy.ones(91))\nf(jax.numpy.ones(92))\nf(jax.numpy.ones(93))")
     (compiled,) = [fact for fact in snapshot_of(last_run()).facts if fact.label == "Compiled"]
     assert compiled.value == "3 times"
 
@@ -377,6 +377,54 @@ def test_a_check_is_asked_for_and_muted_by_its_name(ours):
     assert "muted: check:oob\njaxdebug: muted: check:casts" in ours.run("%jaxdebug mute check:oob,cast").stdout
     ours.run("%jaxdebug unmute check:oob,cast")
     assert "there is no check nosuch; there are all, " in ours.run("%%jaxdebug --check nosuch\n1").stderr
+
+
+def test_a_call_is_run_once_under_all_checks_and_what_they_find_is_printed(ours):
+    ours.run(
+        "pick, calls = jax.jit(lambda x, i: x[i]), []\ndef once(x, i):\n    calls.append(i)\n    return pick(x, i)"
+    )
+    found = ours.run("%jaxdebug check once(jnp.arange(3.0), 7)")
+    assert float(found.result.result) == 2
+    assert ours.ip.user_ns["calls"] == [7]
+    assert found.stdout.startswith(
+        "oob: In [1]:1: index 7 is outside axis 0 (size 3)\n  |\n1 | pick, calls = jax.jit(lambda"
+    )
+    assert (
+        "checked: purity, leaks, stale, keys, oob, nonfinite, casts, numpy, x64, lists, retraces, prints"
+        in found.stdout
+    )
+    assert "not checked" not in found.stdout
+    assert "index 7 is outside" in ours.run("%jaxdebug findings").stdout
+
+
+def test_a_check_that_finds_nothing_says_what_it_has_looked_for(ours):
+    ours.run("pick = jax.jit(lambda x, i: x[i])")
+    alone = [
+        ours.run(f"%jaxdebug check {line}").stdout
+        for line in (
+            "oob,casts pick(jnp.arange(3.0), 1)",
+            "--only oob,casts pick(jnp.arange(3.0), 1)",
+            "pick(jnp.arange(3.0), 1) --only oob,casts",
+        )
+    ]
+    wanted = (
+        "jaxdebug: no finding; checked: stale, keys, oob, casts, retraces, prints; "
+        "not checked: purity, leaks, nonfinite, numpy, x64, lists, because only oob, casts are asked for"
+    )
+    assert [re.sub(r"Out.*", "", one).strip() for one in alone] == [wanted] * 3
+    unjitted = ours.run("%jaxdebug check jnp.sin(1.)").stdout
+    assert "no finding; checked: purity, leaks, stale, keys, x64, lists, retraces, prints; " in unjitted
+    assert "not checked: oob, nonfinite, casts, numpy, because no function of yours was compiled here" in unjitted
+    ours.run("%jaxdebug mute check:oob")
+    muted = ours.run("%jaxdebug check pick(jnp.arange(3.0), 7)").stdout
+    ours.run("%jaxdebug unmute check:oob")
+    assert "index 7" not in muted
+    assert "not checked: oob, because it is muted" in muted
+    failed = ours.run("%jaxdebug check pick(jnp.arange(3.0))")
+    assert "not checked" in failed.stdout
+    assert "TypeError" in failed.error
+    assert "did you mean oob?" in ours.run("%jaxdebug check obb pick(jnp.arange(3.0), 1)").stderr
+    assert "`check` takes a call" in ours.run("%jaxdebug check").stderr
 
 
 def test_a_muted_print_is_not_echoed_either(ours):

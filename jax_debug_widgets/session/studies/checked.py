@@ -1,0 +1,66 @@
+"""What the checks of a run have looked for, and what they could not look at: `%jaxdebug check f(x)`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import jax
+
+from jax_debug_widgets._jax.compat import features
+from jax_debug_widgets._jax.running.checking import CHECKERS
+from jax_debug_widgets.checks import Kind
+from jax_debug_widgets.checks import options as check_names
+
+if TYPE_CHECKING:
+    from jax_debug_widgets.session.run.run import Run
+
+_NEEDS = {
+    **dict.fromkeys(CHECKERS, features.HANDOVER),
+    **dict.fromkeys(("purity", "lists", "stale"), features.RETRACED),
+    **dict.fromkeys(("leaks", "prints"), features.TRACING),
+    "retraces": features.RETRACES,
+    "x64": features.PRECISION,
+}
+"""What a check needs of JAX; the others need what each capture does."""
+
+
+def checked_text(run: Run, muted: frozenset[str]) -> str:
+    """The findings, or that there are none; below them which checks have looked, and why others have not."""
+    unchecked = not_checked(run, muted)
+    done = [name for name in check_names() if name not in unchecked]
+    reasons: dict[str, list[str]] = {}
+    for name, why in unchecked.items():
+        reasons.setdefault(why, []).append(name)
+    told = [f"checked: {', '.join(done) or 'nothing'}"]
+    told += [f"not checked: {', '.join(names)}, because {why}" for why, names in reasons.items()]
+    found = run.findings
+    return f"{found}\n\njaxdebug: {'; '.join(told)}" if found else f"jaxdebug: no finding; {'; '.join(told)}"
+
+
+def not_checked(run: Run, muted: frozenset[str]) -> dict[str, str]:
+    """The checks that have seen nothing of this run, each with the reason."""
+    always = {kind.option for kind in Kind if kind.option and kind.default}
+    return {name: why for name in check_names() if (why := _why_not(run, name, muted, is_on=name in always))}
+
+
+def _why_not(run: Run, name: str, muted: frozenset[str], *, is_on: bool) -> str:
+    if not is_on and name not in run.options.check:
+        return f"only {', '.join(run.options.check)} {'is' if len(run.options.check) == 1 else 'are'} asked for"
+    if name in muted:
+        return f"it is muted (`%jaxdebug unmute check:{name}` shows what it finds)"
+    if off := features.why_off(_NEEDS.get(name, features.CAPTURE)):
+        return off.rstrip(".")
+    if name == "leaks" and run.life.error:
+        return "the traceback of an exception holds tracers itself"
+    return _why_not_on_device(run) if name in CHECKERS else ""
+
+
+def _why_not_on_device(run: Run) -> str:
+    if jax.process_count() > 1:
+        return "several processes run this program"
+    if run.checked.calls:
+        return ""
+    return (
+        "no function of yours was compiled here that has anything to look at (un-jitted operations are not looked at: "
+        "check jax.jit(f)(x))"
+    )
