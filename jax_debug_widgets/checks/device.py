@@ -34,7 +34,14 @@ _TELLERS: dict[str, Callable[[LineHits, NameFile], Finding | None]] = {
     "keys": key_of_two_calls,
     "lists": numbers_as_arguments,
 }
-"""Check -> what tells of one line, if it is to be told."""
+"""Check -> the function that makes a finding of what was seen at one line, or None where that is no finding."""
+
+
+def _teller_of(option: str) -> Callable[[LineHits, NameFile], Finding | None]:
+    if option not in _TELLERS:
+        msg = f"the check {option} has no row in `_TELLERS` of checks/device.py"
+        raise LookupError(msg)
+    return _TELLERS[option]
 
 
 def found_while_running(seen: Sequence[LineHits], name_file: NameFile) -> list[Finding]:
@@ -66,13 +73,14 @@ def _at_users_line(finding: Finding, seen: LineHits, name_file: NameFile) -> Fin
 def _told(seen: LineHits, name_file: NameFile) -> Finding | None:
     """The finding of one line; where its words cannot be found, that something was seen there."""
     try:
-        finding = _TELLERS[seen.checked.option](seen, name_file)
+        finding = _teller_of(seen.checked.option)(seen, name_file)
         return None if finding is None else _at_users_line(finding, seen, name_file)
     except Exception as error:  # noqa: BLE001 - a fault of ours: the user's cell and the other findings go on.
         frame = seen.checked.frames[0]
-        kind = next(kind for kind in Kind if kind.option == seen.checked.option)
+        option = seen.checked.option
+        word = next((kind.word for kind in Kind if kind.option == option), option)
         why = f"What it is cannot be told: {type(error).__name__}: {error}."
         where = f"{name_file(frame.file)}:{frame.line}"
         span = frame.line, frame.column, frame.end_line, frame.end_column
-        headline = f"the check {seen.checked.option} has found something in {seen.checked.primitive}"
-        return Finding.at(kind.word, where, headline, why, file=frame.file, span=span, seen=seen.count)
+        headline = f"the check {option} has found something in {seen.checked.primitive}"
+        return Finding.at(word, where, headline, why, file=frame.file, span=span, seen=seen.count)

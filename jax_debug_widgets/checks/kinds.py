@@ -1,4 +1,7 @@
-"""The registry of what the checks find: a new kind is a row here, its texts in `words`, and a file of its own."""
+"""The registry of what the checks find.
+
+A new kind is a row here and a file of its own; a kind for an exception also has texts in `words`, a check a row in `device`.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,8 @@ import enum
 from collections.abc import Sequence
 
 import numpy as np
+
+from jax_debug_widgets.events import Finding
 
 
 class Kind(enum.Enum):
@@ -66,6 +71,20 @@ _FORMER = {
     "retrace": "retraces",
 }
 """How kinds of findings were called before they had the names of their checks."""
+
+
+_WITHOUT_CHECK = {"hoisted": 3}
+"""The severity of findings from a run's own events, where it is not that of a wrong result."""
+
+
+def severity_of(finding: Finding) -> int:
+    """The severity of a finding, in the numbers of `Kind.severity`.
+
+    An explained exception may have the word of a check. It differs from what the check finds: it counts nothing.
+    """
+    kinds = [kind for kind in Kind if kind.word == finding.kind]
+    own = [kind for kind in kinds if bool(kind.option) == bool(finding.seen)] or kinds
+    return own[0].severity if own else _WITHOUT_CHECK.get(finding.kind, 1)
 
 
 def named_now(word: str) -> str:

@@ -17,11 +17,13 @@ class FollowerMessage(TypedDict):
 class FindingMessage(TypedDict):
     """A finding, see `events.Finding`: `file` and `line` are where to look, `lines` the source from `first_line` up to it.
 
+    `severity` is 0 for an error, 1 for a wrong result, 2 for lost precision and 3 for lost time.
     `site` and `event` are what shows it, -1 where nothing does. Of `following` findings that came later `followers` has the
     first.
     """
 
     kind: str
+    severity: int
     where: str
     headline: str
     why: str

@@ -91,6 +91,9 @@ def test_a_check_that_cannot_say_what_it_found_says_where(monkeypatch):
     (finding,) = run.findings
     assert finding.kind == "casts" and finding.where.startswith("test_casts.py:")
     assert "ValueError: no words today" in finding.why and "casts" in finding.headline
+    monkeypatch.delitem(device._TELLERS, "casts")
+    (finding,) = run.findings
+    assert finding.kind == "casts" and "the check casts has no row in `_TELLERS` of checks/device.py" in finding.why
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ import inspect
 
 import jax
 import jax.numpy as jnp
+import pytest
 
 import jax_debug_widgets as jdw
 from jax_debug_widgets.session.panel.findings import findings_message
@@ -53,8 +54,19 @@ def test_a_key_that_is_used_twice_says_what_to_do():
         f(jax.random.key(0))
     (found,) = asked(run)
     assert found["kind"] == "keys" and found["site"] == found["event"] == -1
+    assert found["severity"] == 1
     assert "used again" in found["headline"] and not found["headline"].startswith(found["where"])
     assert run.status().findings == 1
+
+
+def test_an_error_and_lost_time_of_one_name_have_their_own_severity(tmp_path):
+    with pytest.raises(TypeError), jdw.capture(check="lists") as run:  # noqa: PT012 - both are of one run.
+        jax.jit(lambda xs: sum(xs))([float(i) for i in range(9)])  # noqa: PLW0108 - a line of the user's.
+        jax.jit(lambda x: jnp.sum([x, x]))(1.0)  # pyright: ignore[reportArgumentType]
+    severities = {(one["kind"], one["severity"]) for one in asked(run)}
+    assert severities == {("lists", 0), ("lists", 3)}
+    run.save(tmp_path / "run.jdw")
+    assert {(one["kind"], one["severity"]) for one in asked(jdw.load(tmp_path / "run.jdw"))} == severities
 
 
 def test_a_run_without_findings_has_none():

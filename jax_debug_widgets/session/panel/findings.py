@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from jax_debug_widgets.checks import severity_of
 from jax_debug_widgets.session.run.sources import lines_up_to, place_of
 from jax_debug_widgets.transport import reply
 
@@ -30,6 +31,7 @@ def _message(run: RunView, finding: Finding) -> FindingMessage:
     where, headline = finding.where or (finding.site.where if finding.site else ""), finding.headline
     return {
         "kind": finding.kind,
+        "severity": severity_of(finding),
         "where": where,
         "headline": headline or finding.message.removeprefix(f"{where}: "),
         "why": finding.why,

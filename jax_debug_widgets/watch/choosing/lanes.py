@@ -94,7 +94,7 @@ def dtype_of(aval: Any, axes: Axes) -> np.dtype[Any]:
 
 
 def by_lane(array: jax.Array, axes: Axes) -> jax.Array:
-    """float32[lanes, 9]: the statistics of each lane, of nested ones the innermost first; [lanes, 1] of single numbers."""
+    """float32[lanes, k]: the statistics of each lane, of nested ones the innermost first; [lanes, 1] of single numbers."""
     count, width = shape_of(array.shape, axes)
     lanes = jnp.moveaxis(array, axes, range(len(axes)))
     lanes = as_float(lanes) if dtype_of(array, axes) == np.float32 else lanes

@@ -1,4 +1,4 @@
-"""What is seen of float32 arrays, block by block, for their statistics: as functions that Numba compiles.
+"""Functions, compiled by Numba, that see float32 arrays block by block and write their statistics.
 
 A block is a part of an array that stays in the processor's first cache: it is looked at several times, by loops that are
 each vectorised. What was seen of some blocks and of others can be joined. Importing this module needs Numba.
@@ -13,18 +13,18 @@ import numpy as np
 from numba import njit, types
 from numba.extending import intrinsic
 
-from jax_debug_widgets.watch.statistics.layout import LARGEST, SMALL
+from jax_debug_widgets.watch.statistics.layout import LARGEST, SMALL, STATISTICS
 
 BLOCK = 1024
 """Elements: few enough for their sum to be exact enough in float32, and for ten such blocks to stay in the first cache."""
 
 _FAR = 0.1
-"""What part of the sum of squares their spread is, where it loses its last digits in that."""
+"""A spread below this part of the sum of squares would lose its last digits if it were computed from that sum."""
 
 _INFINITY = np.int32(0x7F800000)
 _MAGNITUDE = np.int32(0x7FFFFFFF)
 _REORDERED = {"reassoc", "contract", "nsz"}
-"""What a sum must allow to be vectorised. NaN and Inf keep their meaning."""
+"""The liberties that a sum must allow to be vectorised. NaN and Inf keep their meaning."""
 
 
 @njit(fastmath=_REORDERED)
@@ -61,7 +61,7 @@ _float: Any = intrinsic(_bits_as_float)
 
 @njit
 def _key(bits: Any) -> Any:
-    """Of the bits of a float32 an integer that is ordered as they are; its own inverse. NaN is beyond the infinities."""
+    """An integer for the bits of a float32, in the order of the floats. It is its own inverse. NaN is beyond the infinities."""
     return np.int32(bits ^ np.int32(np.int32(bits >> np.int32(31)) & _MAGNITUDE))
 
 
@@ -78,15 +78,21 @@ def _ends(bits: Any, count: int, low: Any, high: Any) -> Any:
 
 
 _LOW, _HIGH, _ZEROS, ENDS = range(4)
-"""Of what was seen, int64: the least and the greatest key, and the number of zeros."""
+"""The places in `ends`, int64: the least and the greatest key, and the number of zeros."""
 
 _TOTAL, _SQUARES, _APART, _COUNT, SUMS = range(5)
-"""Of the same, float64: the sum of the elements, of their squares, of those of their distances from the mean, and how many."""
+"""The places in `sums`, float64: the sums of the elements, of their squares, and of the squares of their distances from the
+mean; the number of elements."""
+
+_MIN, _MAX, _MEAN, _STD, _L2, _ZERO_COUNT, _NAN_COUNT, _POSINF_COUNT, _NEGINF_COUNT = map(
+    STATISTICS.index, ("min", "max", "mean", "std", "l2", "zeros", "nan", "posinf", "neginf")
+)
+"""The places in a row of statistics."""
 
 
 @njit
 def begin(ends: Any, sums: Any) -> None:
-    """Nothing was seen."""
+    """Write that nothing was seen yet."""
     ends[_LOW], ends[_HIGH], ends[_ZEROS] = _MAGNITUDE, ~_MAGNITUDE, 0
     sums[:] = 0.0
 
@@ -122,7 +128,7 @@ def _add(sums: Any, total: float, squares: float, spread: float, count: float) -
 
 @njit
 def join(ends: Any, sums: Any, other_ends: Any, other_sums: Any) -> None:
-    """What was seen of other blocks was seen as well."""
+    """Take in what was seen of other blocks."""
     if other_sums[_COUNT]:
         ends[_LOW], ends[_HIGH] = min(ends[_LOW], other_ends[_LOW]), max(ends[_HIGH], other_ends[_HIGH])
         ends[_ZEROS] += other_ends[_ZEROS]
@@ -131,7 +137,7 @@ def join(ends: Any, sums: Any, other_ends: Any, other_sums: Any) -> None:
 
 @njit
 def write_plain(out: Any, size: int, ends: Any, sums: Any) -> bool:
-    """Write the statistics of what was seen; false if it is odd: not finite, or squared too large or too small for float32."""
+    """Write the statistics of what was seen, and return True; write nothing and return False if it is odd, see `SMALL`."""
     least, greatest = _float(_key(np.int32(ends[_LOW]))), _float(_key(np.int32(ends[_HIGH])))
     largest = max(-least, greatest)
     is_finite = ends[_LOW] > _key(np.int32(~_MAGNITUDE | _INFINITY)) and ends[_HIGH] < _INFINITY
@@ -141,16 +147,18 @@ def write_plain(out: Any, size: int, ends: Any, sums: Any) -> bool:
     return True
 
 
-ODD = 9
-"""Of what is odd: least, greatest, sum, squares, number and zeros of the finite elements; NaN, infinities."""
+_ODD_LOW, _ODD_HIGH, _ODD_TOTAL, _ODD_SQUARES, _ODD_COUNT = range(5)
+_ODD_ZEROS, _ODD_NAN, _ODD_POSINF, _ODD_NEGINF, ODD = range(5, 10)
+"""The places in what is seen of an odd array, float64: least, greatest, sum, sum of squares, number and zeros of its finite
+elements; then the numbers of NaN and of the infinities."""
 
 
 @njit
 def begin_odd(seen: Any) -> None:
-    """Nothing was seen."""
-    for kind in range(2, ODD):
+    """Write that nothing was seen yet."""
+    for kind in range(_ODD_TOTAL, ODD):
         seen[kind] = 0
-    seen[0], seen[1] = math.inf, -math.inf
+    seen[_ODD_LOW], seen[_ODD_HIGH] = math.inf, -math.inf
 
 
 @njit
@@ -159,42 +167,44 @@ def see_odd(x: Any, count: int, seen: Any) -> None:
     for i in range(count):
         value = x[i]
         if math.isnan(value):
-            seen[6] += 1
+            seen[_ODD_NAN] += 1
         elif value == math.inf:
-            seen[7] += 1
+            seen[_ODD_POSINF] += 1
         elif value == -math.inf:
-            seen[8] += 1
+            seen[_ODD_NEGINF] += 1
         else:
             exact = np.float64(value)
-            seen[0], seen[1] = min(seen[0], exact), max(seen[1], exact)
-            seen[2], seen[3] = seen[2] + exact, seen[3] + exact * exact
-            seen[4], seen[5] = seen[4] + 1, seen[5] + (value == 0)
+            seen[_ODD_LOW], seen[_ODD_HIGH] = min(seen[_ODD_LOW], exact), max(seen[_ODD_HIGH], exact)
+            seen[_ODD_TOTAL], seen[_ODD_SQUARES] = seen[_ODD_TOTAL] + exact, seen[_ODD_SQUARES] + exact * exact
+            seen[_ODD_COUNT], seen[_ODD_ZEROS] = seen[_ODD_COUNT] + 1, seen[_ODD_ZEROS] + (value == 0)
 
 
 @njit
 def join_odd(seen: Any, other: Any) -> None:
-    """What was seen of other blocks was seen as well."""
-    seen[0], seen[1] = min(seen[0], other[0]), max(seen[1], other[1])
-    for kind in range(2, ODD):
+    """Take in what was seen of other blocks."""
+    seen[_ODD_LOW], seen[_ODD_HIGH] = min(seen[_ODD_LOW], other[_ODD_LOW]), max(seen[_ODD_HIGH], other[_ODD_HIGH])
+    for kind in range(_ODD_TOTAL, ODD):
         seen[kind] += other[kind]
 
 
 @njit
 def write_odd(out: Any, seen: Any) -> None:
     """Write the statistics of what was seen, whatever it is."""
-    norm = math.nan if seen[6] else math.inf if seen[7] or seen[8] else min(math.sqrt(seen[3]), LARGEST)
-    count = max(seen[4], 1.0)
-    _write(out, seen[0], seen[1], seen[2], seen[3] - seen[2] * seen[2] / count, count, norm, seen[5])
-    if not seen[4]:
-        out[:4] = math.nan
-    out[6], out[7], out[8] = seen[6], seen[7], seen[8]
+    is_infinite = seen[_ODD_POSINF] + seen[_ODD_NEGINF] > 0
+    norm = math.nan if seen[_ODD_NAN] else math.inf if is_infinite else min(math.sqrt(seen[_ODD_SQUARES]), LARGEST)
+    count, total = max(seen[_ODD_COUNT], 1.0), seen[_ODD_TOTAL]
+    spread = seen[_ODD_SQUARES] - total * total / count
+    _write(out, seen[_ODD_LOW], seen[_ODD_HIGH], total, spread, count, norm, seen[_ODD_ZEROS])
+    if not seen[_ODD_COUNT]:
+        out[_MIN] = out[_MAX] = out[_MEAN] = out[_STD] = math.nan
+    out[_NAN_COUNT], out[_POSINF_COUNT], out[_NEGINF_COUNT] = seen[_ODD_NAN], seen[_ODD_POSINF], seen[_ODD_NEGINF]
 
 
 @njit
 def _write(
     out: Any, low: float, high: float, total: float, spread: float, count: float, norm: float, zeros: float
 ) -> None:
-    out[0], out[1], out[2] = low, high, total / count
-    out[3] = math.sqrt(max(spread / count, 0.0))
-    out[4], out[5] = norm, zeros
-    out[6] = out[7] = out[8] = 0
+    out[_MIN], out[_MAX], out[_MEAN] = low, high, total / count
+    out[_STD] = math.sqrt(max(spread / count, 0.0))
+    out[_L2], out[_ZERO_COUNT] = norm, zeros
+    out[_NAN_COUNT] = out[_POSINF_COUNT] = out[_NEGINF_COUNT] = 0

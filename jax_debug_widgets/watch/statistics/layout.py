@@ -1,26 +1,33 @@
-"""What XLA's statistics and the native ones agree on: their names and order, the custom calls, the limits of float32."""
+"""The agreement between XLA's statistics and the native ones: names and order, the custom calls, the limits of float32."""
 
 from __future__ import annotations
 
 import numpy as np
 
 STATISTICS = ("min", "max", "mean", "std", "l2", "zeros", "nan", "posinf", "neginf")
-"""Of an array: `min` to `std` of its finite elements (NaN where there are none), the norm of all, and counts."""
+"""The statistics of an array: `min` to `std` of its finite elements (NaN where there are none), the norm of all, and counts.
+
+A row of them is float32[k], where k is `len(STATISTICS)`.
+"""
 
 SCALAR = ("value",)
-"""Of a single number: itself."""
+"""The statistic of a single number: the number itself."""
 
 CHAIN = "jax_debug_widgets_chain"
-"""The custom call that runs a chain: its code, int32[1] its size, its numbers and its sources -> float32[n, 9]."""
+"""The custom call that runs a chain: its code, int32[1] its size, its numbers and its sources -> float32[n, k]."""
 
 TABLE = "jax_debug_widgets_table"
 """The custom call that makes the table: int32[n], and pieces that are a number, a row or rows each -> float32[n, width], of
 their rows those with these numbers; a number is filled up with zeros."""
 
 TARGET = "jax_debug_widgets_statistics"
-"""The custom call: float32[...] -> float32[9], or float32[n, ...] -> float32[n, 9], in the order of `STATISTICS`."""
+"""The custom call: float32[...] -> float32[k], or float32[n, ...] -> float32[n, k], in the order of `STATISTICS`."""
 
 LARGEST, LEAST = float(np.finfo(np.float32).max), float(np.finfo(np.float32).tiny)
 
 SMALL = 1e-16
-"""A square of this is still far from where float32 ends."""
+"""A square of this is still far from where float32 ends.
+
+An array is *odd* if it has a non-finite element, or if its squares leave float32: their sum overflows, or its largest
+magnitude is at most `SMALL` and not zero.
+"""

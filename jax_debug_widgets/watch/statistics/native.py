@@ -109,7 +109,7 @@ _SOURCES, _SIZES, _CODE, _STEPS, _SIZE, _LENGTH, _WATCHED, _IS_ODD, _ENDS, _SUMS
 )
 """What a job is about: the addresses of the addresses of its sources and of their sizes; of its code, and how many steps
 that is; elements of its arrays, and of a part of them; how many results are watched; the addresses of what is known of
-them: int64[watched], and of each part int64[watched, 3], float64[watched, 4], float64[watched, 9]."""
+them: int64[watched], and of each part int64[watched, ENDS], float64[watched, SUMS] and float64[watched, ODD]."""
 
 
 @njit
@@ -195,7 +195,7 @@ def _run(
 
 @njit
 def _run_chain(frame: Any, code: Any, sources: Any, sizes: Any, size: int, out: Any) -> None:
-    """The statistics float32[n, 9] of the watched results of a chain: in a second run of those that were found to be odd."""
+    """Write the statistics of the watched results of a chain into float32[n, k]; a second run computes those of odd ones."""
     watched, parts = len(out), max(1, min(size * len(code) // _PART_WORK, _MOST_PARTS))
     is_odd, odd = np.zeros(watched, np.int64), 0
     ends, sums = np.empty((parts, watched, ENDS), np.int64), np.empty((parts, watched, SUMS))
@@ -233,7 +233,7 @@ def _gather(rows: Any, operands: Any, count: Any, table: Any) -> None:
 
 @njit
 def _table_of(frame: Any) -> Any:
-    """The result of a custom call as float32[n, 9]."""
+    """The result of a custom call as float32[n, k], see `STATISTICS`."""
     results = array_of(frame[RESULTS], 0, np.float32)
     return carray(pointer(np.uint64(results.ctypes.data)), (results.size // _STATISTICS, _STATISTICS), np.float32)
 

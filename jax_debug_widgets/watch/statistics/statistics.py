@@ -24,7 +24,7 @@ _MERGED = {"l2": "norm", **{name: name for name in ("min", "max", "mean", "std",
 """How statistics of parts become that of the whole, where they are not added up, as counts are."""
 
 _TOGETHER = 1 << 24
-"""Elements of arrays that are looked through together where something is odd: that long all of them are kept."""
+"""The most elements of arrays that one group has: where one of them is odd (see `SMALL`), all are kept and read together."""
 
 _ROW = 1024
 """Elements of a row there, so that arrays of any sizes make one table."""
@@ -77,9 +77,10 @@ def _only_widens(equation: Any) -> bool:
 def stacked(
     arrays: Sequence[jax.Array], rows: Sequence[int] | None = None, chains: Sequence[ChainOf] = ()
 ) -> jax.Array:
-    """float32[n, 9]: of each array, or of what `rows` names; of a single number it is the first of its row, see `dtype_of`.
+    """float32[n, k]: a row of `STATISTICS` for each array, or for what `rows` names.
 
-    Of complex numbers their magnitude. On a CPU each array is read once, by `native`, which also makes the table: XLA would
+    A row of a single number begins with the number, see `dtype_of`. The statistics of complex numbers are those of their
+    magnitudes. On a CPU each array is read once, by `native`, which also makes the table: XLA would
     compile a kernel for that, and a large one. Where XLA computes it, in six passes, what is left of them is put together
     for all: small operations cost more by their number than by their size, to run and to compile.
 
@@ -118,7 +119,7 @@ ChainOf = tuple[Chain, Sequence[int]]
 
 
 def _of_chain(chain: Chain, sources: Sequence[jax.Array]) -> jax.Array:
-    """float32[n, 9] of what a chain watches."""
+    """float32[n, k]: a row of `STATISTICS` for each value that a chain watches."""
 
     def by_xla(_code: Any, _size: Any, *operands: jax.Array) -> list[jax.Array]:
         return [jnp.stack(_by_xla(*chain.evaluate(*operands)))]
@@ -196,7 +197,7 @@ def native_target() -> str | None:
 
 
 def _by_xla(*arrays: jax.Array) -> list[jax.Array]:
-    """Of each float32[9]."""
+    """A row of `STATISTICS` for each array."""
     parts = jnp.stack([part for each in zip(*map(_passes, arrays), strict=True) for part in each])
     parts = parts.reshape(-1, len(arrays))
     low, high, _, spread, squares, _ = parts
@@ -228,7 +229,7 @@ def _of_finite(parts: jax.Array, arrays: Sequence[jax.Array]) -> jax.Array:
 
 
 def _of_any(_parts: jax.Array, arrays: Sequence[jax.Array]) -> jax.Array:
-    """float32[9, n] where some have NaN, Inf, or elements whose squares float32 cannot hold.
+    """float32[k, n]: a column of `STATISTICS` for each array, where some arrays are odd, see `SMALL`.
 
     All arrays become rows of one table, filled up with NaN: a computation of its own for each takes long to compile.
     """
@@ -266,7 +267,7 @@ def _of_any(_parts: jax.Array, arrays: Sequence[jax.Array]) -> jax.Array:
 
 
 def of_rows(table: jax.Array) -> jax.Array:
-    """float32[n, 9] of the rows of float32[n, m]."""
+    """float32[n, k]: a row of `STATISTICS` for each row of float32[n, m]."""
     finite = jnp.isfinite(table)
     low, high = jnp.where(finite, table, jnp.inf).min(1), jnp.where(finite, table, -jnp.inf).max(1)
     scale = jnp.clip(jnp.maximum(high, -low), *_SCALES)

@@ -53,6 +53,8 @@ export interface FollowerMessage {
 /** Something that the user should know of the run. */
 export interface FindingMessage {
   kind: string;
+  /** 0 an error, 1 a wrong result, 2 lost precision, 3 lost time. */
+  severity: number;
   where: string;
   headline: string;
   why: string;

@@ -6,6 +6,7 @@ import type { FindingMessage } from "../../transport/wire";
 
 const NAN: FindingMessage = {
   kind: "nonfinite",
+  severity: 1,
   where: "train.py:22",
   headline: "the gradient of `n2` becomes NaN",
   why: "2 NaN among its values, first at call 2 (event 3).",

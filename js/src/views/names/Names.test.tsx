@@ -1,7 +1,7 @@
 import { act } from "preact/test-utils";
 import { describe, expect, it } from "vitest";
 import { goldenBatch } from "../../../test/golden";
-import { all, click, find, press, showTab, texts, type } from "../../../test/screen";
+import { all, choose, click, find, press, showTab, texts, type } from "../../../test/screen";
 import type { WatchSite } from "../../store/watched";
 import { pathOf, rowsOf, treeOf } from "./tree";
 
@@ -66,6 +66,19 @@ describe("the names beside the code", () => {
       ui.moment.value = 0;
     });
     expect(told()).toEqual(["1.5", "–", "–"].map((text, i) => (i === 0 ? expect.any(String) : text)));
+  });
+
+  it("offer the statistics that the kernel sends", () => {
+    const batch = goldenBatch("watch");
+    const sites = batch.sites.map((site) => ({
+      ...site,
+      values: site.values.map((name) => (name === "l2" ? "l1" : name)),
+    }));
+    const { ui } = showTab("source", { ...batch, sites });
+    const offered = texts("[data-testid=statistic-choice] option");
+    expect(offered).toEqual(["min", "max", "mean", "std", "l1", "zeros", "NaN", "+∞", "−∞"]);
+    choose("[data-testid=statistic-choice]", "l1");
+    expect(ui.statistic.value).toBe("l1");
   });
 
   it("are ticked to be plotted together, and inspected by a click", () => {

@@ -1,8 +1,9 @@
 /** One choice for the tree, the column beside the code, and the plot over steps. */
+import type { RunStore } from "../../store/run";
 import type { UiState } from "../../store/ui";
-import { STATISTICS, wordFor } from "./statistic";
+import { choicesOf, wordFor } from "./statistic";
 
-export function StatisticChoice({ ui }: { ui: UiState }) {
+export function StatisticChoice({ run, ui }: { run: RunStore; ui: UiState }) {
   return (
     <select
       aria-label="Statistic"
@@ -13,7 +14,7 @@ export function StatisticChoice({ ui }: { ui: UiState }) {
         ui.statistic.value = event.currentTarget.value;
       }}
     >
-      {STATISTICS.map((name) => (
+      {choicesOf(run, ui.statistic.value).map((name) => (
         <option key={name} value={name}>
           {wordFor(name)}
         </option>

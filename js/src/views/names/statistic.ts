@@ -5,8 +5,11 @@ import type { Seen } from "../source/reading";
 
 const WORDS: Readonly<Record<string, string>> = { nan: "NaN", posinf: "+∞", neginf: "−∞" };
 
-/** What is chosen among. */
-export const STATISTICS = ["min", "max", "mean", "std", "l2", "zeros", "nan", "posinf", "neginf"] as const;
+/** The statistics among which a person chooses: those that the kernel sends of an array; only `chosen` before it sends one. */
+export function choicesOf(run: RunStore, chosen: string): readonly string[] {
+  for (const { statistics } of run.watched.tables.values()) if (statistics[0] !== ITSELF) return statistics;
+  return [chosen];
+}
 
 export function wordFor(statistic: string): string {
   return WORDS[statistic] ?? statistic;

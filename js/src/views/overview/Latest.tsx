@@ -66,8 +66,8 @@ export function LastPrints({ run, ui }: Props) {
   );
 }
 
-/** Of losing time or precision, as opposed to a wrong result; see `checks/kinds.py`. */
-const SLOW = new Set(["retraces", "prints", "x64", "hoisted"]);
+/** From this severity on time or precision is lost, and no result is wrong. */
+const SLOW = 2;
 
 export function LatestFindings({ run, ui }: Props) {
   const isAny = (run.status?.findings ?? 0) > 0;
@@ -89,7 +89,7 @@ export function LatestFindings({ run, ui }: Props) {
         </button>
       </header>
       {findings.slice(0, FINDINGS).map((finding, i) => {
-        const slow = SLOW.has(finding.kind);
+        const slow = finding.severity >= SLOW;
         return (
           <button
             type="button"

@@ -64,15 +64,24 @@ describe("the overview", () => {
   });
 
   it("lists findings, each a way to its line, and asks for none where there are none", () => {
-    const finding = { kind: "keys", where: "a.py:3", headline: "key `k` used twice", file: "a.py", line: 3 };
+    const finding = {
+      kind: "keys",
+      severity: 1,
+      where: "a.py:3",
+      headline: "key `k` used twice",
+      file: "a.py",
+      line: 3,
+    };
+    const slow = { ...finding, kind: "lists", severity: 3, headline: "9 operands" };
     const run = show(goldenBatch("small"));
     expect(run.asked.filter((asked) => asked.startsWith("findings"))).toEqual([]);
     change(run, goldenBatch("small", { status: status({ findings: 1 }) }));
     act(() => {
-      run.answer({ type: "findings", version: 1, run: "run-1", id: 1, findings: [finding as FindingMessage] });
+      run.answer({ type: "findings", version: 1, run: "run-1", id: 1, findings: [finding, slow] as FindingMessage[] });
       run.draw();
     });
-    expect(texts("[data-testid=latest-findings] .latest-text")).toEqual(["key k used twice"]);
+    expect(texts("[data-testid=latest-findings] .latest-text")).toEqual(["key k used twice", "9 operands"]);
+    expect(all("[data-testid=latest-findings] .severity").map((one) => one.getAttribute("aria-label"))).toEqual(["wrong", "slow"]);
     click("[data-testid=latest-findings] .latest-row");
     expect(find("[aria-selected=true]").id).toBe("tab-findings");
   });

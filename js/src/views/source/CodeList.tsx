@@ -7,7 +7,7 @@ import type { RunStore } from "../../store/run";
 import type { UiState } from "../../store/ui";
 import type { SourceName } from "../../transport/wire";
 import { toggleWatch } from "../inspector/Inspector";
-import { STATISTICS, wordFor } from "../names/statistic";
+import { choicesOf, wordFor } from "../names/statistic";
 import { Facts } from "./Facts";
 import { nameOf, toggleBreakpoint } from "./gutter";
 import { Line } from "./Line";
@@ -81,7 +81,7 @@ export function CodeList(props: Props) {
     const keys: Record<string, () => void> = {
       Enter: () => (stepping && row ? runTo(row.code.line) : choose(row?.value ?? null)),
       " ": () => row && open(row.code.line),
-      t: () => nextStatistic(ui),
+      t: () => nextStatistic(run, ui),
       F9: () => row && toggleBreakpoint(run, nameOf(run, file, row.code.line)),
       w: () => row && (row.value ? toggleWatch(run, row.value.site) : addAll(run, unseen(names, row))),
     };
@@ -184,9 +184,10 @@ function Heading({ statistic }: { statistic: string }) {
   );
 }
 
-function nextStatistic(ui: UiState): void {
-  const at = (STATISTICS as readonly string[]).indexOf(ui.statistic.value);
-  ui.statistic.value = STATISTICS[(at + 1) % STATISTICS.length] as string;
+function nextStatistic(run: RunStore, ui: UiState): void {
+  const choices = choicesOf(run, ui.statistic.value);
+  const at = choices.indexOf(ui.statistic.value);
+  ui.statistic.value = choices[(at + 1) % choices.length] as string;
 }
 
 function indexOf(rows: readonly Row[], line: number, index: number): number {

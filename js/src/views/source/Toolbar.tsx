@@ -29,7 +29,7 @@ export function Toolbar({ run, ui, status, file, files }: Props) {
         </Toggle>
       </span>
       <FunctionChoice ui={ui} file={file} files={files} />
-      {names > 0 && <StatisticChoice ui={ui} />}
+      {names > 0 && <StatisticChoice run={run} ui={ui} />}
       <span class="grow" />
       {status.first_nonfinite && <FirstBad run={run} ui={ui} first={status.first_nonfinite} />}
     </div>
