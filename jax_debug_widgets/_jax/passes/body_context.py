@@ -1,4 +1,4 @@
-"""What a body cannot know by itself: who runs it, and which of its inputs and results are a derivative's."""
+"""The context of a body: the equation that runs it, and which of its inputs and results belong to a derivative."""
 
 from __future__ import annotations
 
@@ -16,28 +16,28 @@ from jax_debug_widgets._jax.tracing.tangents import AROUND, tangents_given
 
 @dataclass(frozen=True, eq=False)
 class BodyContext:
-    """What a body cannot know by itself.
+    """The facts about a body that its equations do not show.
 
     Attributes:
-      equation: what runs the body; None for the whole program.
-      primal: the results that the program itself uses, as opposed to what differentiation keeps for its backward pass.
+      equation: the equation that runs the body; None for the whole program.
+      primal: the results that the program itself uses; the others are residuals, kept for the backward pass.
       cotangents: the operands that are cotangents.
-      every, sampled_loop: only each n-th iteration of that loop around it is watched.
-      switched: whether a switch beside the values sees to that, and not two bodies of the loop.
-      call_of: of how many calls of the program one is watched.
+      every, sampled_loop: only each `every`-th iteration of the loop `sampled_loop` around the body is watched.
+      switched: whether a switch beside the values selects these iterations, rather than two bodies of the loop.
+      call_of: one of so many calls of the program is watched.
       replicas: how many devices run the program.
-      tangents: the operands that are tangents, which are computed beside the values, and who has asked for each, see
+      tangents: the operands that are tangents, computed beside the values, with the frames that asked for each; see
         `tangents_in`.
-      pushed: whether it is run by what computes such.
-      moved: whether it does not do what the source says: JAX has moved it out of a loop, of a jitted function that this runs
-        what does not hang on the iteration, or it is a part of what `jax.linearize` gives.
-      is_pass: whether the whole program is the forward or the backward pass of a derivative, which has another one.
-      derived: whether the whole program is a derivative's, and of its results nobody says which the program itself uses.
-      given: of a whole program what a library that has jitted it was called with.
-      meant: of all of the program's variables those with infinities that are meant, see `meant_infinities`.
-      outer: of what a backward rule or a transposed `jax.checkpoint` runs whether it is transposed, for each derivative around
-        it but that which runs the rule; None: the name stack tells.
-      path: what has made the equations around it, outermost first: the same in the forward and the backward pass.
+      pushed: whether an equation that pushes tangents runs the body.
+      moved: whether JAX has moved the body's equations to another place than the source's: out of a loop, as the part of a
+        jitted function that does not depend on the iteration, or into the function that `jax.linearize` returns.
+      is_pass: whether the whole program is the forward or the backward pass of a derivative; the other pass is a program, too.
+      derived: whether the whole program belongs to a derivative, and it is unknown which results the program itself uses.
+      given: for a whole program jitted by a library, the arguments of the library's call.
+      meant: the program's variables that may have infinities on purpose, see `meant_infinities`.
+      outer: for a body run by a backward rule or a transposed `jax.checkpoint`: whether each derivative around it, except
+        the one that runs the rule, has transposed it; None: the name stack says it.
+      path: the operations of the equations around the body, outermost first; equal in the forward and the backward pass.
     """
 
     equation: Any = None
@@ -65,10 +65,10 @@ class BodyContext:
 
 
 def around_program(jaxpr: core.Jaxpr, place: Place, replicas: int, *, is_jitted: bool, own: int | None) -> BodyContext:
-    """What is around a whole program: un-jitted, `jax.grad(f)` of a jitted `f` runs two, the forward and the transposed one.
+    """Make the context of a whole program. Un-jitted, `jax.grad(f)` of a jitted `f` runs two: forward and transposed.
 
     Args:
-      own: how many of its results it gives to who called it; the others are kept for the backward pass. None: nobody says.
+      own: how many of its first results go to its caller; the others are kept for the backward pass. None: unknown.
     """
     stack = str(place.stack)
     cotangents: frozenset[int] = frozenset()
@@ -91,7 +91,10 @@ def around_program(jaxpr: core.Jaxpr, place: Place, replicas: int, *, is_jitted:
 
 
 def _cotangents(jaxpr: core.Jaxpr) -> frozenset[int]:
-    """Those operands of a transposed jitted function that are cotangents: the last ones, as many as its results hang on."""
+    """The inputs of a transposed jitted function that are cotangents: the last ones.
+
+    Each result depends on a cotangent. So the first one is the smallest, over all results, of the last input that it needs.
+    """
     last: dict[Any, int] = {variable: number for number, variable in enumerate(jaxpr.invars)}
     for equation in jaxpr.eqns:
         operands = [last.get(atom, -1) for atom in equation.invars if not isinstance(atom, core.Literal)]
@@ -102,9 +105,9 @@ def _cotangents(jaxpr: core.Jaxpr) -> frozenset[int]:
 
 
 def _cotangents_of_scan(jaxpr: core.Jaxpr, stack: str) -> frozenset[int]:
-    """Those operands of a transposed `scan` that is a program of its own, as `jax.grad` of an un-jitted function makes it.
+    """The inputs that are cotangents, of a program that is one transposed `scan`, as un-jitted `jax.grad` makes it.
 
-    What it carries; and of what it takes a slice at a time the first ones, as many as make all that it gives linear in them.
+    These are its carried values, and the fewest first `xs` for which all its results are linear in the cotangents.
     """
     if not (stack.startswith("transpose(") and [one.primitive.name for one in jaxpr.eqns] == ["scan"]):
         return frozenset()

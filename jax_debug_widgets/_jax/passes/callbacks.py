@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 pure_tap_p = jax_core.Primitive("pure_callback")
 io_tap_p = jax_core.Primitive("io_callback")
 pure_tap_p.multiple_results = io_tap_p.multiple_results = True
-"""What tapped callbacks are bound as, with JAX's parameters and `record`; JAX's names, which XLA's metadata quotes."""
+"""The primitives of tapped callbacks: JAX's parameters and `record`. They have JAX's names, as XLA's metadata quotes these."""
 
 
 @functools.cache
@@ -218,7 +218,7 @@ def python_loops(equation: core.JaxprEqn) -> tuple[tuple[Loop, ...], tuple[Any, 
 
 
 def tapped_callback(equation: core.JaxprEqn, operands: Sequence[Any], record: Callable[..., Any]) -> core.JaxprEqn:
-    """The same equation, calling `record` with `operands` as NumPy arrays (with a sharding for `inspect_sharding`)."""
+    """Make a callback's equation call `record` with `operands` as NumPy arrays (`inspect_sharding`: with a sharding)."""
     if equation.primitive in inspections():
         return equation.replace(params={**equation.params, "callback": record})
     params = {**equation.params, "record": record}
@@ -236,7 +236,7 @@ def _io_abstract_eval(*_avals: Any, result_avals: Any, ordered: bool, **_params:
 
 
 def _lower_tap(has_side_effect: bool, ctx: Any, *operands: Any, record: Callable[..., Any], **params: Any) -> Any:
-    """What `pure_callback_lowering` and `io_callback_lowering` do, with `record` as what is called."""
+    """Lower a tapped callback as `pure_callback_lowering` and `io_callback_lowering` do, with a call of `record`."""
     sharding = jax_callback._callback_op_sharding(ctx.module_context.axis_context, params["sharding"], ctx.avals_out)
     ordered = params.get("ordered", False)
     effect = jax_callback._OrderedIOEffect

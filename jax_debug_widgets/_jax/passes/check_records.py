@@ -17,7 +17,7 @@ from jax_debug_widgets._jax.passes.operands import renamed
 from jax_debug_widgets._jax.passes.record_rows import empty_row, row_of
 
 Record = tuple[Checked, Any]
-"""What is checked, and the variable that has its row."""
+"""A checked equation, and the variable that holds its row."""
 
 
 def from_end(length: int, count: Any) -> list[Any]:
@@ -25,7 +25,7 @@ def from_end(length: int, count: Any) -> list[Any]:
 
 
 def passed_on(records: Sequence[Record]) -> tuple[list[Any], list[Record]]:
-    """The rows inside, and the same records with variables outside."""
+    """Return the rows that a body returns, and the records with new variables for the results of its equation."""
     return flat_rows(records), [(checked, core.Var(row.aval)) for checked, row in records]
 
 

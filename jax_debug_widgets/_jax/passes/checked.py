@@ -1,4 +1,4 @@
-"""What is checked in a program, who checks it, and the records that a program gives of it; see `checking`."""
+"""The types of checks: what a check computes, its records, and the program that returns them; see `checking`."""
 
 from __future__ import annotations
 
@@ -49,18 +49,18 @@ class Checked:
 
 
 Records = list[tuple[Checked, tuple[int, ...]]]
-"""What is checked, and what was found there in one call."""
+"""Each checked equation with the numbers of its record in one call."""
 
 
 @dataclass(frozen=True, eq=False)
 class Check:
-    """What is to be computed of one equation.
+    """The check of one equation.
 
     Attributes:
       facts: see `Checked`.
-      operands: the variables that are looked at.
-      compute: their arrays -> a count and other numbers, all int32.
-      primitive: what it is about, if that is not the equation's own.
+      operands: the variables that the check reads.
+      compute: takes their arrays; returns a count and other numbers, all int32.
+      primitive: the name to report, if it is not that of the equation's primitive.
     """
 
     facts: Any
@@ -71,7 +71,7 @@ class Check:
 
 @dataclass(frozen=True)
 class Body:
-    """What a check knows of the body that an equation is in.
+    """The facts about the body that a checked equation is in.
 
     Attributes:
       certain: the variables that go to the results for certain.
@@ -79,8 +79,8 @@ class Body:
       forward: the ranges of the source with an equation that is checked and is no part of a backward pass.
       lanes_of: see `LanesOf`.
       is_backward: whether the body is a part of a backward pass.
-      is_differentiated: whether somebody differentiates it.
-      beside: the primitives that each line of the user's has in the body.
+      is_differentiated: whether the body is differentiated.
+      beside: for each line of the user's, the primitives of its equations in the body.
       definitions: see `Definitions`.
     """
 
@@ -102,15 +102,15 @@ class Checker(Protocol):
         ...
 
     def check(self, equation: core.JaxprEqn, frames: tuple[Frame, ...], body: Body) -> Check | None:
-        """What to compute of an equation; None for nothing."""
+        """The check of an equation; None for none."""
         ...
 
     def of_results(self, inputs: Sequence[Any], results: Sequence[Any]) -> Check | None:
-        """What to compute of the whole program; None for nothing."""
+        """The check of the whole program; None for none."""
         ...
 
     def settled(self, records: Records) -> Records:
-        """What is to be told of the records of one call that have found something, in the order of time."""
+        """The records to report, out of those of one call that have found something; both in the order of time."""
         ...
 
 
@@ -119,10 +119,10 @@ class CheckedProgram:
     """A program with records after its own results.
 
     Attributes:
-      program: it.
-      records: what they are of.
-      rows: which results have them.
-      checkers: by their names.
+      program: the program.
+      records: the checked equation of each record.
+      rows: which results hold the records.
+      checkers: the checkers by their names.
     """
 
     program: ClosedJaxpr
@@ -131,7 +131,7 @@ class CheckedProgram:
     checkers: Mapping[str, Checker]
 
     def read(self, results: Sequence[np.ndarray]) -> Records:
-        """What was found in one call, in the order of time as far as that is known."""
+        """Read the records to report out of the results of one call, in the order of time as far as that is known."""
         found = sorted(self._found(results), key=_moment)
         return [
             one

@@ -24,7 +24,7 @@ from jax_debug_widgets._jax.passes.callbacks import has_callbacks
 from jax_debug_widgets._jax.passes.operands import computed, new_number, renamed, with_inputs
 
 CAUSE = "condition"
-"""What makes such a firing a phantom, as a tap's `guards` have it."""
+"""The name, in a tap's `guards`, of the guard in a loop's condition."""
 
 
 @jax.custom_batching.custom_vmap

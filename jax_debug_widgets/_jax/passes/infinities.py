@@ -16,7 +16,7 @@ from jax_debug_widgets._jax.compat import versions
 from jax_debug_widgets._jax.compat.private import core
 
 Signs = frozenset[str]
-"""Of `posinf` and `neginf` those that a value may have on purpose."""
+"""The infinities that a value may have on purpose: a subset of `posinf` and `neginf`."""
 
 _NONE: Signs = frozenset()
 _FLIPPED = {"posinf": "neginf", "neginf": "posinf"}
@@ -37,7 +37,7 @@ def meant_infinities(jaxpr: core.Jaxpr) -> Mapping[core.Var, Signs]:
 
 
 def _follow(jaxpr: core.Jaxpr, given: Sequence[Signs], found: dict[core.Var, Signs]) -> list[Signs]:
-    """What a program gives of what it is given."""
+    """Return the signs of a program's results, given those of its inputs; add those of its variables to `found`."""
 
     def of(atom: Any) -> Signs:
         return _of_constant(atom.val) if isinstance(atom, core.Literal) else found.get(atom, _NONE)
@@ -95,7 +95,7 @@ def _computed(primitive: str, operands: Sequence[Signs]) -> Signs:
 def _looped(
     body: core.Jaxpr, constants: Sequence[Signs], rest: Sequence[Signs], carried: int, found: dict[core.Var, Signs]
 ) -> list[Signs]:
-    """What a loop gives: what it carries may have what any iteration has given it."""
+    """Return the signs of a loop's results; a carried value may have the signs that any iteration gives it."""
     carry, each = list(rest[:carried]), list(rest[carried:])
     while True:
         results = _follow(body, [*constants, *carry, *each], found)

@@ -31,19 +31,19 @@ _PARTITIONED_CALL = re.compile(
     r'custom_call_target="xla_\w*partitioned_python_\w*callback[^"]*", '
     r"operand_layout_constraints=\{((?:[^{}]|\{[^{}]*\})*)\}.*?\bindex = (\d+)"
 )
-"""The same of a call that each device makes with its part (`partitioned=True`), with the types that it hands over."""
+"""Matches a call that each device makes with its part (`partitioned=True`): the operands' types, and its index."""
 
 _SHAPE = re.compile(r"\w+\[([\d,]*)\]")
 
 
 @dataclass(frozen=True)
 class Survey:
-    """What was found in one program.
+    """The debugging calls and callbacks found in one program.
 
     Attributes:
-      traced: its calls as traced, in program order; a `vmap` of a debugging call has unrolled it into one a lane.
-      lowered: those left by JAX's own dead-code elimination.
-      compiled: the frame of a call -> how many calls of Python the compiled program has for it.
+      traced: its calls as traced, in program order; a `vmap` has unrolled a debugging call into one for each lane.
+      lowered: the calls that are left after JAX's own dead-code elimination.
+      compiled: maps the frame of a call to the number of calls of Python that the compiled program has for it.
     """
 
     traced: tuple[Equation, ...]
@@ -175,7 +175,7 @@ def _is_array(leaf: Any) -> bool:
 
 
 class LoweredPrograms:
-    """What lowering went through: the programs, and the equation behind each host function, in their order."""
+    """Notes the programs that JAX lowers, and the frame of the equation behind each host function, in order."""
 
     def __init__(self) -> None:
         self.programs: list[ClosedJaxpr] = []

@@ -27,7 +27,7 @@ _REDUCTIONS = "argmax argmin reduce_and reduce_max reduce_min reduce_or reduce_s
 _SHAPES = """axis_index broadcast_in_dim concatenate copy copy_p named dynamic_slice iota pcast pvary reshape slice squeeze
     stop_gradient transpose"""
 _QUICK = frozenset(f"{_ELEMENTWISE} {_REDUCTIONS} {_SHAPES}".split())
-"""What may be computed between them: a print does not wait for a matrix product, a loop, or another device."""
+"""Primitives that may be between joined prints: a print must not wait for a matrix product, a loop, or another device."""
 
 
 def with_joined_prints(equations: Sequence[core.JaxprEqn], place: Place) -> list[core.JaxprEqn]:

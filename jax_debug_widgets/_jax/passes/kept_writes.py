@@ -45,7 +45,7 @@ def may_keep(array: Any, update: Any, definitions: Definitions) -> bool:
 
 
 def _equation(atom: Any, definitions: Definitions) -> Any:
-    """What computes the elements of an atom."""
+    """The equation that computes the elements of `atom`; None if it is not found."""
     for _ in range(_MOST_STEPS):
         source = _source(atom, definitions)
         made = definitions.get(source) if isinstance(source, core.Var) else None

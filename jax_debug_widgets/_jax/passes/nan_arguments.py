@@ -1,4 +1,4 @@
-"""Arguments that a program is called with and that have NaN, where a result has: then no NaN is born in it."""
+"""Find arguments of a program that have NaN when a result has one: then the NaN comes from outside."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from jax_debug_widgets._jax.passes.checked import Check
 
 @dataclass(frozen=True)
 class Arguments:
-    """What the record is of.
+    """The facts about a record of arguments.
 
     Attributes:
-      names: of the arguments that are looked at: `p['w']`.
-      function: whose they are.
+      names: the names of the checked arguments: `p['w']`.
+      function: the name of the function that they belong to.
     """
 
     names: tuple[str, ...]
@@ -30,9 +30,9 @@ class Arguments:
 
 
 def of_arguments(jaxpr: core.Jaxpr) -> Iterator[tuple[Check, Frame]]:
-    """What is to be computed of a program of the user's function, and the line that defines this; nothing of others.
+    """Yield the check of a user's function's arguments, with the frame of its definition; none for other functions.
 
-    The record: how many arguments have NaN, if a result has; which is the first.
+    The record: how many arguments have NaN, or 0 if no result has; the number of the first such argument.
     """
     info = jaxpr.debug_info
     names, file, line = info.arg_names or (), info.func_filename, info.func_lineno

@@ -26,7 +26,7 @@ _RULES = frozenset({"custom_jvp_call", "custom_vjp_call"})
 
 @functools.cache
 def _fillers() -> Mapping[str, Any]:
-    """What the parameters of an equation that tell something of each operand tell of one of ours."""
+    """For each parameter with an entry for each operand: the entry for an operand that we add."""
     return {
         "in_shardings": sharding_impls.UNSPECIFIED,
         "in_layouts": None,
@@ -202,7 +202,7 @@ def with_inputs(program: Any, place: int, variables: Sequence[Any]) -> Any:
 
 
 def used_in(equation: core.JaxprEqn, variables: Sequence[Any]) -> list[Any]:
-    """Those of the variables that occur freely in the programs inside the equation."""
+    """Those of `variables` that occur free in the programs inside the equation."""
     occurring = {atom for jaxpr in core.jaxprs_in_params(equation.params) for atom in _free(jaxpr)}
     return [one for one in variables if isinstance(one, core.Var) and one in occurring]
 
@@ -217,7 +217,7 @@ def _free(jaxpr: core.Jaxpr) -> Iterator[Any]:
 
 
 def _behind(count: int, out_trees: Callable[[], tuple[Any, Any, list[int | None]]]) -> Callable[[], Any]:
-    """What a `custom_vjp` says of its results: some residuals are its own operands, told by position, now `count` later."""
+    """Add `count` to the positions by which a `custom_vjp` names operands that are residuals, as `count` operands precede."""
 
     def shifted() -> tuple[Any, Any, list[int | None]]:
         results, residuals, forwarded = out_trees()

@@ -22,16 +22,16 @@ _SLICES = {"dynamic_slice": 1, "dynamic_update_slice": 2}
 
 @dataclass(frozen=True)
 class Indexing:
-    """What an equation indexes.
+    """The facts about an equation that indexes an array.
 
     Attributes:
-      writes: whether it writes there.
-      mode: what JAX does with an index outside: `clip`, `fill`.
-      fill: what it reads then, where `mode` is `fill`; None for what JAX takes by default.
-      shape: of the array of indices, without its last axis; that has a number for each of `axes`.
-      axes: which axes of the indexed array, as the user sees it, without lanes.
-      sizes: of these axes.
-      last: the last valid start on each.
+      writes: whether it writes at the indices, rather than reads.
+      mode: what JAX does with an index out of bounds: `clip`, `fill`.
+      fill: the value that is read then, if `mode` is `fill`; None for JAX's default.
+      shape: the shape of the array of indices without its last axis, which has a number for each of `axes`.
+      axes: the indexed axes of the array, as the user sees it, without lanes.
+      sizes: the sizes of these axes.
+      last: the last valid start on each of them.
       lanes: which axes of `shape` are lanes of a `vmap`.
     """
 
@@ -182,7 +182,7 @@ def _as_int32(array: Any) -> Any:
 
 
 def _outside(indices: Any, last: Sequence[int]) -> Sequence[Any]:
-    """Of indices[..., axis]: how many are outside, the position of the first among all, and its value."""
+    """For indices[..., axis]: how many are outside, the flat position of the first, and its value."""
     limit = lax.broadcast_in_dim(np.asarray(last, np.int32), indices.shape, (indices.ndim - 1,))
     is_outside = lax.bitwise_or(lax.lt(indices, lax.full_like(indices, 0)), lax.gt(indices, limit))
     flat = lax.reshape(is_outside, (indices.size,))

@@ -22,18 +22,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Packing:
-    """Where each value that a program says is among the results that have them.
+    """Where each of some values is among the further results of a program.
 
     Attributes:
-      count: how many results.
-      places: of each value its result, and its position in that; None for one that is the result itself.
+      count: how many results there are.
+      places: for each value: the number of its result, and its position in it; None if the value is the whole result.
     """
 
     count: int
     places: tuple[tuple[int, int | None], ...]
 
     def columns(self, results: Sequence[Sequence[np.ndarray]]) -> list[Sequence[np.ndarray]]:
-        """For each result what it was in several calls -> the same for each value."""
+        """Turn columns of results, each with one array for each call, into columns of values."""
         return [
             results[number] if position is None else [one[position, ...] for one in results[number]]
             for number, position in self.places
@@ -41,7 +41,7 @@ class Packing:
 
 
 def packed(values: Sequence[Any]) -> tuple[list[core.JaxprEqn], list[Any], Packing]:
-    """What a program computes to hand these variables of it over, and the results that have them."""
+    """Pack variables into few results: return the equations that do it, the results, and where each variable is in them."""
     alike: dict[Any, list[int]] = {}
     for number, value in enumerate(values):
         if _is_number(value.aval):
@@ -64,12 +64,12 @@ def packed(values: Sequence[Any]) -> tuple[list[core.JaxprEqn], list[Any], Packi
 
 
 def _is_number(aval: Any) -> bool:
-    """Whether it is a single number of NumPy's, on no mesh: what is the same on all devices may be put together there."""
+    """Whether a type is a scalar of a NumPy dtype, on no mesh, so that it may be packed with others."""
     return aval.shape == () and aval.dtype.kind in "biufc" and aval.sharding.mesh.empty
 
 
 _FEW, _MANY = 8, 64
-"""What XLA's CPU backend compiles fast: to concatenate more than few takes it 15 ms for each, to choose among many nothing."""
+"""XLA's CPU backend needs 15 ms to compile each operand of a `concatenate` of more than `_FEW`, but no time for selects."""
 
 
 def _together(*values: Any) -> Any:
@@ -79,14 +79,14 @@ def _together(*values: Any) -> Any:
         parts = [_chosen(*values[first : first + _MANY]) for first in range(0, len(values), _MANY)]
     while len(parts) > 1:
         groups = (parts[first : first + _FEW] for first in range(0, len(parts), _FEW))
-        # Behind a barrier: what computes the numbers stays as XLA would have it.
+        # The barrier keeps the code that computes the numbers as it would be without us.
         parts = [lax.concatenate(lax.optimization_barrier(group), 0) for group in groups]
     return parts[0]
 
 
 @jax.jit
 def _chosen(*numbers: Any) -> Any:
-    """The same by choosing for each place the number that has all its bits."""
+    """Join numbers to an array without `concatenate`: select each element by the bits of its position."""
     place = lax.iota(np.int32, len(numbers))
     parts = [lax.broadcast(one, (len(numbers),)) for one in lax.optimization_barrier(numbers)]
     bit = 1

@@ -35,7 +35,7 @@ def is_in_parts(params: Mapping[str, Any], place: Place) -> bool:
 
 
 def one_a_lane(equation: core.JaxprEqn, place: Place) -> list[core.JaxprEqn]:
-    """What JAX makes of it, an equation a lane, where the compiler may cut the values between their lanes; itself elsewhere."""
+    """Replace a tap by one equation for each lane, as JAX makes them, if XLA may split its operands between the lanes."""
     if equation.primitive is not debug_tap_p or not is_in_parts(dict(equation.params["params"]), place):
         return [equation]
     lanes, equations = equation.params["lanes"], []

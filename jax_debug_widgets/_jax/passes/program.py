@@ -72,11 +72,11 @@ MakeRecorder = Callable[[Equation], Recorder]
 
 
 def with_recorders(program: ClosedJaxpr, name: str, replicas: int, make_recorder: MakeRecorder) -> ClosedJaxpr:
-    """The same program with every debugging equation replaced by a `debug_tap` that calls `make_recorder(equation)`.
+    """Replace every debugging equation of a program by a `debug_tap` that calls `make_recorder(equation)`.
 
     Args:
-      program: as traced; not changed.
-      name: of its module, `jit(f)`.
+      program: the program as traced; it is not changed.
+      name: the name of its module, `jit(f)`.
       replicas: how many devices run it.
     """
     if not _has_taps(program.jaxpr):
@@ -101,13 +101,13 @@ def _calls_unrolled_lanes(jaxpr: core.Jaxpr) -> bool:
 
 
 def without_debugging(program: ClosedJaxpr) -> ClosedJaxpr:
-    """The same program without its debugging equations: those that were traced before anybody asked to leave them out."""
+    """Remove the debugging equations that a program has because it was traced before `debug=False` was set."""
     left_out = (*debugging_readers(), debug_tap_p, *inspections())
     return program.replace(jaxpr=without(program.jaxpr, left_out))
 
 
 def without(jaxpr: core.Jaxpr, left_out: Collection[Any]) -> core.Jaxpr:
-    """The same program without the equations of these primitives, which give nothing; itself where it has none."""
+    """Remove the equations of the primitives `left_out`, which have no results; the same object if there are none."""
     if not has(jaxpr, left_out):
         return jaxpr
     kept = [equation for equation in jaxpr.eqns if equation.primitive not in left_out]
@@ -217,7 +217,7 @@ def _tapped(original: core.JaxprEqn, place: Place, make_recorder: MakeRecorder) 
 
 
 def describe(equation: core.JaxprEqn, guard: Guard | None, place: Place) -> Equation:
-    """What a `debug_tap` at this place stands for."""
+    """Describe the debugging equation that a `debug_tap` at this place stands for."""
     avals = [core.physical_aval(variable.aval) for variable in equation.invars]
     inner, params, lanes = (equation.params[key] for key in ("inner", "params", "lanes"))
     path = str(place.stack + equation.source_info.name_stack)

@@ -66,14 +66,14 @@ def _is_of_checkify(found: Difference) -> bool:
 
 
 class _Comparison:
-    """What is known of the variables of two programs: those that have the same value stand for the same object."""
+    """Compares two programs; maps variables that have the same value in both to the same object."""
 
     def __init__(self) -> None:
         self._values: dict[Any, Any] = {}
         self._constants: dict[Any, Any] = {}
 
     def closed(self, before: ClosedJaxpr, after: ClosedJaxpr) -> Iterator[Difference]:
-        """What differs in two programs with their constants."""
+        """Yield the differences between two programs, also between their constants."""
         if before.jaxpr is after.jaxpr and not is_same(before.consts, after.consts):
             yield Difference(next(iter(after.eqns), None))
         for program in (before, after):
@@ -81,7 +81,7 @@ class _Comparison:
         yield from self.programs(before.jaxpr, after.jaxpr)
 
     def programs(self, before: core.Jaxpr, after: core.Jaxpr) -> Iterator[Difference]:
-        """What differs in two programs; their constants and inputs are the same where they have as many."""
+        """Yield the differences between two programs, whose constants and inputs correspond by position."""
         if before is after:
             return
         self._are_same(before.invars, after.invars)
@@ -102,7 +102,7 @@ class _Comparison:
             yield from self._in_atoms(one, other, last)
 
     def _equations(self, jaxpr: core.Jaxpr) -> Iterator[core.JaxprEqn]:
-        """Those that compute something, as JAX has them: no copies, no names, no breakpoints."""
+        """Yield the equations that compute something, as JAX makes them: no copies, names or breakpoints."""
         for equation in jaxpr.eqns:
             if is_identity(equation):
                 self._hand_on(equation.invars, equation.outvars)
@@ -193,7 +193,7 @@ def is_identity(equation: core.JaxprEqn) -> bool:
 
 
 def _as_jax_has_it(tap: core.JaxprEqn) -> list[core.JaxprEqn]:
-    """What a debugging equation is without us: of the lanes of a `vmap` JAX makes an equation each."""
+    """The equations that JAX makes instead of a tap: one for each lane of a `vmap`."""
     inner, params, lanes = tap.params["inner"], dict(tap.params["params"]), tap.params["lanes"]
     if is_plain_tap(tap):
         return [tap.replace(primitive=inner, params=params)]
@@ -243,7 +243,7 @@ _DEPTH = 6
 
 
 def _parts(value: Any) -> Iterable[Any] | None:
-    """What a container, a function or a dataclass holds; None for other things."""
+    """The parts of a container, a function or a dataclass; None for other objects."""
     match value:
         case list() | tuple():
             return value

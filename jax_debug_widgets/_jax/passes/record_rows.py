@@ -23,7 +23,7 @@ _MOST = np.int32(1 << 30)
 """Above this nothing is counted."""
 
 _CHOSEN, _JOINED = 16, 8
-"""What XLA's CPU backend compiles fast: to choose among rows it takes nothing, to concatenate more than few 15 ms for each."""
+"""XLA's CPU backend needs 15 ms to compile each operand of a `concatenate` of more than a few, but no time for selects."""
 
 
 def row_of(*numbers: Any) -> Any:
@@ -73,12 +73,12 @@ class Rows:
 
 
 def rows_together(rows: Sequence[Any]) -> tuple[list[core.JaxprEqn], list[Any], Rows]:
-    """What a program computes to give these variables of it, the results that have them, and where they are in these."""
+    """Join rows to few results: return the equations that do it, the results, and where each row is in them."""
     places: dict[int, tuple[int, int, int]] = {}
     equations: list[core.JaxprEqn] = []
     parts: list[Any] = []
     first = 0
-    # What is the same on all devices of no mesh may be put together there.
+    # Only rows that are on no mesh may be joined.
     free = [number for number, row in enumerate(rows) if row.aval.sharding.mesh.empty]
     for chosen in _batches(free):
         own = [rows[number] for number in chosen]

@@ -1,8 +1,8 @@
-"""What a program without long loops says, and what is watched in it, as further results of it.
+"""Make the operands of prints, and watched values, further results of a program without long loops.
 
-A program that calls Python is run by XLA on the thread that calls it, one after the other; its results are computed while
-that thread goes on. So the small values that a training step prints come back as results, and cost it next to nothing.
-They are there when the call is over: a print before a long loop would be late, so a program with one keeps its calls.
+XLA runs a program with callbacks on the thread that calls it, which waits; it runs other programs while that thread goes on.
+So the small values that a training step prints are returned as results, which costs almost nothing. They are available when
+the call is over. A print before a long loop would be late, so a program with such a loop keeps its callbacks.
 """
 
 from __future__ import annotations
@@ -32,34 +32,34 @@ if TYPE_CHECKING:
     from jax.extend.core import ClosedJaxpr
 
 MOST_BYTES = 1 << 16
-"""Of all that a call says: it is on the device until the call is over, of each call in flight."""
+"""The most bytes of all further results of a call: they stay on the device for each call in flight."""
 
 MOST_ITERATIONS = 64
-"""Of all loops of a program, together: a few layers, not a simulation."""
+"""The most iterations of all loops of a program together: enough for some layers, not for a simulation."""
 
 
 class ResultReporter(Protocol):
-    """Tells of one print, or of the watched values of one body, when a call is over. A recorder for `Recorders`."""
+    """Reports one print, or the watched values of one body, when a call is over. It is a recorder for `Recorders`."""
 
     def __call__(self, times_ns: Sequence[int], thread: int, columns: Sequence[Sequence[np.ndarray]]) -> None:
         """Called with several calls that are over.
 
         Args:
-          times_ns: one a call, as `perf_counter_ns` tells it.
-          thread: the ident of the thread that called.
-          columns: for each operand what it was, one NumPy array a call.
+          times_ns: a time for each call, in ns of `perf_counter_ns`.
+          thread: the ident of the thread that made the calls.
+          columns: for each operand, one NumPy array for each call.
         """
         ...
 
 
 @dataclass(frozen=True)
 class Line:
-    """One thing that a program says.
+    """One print, or the watched values of one body, in a program with further results.
 
     Attributes:
-      teller: told of it; of several calls at once, since one by one takes ten times as long.
-      constants: for each operand what it is in every call; None where it is a result of the program.
-      count: how many are.
+      teller: reports it, for several calls at once, as one by one takes ten times as long.
+      constants: for each operand its constant value; None if the operand is a result of the program.
+      count: how many operands are results.
     """
 
     teller: ResultReporter
@@ -67,25 +67,25 @@ class Line:
     count: int
 
     def tell(self, times_ns: Sequence[int], thread: int, results: Sequence[Sequence[np.ndarray]]) -> None:
-        """Tell it; see `ResultReporter`. `results` are the columns of those operands that are no constants."""
+        """Report it; see `ResultReporter`. `results` are the columns of the operands that are not constants."""
         rest, calls = iter(results), len(times_ns)
         columns = [next(rest) if constant is None else [constant] * calls for constant in self.constants]
         self.teller(times_ns, thread, columns)
 
 
 Offer = Callable[[Equation], ResultReporter | None]
-"""Asked for each print; None where it must be a call of the host."""
+"""Takes a print's equation; returns its reporter, or None if the print must be a callback."""
 
 
 @dataclass(frozen=True)
 class ReportingProgram:
-    """A program that gives what it says after its own results.
+    """A program with further results after its own.
 
     Attributes:
-      program: with `count` results more.
-      lines: what it says, in the order of the program.
-      packing: which of these results have what it says.
-      watches: where it is given more than prints, the program without that, which must live as long; else None.
+      program: the program; it has `count` results more than the user's.
+      lines: the prints and watched bodies, in the order of the program.
+      packing: where the operands of the lines are among the further results.
+      watches: if values are watched, the program without taps, which must live as long; else None.
     """
 
     program: ClosedJaxpr
@@ -95,13 +95,13 @@ class ReportingProgram:
 
     @property
     def count(self) -> int:
-        """How many of its results are what it says."""
+        """How many further results it has."""
         return self.packing.count
 
     def tellings(
         self, times_ns: Sequence[int], thread: int, results: Sequence[Sequence[np.ndarray]]
     ) -> Iterator[Callable[[], None]]:
-        """What is left to call for several calls that are over, from these times on, one a line; see `ResultReporter`."""
+        """Yield a function for each line, which reports it for several calls; `times_ns` are those of the first line."""
         columns = iter(self.packing.columns(results))
         for number, line in enumerate(self.lines):
             times = [time_ns + number for time_ns in times_ns]

@@ -24,7 +24,7 @@ from jax_debug_widgets._jax.compat.private import core, ffi, hlo, ir, mlir, shar
 from jax_debug_widgets._jax.origins.equation import parts_of
 
 _FIRST_BYTES, _MOST_BYTES = 1 << 14, 1 << 20
-"""Of a ring: when it is empty, and where it is found full again and again."""
+"""The size of a ring in bytes: at first, and at most, if it was found full several times."""
 
 _LARGEST_RECORD = 1 << 14
 """Bytes; more than that is not small, and each costs more than a call of Python."""

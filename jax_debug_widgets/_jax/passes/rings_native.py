@@ -1,6 +1,6 @@
-"""What a compiled program does to write into a ring, compiled by Numba, as a custom call of XLA's CPU backend.
+"""The custom call of XLA's CPU backend, compiled by Numba, with which a program writes a record into a ring; see `rings`.
 
-Importing this module needs Numba, and Python's clock must be the one that is read here. See `rings` for what it is for.
+Importing this module needs Numba. Python's clock must be the one that is read here.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ Python must be called for every ring, the same for this one; how many records th
 where they are; and for each array its bytes."""
 
 SECONDS, NANOSECONDS, THREAD, STAMP_WORDS = range(4)
-"""What a record begins with, in words of 8 bytes; then come the bytes of each array."""
+"""The stamp at the beginning of a record, in words of 8 bytes; the bytes of each array follow."""
 
 _read_clock: Any = types.ExternalFunction("clock_gettime", types.int32(types.int32, types.uint64))
 _this_thread: Any = types.ExternalFunction("pthread_self", types.uint64())
@@ -42,7 +42,7 @@ _this_thread: Any = types.ExternalFunction("pthread_self", types.uint64())
 
 @njit
 def _lock(ring: Any) -> None:
-    """Held for no longer than it takes to copy some bytes, and never by who waits for anything."""
+    """Spin until the ring is locked. The lock is held only while some bytes are copied, never while its holder waits."""
     while atomic_exchange(ring + np.uint64(8 * LOCK), 1):
         pass
 
@@ -54,7 +54,7 @@ def _unlock(ring: Any) -> None:
 
 @njit
 def _write(head: Any, operands: Any, count: Any) -> None:
-    """Write a record behind the last."""
+    """Append a record."""
     at = head[DATA] + head[COUNT] * head[STRIDE]
     _read_clock(time.CLOCK_MONOTONIC, at)  # Into the first two words.
     words(at, STAMP_WORDS)[THREAD] = _this_thread()
@@ -71,7 +71,7 @@ def _write(head: Any, operands: Any, count: Any) -> None:
 
 @cfunc(types.uint64(types.uint64), cache=True)
 def _handle(address: Any) -> Any:
-    """What XLA calls: once to ask for the version, then with the arrays. 0: no error."""
+    """The handler that XLA calls: once for the version, then with the arrays. Returns 0: no error."""
     frame = words(address, FRAME_WORDS)
     if not asks_for_version(frame):
         operands, count = frame[ARGUMENTS], np.int64(frame[ARGUMENT_COUNT])

@@ -95,7 +95,7 @@ def _lanes_that_end(params: Any) -> tuple[int, ...]:
 
 
 def _call(equation: Any, function: Callable[..., Any]) -> Any:
-    """The same operands and results, by `function`."""
+    """Replace an equation by a call of `function`, with the same operands and results."""
     program = _traced(function, [atom.aval for atom in equation.invars])
     return equation.replace(
         primitive=core.closed_call_p,
@@ -105,7 +105,7 @@ def _call(equation: Any, function: Callable[..., Any]) -> Any:
 
 
 def _turns(goes_on: Callable[[Any], Any], watched: Any, plain: Any, every: int, state: Any) -> Any:
-    """While `goes_on(state)`: the state after `watched` once and `plain` up to n - 1 times."""
+    """While `goes_on(state)`, run `watched` once and `plain` up to `every - 1` times; return the last state."""
 
     def turn(state: Any) -> Any:
         def is_plain(numbered: Any) -> Any:
@@ -122,7 +122,7 @@ def _turns(goes_on: Callable[[Any], Any], watched: Any, plain: Any, every: int, 
 
 
 def _turns_back(is_last: Any, is_watched: Any, watched: Any, plain: Any, state: Any) -> Any:
-    """Until `is_last(state)`: the state after `plain` as long as not `is_watched(state)`, and `watched` once.
+    """Until `is_last(state)`, run `plain` while not `is_watched(state)`, then `watched` once; return the last state.
 
     A backward pass is watched where its forward pass is, in iterations counted from the start: it ends with such a one.
     """
@@ -160,7 +160,7 @@ def _while_in_turns(params: Any, watched: ClosedJaxpr, every: int) -> Callable[.
 
 
 def _where(lanes: Any, new: Any, old: Any) -> Any:
-    """What JAX does with the lanes of a `while` that have ended."""
+    """Take `new` for the lanes of a `while` that go on, and `old` for those that have ended, as JAX does."""
     return lax.select(lax.broadcast_in_dim(lanes, new.shape, range(lanes.ndim)), new, old)
 
 

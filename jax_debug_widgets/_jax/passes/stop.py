@@ -33,20 +33,20 @@ Parameters: `spec`, a `_Spec`; `lanes`; `record` or None.
 debug_stop_p.multiple_results = True
 
 _stop_call_p = jax_core.Primitive("debug_stop_call")
-"""The same without the condition's branch: the call of the host itself."""
+"""The call of the host, without the branch for the condition; otherwise as `debug_stop`."""
 _stop_call_p.multiple_results = True
 
 
 @dataclass(frozen=True, eq=False)
 class _Spec:
-    """What stays the same of a breakpoint in all transformations of its program.
+    """The parts of a breakpoint that transformations of its program do not change.
 
     Attributes:
-      name: for people; may be empty.
+      name: the name to show; may be empty.
       conditional: whether the first operand is the condition.
-      tree: of the values that go on.
+      tree: the treedef of the values that the program goes on with.
       stack: the frames.
-      types: of the operands after the condition: typed keys travel as their numbers.
+      types: the types of the operands after the condition: typed keys are handed over as their numbers.
     """
 
     name: str
@@ -57,7 +57,7 @@ class _Spec:
 
     @property
     def going_on(self) -> slice:
-        """Which operands go on."""
+        """The operands that the program goes on with, as a slice."""
         return slice(int(self.conditional), int(self.conditional) + self.tree.num_leaves)
 
 
@@ -148,7 +148,7 @@ def describe_stop(
 
 
 def with_recorder(equation: core.JaxprEqn, operands: Sequence[Any], record: Callable[..., Any]) -> core.JaxprEqn:
-    """The same equation, calling `record` with `operands` as NumPy arrays."""
+    """Make a breakpoint's equation call `record` with `operands` as NumPy arrays."""
     return equation.replace(invars=list(operands), params={**equation.params, "record": record})
 
 

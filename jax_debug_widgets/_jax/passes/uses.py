@@ -1,4 +1,4 @@
-"""Who uses the values of a body, and which of them are cotangents."""
+"""Find the uses of a body's values, and which of the values are cotangents."""
 
 from __future__ import annotations
 
@@ -33,16 +33,16 @@ _PUT_ON_MESH = ("reshard", "pvary")
 
 
 _REMATS = frozenset({"checkpoint", "remat", "remat2"})
-"""What JAX's versions call `jax.checkpoint`."""
+"""The names of `jax.checkpoint`'s primitive in JAX's versions."""
 
 
 class Uses:
-    """Who uses what in a body, as far as differentiation is concerned.
+    """The uses of a body's variables, as far as differentiation is concerned.
 
     Attributes:
-      consumers: variable -> the equations that take it; `results`: -> where it is among the results.
-      derived: of each equation whether it is transposed, for each derivative that it is inside, the outermost first.
-      transposed: in how many of them it is; 0: it is part of the forward pass.
+      consumers: maps a variable to the equations that take it; `results`: to its positions among the results.
+      derived: for each equation: whether each derivative that it is inside has transposed it, outermost first.
+      transposed: for each equation: how many derivatives have transposed it; 0: it is part of the forward pass.
       cotangents: the variables that are cotangents.
     """
 
@@ -79,7 +79,7 @@ class Uses:
         return not variables or any(self.is_cotangent(atom) or self._is_one(atom) for atom in equation.invars)
 
     def around(self, number: int, equation: Any, key: str) -> BodyContext:
-        """What is around the body that an equation runs, which it has as its parameter `key`."""
+        """The context of the body that an equation runs, which is its parameter `key`."""
         results, name = list(equation.outvars), equation.primitive.name
         operands = operands_of(equation, key, equation.invars)
         used = {i for i, out in enumerate(results) if self.is_used(out, number)}
@@ -254,7 +254,7 @@ def _place_of(jaxpr: core.Jaxpr) -> tuple[Any, ...]:
 
 
 def _program(equation: core.JaxprEqn, key: str) -> core.Jaxpr:
-    """What an equation runs, which it has as its parameter `key` (`branch_1_fun` of a tuple)."""
+    """The program that is the parameter `key` of an equation; `branch_1_fun` is one of a tuple."""
     branch = re.fullmatch(r"branch_(\d+)_fun", key)
     program = equation.params["branches"][int(branch[1])] if branch else equation.params[key]
     return program.jaxpr if isinstance(program, ClosedJaxpr) else program

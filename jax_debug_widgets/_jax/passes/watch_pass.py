@@ -92,8 +92,8 @@ class WatchPass:
         return sampling.by_call(program, watched, self._watcher.calls()) if by_call else watched
 
     def body(self, jaxpr: core.Jaxpr, place: Place, around: BodyContext) -> core.Jaxpr:
-        """The same body with its taps; the very same if nothing in it is watched."""
-        if around.switched and len(place.counters) < len(place.loops):  # Nobody tells the iteration.
+        """Add the taps to a body; return the same object if nothing in it is watched."""
+        if around.switched and len(place.counters) < len(place.loops):  # The iteration is not known.
             around = replace(around, every=1, switched=False)
         uses = Uses(jaxpr, place, around)
         equations = []

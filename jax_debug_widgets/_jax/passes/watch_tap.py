@@ -1,4 +1,4 @@
-"""What reads the watched values of a body and hands them over: equations that are appended to it."""
+"""Make the equations, appended to a body, that read its watched values and hand them over."""
 
 from __future__ import annotations
 
@@ -28,13 +28,14 @@ watch_tap_p.multiple_results = True
 
 @dataclass(frozen=True, eq=False)
 class TakenValues:
-    """What is to be taken of the values of one body, each time it runs.
+    """The values to take from one body, each time it runs.
 
     Attributes:
-      variables: the values that are read.
-      compute: their arrays -> the arrays that are handed to `record`.
-      when: only where this holds, all is taken; None for always.
-      stop: what more is handed over where the program may stop; None for nothing.
+      variables: the variables that are read.
+      compute: takes their arrays; returns the arrays that are handed to `record`.
+      record: the recorder that gets these arrays.
+      when: the values are taken only if this condition holds; None: always.
+      stop: what else is handed over where the program may stop; None for nothing.
     """
 
     variables: Sequence[Any]
@@ -46,13 +47,13 @@ class TakenValues:
 
 @dataclass(frozen=True, eq=False)
 class Stop:
-    """What more is handed over where the program may stop.
+    """The further values that are handed over where the program may stop.
 
     Attributes:
-      variables: what is read for that.
-      holds: the arrays that are handed to `TakenValues.record`, and those of `variables` -> bool[], whether it may.
-      compute: the arrays of `variables` -> those that are handed to `record` as well, after all others.
-      record: called instead of `TakenValues.record` then.
+      variables: the variables that are read for it.
+      holds: takes the arrays handed to `TakenValues.record`, and those of `variables`; returns whether it may stop, bool[].
+      compute: takes the arrays of `variables`; returns arrays that are handed to `record` after all others.
+      record: called instead of `TakenValues.record` if it may stop.
     """
 
     variables: Sequence[Any]
@@ -66,12 +67,12 @@ class WatchCondition(Protocol):
 
     @property
     def variables(self) -> Sequence[Any]:
-        """What it looks at."""
+        """The variables that the condition reads."""
         ...
 
     @property
     def of(self) -> Callable[..., jax.Array]:
-        """Their arrays -> bool[]."""
+        """Takes the arrays of `variables`; returns whether the condition holds, bool[]."""
         ...
 
 
@@ -84,7 +85,7 @@ class Sampled:
 
 
 def tap_equations(taken: TakenValues, jaxpr: core.Jaxpr, place: Place, sampled: Sampled | None) -> list[Any]:
-    """What reads the values, and the tap that hands it over; in a switch, if that is for some iterations only."""
+    """Make the equations that read the values, and the tap; inside a switch if only some iterations are taken."""
     beside = jaxpr.eqns[-1] if jaxpr.eqns else None
     if beside is None:
         return _tap_equations(taken, None, place, sampled)
@@ -99,7 +100,7 @@ def tap_equations(taken: TakenValues, jaxpr: core.Jaxpr, place: Place, sampled: 
 
 @contextmanager
 def _telling_what_varies(place: Place) -> Iterator[None]:
-    """What is traced says how it varies over the mesh, as JAX asks of all in a `shard_map` that is traced again (`--every`)."""
+    """Trace with types that say how values vary over the mesh, as JAX requires in a `shard_map` traced again (`--every`)."""
     with core.extend_axis_env_nd(list(place.mesh.shape.items())), config._check_vma(True):
         yield
 

@@ -1,4 +1,4 @@
-"""What the pass that puts taps for watched values into programs asks of the room that chooses them."""
+"""The interface by which the pass that puts taps into programs asks which values to watch."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from jax_debug_widgets._jax.passes.watch_tap import TakenValues
 
 
 class Watcher(Protocol):
-    """What the pass needs of the room above."""
+    """Chooses the watched values of one program, and takes reports of the pass."""
 
     def body(self, jaxpr: Any, place: Place, around: BodyContext) -> TakenValues | None:
-        """What to take in this body; None for nothing."""
+        """The values to take in a body; None for none."""
         ...
 
     def unasked(self, jaxpr: Any, place: Place, around: BodyContext) -> None:
-        """Nothing is taken in this condition of a loop, though `body` might have chosen something."""
+        """Report a loop's condition, in which nothing is taken, though `body` might have chosen values there."""
         ...
 
     def prepared(self, program: str, seconds: float) -> None:
-        """A program has its taps: how long that took, before JAX lowered it."""
+        """Report that a program has its taps; `seconds` is how long that took, before JAX lowered it."""
         ...
 
     def failed(self, program: Any, name: str, error: Exception) -> None:
-        """A program runs unwatched: with its taps it could not be lowered."""
+        """Report that a program runs unwatched, as it could not be given taps, or be lowered with them."""
         ...
 
     def conditional(self) -> bool:
@@ -38,9 +38,9 @@ class Watcher(Protocol):
         ...
 
     def calls(self) -> Callable[[], bool]:
-        """What tells of each call of the program, as it is made, whether it is watched."""
+        """Make a function that is called at each call of the program, and returns whether the call is watched."""
         ...
 
 
 MakeWatcher = Callable[[str, Any], "Watcher | None"]
-"""Name of the program, settings -> what watches it, if anything does."""
+"""Takes the name of a program and the settings; returns its watcher, or None."""

@@ -41,7 +41,7 @@ class WatchHooks(Replacing):
         self._watched: weakref.WeakKeyDictionary[Any, dict[Any, Any]] = weakref.WeakKeyDictionary()
         self._left_off: dict[str, HookError] = {}
         self._parameters: Sequence[str] = ()
-        """Of JAX's function that lowers a program."""
+        """The parameters' names of JAX's function that lowers a program."""
 
     def _put_in(self, replace: Replacements) -> None:
         if features.available(features.WATCH):
@@ -60,7 +60,7 @@ class WatchHooks(Replacing):
         with uninterrupted():
             try:
                 return theirs(tapped, name, *args, **options)
-            except Exception as error:  # noqa: BLE001 - whatever goes wrong with our taps, the user's program runs.
+            except Exception as error:  # noqa: BLE001 - if our taps fail, the user's program runs without them.
                 failure = _explained(error)
         lowered = theirs(program, name, *args, **options)  # What is wrong with the program itself is raised here.
         settings = self._settings()
@@ -70,12 +70,12 @@ class WatchHooks(Replacing):
         return lowered
 
     def leave_off(self, functions: Iterable[str], reason: HookError) -> None:
-        """What was noted of these while they were traced may be wrong: programs of them run unwatched."""
+        """Run programs of these functions unwatched, as the notes made while they were traced may be wrong."""
         self._left_off.update(dict.fromkeys(functions, reason))
 
     @uninterrupted()
     def tapped(self, program: Any, name: str, replicas: int) -> Any | None:
-        """A program that so many devices run, with its taps; None where nothing in it is watched."""
+        """Add the taps to a program that `replicas` devices run; None if nothing in it is watched."""
         settings = self._settings()
         watcher = None if settings is None else self._make_watcher(name, settings)
         if watcher is None:
@@ -97,7 +97,7 @@ class WatchHooks(Replacing):
 
     @contextmanager
     def tapped_before(self) -> Iterator[None]:
-        """What the current thread lowers has its taps already."""
+        """Note that the programs that the current thread lowers inside have their taps already."""
         self._here.leaves = True
         try:
             yield

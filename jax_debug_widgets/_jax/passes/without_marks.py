@@ -11,7 +11,7 @@ from jax_debug_widgets._jax.tracing.marks import is_mark
 
 
 def without_marks(program: Any) -> Any:
-    """The same program without the identities behind its tangents, and without copies of these; itself where it has none."""
+    """Remove the identities that mark tangents, and their copies, from a program; the same object if there are none."""
     return _stripped(program) if _has_marks(program.jaxpr) else program
 
 

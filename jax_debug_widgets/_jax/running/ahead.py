@@ -74,7 +74,7 @@ def _lower_and_compile(lower: Callable[[], Any], *args: Any, **options: Any) -> 
 
 
 class _CallByCapture:
-    """What a `jax.stages.Compiled` calls: the executable of the capture that the current thread is in."""
+    """Replaces the call of a `jax.stages.Compiled`: calls the executable for the current thread's capture."""
 
     def __init__(self, executables: dict[Any, Any], compile_again: Callable[[], Any]) -> None:
         self._executables, self._compile_again = executables, compile_again
@@ -83,7 +83,7 @@ class _CallByCapture:
         return self.here()(*args, **kwargs)
 
     def here(self) -> Any:
-        """The compiled program of the current capture, or outside of all."""
+        """The program compiled for the current capture, or for none; compiled now if it is not there."""
         settings = captured_settings()
         if settings not in self._executables:
             self._executables[settings] = self._compile_again()
@@ -91,7 +91,7 @@ class _CallByCapture:
 
 
 class _WithoutTaps:
-    """What JAX makes of a program outside of captures, as soon as somebody looks at it."""
+    """Stands for an object that JAX makes outside of captures; it is made when an attribute is first read."""
 
     def __init__(self, make: Callable[[], Any]) -> None:
         self._make = make

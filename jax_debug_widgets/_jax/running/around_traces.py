@@ -46,10 +46,10 @@ class TraceVisitor(Protocol):
 
 
 class TraceObserver(Protocol):
-    """Who listens."""
+    """Observes the look-ups and traces of functions."""
 
     def look(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], jit: Any) -> TraceVisitor | None:
-        """A program of a function is looked for; `jit`, JAX's options, is None where it is the body of a loop or a branch."""
+        """Called when JAX looks up a function's program; `jit`, JAX's options, is None for a body of a loop or a branch."""
         ...
 
 
@@ -58,7 +58,7 @@ class AroundTraces(Replacing):
 
     Attributes:
       checks: the checks that need this.
-      observers: who listens; called in the thread that looks.
+      observers: the observers, called in the thread that looks up a program.
     """
 
     checks = frozenset({"keys", "lists", "purity", "stale"})
@@ -68,7 +68,7 @@ class AroundTraces(Replacing):
         self.observers: list[TraceObserver] = []
         self._here = _Here()
         self._in_python: weakref.WeakSet[Any] = weakref.WeakSet()
-        """Programs that Python must see each call of."""
+        """The programs whose calls must all go through Python."""
 
     def _put_in(self, replace: Replacements) -> None:
         if features.available(features.RETRACED):
@@ -142,7 +142,7 @@ class AroundTraces(Replacing):
 
 
 class _Here(threading.local):
-    """What the current thread does.
+    """The state of the current thread.
 
     Attributes:
       traces: how many traces it has begun.

@@ -1,4 +1,4 @@
-"""What calls in flight will have said when they are over: results of theirs that somebody must look at."""
+"""Keep the further results of calls in flight, and report the prints among them when the calls are over."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ if TYPE_CHECKING:
     from jax_debug_widgets._jax.passes.result_passing import ReportingProgram
 
 MANY = 256
-"""Calls; with more in the backlog the next one looks which of them are over."""
+"""With more calls than this in the backlog, the next call looks which of them are over."""
 
 SOME = 32
-"""Calls that are over and that nobody has looked at. That many are read together, in a tenth of the time."""
+"""When so many calls are over and not yet read, they are read together, in a tenth of the time."""
 
 Heard = Callable[[Exception | None], None]
 
 
 class PendingResult:
-    """What one call says, which is there when it is over. JAX waits for it as for the token of any effect.
+    """The further results of one call. JAX waits for it as for the token of any effect.
 
     Attributes:
-      program: whose call it is; its calls are over in the order in which they were made.
-      says: what it says, as results.
-      thread: the ident of the thread that has made it.
-      was_over: whether it was over when it was handed.
-      over_ns: when it was seen to be over, `perf_counter_ns()`; None until then.
-      ended_ns: the same where it has been told; no event of it is later.
+      program: the program that was called; its calls end in the order in which they were made.
+      says: describes the further results.
+      thread: the ident of the thread that made the call.
+      was_over: whether the call was over when it was handed over.
+      over_ns: when the call was seen to be over, `perf_counter_ns()`; None until then.
+      ended_ns: the time of its last event, once its events have been reported; None until then.
     """
 
     __slots__ = (
@@ -54,7 +54,7 @@ class PendingResult:
 
     def __init__(self, backlog: Backlog, program: object, says: ReportingProgram, arrays: Sequence[Any]) -> None:
         self.program, self.says = program, says
-        # XLA runs a small program at once; what fires after it must not be told as if it had fired before.
+        # XLA runs a small program at once; events that fire later must not get earlier times.
         self.was_over = arrays[-1].is_ready()
         self.over_ns: int | None = time.perf_counter_ns() + len(says.lines) if self.was_over else None
         self.ended_ns: int | None = None
@@ -68,7 +68,7 @@ class PendingResult:
         return self.over_ns is not None or self._arrays[-1].is_ready()
 
     def block_until_ready(self) -> None:
-        """Wait until it is over, and the calls before it.
+        """Wait until the call is over, and the calls before it.
 
         Raises:
           Exception: what the program raised.
@@ -86,20 +86,20 @@ class PendingResult:
             self.over_ns = self.over_ns or time.perf_counter_ns()
 
     def settle(self) -> None:
-        """The same, whatever becomes of it."""
+        """Wait until the call is over; ignore the error if it fails."""
         try:  # noqa: SIM105 - it would be three functions more.
             self.wait()
-        except RuntimeError:  # JAX's; whoever waits for its outputs gets it. What a handler of signals raises goes on.
+        except RuntimeError:  # JAX's: code that waits for the outputs gets it. A signal handler's exception goes on.
             pass
 
     def then(self, heard: Heard) -> None:
-        """Call this with the program's error, or None, when it has been told: in whichever thread tells it, or at once."""
+        """Call `heard` with the program's error, or None, when the events are reported, by the thread that does so."""
         self._heard.append(heard)
         if self.ended_ns is not None:
             self._call_who_heard()
 
     def read(self) -> Sequence[np.ndarray] | None:
-        """What it says, when it is over; None if its program has failed: whoever waits for its outputs gets the error."""
+        """Read the further results when the call is over; None if it failed: code that waits for its outputs gets the error."""
         try:
             return read(self._arrays)
         except RuntimeError as error:  # JAX's, see `settle`.
@@ -107,36 +107,36 @@ class PendingResult:
             return None
 
     def told(self, ended_ns: int) -> None:
-        """It has been told; no event of it is later than that."""
+        """Note that the events have been reported, the last one at `ended_ns`."""
         self._arrays, self.ended_ns = (), ended_ns
         self._call_who_heard()
 
     def _call_who_heard(self) -> None:
-        # Another thread may tell while this one asks to be called: who takes it off calls.
+        # Another thread may report at the same time: the one that pops `heard` calls it.
         with contextlib.suppress(IndexError):
             self._heard.pop()(self._error)
 
 
 class Backlog:
-    """What has been handed and not told, in the order of the calls. Safe from any thread."""
+    """The calls whose events are not yet reported, in the order in which they were made. Safe from any thread."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._added: deque[PendingResult] = deque()
-        """The program does not wait for who holds the lock."""
+        """Calls not yet in `_waiting`: to add one takes no lock, so that the program never waits."""
         self._waiting: list[PendingResult] = []
         self._steps: deque[Callable[[], None]] = deque()
-        """What is left to do of those that are being told: an interrupt may come meanwhile."""
+        """The remaining steps of a report: an interrupt may come between two of them."""
         self._told_ns = self._over = 0
 
     def add(self, handed: PendingResult) -> None:
-        """A call has been made."""
+        """Add a call."""
         self._added.append(handed)
         if len(self._added) > MANY:
             self.tell()
 
     def over(self, *, is_awaited: bool) -> bool:
-        """One more call has been seen to be over; whether what they say has been told: if it is awaited, or they are some."""
+        """Count a call that is over; report if it `is_awaited` or `SOME` are over. Return whether it was reported."""
         self._over += 1
         if not is_awaited and self._over < SOME:
             return False
@@ -144,7 +144,7 @@ class Backlog:
         return True
 
     def tell(self) -> None:
-        """Tell what the calls say that are over, but for those after one of the same program that is not."""
+        """Report the events of the calls that are over, except those after a call of the same program that is not over."""
         with self._lock:
             self._over = 0
             self._take_in()
@@ -165,7 +165,7 @@ class Backlog:
         return over
 
     def _telling(self, calls: Collection[PendingResult]) -> Iterator[Callable[[], None]]:
-        """The steps in which calls of one program are read, if one thread has made them one after the other."""
+        """Yield the steps that report `calls`, which one thread has made of one program one after the other."""
         said = {handed: (handed.read(), self._end_of(handed)) for handed in calls}
         says, thread = next((handed.says, handed.thread) for handed in calls)
         spoken = [(values, end_ns + 1 - len(says.lines)) for values, end_ns in said.values() if values is not None]
@@ -176,20 +176,20 @@ class Backlog:
             yield partial(handed.told, end_ns)
 
     def _end_of(self, handed: PendingResult) -> int:
-        """Until when it has said what it says. Two calls have no time in common: by its time each event finds its call."""
+        """The time of a call's last event. No two calls share a time, so each event's time identifies its call."""
         over_ns = handed.over_ns or time.perf_counter_ns()
         self._told_ns = max(over_ns, self._told_ns + 1 + len(handed.says.lines))
         return self._told_ns
 
     def wait_for(self, last: PendingResult) -> None:
-        """Wait until this call and those before it are over.
+        """Wait until the call `last` and those before it are over.
 
         Raises:
           Exception: what its program raised.
         """
         with self._lock:
             self._take_in()
-            place = self._waiting.index(last) if last in self._waiting else 0  # Another thread may have told it.
+            place = self._waiting.index(last) if last in self._waiting else 0  # Another thread may have reported it.
             before = [handed for handed in self._waiting[:place] if handed.over_ns is None]
         for handed in before:
             handed.settle()
@@ -201,6 +201,6 @@ class Backlog:
 
 
 def _alike(calls: Sequence[PendingResult]) -> Iterator[dict[PendingResult, None]]:
-    """Those of one program and thread that follow one another, together."""
+    """Yield groups of successive calls of one program by one thread."""
     for _, group in itertools.groupby(calls, key=lambda handed: (id(handed.program), handed.thread)):
         yield dict.fromkeys(group)

@@ -20,10 +20,10 @@ from jax_debug_widgets._jax.passes.program_difference import (
 
 @dataclass(frozen=True, eq=False)
 class CachedProgram:
-    """A function whose program, traced anew, is another than the one that JAX has, and runs.
+    """A function whose program, traced anew, differs from the one that JAX has cached and runs.
 
     Attributes:
-      function: the user's, while it is there.
+      function: a weak reference to the user's function.
       frames: code and line of the user's frames where they differ, innermost first.
       before, after: the number that differs, see `Difference`.
       why: why the program that JAX has runs, where it is not known that they differ.
@@ -37,7 +37,7 @@ class CachedProgram:
 
 
 def differing(function: Any, found: Difference) -> CachedProgram:
-    """What is to be told of a function whose programs differ there."""
+    """Describe a function whose two programs differ as `found` says."""
     traceback = None if found.equation is None else traceback_of(found.equation.source_info)
     return CachedProgram(weakref.ref(function), inside(function, users_lines(traceback)), found.before, found.after)
 
@@ -49,6 +49,6 @@ def failing(function: Any, error: Exception) -> CachedProgram:
 
 
 def inside(function: Any, lines: Sequence[tuple[CodeType, int]]) -> tuple[tuple[CodeType, int], ...]:
-    """Of lines, innermost first, those in the function that is traced; all where it is not among them."""
+    """Cut `lines`, innermost first, after that of the traced function; all of them if it is not among them."""
     code = getattr(unwrap(function), "__code__", None)
     return tuple(lines[: next((number for number, (one, _) in enumerate(lines, 1) if one is code), len(lines))])

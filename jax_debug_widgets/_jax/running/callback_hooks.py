@@ -44,7 +44,7 @@ from jax_debug_widgets._jax.passes.callbacks import (
 from jax_debug_widgets._jax.passes.inventory import equations_in
 
 Reason = Literal["vmap", "vmap of cond", "vmap of while", "jvp", "transpose", "devices", "partly manual"]
-"""What a callback was refused by: a transformation, or a program on several devices."""
+"""The reason why JAX refuses a callback: a transformation, or a program on several devices."""
 
 _ENTRY_POINTS = ("pure_callback", "io_callback")
 
@@ -69,7 +69,7 @@ class Refusal:
 
 
 class Listener(Protocol):
-    """What the hooks need of the room above."""
+    """Makes recorders and takes reports for the hooks."""
 
     def recorder_of(self, equation: Equation) -> Recorder:
         """The recorder of an un-jitted `inspect_array_sharding`."""

@@ -32,12 +32,12 @@ CHECKERS: dict[str, Checker] = {"oob": OutOfBounds(), "nonfinite": Births(), "ca
 
 
 class CheckingSettings(Protocol):
-    """What is asked of the settings of a capture.
+    """The settings of a capture, as far as checks need them.
 
     Attributes:
       check: the checks that are on.
-      takes_checks: whether what they find may be among the results of a program.
-      taking_checks: equal settings for which that holds.
+      takes_checks: whether a program may return the records of the checks as further results.
+      taking_checks: the same settings with `takes_checks` True.
     """
 
     check: tuple[str, ...]
@@ -147,7 +147,7 @@ class CheckHooks(Replacing):
 
 
 class _Build:
-    """What makes of an executable the function that runs it."""
+    """Replaces `build_unsafe_call` of an executable: makes the function that runs it."""
 
     def __init__(self, theirs: Callable[[], Any], *others: Any) -> None:
         self._theirs, self._others = theirs, others
@@ -170,7 +170,7 @@ class Checking:
         return getattr(self.program, name)
 
     def __call__(self, *args: Any) -> Any:
-        """Its results, without the last ones."""
+        """Run the program; keep its last results, the records, and return the others."""
         outputs = self.program(*args)
         records = outputs[-self._count :]
         self._latest = records
@@ -178,10 +178,10 @@ class Checking:
         return outputs[: -self._count]
 
     def dispatched(self, records: Sequence[Any]) -> None:
-        """A call will have given this."""
+        """Pass on the records of a call."""
         self._found(self._checked, records)
 
     def take_latest(self) -> Sequence[Any] | None:
-        """What the latest call gives, if nobody has asked since."""
+        """The records of the latest call; None if they were taken before."""
         latest, self._latest = self._latest, None
         return latest

@@ -25,14 +25,14 @@ from jax_debug_widgets._jax.origins.equation import Recorders
 from jax_debug_widgets._jax.running.backlog import PendingResult
 
 Stage = Literal["trace", "lower", "compile", "numba"]
-"""What JAX does to a function before it runs."""
+"""A stage of the preparation of a function before it runs."""
 
 _STAGE_EVENTS: dict[str, Stage] = {
     "/jax/core/compile/jaxpr_trace_duration": "trace",
     "/jax/core/compile/jaxpr_to_mlir_module_duration": "lower",
     "/jax/core/compile/backend_compile_duration": "compile",
 }
-"""What `jax.monitoring` calls them."""
+"""Maps the names of `jax.monitoring`'s events to stages."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,7 +53,7 @@ class Execution:
 
     @property
     def handed(self) -> PendingResult | None:
-        """What it says, where that is among its results."""
+        """The further results of the call, if it has some."""
         return next((one for one in self.effects if isinstance(one, PendingResult)), None)
 
     @property
@@ -63,11 +63,11 @@ class Execution:
 
 
 _CALLBACK = "CpuCallback error"
-"""What XLA says when a callback has raised, in a `ValueError` where JAX's C++ has dispatched the program."""
+"""XLA's error message has this text if a callback has raised; it is a `ValueError` if JAX's C++ dispatched the program."""
 
 
 class Observer(Protocol):
-    """What the room above does with what is seen. Called on the dispatching thread; must be quick and not raise."""
+    """Takes the reports of dispatches. Called on the dispatching thread; must be quick and not raise."""
 
     def executing(self, name: str, ordered: bool, recorders: Recorders | None) -> Callable[[Execution], None]:
         """A program with effects or callbacks, and these recorders, is about to be dispatched; the answer is called then.
@@ -163,8 +163,8 @@ class Watch:
 
 
 def _dispatched(outputs: Sequence[Any], before: Sequence[Any]) -> Execution:
-    """That of the program that gave these outputs; `before` are the effects that were pending when it was called."""
-    # Tokens of earlier programs may still be there, on other devices, and may have failed: no matter of this one.
+    """The execution of a program with these outputs; `before` are the tokens that were pending when it was called."""
+    # Tokens of earlier programs may still be there, on other devices, and may have failed: they are not this one's.
     effects = tuple(token for token in pending_tokens() if not any(token is old for old in before))
     # A program's outputs are ready together, when it has run to its end.
     said = any(isinstance(one, PendingResult) for one in effects)
@@ -174,14 +174,14 @@ def _dispatched(outputs: Sequence[Any], before: Sequence[Any]) -> Execution:
 
 
 _REFUSED = (AttributeError, RuntimeError, ValueError)
-"""What arrays and tracers raise that have not come to be there: no error of a signal's handler, a time limit's."""
+"""Errors of arrays and tracers without a value; the exception of a signal handler, as for a time limit, is none of these."""
 
 
 def execution_of(outputs: Sequence[Any]) -> Execution:
-    """That of a program without effects, or of several, which gave these arrays; no other thread is asked if all are there."""
+    """The execution of programs without effects that gave these arrays; finished if all of them are ready."""
     try:
         finished = all(map(_is_ready, outputs))
-    except _REFUSED:  # By tracers, and arrays that were given away since; `wait` takes them.
+    except _REFUSED:  # Tracers and donated arrays raise this; `wait` handles them.
         finished = False
     return Execution(finished, error=wait(outputs)) if finished else Execution(finished, tuple(outputs))
 
@@ -192,17 +192,17 @@ def _is_ready(output: Any) -> bool:
 
 
 def recorders_of(program: Any) -> Recorders | None:
-    """Those of a compiled program, an `ExecuteReplicated`; None where it has none of ours."""
+    """The recorders of a compiled program, an `ExecuteReplicated`; None if it has none."""
     return recorders_in(getattr(program, "keepalive", None))
 
 
 def recorders_in(kept: Iterable[Any] | None) -> Recorders | None:
-    """Those among what a program keeps alive."""
+    """The recorders among the objects that a program keeps alive; None if there are none."""
     return next((one for one in kept or () if isinstance(one, Recorders)), None)
 
 
 def share_of(program: Any) -> ProcessShare | None:
-    """What this process runs of a compiled program, an `ExecuteReplicated`; None for all of it."""
+    """The share of this process in a compiled program, an `ExecuteReplicated`; None if it runs all of it."""
     here = program._local_devices
     shardings = (*program.in_handler.in_shardings, *program.out_handler.out_shardings)
     devices = next((one._device_assignment for one in shardings if hasattr(one, "_device_assignment")), None)
@@ -222,9 +222,9 @@ def _processes_of(devices: tuple[Any, ...]) -> int:
 
 
 def pending_tokens() -> tuple[Any, ...]:
-    """What the current thread's effects barrier would wait for. JAX keeps these per thread; waiting works from any.
+    """The tokens that `jax.effects_barrier` in this thread would wait for; any thread may wait for them.
 
-    Where that is not to be found out the barrier waits here.
+    If JAX does not expose them, the barrier is called here, and there are none.
     """
     if not features.available(features.CALLS):
         with suppress(*_REFUSED):

@@ -42,7 +42,7 @@ def fast_path_data(
     effects: Any,
     *others: Any,
 ) -> Any:
-    """What C++ needs to dispatch the program of `call`, by JAX's `_get_fastpath_data`; `further`: what a call of it gave."""
+    """JAX's data for the C++ dispatch of the program of `call`; `further` are the further results of one call of it."""
     plain = copy(executable)
     plain._unsafe_call = call.program
     whole = _Outputs(call, jax.tree.unflatten(out_tree, outputs), further)

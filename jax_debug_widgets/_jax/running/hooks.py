@@ -244,7 +244,7 @@ class Hooks(Replacing):
 
 
 def _fast_path(theirs: Any, executable: Any, *args: Any, **options: Any) -> Any:
-    """What JAX's C++ needs to dispatch a program from its second call on; nothing if it calls Python: we would not see it."""
+    """JAX's data for the C++ dispatch of a program; None if the program calls Python, so that we see each call."""
     if getattr(getattr(executable, "unsafe_call", None), "has_host_callbacks", False) and is_capturing():
         return None
     return theirs(executable, *args, **options)

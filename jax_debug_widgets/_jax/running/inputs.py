@@ -57,7 +57,7 @@ class InputHooks(Replacing):
             replace.attribute(pjit, "_get_fastpath_data", self._fast_path, retries=True)
 
     def take(self) -> Inputs | None:
-        """What the program that this thread dispatches was called with, if it was not asked for."""
+        """The inputs of the program that this thread dispatches; None if there are none, or they were taken before."""
         running, self._here.running = self._here.running, None
         return running
 
@@ -88,12 +88,12 @@ class InputHooks(Replacing):
 
 
 class _Here(threading.local):
-    """What the current thread does.
+    """The state of the current thread.
 
     Attributes:
-      called: the program that it has looked for last, with what that is called with.
-      running: what the program was called with that is being compiled and dispatched.
-      is_copying: whether what is called is ours.
+      called: the program that it has looked up last, with the inputs of the call.
+      running: the inputs of the program that is being compiled and dispatched.
+      is_copying: whether inputs are being copied, which calls jitted functions, too.
     """
 
     called: tuple[Any, Inputs] | None = None
@@ -102,7 +102,7 @@ class _Here(threading.local):
 
 
 def copied(tree: Any) -> Any:
-    """The same with copies of all arrays, for a function that may give them away."""
+    """Copy all arrays of a tree, for a function that may donate them."""
     return jax.tree.map(lambda leaf: jnp.copy(leaf) if isinstance(leaf, jax.Array) else leaf, tree)
 
 

@@ -17,12 +17,12 @@ from jax_debug_widgets._jax.passes.result_passing import (
 
 
 class HandoverSettings(Protocol):
-    """What is asked of the settings of a capture.
+    """The settings of a capture, as far as further results need them.
 
     Attributes:
-      hands_over: whether programs that can are to give what they say among their results.
-      handing: equal settings for which that holds; None where it must not be.
-      watch: what is watched, None for nothing.
+      hands_over: whether programs return the operands of their prints as further results, if they can.
+      handing: the same settings with `hands_over` True; None if that is not allowed.
+      watch: the values to watch; None for none.
     """
 
     hands_over: bool

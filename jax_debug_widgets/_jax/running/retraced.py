@@ -1,8 +1,8 @@
-"""What a capture traces anew is run as plain JAX would run it: with the globals of the first trace.
+"""Run a function that a capture traces anew as plain JAX would run it: with the globals of its first trace.
 
-JAX traces a function once. What the function reads beside its arguments is a part of its program from then on; a global that
-changes later changes nothing. A capture is part of the keys of JAX's caches, so in one the function is traced once more, for
-our hooks, and reads the global as it is now. Where that gives another program than the one that JAX has, the latter is run.
+JAX traces a function once. The globals that the function reads become constants of its program; a later change of a global
+changes nothing. A capture is part of the keys of JAX's caches, so it traces the function once more, for our hooks, which reads
+the globals as they are now. If that gives another program than the one that JAX has cached, the cached one is run.
 """
 
 from __future__ import annotations
@@ -48,16 +48,16 @@ class RetracedHooks(Replacing):
     """Install and remove, counted, so that captures may nest and overlap. To be put in before `ReuseHooks`."""
 
     def __init__(self, told: Callable[[CachedProgram], None]) -> None:
-        """Make them.
+        """Make the hooks, not yet installed.
 
         Args:
-          told: called in a capture whenever Python dispatches such a function.
+          told: called in a capture whenever Python dispatches a function whose cached program runs instead of the new one.
         """
         super().__init__()
         self._told = told
         self._here = _Here()
         self._retraced: weakref.WeakKeyDictionary[Any, CachedProgram | None] = weakref.WeakKeyDictionary()
-        """Of programs that were traced anew, or run in their place."""
+        """For each program that was traced anew, or that runs instead: how it differs; None if it does not."""
         self._inside: weakref.WeakKeyDictionary[Any, tuple[CachedProgram, ...]] = weakref.WeakKeyDictionary()
 
     def _put_in(self, replace: Replacements) -> None:
@@ -72,11 +72,11 @@ class RetracedHooks(Replacing):
 
     @cached_property
     def _first(self) -> Callable[..., list[Any]]:
-        """What was traced first in a capture, by the function and JAX's context, which it is called without ours."""
+        """A cache by function and JAX's context without ours: a list with the program that a capture traced first, if any."""
         return util.weakref_lru_cache(lambda *_signature, **_options: [], maxsize=8192)
 
     def _known(self, theirs: Callable[..., Any], *signature: Any) -> Any:
-        """What is known of a jitted function with such arguments, to be filled in by JAX where it has not traced it."""
+        """JAX's cache entry for a jitted function with such arguments; JAX fills it in if it has not traced the function."""
         here = theirs(*signature)
         if not is_capturing() or id(here) in self._here.filling:
             return here
@@ -86,7 +86,7 @@ class RetracedHooks(Replacing):
         call = _call_here()
         with capturing(None):
             plain = theirs(*signature)
-            if plain.pjit_params is None and call is not None:  # Of the same function jitted elsewhere it may be known.
+            if plain.pjit_params is None and call is not None:  # It may be cached for another `jit`.
                 self._looked_up(_inferring(call))
         if plain.pjit_params is None:
             return _FirstTraced(here, plain)
@@ -139,12 +139,12 @@ class RetracedHooks(Replacing):
         return anew if self._retraced[key] is None else known
 
     def _looked_up(self, trace: Callable[[], Any]) -> Any:
-        """What JAX has traced, None for nothing."""
+        """The program that JAX has cached, looked up by `trace`; None if there is none."""
         self._here.looks_up = True
         try:
             with config.explain_cache_misses(False):
                 return trace()
-        except (_NotTraced, Exception):  # noqa: BLE001 - what is wrong JAX will say itself.
+        except (_NotTraced, Exception):  # noqa: BLE001 - JAX will raise the error itself.
             return None
         finally:
             self._here.looks_up = False
@@ -159,7 +159,7 @@ class RetracedHooks(Replacing):
             self._told(found)
 
     def _retraced_in(self, program: Any) -> tuple[CachedProgram, ...]:
-        """What is known of a program, and of those inside."""
+        """The cached programs that run instead of newly traced ones: of a program, and of those inside it."""
         if program not in self._inside:
             found = self._retraced.get(program)
             inside = [
@@ -178,18 +178,18 @@ class RetracedHooks(Replacing):
         return lowered
 
     def _fast_path(self, theirs: Callable[..., Any], *args: Any, **options: Any) -> Any:
-        """What C++ needs to dispatch a program; None for a program that Python must see at each call."""
+        """JAX's data for the C++ dispatch of a program; None for a program whose calls must all go through Python."""
         data = theirs(*args, **options)
         return None if self._here.is_retraced else data
 
 
 class _Here(threading.local):
-    """What the current thread does.
+    """The state of the current thread.
 
     Attributes:
-      looks_up: asks what JAX has traced; nothing is traced then.
-      filling: entries of JAX's cache that are filled now.
-      is_retraced: whether the latest program that was dispatched is another than it would be, traced anew.
+      looks_up: whether it only looks up programs in JAX's caches; nothing is traced then.
+      filling: the `id`s of the entries of JAX's cache that are being filled.
+      is_retraced: whether the program dispatched last differs from a new trace of its function.
     """
 
     looks_up = False
@@ -200,18 +200,18 @@ class _Here(threading.local):
 
 
 class _NotTraced(BaseException):
-    """JAX has not traced it."""
+    """JAX has not traced the function."""
 
 
 class _FirstTraced:
-    """What JAX is to know of a function that it first traces in a capture: the same outside."""
+    """The cache entry of a function first traced in a capture; fills the entry outside, too, if no hook changed the program."""
 
     def __init__(self, here: Any, plain: Any) -> None:
         self._here, self._plain = here, plain
 
     @property
     def pjit_params(self) -> Any:
-        """What is known in this capture."""
+        """JAX's entry in this capture."""
         return self._here.pjit_params
 
     @pjit_params.setter
@@ -224,11 +224,11 @@ class _FirstTraced:
 
 
 _ARGUMENTS = ("fun", "ji", "args", "kwargs")
-"""What the function of JAX's that asks its cache calls what it was given."""
+"""The parameters of JAX's function that asks the cache."""
 
 
 def _call_here() -> FrameType | None:
-    """The frame of JAX's that asks its cache."""
+    """The frame of JAX's function that asks the cache; None if there is none."""
     frame: FrameType | None = sys._getframe(2)
     while frame is not None and frame.f_code.co_filename != pjit.__file__:
         frame = frame.f_back
@@ -236,12 +236,12 @@ def _call_here() -> FrameType | None:
 
 
 def _inferring(call: FrameType) -> partial[Any]:
-    """JAX's function that asks its cache, and traces what is not there, with what it was given."""
+    """JAX's `_infer_params`, which asks the cache and traces if needed, with the arguments of `call`."""
     return partial(pjit._infer_params, *(call.f_locals[name] for name in _ARGUMENTS))
 
 
 def _compared(function: Any, known: Any, anew: Any, trace_plainly: Callable[[], Any]) -> CachedProgram | None:
-    """Where a program that was traced anew in a capture is another; None where it is the same but for our hooks."""
+    """How the program `anew`, traced in a capture, differs from `known`; None if only our hooks changed it."""
     try:
         found = difference(without_debugging(known) if leaves_out_debugging() else known, anew)
         is_of_hooks = captured_settings().watch is not None or leaves_out_debugging() or has_marks(anew.jaxpr)
@@ -250,7 +250,7 @@ def _compared(function: Any, known: Any, anew: Any, trace_plainly: Callable[[], 
         return CachedProgram(weakref.ref(function), (), why=why)
     if found is None or not is_of_hooks:
         return found and differing(function, found)
-    # Our hooks may have done it: without them is the proof.
+    # The difference may come from our hooks: compare a trace without them.
     with capturing(None), uncached():
         try:
             found = difference(known, trace_plainly())
@@ -260,7 +260,7 @@ def _compared(function: Any, known: Any, anew: Any, trace_plainly: Callable[[], 
 
 
 def _closed(traced: tuple[Any, ...]) -> Any:
-    """What a function of `_TRACING` gives, as a program with its constants."""
+    """The result of a function of `_TRACING` as a program with its constants."""
     program, *rest = traced
     return program if isinstance(program, ClosedJaxpr) else ClosedJaxpr(program, rest[0])
 

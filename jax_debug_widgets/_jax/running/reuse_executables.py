@@ -51,7 +51,7 @@ class ReuseHooks(Replacing):
             replace.attribute(dispatch, "xla_primitive_callable", self._operation, wrap=CachedFunction)
 
     def _known(self, theirs: Callable[..., Any], *signature: Any) -> Any:
-        """What is known of a jitted function with such arguments, to be filled in by JAX where it has not traced it."""
+        """JAX's cache entry for a jitted function with such arguments; JAX fills it in if it has not traced the function."""
         if not is_capturing() or _left_out.is_set():
             return theirs(*signature)
         with capturing(None):

@@ -100,7 +100,7 @@ class TwinHooks(Replacing):
         self._calls.clear()
 
     def named(self, name: str) -> str:
-        """What a program is called that this thread dispatches: a twin says so."""
+        """The name to show for a program that this thread dispatches; a twin's name says that it is one."""
         return f"{function_of(name)}, watched twin" if getattr(self._here, "is_in_twin", False) else name
 
 
@@ -127,5 +127,5 @@ def _why_alone(program: Any) -> str:
 
 
 def _fast_path(theirs: Callable[..., Any], *args: Any) -> Any:
-    """What C++ needs to dispatch a program; none where a twin is to run: it would not ask us."""
+    """JAX's data for the C++ dispatch of a program; None if a twin is to run, as C++ would not call us."""
     return None if getattr(captured_settings(), "twin", None) is not None else theirs(*args)

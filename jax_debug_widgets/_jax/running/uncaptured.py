@@ -63,7 +63,7 @@ class UncapturedBreakpoints(Replacing):
         return stop
 
     def _find(self, callback: Any, operands: Sequence[Any]) -> tuple[StopPoint, Frame] | None:
-        """What a callback is if it is a breakpoint, and where. Kept: it takes a millisecond."""
+        """The stop point and frame of a callback that is a breakpoint, else None. Cached: to find it takes a millisecond."""
         if not isinstance(callback, FunctionType):
             return None  # Bound by others than JAX.
         if callback not in self._found:

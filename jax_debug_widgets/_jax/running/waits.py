@@ -1,4 +1,4 @@
-"""See the program wait: in `jax.effects_barrier`, in `jax.block_until_ready`, in the method of that name of an array."""
+"""Observe the waits of the program: in `jax.effects_barrier`, `jax.block_until_ready`, and the array method of that name."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ Wait = Literal["effects_barrier", "block_until_ready"]
 """JAX's function in which the program waited."""
 
 _SHORTEST_NS = 100_000
-"""Less is no wait: what it asked for was there, and training loops ask often."""
+"""A shorter wait is not reported: the result was ready, and training loops ask often."""
 
 Waited = Callable[[Wait, int, int], None]
-"""What it waited in, from when, and until when, as `perf_counter_ns` tells; called by the thread that did."""
+"""Takes the function that waited, and when it began and ended, in ns of `perf_counter_ns`; called by the thread that waited."""
 
 
 class Waits(Replacing):
-    """Tell `waited` of the waits of threads that capture."""
+    """Report the waits of threads that capture to `waited`."""
 
     def __init__(self, waited: Waited) -> None:
         super().__init__()
