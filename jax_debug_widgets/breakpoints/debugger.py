@@ -156,9 +156,11 @@ class Debugger:
         Raises:
           Stopped: its user has ended it.
         """
-        how, stop = self.stops.hold(scene) if self.observers.patience > 0 else ("all", None)
-        if stop is None:
-            self.policy.skipped["stepping"] += 1
+        is_shown = self.observers.place() == "panel"
+        is_awaited = is_shown and self.observers.patience > 0
+        how, stop = self.stops.hold(scene) if is_awaited else ("all", None)
+        if stop is None or how == "unanswered":
+            self.policy.skipped["stepping" if is_shown else "stepping (the debugger is a notebook's panel)"] += 1
             return how, None
         if self.policy.halted is not None:
             raise self.ending.stopped(f"before {scene.reason}")

@@ -38,7 +38,7 @@ HELP = """%%jaxdebug [options]          capture the cell below: a live panel of 
 %jaxdebug show NAME           draw an array of it, of its last step and first lane;  --step N, --lane I  of others
 %jaxdebug panel               show the panel of the last capture again
 %jaxdebug replay [RUN] CALL   make a call once more with the inputs it had, see --keep-inputs; RUN is a variable or a file;
-                              --step in the debugger, --watch-all, --with F calls F instead
+                              it watches all that has a name, or --watch NAMES; --step in the debugger, --with F calls F
 %jaxdebug save FILE           write the last capture to a folder (run.jdw), or to one file to send (run.jdw.zip)
 %jaxdebug load FILE           read it again, here or elsewhere, and show its panel; --record FILE writes one as well
 

@@ -157,12 +157,7 @@ class JaxDebugMagics(Magics):
 
     def _step(self, rest: str) -> Any:
         options, code = parse(rest, echo_by_default=False)
-        self._refuse_stepping("step")
         return self._given_to_captured(partial(result_by_steps, self._session), "step", code, options)
-
-    def _refuse_stepping(self, command: str) -> None:
-        if not self._cells.has_panels():
-            raise UsageError(f"jaxdebug: `{command}` needs a notebook: its debugger is the panel's")
 
     def _verify(self, rest: str) -> Any:
         options, code = parse(rest, echo_by_default=False)
@@ -174,8 +169,6 @@ class JaxDebugMagics(Magics):
 
     def _replay(self, rest: str) -> Any:
         again = replayed(self._session, self.shell.var_expand(rest), self.shell.user_ns)
-        if again.steps:
-            self._refuse_stepping("replay --step")
         call = partial(result_by_steps, self._session, again.function) if again.steps else again.function
         return self._captured(again.title, again.options, lambda: call(*again.args, **again.kwargs), again.note)
 

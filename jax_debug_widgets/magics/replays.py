@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from IPython.core.error import UsageError
@@ -14,12 +14,13 @@ from jax_debug_widgets.magics.sites import words_of
 from jax_debug_widgets.session.loading import load
 from jax_debug_widgets.session.run.loaded import LoadedRun
 from jax_debug_widgets.session.studies.replay import call_again
+from jax_debug_widgets.watch import Watch
 
 if TYPE_CHECKING:
     from jax_debug_widgets.session import Options, Session
 
 _USAGE = (
-    "write `%jaxdebug replay [RUN] CALL [--step] [--with F] [--watch-all]`, e.g. `%jaxdebug replay run.jdw 7 --step`"
+    "write `%jaxdebug replay [RUN] CALL [--step] [--with F] [--watch NAMES]`, e.g. `%jaxdebug replay run.jdw 7 --step`"
 )
 
 _STEP = re.compile(r"(?:^|\s)--step(?=\s|$)")
@@ -54,6 +55,7 @@ def replayed(session: Session, line: str, namespace: dict[str, Any]) -> Replayed
     line, steps = _WITH.sub("", line), _STEP.search(line) is not None
     before, dashes, rest = _STEP.sub("", line).partition("--")
     options, after = parse(dashes + rest, echo_by_default=False)
+    options = replace(options, watch=options.watch or Watch.of(True, every=options.every))
     words = words_of(f"{before} {after}")
     number = words.pop() if words and re.fullmatch(r"-?\d+", words[-1]) else "-1"
     if len(words) > 1:

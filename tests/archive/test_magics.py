@@ -65,13 +65,15 @@ NAN = (
     ("line", "said"),
     [
         ("%jaxdebug replay 1 --watch-all", "y nan"),
+        ("%jaxdebug replay 1", "watched y"),
+        ("%jaxdebug replay 1 --watch nothing", "y nan"),
         ("%jaxdebug replay", "y 0.0"),
         ("%jaxdebug replay run 1", "y nan"),
         ("%jaxdebug replay run.jdw 1 --with step", "y nan"),
         ("%jaxdebug replay run.jdw 1", "`<lambda>`, which is not here: define it, or add --with F"),
         ("%jaxdebug replay run.jdw 0 --with step", "the inputs of call 0 are not kept; those of 1, 2 are"),
         ("%jaxdebug replay run.jdw 1 --with nothing", "nothing is no function here"),
-        ("%jaxdebug replay 1 --step", "needs a notebook"),
+        ("%jaxdebug replay 1 --step", "stepping (the debugger is a notebook's panel) skipped once: nobody is there"),
         ("%jaxdebug replay no.jdw 1", "no.jdw is not there"),
         ("%jaxdebug replay jax 1", "takes a run, not a module"),
         ("%jaxdebug replay a b 1", "write `%jaxdebug replay [RUN] CALL"),
@@ -84,4 +86,5 @@ def test_a_call_is_replayed_by_a_line(ours, tmp_path, monkeypatch, line, said):
     ours.run("run = get_ipython().run_line_magic('jaxdebug', 'panel')")
     done = ours.run(line)
     run: Any = current_session().current
-    assert said in done.error or said in [event.text for event in run.events]
+    told = [event.text for event in run.events] + [f"watched {site.label}" for site in run.sites if site.watch]
+    assert said in done.error or said in done.stdout or said in told

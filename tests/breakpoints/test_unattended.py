@@ -122,6 +122,7 @@ print("result", f(jnp.float32(1)))
 @pytest.mark.behaviour("B4")
 def test_a_notebook_executed_without_a_browser_ends_by_itself():
     cells = ["%load_ext jax_debug_widgets", CELL.format(options=""), CELL.format(options="--break-on x>0"), "1 + 1"]
+    cells.append("%jaxdebug step f(jnp.float32(1))")
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
     began = time.monotonic()
     NotebookClient(notebook, timeout=120).execute()
@@ -132,6 +133,8 @@ def test_a_notebook_executed_without_a_browser_ends_by_itself():
     assert "breakpoint at In [2]:8 skipped 2 times" in text
     again = "".join(output.get("text", "") for output in notebook.cells[2].outputs)
     assert "x>0 (--break-on) skipped" in again
+    stepped = "".join(output.get("text", "") for output in notebook.cells[4].outputs)
+    assert "stepping skipped once: nobody is there to go on from it" in stepped
     assert notebook.cells[3].outputs[0]["data"]["text/plain"] == "2"
 
 
