@@ -31,7 +31,7 @@ class Block:
 
 
 NO_BLOCK = Block(())
-"""Of an equation that is in no `shard_map`."""
+"""The block of an equation that is in no `shard_map`."""
 
 
 def blocks_of(mesh: Any, operands: Sequence[Any]) -> list[Block]:
@@ -55,7 +55,7 @@ def blocks_of(mesh: Any, operands: Sequence[Any]) -> list[Block]:
 
 
 def as_jax_would(rule: Callable[..., Any], mesh: Any, block: Block) -> Callable[..., Any]:
-    """What JAX's own rule does of this firing, with each block where it is; what it is called with are copies on the host."""
+    """Make a function that calls JAX's rule with the values of `block`; its own operands, copies on the host, are ignored."""
     return lambda *_copies, **params: rule(mesh, *[[value] for value in block.values], **params)
 
 

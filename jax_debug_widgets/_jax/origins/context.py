@@ -1,7 +1,7 @@
-"""What the current thread captures: a user context of JAX's, and so part of the keys of its caches.
+"""Keep the current thread's capture settings in a user context of JAX's, which is part of the keys of its caches.
 
-A module of its own, which needs nothing but JAX: when a context is made, the keys of all programs change, and what was
-compiled before is compiled once more. So ours are made together, and as early as can be.
+When a context is made, the keys of all programs change, and programs compiled before are compiled once more. So our contexts
+are made together, and as early as possible: this module imports little besides JAX.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
     from jax_debug_widgets._jax.origins.equation import Settings
 
 _settings = jax.make_user_context(None)
-"""What the current thread captures, None for nothing. Equal settings share executables."""
+"""The settings of the current thread's capture; None outside of captures. Equal settings share executables."""
 
 _surveying = jax.make_user_context(None)
 
 _here = threading.local()
-"""What the current thread does that is no part of JAX's keys."""
+"""The state of the current thread that is not part of JAX's keys."""
 
 
 def capturing(settings: Settings | None) -> AbstractContextManager[Any]:
@@ -48,7 +48,7 @@ def is_uncached() -> bool:
 
 @contextmanager
 def calling_for_us() -> Iterator[None]:
-    """The current thread calls a function of the user's once more, which the user does not: a twin of it, or to compare."""
+    """Note that the current thread calls a function of the user's for us: a watched twin, or to compare programs."""
     before, _here.calls_for_us = is_called_for_us(), True
     try:
         yield
@@ -62,13 +62,13 @@ def is_called_for_us() -> bool:
 
 
 def cache_key() -> tuple[Any, Any] | None:
-    """What tells the current thread's programs from those that JAX has cached outside captures; None for nothing."""
+    """The key for programs of the current thread, which are compiled apart from others; None outside of captures."""
     key = (_settings.value, _surveying.value)
     return None if key == (None, None) else key
 
 
 def captured_settings() -> Any:
-    """What the current thread captures, None for nothing."""
+    """The settings of the current thread's capture; None outside of captures."""
     return _settings.value
 
 

@@ -103,12 +103,12 @@ def stop_point(user_callback: Any) -> StopPoint | None:
 
 
 def stop_point_in(flat_callback: Any) -> StopPoint | None:
-    """The same, out of what `jax.debug.callback` has made of it."""
+    """The stop point of the function inside the callback that `jax.debug.callback` has made; see `stop_point`."""
     return stop_point(_opened(flat_callback)[0])
 
 
 def function_name(function: Any) -> str:
-    """What a person calls a function; the same each time that it is made: a `repr` has an address, and sites go by the name."""
+    """The name to show for a function. It has no address, as a `repr` has, since sites are matched by it."""
     if is_breakpoint(function):
         return "breakpoint"
     if isinstance(function, partial):

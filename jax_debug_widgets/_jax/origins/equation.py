@@ -30,7 +30,7 @@ class Lanes:
 
 @dataclass(frozen=True)
 class OperandType:
-    """What an un-jitted operand is besides its numbers; compiled programs hand over plain numbers, in JAX as well.
+    """The type of an un-jitted operand besides its numbers; compiled programs hand over plain numbers, as in JAX.
 
     Attributes:
       key: the implementation of a typed PRNG key, None for other operands.
@@ -62,12 +62,12 @@ class Loop:
 
 @dataclass(frozen=True)
 class Guard:
-    """What tells whether an equation is really there when it fires, or runs only because of a `vmap` (see `phantoms`).
+    """Whether an event is real, or fires only because of a `vmap` (see `phantoms`), as an operand of the equation.
 
     Attributes:
-      operand: a variable for booleans.
-      mapped: which of the `vmap` axes it has.
-      causes: what may make it a phantom: `cond`, `while`.
+      operand: the variable with the booleans: True for a real event.
+      mapped: which of the `vmap` axes the operand has.
+      causes: the primitives that may make the event a phantom: `cond`, `while`.
     """
 
     operand: Any
@@ -77,15 +77,15 @@ class Guard:
 
 @dataclass(frozen=True, eq=False)
 class StopPoint:
-    """What makes a debugging equation a breakpoint.
+    """The facts about a debugging equation that is a breakpoint.
 
     Attributes:
-      name: for people; may be empty.
+      name: the name to show; may be empty.
       conditional: whether the first operand is the condition, a boolean for each lane.
-      going_on: which operands the program goes on with: what the user may replace.
-      tree: their structure.
-      names: of each operand, what the frames call it.
-      frames: operands of one lane (`jax.Array`s) -> the frames (`stack.StackFrame`), innermost first.
+      going_on: the operands that the program goes on with: the user may replace these.
+      tree: their treedef.
+      names: the name of each operand in the frames.
+      frames: takes the operands of one lane (`jax.Array`s); returns the frames (`stack.StackFrame`), innermost first.
     """
 
     name: str
@@ -181,7 +181,7 @@ class Equation:
         return self.in_parts or (not self.ordered and any(loop.unrolled for loop in self.loops))
 
     def with_types(self, types: tuple[OperandType, ...]) -> Equation:
-        """The same equation, its operands of these types again before the user's code sees them."""
+        """Return the equation with a `run` that gives the operands their types back before the user's code gets them."""
         run = self.run
         return replace(self, types=types, run=lambda *operands: run(*restore_types(operands, types)))
 
@@ -226,15 +226,15 @@ Recorder = Callable[..., tuple[()]]
 
 
 def record_every(record: Recorder) -> int | None:
-    """Of how many iterations the program is to call the recorder of a countable equation in one, handing over which it is.
+    """The n for which the program calls `record` in each n-th iteration, with the number of the iteration.
 
-    None where the recorder wants all of them and need not know.
+    None if the program calls it in all iterations, without their numbers.
     """
     return getattr(record, "every", None)
 
 
 def parts_of(record: Any) -> Sequence[tuple[Any, slice]]:
-    """The recorders that one calls in turn, each with which of the operands are its own; of others the one with all."""
+    """The recorders that `record` calls, each with the slice of its operands; for a plain recorder itself, with all."""
     return getattr(record, "parts", ((record, slice(None)),))
 
 
@@ -242,13 +242,13 @@ class Recorders:
     """The recorders of one compiled program, in the order of its equations.
 
     Attributes:
-      taps: what they record, together; asked for at each call of the program.
-      on_many_devices: whether it runs on several.
-      are_counted: whether it is known of all how often a call of the program calls them.
-      fire_elsewhere: whether they are called in threads of XLA's, not in the one that calls the program, or were once.
+      taps: the taps of all recorders; they are read at each call of the program.
+      on_many_devices: whether the program runs on several devices.
+      are_counted: whether it is known for each recorder how often a call of the program calls it.
+      fire_elsewhere: whether threads of XLA's call them, or did once, rather than the thread that calls the program.
       are_results: whether they record results of the program. Then their call is known.
-      share: what this process runs of the program in the execution that begins; None for all of it.
-      program: gives what JAX has traced; None where that is gone or not known.
+      share: the share of this process in the execution that begins; None if it runs all of the program.
+      program: returns the program that JAX has traced; None if that is gone or unknown.
     """
 
     def __init__(self, recorders: Iterable[Any], *, fire_elsewhere: bool, are_results: bool = False) -> None:
@@ -261,11 +261,11 @@ class Recorders:
 
 
 class Settings(Hashable, Protocol):
-    """What `_jax` asks of the settings of a capture."""
+    """The settings of a capture, as far as `_jax` reads them."""
 
     @property
     def debug(self) -> bool:
-        """Whether programs contain what they say through `jax.debug`."""
+        """Whether programs are compiled with their `jax.debug` calls."""
         ...
 
     @property
@@ -275,7 +275,7 @@ class Settings(Hashable, Protocol):
 
 
 class Tapper(Protocol):
-    """What the hooks need of the room above: for each equation, the function to call when it fires."""
+    """Makes the recorder of each equation: the function that is called when the equation fires."""
 
     def __call__(self, equation: Equation, settings: Any) -> Recorder:
         """Called at lowering, or when an un-jitted equation runs, with the capture's settings; may be slow."""

@@ -1,7 +1,7 @@
-"""What a library's `jit` was called with: `equinox.filter_jit` and `flax.nnx.jit` give `jax.jit` lists of leaves.
+"""Find the arguments of a library's `jit`: `equinox.filter_jit` and `flax.nnx.jit` pass lists of leaves to `jax.jit`.
 
-JAX calls them `dynamic_nodonate['first'][3]` and `model.states[0][3]`. The library's own call is on Python's stack while
-the program is lowered, and its arguments still hold the very arrays: there the leaf is `model.layers[1].weight`.
+JAX names the leaves `dynamic_nodonate['first'][3]` and `model.states[0][3]`. The frame of the library's call is on Python's
+stack while the program is lowered, and its arguments hold the same arrays: there, the leaf is `model.layers[1].weight`.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class LibraryCall:
 
 
 def given(program: Any) -> LibraryCall | None:
-    """What the program that is being lowered was called with, if a library has jitted it."""
+    """The library's call of the program that is being lowered; None if no library has jitted it."""
     if not features.available(features.GIVEN):
         return None
     frames = (frame for frame, _ in traceback.walk_stack(sys._getframe()))

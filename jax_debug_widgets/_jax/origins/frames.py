@@ -66,7 +66,7 @@ def frame_of(traceback: Any) -> Frame:
 
 @functools.lru_cache(maxsize=16)
 def frames_of(traceback: Any) -> tuple[Frame, ...]:
-    """The frames of the user's in a JAX traceback, innermost first; of one equation they are asked for several times."""
+    """The user's frames in a JAX traceback, innermost first. Cached, as several callers ask for those of one equation."""
     codes, offsets = traceback.raw_frames() if traceback is not None else ((), ())
     return tuple(
         frame_at(code, offset) for code, offset in zip(codes, list(offsets), strict=True) if is_users(code.co_filename)
@@ -74,7 +74,7 @@ def frames_of(traceback: Any) -> tuple[Frame, ...]:
 
 
 def frame_at(code: CodeType, offset: int) -> Frame:
-    """What an instruction of some code is written as, in the columns of its file."""
+    """The frame of an instruction: its range in the file, with the columns of the file."""
     line, column, end_line, end_column = xla_client.Traceback.code_addr2location(code, offset)
     dedent = dedent_of(code) if column >= 0 else 0
     return Frame(code.co_filename, line, column + dedent, end_line, end_column + dedent, code.co_qualname)
@@ -82,7 +82,7 @@ def frame_at(code: CodeType, offset: int) -> Frame:
 
 @contextmanager
 def called_from_here() -> Iterator[None]:
-    """Equations made inside say that they come from the Python stack as it is now.
+    """Give equations that are made inside the traceback of the current Python stack.
 
     In a derivative rule JAX says that they come from where the function was called; the user's own call is on the stack.
     """
@@ -96,7 +96,7 @@ def called_from_here() -> Iterator[None]:
 
 
 def frames_inside(traceback: Any) -> tuple[Frame, ...]:
-    """The same, of the program being lowered only: who calls a jitted function is no matter of what it contains."""
+    """The user's frames inside the program being lowered, innermost first, without those that call the jitted function."""
     frames = frames_of(traceback)
     if versions.TRACEBACKS_LEAVE_THEIR_PROGRAM:
         outside = {(one.file, one.function) for one in frames_of(xla_client.Traceback.get_traceback())}
@@ -126,7 +126,7 @@ def callers_of(traceback: Any, around: tuple[Frame, ...]) -> tuple[Frame, ...]:
 
 
 def callers_now(traceback: Any) -> tuple[Frame, ...]:
-    """The same for an equation that runs un-jitted: up to the module or cell that is being run."""
+    """The user's frames that called the frame of an un-jitted equation, innermost first, up to the module or cell."""
     callers = frames_of(traceback)[1:]
     modules = [number for number, frame in enumerate(callers) if frame.function == "<module>"]
     return callers[: modules[0] + 1] if modules else callers
@@ -178,16 +178,16 @@ def levels_around_program() -> tuple[Level, ...]:
 
 
 VALUE_AND_GRADIENT = "value_and_grad_f"
-"""What `jax.value_and_grad(f)` calls: of two results the gradient is the second."""
+"""The function of `jax.value_and_grad(f)`: the second of its two results is the gradient."""
 
 GRADIENT = "grad_f"
-"""What `jax.grad(f)` calls: of several results each is a gradient."""
+"""The function of `jax.grad(f)`: all its results are gradients."""
 
 GRADIENT_AND_AUX = "grad_f_aux"
-"""What `jax.grad(f, has_aux=True)` calls: of two results the gradient is the first."""
+"""The function of `jax.grad(f, has_aux=True)`: the first of its two results is the gradient."""
 
 PUSHING = "_jvp"
-"""What `jax.jvp` calls: of two results the value is the first, and the tangent is computed beside it."""
+"""The function of `jax.jvp`: the first of its two results is the value; the tangent is computed beside it."""
 
 _DIFFERENTIATING = (
     VALUE_AND_GRADIENT,
@@ -203,7 +203,7 @@ _DIFFERENTIATING = (
 
 
 GIVING_BACK = "give_back"
-"""What copies what a derivative gives: that is no part of it any more."""
+"""Our function that copies the results of a derivative: the copies are not part of the derivative."""
 
 
 def levels_of(traceback: Any) -> tuple[Level, ...]:
@@ -242,7 +242,7 @@ def levels_of(traceback: Any) -> tuple[Level, ...]:
         differentiates, maps = "", False
         asked.clear()
         through.clear()
-    if rule and levels:  # Nothing of the user's is around it: what is differentiated is the rule's own function.
+    if rule and levels:  # There is no user frame around the rule: the rule's own function is differentiated.
         levels.append(Level("", (0, 0, 0, 0), "", 0, runs_rule=rule))
     return tuple(reversed(levels))
 
@@ -271,14 +271,14 @@ def users_lines(traceback: Any) -> tuple[tuple[CodeType, int], ...]:
 
 
 def _derivatives(asked: Sequence[str]) -> int:
-    """How many derivatives these functions take. One in reverse is several functions, and not all are on each stack."""
+    """How many derivatives these functions take. A reverse one is several functions, and not all are on each stack."""
     reverse = max(asked.count(name) for name in (VALUE_AND_GRADIENT, "_vjp", "vjp", "linearize"))
     return max(reverse + asked.count(PUSHING), int(bool(asked)))
 
 
 PUSHES = (PUSHING, "linearize")
-"""What computes tangents, beside the values or in a function that it gives."""
+"""Functions of JAX that compute tangents, beside the values or in a linear function that they return."""
 
 
 TRACES = ("LinearizeTrace.process_", "JVPTrace.process_")
-"""JAX's functions that push something forward."""
+"""How the names of JAX's functions begin that push tangents forward."""

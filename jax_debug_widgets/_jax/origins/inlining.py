@@ -20,7 +20,7 @@ from typing import Any, Literal
 from jax_debug_widgets._jax.compat.private import source_info_util
 
 Rule = Literal["forward", "backward", "batching"]
-"""What runs a rule: the forward pass of a derivative, its backward pass, or `vmap`."""
+"""The transformation that runs a rule: a derivative's forward pass, its backward pass, or `vmap`."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class CalledFrom:
 
 @dataclass(frozen=True)
 class CalledByRule(CalledFrom):
-    """The same for a rule, and which kind it is."""
+    """A part of a name stack: the traceback of the call of a rule, and the kind of the rule."""
 
     rule: Rule
 
@@ -54,20 +54,20 @@ class JoinedTraceback:
 
 @dataclass(frozen=True)
 class OfRule:
-    """Of a traceback what is inside a rule: above it on Python's stack is who differentiates, or batches."""
+    """The part of a traceback inside a rule; the frames around it belong to the code that differentiates or batches."""
 
     traceback: Any
     rule: Rule
 
     def raw_frames(self) -> tuple[list[Any], list[int]]:
-        """Code and instruction of each frame, innermost first; the last is what runs the rule."""
+        """Code and instruction of each frame, innermost first; the last frame runs the rule."""
         codes, offsets = self.traceback.raw_frames()
         end = next((number for number, code in enumerate(codes) if rule_run_by(code)), len(codes))
         return [*codes[:end], _RUNNING[self.rule]], [*offsets[:end], 0]
 
 
 def evaluate_checkpointed(theirs: Any, *args: Any, **params: Any) -> Callable[[], Any]:
-    """JAX's rule that evaluates what is known of a `checkpoint`, the forward pass."""
+    """Wrap JAX's rule that evaluates the known part of a `checkpoint`, the forward pass; mark its equations with the call."""
     called = source_info_util.current().traceback
 
     def evaluate() -> Any:
@@ -78,19 +78,19 @@ def evaluate_checkpointed(theirs: Any, *args: Any, **params: Any) -> Callable[[]
 
 
 def run_forward_rule(rule: Callable[..., Any], /, *args: Any, **params: Any) -> Any:
-    """Run what computes values, with tangents or what is kept, as JAX does."""
+    """Run a rule that computes values, with tangents or residuals, as JAX does."""
     with _from_here("forward"):
         return rule(*args, **params)
 
 
 def run_batching_rule(rule: Callable[..., Any], /, *args: Any, **params: Any) -> Any:
-    """Run what computes the values of all lanes, as JAX does."""
+    """Run a rule that computes the values of all lanes, as JAX does."""
     with _from_here("batching"):
         return rule(*args, **params)
 
 
 def run_backward_rule(rule: Callable[..., Any], *args: Any) -> Any:
-    """Run what computes cotangents, as JAX does."""
+    """Run a rule that computes cotangents, as JAX does."""
     with _from_here("backward"):
         return rule(*args)
 
@@ -100,14 +100,14 @@ _RUNNING: dict[Rule, CodeType] = {
     "backward": run_backward_rule.__code__,
     "batching": run_batching_rule.__code__,
 }
-"""What runs rules, as it is found in tracebacks."""
+"""The code of the functions that run rules, by which tracebacks show them."""
 
 _RULES = {id(code): rule for rule, code in _RUNNING.items()}
-"""The same by identity: code is compared by content, and each frame of each traceback is looked up."""
+"""Maps the `id` of that code to the rule: code compares by content, which is slow for each frame of each traceback."""
 
 
 def rule_run_by(code: CodeType) -> Rule | None:
-    """What kind of rule a frame with this code runs; None for none."""
+    """The kind of rule that a frame with this code runs; None if it runs none."""
     return _RULES.get(id(code))
 
 

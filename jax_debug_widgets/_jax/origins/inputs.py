@@ -8,11 +8,11 @@ from typing import Any
 from jax_debug_widgets._jax.compat.private import core
 
 JITS = frozenset({"jit", "pjit"})
-"""What JAX calls, or called, the equation of a jitted function."""
+"""The names of the primitive of a jitted function, in all JAX versions."""
 
 
 def operands_of(equation: core.JaxprEqn, key: str, operands: Sequence[Any]) -> list[Any]:
-    """What of these, one for each operand of an equation, goes to the program that it has as its parameter `key`."""
+    """Select from `operands`, one item for each operand, those of the inputs of the program that is the parameter `key`."""
     match equation.primitive.name:
         case "cond":
             return [*operands[1:]]

@@ -19,10 +19,10 @@ Span = tuple[int, int, int, int]
 
 
 class CallPlace(NamedTuple):
-    """What of a file is noted of one call of a function: its arguments.
+    """The place of the arguments of one call of a function.
 
     Attributes:
-      line: at which the code of the function begins.
+      line: the line at which the code of the function begins.
       callers: file and range of the call, and of those around it, innermost first.
     """
 

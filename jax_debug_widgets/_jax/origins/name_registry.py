@@ -1,4 +1,4 @@
-"""What is noted of variables while programs are traced: their names, and what tells them again in what JAX makes of these.
+"""Keep the notes of variables, made while programs are traced, and find them again in the programs that JAX makes from these.
 
 `bindings.py` and `cotangents.py` write it, `names_noted.py` reads it.
 """
@@ -29,12 +29,12 @@ Names = Mapping[Place, Sequence[str]]
 
 @dataclass(eq=False)
 class VariableNote:
-    """What was noted of a variable.
+    """The names of a variable.
 
     Attributes:
-      names: by place.
-      times: when it had its first there, as `Book.time_of` counts; 0 where that was as soon as it was made.
-      of: of the tangent of a value what was noted of that.
+      names: its names at each place.
+      times: when it got its first name at each place, as `Book.time_of` counts; 0 if that was as soon as it was made.
+      of: for the tangent of a value: the note of the value; else None.
     """
 
     names: dict[Place, list[str]] = field(default_factory=dict[Place, list[str]])
@@ -43,7 +43,7 @@ class VariableNote:
 
     @property
     def value(self) -> VariableNote:
-        """What was noted of the value that it is, or of whose tangent it is."""
+        """The note of the value: this one, or for a tangent that of its value."""
         return self.of or self
 
     def add(self, place: Place, name: str, time: int) -> None:
@@ -54,17 +54,17 @@ class VariableNote:
 
 
 _MOST = 2**16
-"""So many variables are remembered: the newest."""
+"""How many keys a table keeps: the newest ones."""
 
 K = TypeVar("K")
 V = TypeVar("V")
 
 
 class _Newest(dict[K, V]):
-    """What was put in last: the oldest goes where there would be more."""
+    """A dictionary that keeps the `_MOST` newest keys."""
 
     def put(self, key: K, value: V) -> V:
-        self.pop(key, None)  # To be the newest, where it is known.
+        self.pop(key, None)  # So that a known key becomes the newest.
         self[key] = value
         while len(self) > _MOST:
             del self[next(iter(self))]
@@ -72,7 +72,7 @@ class _Newest(dict[K, V]):
 
 
 class _Several(_Newest[K, list[V]]):
-    """Some for each key."""
+    """A `_Newest` with a list of different values for each key."""
 
     def add(self, key: K, value: V) -> None:
         known = self[key] if key in self else self.put(key, [])
@@ -81,48 +81,52 @@ class _Several(_Newest[K, list[V]]):
 
 
 Type = tuple[Any, int]
-"""A dtype, and how many axes."""
+"""A dtype, and the number of axes."""
 
 
 class Book:
-    """The names of variables, and of what has become of them in transformed programs."""
+    """The notes of variables, by the keys under which they are found in traced and in transformed programs."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self.places: set[Place] = set()
-        """Where somebody has looked."""
+        """The places at which names were noted, whether or not a tracer was found there."""
         self._types = _Several[tuple[Place, str], Type]()
-        """Of what has a name there."""
+        """The types of the values that have a name at a place."""
         self._names_at = _Several[Place, str]()
         self._of_variables = _Newest[Any, VariableNote]()
         self._of_tangents = _Newest[Any, VariableNote]()
         self._of_derived = _Newest[Any, VariableNote]()
-        """Of what operations have become that JAX has differentiated: what their rules compute has tracebacks of its own."""
+        """By variable, for results of a differentiated operation: equations of its rule have tracebacks of their own."""
         self._of_operations = _Newest[tuple[Operation, int], tuple[Sequence[VariableNote | None], str]]()
-        """Of the results of an operation, by how many there are, with its primitive, if it is the only one of that there."""
+        """By operation and number of results: the results' notes, and the primitive if only one equation has that traceback."""
         self._named = _Newest[Operation, None]()
-        """Operations with a result that has a name."""
+        """The operations with a result that has a name."""
         self._of_operands = _Newest[tuple[Operation, int, int], VariableNote]()
-        """Of what an operation takes of its program's inputs, by where it takes that and how many it takes."""
+        """By operation, position and number of operands: operands that are inputs of the program."""
         self._of_given = _Several[Any, VariableNote]()
-        """Of what JAX makes of such inputs when it differentiates the program."""
+        """By variable: such inputs in the program that JAX has differentiated."""
         self._of_tangents_given = _Several[Any, VariableNote]()
-        """Of the tangents that it pushes beside these."""
+        """By variable: the tangents pushed beside these inputs."""
         self._of_origins = _Several[Origin, VariableNote]()
-        """By where results and operands are from; of what a function gives those of each caller."""
+        """By the origin of a result or operand; a function's result has the notes of each caller."""
         self._made_of = _Newest[Operation, Operation]()
-        """By what was made of an operation the first that was."""
+        """Maps operations that JAX has made from one operation to the first of them."""
         self._traced = _Newest[Any, None]()
-        """What equations make that Python has made, as opposed to those that JAX makes of them."""
+        """The results of equations that Python has made, rather than a transformation."""
         self._times = _Newest[Operation, int]()
-        """The number of the operation."""
+        """The number of each operation, in the order in which they were made."""
         self._time = 0
 
     def add(self, tracer: Any, tangent: Any, place: Place, name: str, *, is_last: bool) -> None:
-        """A name of what a tracer stands for, whose tangent, if it has one here, is known by it, too.
+        """Note a name of a tracer's variable at a place, and the same name for its tangent, if there is one.
 
         Args:
-          is_last: whether it is noted before anything else that its line assigns is made.
+          tracer: the tracer of the value.
+          tangent: the tracer of its tangent, or None.
+          place: the place in the source where the value has the name.
+          name: the name.
+          is_last: see `Expression.is_last` in `tracing/bindings.py`.
         """
         with self._lock:
             time = self._time if is_last else 0
@@ -139,30 +143,30 @@ class Book:
             self._of_tangents.put(tangent.val, noted)
 
     def add_derived(self, primal: Any, noted: VariableNote) -> None:
-        """What the result of an operation has become where JAX differentiates it."""
+        """Note the variable that the result of an operation becomes when JAX differentiates the operation."""
         with self._lock:
             self._of_derived.put(primal.val, noted)
 
     def add_given(self, tracer: Any, tangent: Any, noted: VariableNote) -> None:
-        """What a program is given that JAX differentiates, or a program put into that one, and what is pushed beside that."""
+        """Note an input of a program (or of one inlined in it) that JAX differentiates, and the tangent pushed beside it."""
         with self._lock:
             for kept, one in ((self._of_given, tracer), (self._of_tangents_given, tangent)):
                 if isinstance(one, pe.DynamicJaxprTracer):
                     kept.add(one.val, noted)
 
     def add_made_of_one(self, operations: Sequence[Operation]) -> None:
-        """These were made of one operation."""
+        """Note that JAX has made these operations from one."""
         with self._lock:
             for one in operations[1:]:
                 self._made_of.put(one, operations[0])
 
     def made_of(self, operation: Operation) -> Operation:
-        """The same for all that JAX has made of one operation."""
+        """The key of an operation: the same for all operations that JAX has made from one."""
         with self._lock:
             return self._made_of.get(operation, operation)
 
     def add_program(self, jaxpr: Any) -> None:
-        """A program has been traced: by where its results and inputs come from they are known again in what JAX makes of it."""
+        """Add a traced program: note the origins of its results and inputs, by which they are found in transformed programs."""
         with self._lock:
             ordinals = ordinals_of(jaxpr.eqns, map(is_transposed, jaxpr.eqns))
             own = {one: noted for one in jaxpr.invars if (noted := self._of_variables.get(one))}
@@ -191,13 +195,13 @@ class Book:
                     self._of_origins.add(origin, own[atom])
 
     def _derived(self, equation: Any, position: int) -> VariableNote | None:
-        """Of what a rule has computed, where that is not found by what it was."""
+        """The note of a result that a derivative's rule has computed; None if there is none, or its origin gives the same."""
         noted = self._of_derived.get(equation.outvars[position])
         known = self._of_origins.get(next(origins_of_result(equation, position, None)), ())
         return None if noted in known else noted
 
     def add_equation(self, equation: Any, *, is_traced: bool) -> None:
-        """An equation is made: by Python, or by JAX of another one, or for one that Python makes."""
+        """Add an equation that was made by Python (`is_traced`) or by a transformation; number its operation."""
         with self._lock:
             operation = operation_of(equation)
             if is_traced or operation not in self._times:
@@ -243,23 +247,23 @@ class Book:
             return self._of_tangents.get(variable)
 
     def of_operation(self, operation: Operation, position: int, count: int, primitive: str = "") -> VariableNote | None:
-        """Of one of so many results of an operation; with its primitive, of none that another one has made there."""
+        """The note of a result of an operation with `count` results; with `primitive`, only if that one has made it."""
         with self._lock:
             results, only = self._of_operations.get((operation, count), ((), ""))
             return results[position] if results and primitive in ("", only) else None
 
     def of_operand(self, operation: Operation, position: int, count: int) -> VariableNote | None:
-        """Of one of so many operands of an operation, if it is an input of the program."""
+        """The note of an operand of an operation with `count` operands, if it is an input of the program."""
         with self._lock:
             return self._of_operands.get((operation, position, count))
 
     def of_given(self, variable: Any) -> Sequence[VariableNote]:
-        """Of an input of a program that JAX has differentiated."""
+        """The notes of an input of a program that JAX has differentiated."""
         with self._lock:
             return tuple(self._of_given.get(variable, ()))
 
     def of_input_tangent(self, variable: Any) -> Sequence[VariableNote]:
-        """Of what is pushed beside an input of a program."""
+        """The notes of a tangent that is pushed beside an input of a program."""
         with self._lock:
             direct = self._of_tangents.get(variable)
             return (*((direct,) if direct else ()), *self._of_tangents_given.get(variable, ()))

@@ -1,4 +1,4 @@
-"""How the names are found again that were noted of variables while programs were traced: see `bindings.py`."""
+"""Find the names of variables that `bindings.py` noted while programs were traced."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from jax_debug_widgets._jax.origins.origins import Operation, Ordinal, Origin, o
 
 
 def way_to(equation: Any) -> tuple[Hashable, ...]:
-    """What runs an equation inside of its program: the calls that JAX has inlined."""
+    """The operations of the calls that JAX has inlined around an equation, inside of its program."""
     return tuple(book.made_of(Operation(call)) for call in inlined_from(equation))
 
 
 def is_noted(place: Place) -> bool:
-    """Whether it is known to what something was assigned that is computed there."""
+    """Whether names were noted for values computed at a place."""
     return place in book.places
 
 
 def may_be(variable: Any, place: Place, name: str) -> bool:
-    """Whether a variable is of a type that was noted of that name there; batched it has more axes.
+    """Whether a variable has a type that was noted for a name at a place; a batched variable has more axes.
 
-    Where nothing was noted of the name it may be that, unless the name is of a tree, whose parts were noted.
+    If no type was noted for the name, it may be, unless the name is that of a tree with noted leaves.
     """
     known, (own, count) = book.types_of(place, name), type_of(variable.aval)
     if not known:
@@ -34,7 +34,7 @@ def may_be(variable: Any, place: Place, name: str) -> bool:
 
 
 def gives_as_many(equation: Any) -> bool:
-    """Whether an equation has as many results as what it was, if a result of that has a name."""
+    """Whether an equation has as many results as the operation it was made from, if a result of that has a name."""
     return not book.is_known_otherwise(equation)
 
 
@@ -44,13 +44,13 @@ def are_as_traced(equations: Iterable[Any]) -> bool:
 
 
 class ResultNames(NamedTuple):
-    """What a result of an equation is called, by place: its own names, and those of what it has become of.
+    """The names of a result of an equation at each place: its own, and those of the result that JAX made it from.
 
     Attributes:
-      names: its own.
-      before: where it is of a transformed program.
-      origin: of what it has become of.
-      noted: all of this.
+      names: its own names.
+      before: in a transformed program, the names of the result that JAX made it from.
+      origin: the origin of the result, by which `before` was found.
+      noted: the notes of all these names.
     """
 
     names: Names
@@ -60,10 +60,11 @@ class ResultNames(NamedTuple):
 
 
 def names_of_results(equation: Any, ordinal: Ordinal) -> list[ResultNames]:
-    """What the results of an equation are called, by place.
+    """The names of each result of an equation.
 
     Args:
-      ordinal: see `ordinals_of`, in the program that it is in.
+      equation: the equation.
+      ordinal: its ordinal in its program, see `ordinals_of`.
     """
     is_new = are_as_traced([equation])
     found: list[ResultNames] = []
@@ -86,9 +87,10 @@ def names_of_results(equation: Any, ordinal: Ordinal) -> list[ResultNames]:
 def noted_of_input(
     variable: Any, uses: Sequence[tuple[Any, int]]
 ) -> Sequence[tuple[tuple[Hashable, ...], VariableNote]]:
-    """What was noted of an input of a program, the latest last, with the way to it; nothing where it is not what it was.
+    """The notes of an input of a program, the latest last, each with the inlined calls around its use (see `way_to`).
 
     Args:
+      variable: the input.
       uses: the equations of the forward pass that take it, each with the number of the operand.
     """
     origins = ((one, origin) for one, position in uses for origin in origins_of_uses(one, position, is_traced=False))

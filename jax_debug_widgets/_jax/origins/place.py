@@ -23,20 +23,20 @@ from jax_debug_widgets._jax.origins.linearized import is_linearized
 
 @dataclass(frozen=True)
 class Place:
-    """What is known of the equations of one jaxpr.
+    """The surroundings of the equations of one jaxpr.
 
     Attributes:
       stack: JAX's name stack around the jaxpr.
       loops: the loops around it, outermost first.
-      conditional: whether it may be skipped: it is in a branch of `cond`.
+      conditional: whether it may be skipped, as it is in a branch of a `cond`.
       in_condition: whether it is the condition of a `while`.
-      mesh: the mesh whose devices each run it (`shard_map`), None outside.
-      axes: those axes of that mesh that are mapped, in its order; others are left to the compiler.
+      mesh: the mesh whose devices each run it (`shard_map`); None outside.
+      axes: the mapped axes of that mesh, in its order; the compiler handles the others.
       callers: the user's frames around the jaxpr, innermost first: JAX cuts the traceback of an equation at its jaxpr.
       steady: variables that do not change from one iteration of the innermost loop to the next.
       pinned: whether it runs in some iterations of the innermost loop only, so that nothing in it can leave the loop.
-      apart: variables with parts that XLA cannot find to be alike; none where nobody asks.
-      counters: variables that hold the iteration of each of `loops`; fewer where they are not to be had.
+      apart: variables whose parts XLA cannot prove equal, see `apart.py`; empty if this is not needed.
+      counters: variables that hold the iteration of each of `loops`; fewer if some have none.
       in_python: whether the loops are Python's, around a callback that runs un-jitted.
     """
 
@@ -78,7 +78,7 @@ class Place:
         return math.prod(self.mesh.shape[name] for name in self.axes)
 
     def after(self, equation: core.JaxprEqn) -> Place:
-        """The same place, knowing what `equation` computes: from what is steady, or apart, something that is so."""
+        """The place with the results of `equation` added to `steady` or `apart`, if its operands make them so."""
         is_apart = bool(self.apart) and keeps_apart(equation, self.apart)
         changes = equation.effects or equation.primitive.name == "program_id"
         is_steady = self.loops and not changes and all(map(self.is_steady, equation.invars))
@@ -134,7 +134,7 @@ class Place:
         return place._handed_on(equation.invars, jaxpr)
 
     def _handed_on(self, operands: Sequence[Any], jaxpr: core.Jaxpr) -> Place:
-        """What is steady or apart outside is so inside, where the operands are handed on as they are."""
+        """Map `steady` and `apart` from operands of an equation to inputs of its program, if there are as many."""
         if len(operands) != len(jaxpr.invars):
             return replace(self, steady=frozenset())
         pairs = list(zip(operands, jaxpr.invars, strict=True))
@@ -155,7 +155,7 @@ def device_names(mesh: Any, axes: Sequence[str]) -> Any:
 
 
 def _scopes(equation: core.JaxprEqn, key: str, around: str) -> Iterator[str]:
-    """What JAX's name stack would say of a program inside this equation, around which it says `around`."""
+    """Yield the scopes that JAX's name stack would have for a program inside an equation; `around` is the stack around that."""
     primitive, params = equation.primitive.name, equation.params
     if primitive in ("jit", "pjit", *versions.CALLS):
         if params.get("name"):

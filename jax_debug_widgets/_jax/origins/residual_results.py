@@ -16,10 +16,10 @@ _LINEARIZING = frozenset({"_pjit_linearize", "_scan_linearize"})
 """JAX's functions that make a forward pass and run it."""
 
 _COUNT = "num_primals_out"
-"""What they call the number of its own results."""
+"""Their local variable with the number of the program's own results."""
 
 _TRACING = "trace_to_jaxpr"
-"""What begins the names of JAX's functions that trace: what is run un-jitted meanwhile is another program."""
+"""How the names of JAX's tracing functions begin: a program that runs un-jitted inside one is another program."""
 
 
 def own_results_now() -> int | None:

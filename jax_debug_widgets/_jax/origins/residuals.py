@@ -17,7 +17,7 @@ from jax_debug_widgets._jax.compat.private import source_info_util
 
 @dataclass(frozen=True)
 class _Residual:
-    """A part of a name stack."""
+    """A part of a name stack that marks a residual."""
 
     def wrap(self, stack: list[str]) -> None:
         """Add nothing to the text of the name stack."""
@@ -25,7 +25,7 @@ class _Residual:
 
 @dataclass(frozen=True)
 class _Copy(_Residual):
-    """The same of a copy that we have made."""
+    """A part of a name stack that marks a copy of ours."""
 
 
 _MARK: Any = _Residual()

@@ -209,7 +209,7 @@ def frames_of_breakpoint(callback: Callable[..., Any]) -> Callable[[Sequence[Any
 
 
 def names_in_breakpoint(callback: Callable[..., Any]) -> tuple[str, ...]:
-    """What the values that JAX hands to that callback are called in their frames."""
+    """The names, in the frames, of the values that JAX hands to the callback of a breakpoint."""
     tree = _closure_of(callback).get("frames_tree")
     if tree is None:
         return ()

@@ -1,4 +1,4 @@
-"""What its debugging calls and callbacks cost a program: the program compiled with them, and without some of them."""
+"""Measure the cost of a program's debugging calls and callbacks: compile the program with them, and without some of them."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ class Variations:
 
 
 def without(program: ClosedJaxpr, dropped: AbstractSet[int]) -> ClosedJaxpr:
-    """The same program less the calls with these numbers, counted as `equations_in` does."""
+    """Remove the calls with the numbers `dropped` from a program, counted as `equations_in` does."""
     return program.replace(jaxpr=_without(program.jaxpr, dropped, itertools.count()))
 
 
@@ -142,7 +142,7 @@ def _entered(value: Any, dropped: AbstractSet[int], numbers: Iterator[int]) -> A
 
 
 def _left(effects: AbstractSet[Any], remaining: Sequence[AbstractSet[Any]]) -> frozenset[Any]:
-    """Of these effects those on the host that something still has, and all others."""
+    """Drop the effects on the host that none of the `remaining` sets has; keep all others."""
     return frozenset(one for one in effects if not isinstance(one, _host_effects()) or any(one in s for s in remaining))
 
 

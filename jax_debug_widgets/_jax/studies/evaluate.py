@@ -36,7 +36,7 @@ def evaluate(traced: Traced) -> tuple[list[np.ndarray], Values]:
 
 
 def given_to(traced: Traced) -> list[np.ndarray]:
-    """What a program is given; PRNG keys as their numbers."""
+    """The operands of a program as NumPy arrays; PRNG keys as their numbers."""
     return [on_host(jnp.asarray(one)) for one in traced.operands]
 
 

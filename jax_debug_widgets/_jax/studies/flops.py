@@ -20,7 +20,7 @@ _MOVES = frozenset({
 """Primitives that only move numbers."""
 
 _OF_OPERANDS = ("reduce_", "argmax", "argmin", "cumsum", "cumprod", "cummax", "cummin", "cumlogsumexp")
-"""What the names of primitives begin with that take an operation for each element of what they are given."""
+"""How the names of primitives begin that need an operation for each element of their operands."""
 
 
 def flops_of(equation: core.JaxprEqn) -> int:

@@ -87,7 +87,7 @@ def _value_of(one: Instruction) -> Value:
 
 
 def _outputs(body: Sequence[Instruction]) -> tuple[list[Value], list[Value]]:
-    """What a fused computation gives, and what else it computes."""
+    """The results of a fused computation, and the other values that it computes."""
     root = next((one for one in body if one.is_root), None)
     names = {root.name, *root.operands} if root and root.opcode == "tuple" else {root.name} if root else set()
     work = [one for one in body if one.opcode not in _NO_KERNEL]

@@ -30,7 +30,7 @@ MOST_IN_LOOPS = 5_000
 
 @dataclass(frozen=True, eq=False)
 class Numbers:
-    """What a program gives: its outputs, and the results of equations; in a `scan` those of each step, one behind the other."""
+    """The outputs of a program, and the results of its equations; in a `scan`, those of all steps, stacked."""
 
     outputs: Sequence[np.ndarray]
     values: Values
@@ -83,7 +83,7 @@ class _Walk:
     def program(
         self, jaxpr: core.Jaxpr, consts: Sequence[Any], operands: Sequence[Any], path: Path, *, is_whole: bool = False
     ) -> tuple[list[Any], dict[Key, list[Any]]]:
-        """Its results, and those of the equations that are wanted."""
+        """Run a program; return its results, and those of the equations that are wanted."""
         known = dict(zip((*jaxpr.constvars, *jaxpr.invars), (*consts, *operands), strict=True))
         found: dict[Key, list[Any]] = {}
 
@@ -132,7 +132,7 @@ class _Walk:
 
 
 def _scan_in_python(step: Callable[..., Any], carry: Any, xs: Any, *, length: int, reverse: bool, **_: Any) -> Any:
-    """The same as `lax.scan`, each step by itself."""
+    """Compute `lax.scan` by a Python loop over the steps."""
     rows = []
     for at in reversed(range(length)) if reverse else range(length):
         carry, row = step(carry, [one[at] for one in xs])

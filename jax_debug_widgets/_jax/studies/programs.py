@@ -32,13 +32,13 @@ from jax_debug_widgets.graphs.program import Body, Equation, Operand, Program, R
 
 @dataclass(frozen=True)
 class ProgramAnnotations:
-    """What other rooms say of a program that is read.
+    """Functions of other rooms that annotate a program while it is read.
 
     Attributes:
-      names_of: what the variables of a body are called in the source.
-      role_of: what a name stack says.
-      is_library: whether a file is not one that its user writes; `name_file`: what a person calls a file.
-      sources: of frames that were read before.
+      names_of: returns the names that the variables of a body have in the source.
+      role_of: returns the role of an equation with a name stack.
+      is_library: whether a file is not the user's own; `name_file`: returns the short name of a file.
+      sources: the sources of frames that were read before.
     """
 
     names_of: Callable[[core.Jaxpr, Place, BodyContext], Mapping[Any, str]]
@@ -123,7 +123,7 @@ class _Body:
             return BodyContext(equation=equation)
 
     def read(self) -> tuple[Equation, ...]:
-        """Its equations, in order."""
+        """The equations of the body, in order."""
         for variable, name in self._names.items():
             if (operand := self._known.get(variable)) and operand.kind == "input":
                 self._known[variable] = Operand("input", operand.type, name, operand.number)

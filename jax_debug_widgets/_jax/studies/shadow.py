@@ -28,7 +28,7 @@ from jax_debug_widgets.graphs.rounding import Measure, is_inexact
 Path = tuple[tuple[int, str], ...]
 
 MOST_IN_LOOPS = 10_000
-"""So many equations are run in the bodies of loops; what is left of the loops runs as a whole."""
+"""How many equations are run one by one in bodies of loops; after that, loops run as a whole."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,7 +74,7 @@ def shadow(traced: Traced) -> Shadowed:
 
 
 def _exact(value: Any) -> Pair:
-    """What is given to the program: both begin with the same number."""
+    """Make the pair of an input or constant: both of its numbers are the same at first."""
     with jax.enable_x64(True):
         return Pair(value, widened(value))
 
@@ -190,7 +190,7 @@ def _on_host_or_none(value: Any) -> np.ndarray | None:
 
 
 def _both(make: Callable[..., Any], *pairs: Pair) -> Pair:
-    """What a function makes of the values, and of those in float64."""
+    """Call `make` with the values, and with the float64 values; pair its results."""
     narrow = make(*(one.narrow for one in pairs))
     error = max((one.error for one in pairs), default=0.0)
     if not _is_float(narrow):

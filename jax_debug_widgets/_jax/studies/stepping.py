@@ -158,7 +158,7 @@ def _no_names() -> Any:
 
 
 def bind(equation: core.JaxprEqn, inputs: Sequence[Any]) -> list[Any]:
-    """What the equation computes, as JAX runs a program of this equation alone."""
+    """Run an equation on `inputs`, as a program of this equation alone; return its results."""
     values = {atom: x for atom, x in zip(equation.invars, inputs, strict=True) if not isinstance(atom, core.Literal)}
     program = core.Jaxpr((), list(values), list(equation.outvars), [equation], equation.effects, _no_names())
     return list(core.eval_jaxpr(program, (), *values.values()))

@@ -16,7 +16,7 @@ from jax_debug_widgets._jax.studies.trace import Traced
 from jax_debug_widgets.graphs.program import Body, Equation, Program
 
 TAG = "eqn"
-"""What a scope is called, before its number; XLA drops what has an `@`."""
+"""The name of a scope, before its number; XLA drops names with an `@`."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -48,7 +48,7 @@ _DEEPEST = 6
 
 
 def params_of(equation: core.JaxprEqn) -> dict[str, str]:
-    """What the parameters of an equation say of what it computes, without the programs that it runs."""
+    """The parameters of an equation as text, without the programs that it runs and parameters with their usual value."""
     if equation.primitive.name in CALLS:
         name = equation.params.get("name")
         return {"name": str(name)} if name else {}

@@ -39,10 +39,10 @@ def widened(value: Any) -> Any:
 
 
 def bind_wide(equation: core.JaxprEqn, inputs: Sequence[Any]) -> list[Any]:
-    """What an equation computes of wide operands. `jax.enable_x64` is on.
+    """Run an equation on float64 operands; `jax.enable_x64` must be on.
 
     Raises:
-      Exception: it has no float64; `NotFollowedError`: it does something that only the narrow program may do.
+      Exception: the equation does not support float64; `NotFollowedError`: only the original program may run it.
     """
     name = equation.primitive.name
     if equation.effects or name in TAKES_BITS:
@@ -90,7 +90,7 @@ def run_wide(jaxpr: core.Jaxpr, consts: Sequence[Any], inputs: Sequence[Any]) ->
 
 
 def _wide_params(equation: core.JaxprEqn, operands: Sequence[Any]) -> dict[str, Any]:
-    """Its parameters, with dtypes and programs in float64."""
+    """The parameters of an equation, with dtypes and programs in float64."""
     name = equation.primitive.name
     found: dict[str, Any] = {}
     for key, value in equation.params.items():
@@ -120,7 +120,7 @@ def _wide_param(value: Any) -> Any:
 
 
 def _wide_program(program: Any) -> Any:
-    """The same program of wide operands. One without constants of its own has none then."""
+    """Trace a program again for float64 operands; an open `Jaxpr`, without constants, must need none then."""
     jaxpr, consts = opened(program)
     wide = jax.make_jaxpr(lambda *inputs: run_wide(jaxpr, consts, inputs))(*map(_wide_type, jaxpr.invars))
     own, more = opened(wide)

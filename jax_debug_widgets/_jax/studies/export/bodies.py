@@ -45,7 +45,7 @@ class Step:
 
     @property
     def x(self) -> list[str]:
-        """Its operands as text."""
+        """The operands of the equation as text."""
         return written(self.equation, self.names, typed=True)
 
     @property
@@ -180,7 +180,7 @@ def _pieces(
 
 
 _NAME = re.compile(r"""[\w.\[\]'"#/]+""")
-"""What a variable may be called; what is returned is called as its expression."""
+"""Matches the names to use for variables; the name of a returned value may be any expression."""
 
 
 def _written(step: Step) -> tuple[list[str], str]:
@@ -203,7 +203,11 @@ def assigned(step: Step, text: str) -> str:
 
 
 def unproven(step: Step) -> list[str]:
-    """What no form gives: a cast that JAX leaves out when it traces it again; a collective, which takes a mesh to be traced."""
+    """Write an equation that no form gives back: a cast without effect is left out.
+
+    Raises:
+      RefusedError: any other, such as a collective, which needs a mesh to be traced.
+    """
     equation = step.equation
     if equation.primitive.name in ("convert_element_type", "pvary", "copy") and len(step.made) == 1:
         before: Any = equation.invars[0].aval
@@ -238,7 +242,7 @@ def _about(read: Equation) -> str:
 
 
 def _needed(pieces: Sequence[_Piece], wanted: set[str]) -> list[_Piece]:
-    """Those that a result is made of."""
+    """The pieces that compute the variables `wanted`, or have effects, in their order."""
     kept: list[_Piece] = []
     for piece in reversed(pieces):
         if piece.keeps or piece.makes & wanted:

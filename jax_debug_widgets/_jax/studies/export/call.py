@@ -35,7 +35,7 @@ class Call:
         return [leaf for leaf in jax.tree.leaves((self.args, dict(self.kwargs))) if not self.is_fixed(leaf)]
 
     def operands(self) -> list[Any]:
-        """The same as arrays."""
+        """The leaves that are arrays or numbers, all as arrays."""
         return [leaf if hasattr(leaf, "shape") else jnp.asarray(leaf) for leaf in self.arrays()]
 
     def on_leaves(self, function: Callable[..., Any], *arrays: Any) -> list[Any]:
@@ -58,5 +58,5 @@ def is_no_array(leaf: Any) -> bool:
 
 
 def is_no_float(leaf: Any) -> bool:
-    """The same where whole numbers are part of it, too."""
+    """Whether a leaf is part of the program, as in `is_no_array`, or a whole number."""
     return is_no_array(leaf) or isinstance(leaf, int)

@@ -90,7 +90,7 @@ def _over_lanes(step: Step, go_on: str, one_step: str, rank: int, lines: list[st
 
 
 _TWO = 2
-"""So many branches are those of an if."""
+"""The number of branches of a `cond` that is written as an if."""
 
 
 def _cond(step: Step) -> list[str]:

@@ -217,7 +217,7 @@ def _printed(equation: core.JaxprEqn, x: Operands) -> Iterator[str]:
 
 
 class _Words(dict[str, str]):
-    """What a template may name: `x0` an operand, `x` all of them, `rest` all but the first, else a parameter."""
+    """The names in a template: `x0` is an operand, `x` all of them, `rest` all but the first, others are parameters."""
 
     def __init__(self, equation: core.JaxprEqn, x: Operands) -> None:
         numbered = {f"x{place}": one for place, one in enumerate(x)}

@@ -1,4 +1,4 @@
-"""What `jax.jit` was given beside the function, which a written package leaves out."""
+"""Describe the options of `jax.jit` that a written package leaves out."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from jax.sharding import Sharding
 
 
 def left_out(params: Mapping[str, Any], name: str) -> Iterator[str]:
-    """What is left out of the call of a jitted function, in words.
+    """Yield a sentence for each option of a jitted function that the package leaves out.
 
     Args:
-      params: of its equation; `name`: what the function is called.
+      params: the parameters of its equation; `name`: the name of the function.
     """
     given = [key for key in ("in_shardings", "out_shardings") if _has(params.get(key), Sharding)]
     given += [

@@ -53,7 +53,7 @@ def library_calls(equation: core.JaxprEqn, x: Sequence[str]) -> Iterator[str]:
 
 
 def name_of_rule(equation: core.JaxprEqn) -> str:
-    """What a function with a derivative rule is called; before jax 0.11 the debug info of its program says it."""
+    """The name of a function with a derivative rule; before jax 0.11, it is in the debug info of its program."""
     told = equation.params.get("name")
     if not isinstance(told, str):
         about: Any = getattr(getattr(equation.params["call_jaxpr"], "jaxpr", None), "debug_info", None)

@@ -15,7 +15,7 @@ from jax_debug_widgets._jax.studies.programs import ProgramAnnotations
 from jax_debug_widgets.graphs.program import Program
 
 RESERVED = frozenset({*keyword.kwlist, *dir(builtins), *NAMESPACE, "host", "like", "functools", "Path", "load_arrays"})
-"""What nothing in a module may be called."""
+"""Names that no variable or function of a module may have."""
 
 
 @dataclass(frozen=True)
@@ -29,11 +29,11 @@ class Host:
 
 
 class Module:
-    """What has been written so far.
+    """The parts of a module that have been written so far.
 
     Attributes:
-      constants: name -> array. `hosts`: functions that are to be filled in.
-      refused: what cannot be written. `notes`: what is written otherwise than JAX has traced it.
+      constants: maps names to arrays. `hosts`: the functions that the user must fill in.
+      refused: the parts that cannot be written. `notes`: the parts that are written differently from JAX's trace.
     """
 
     def __init__(

@@ -243,7 +243,7 @@ def _docstring(program: Program) -> list[str]:
 
 
 _MOST_TYPES = 40
-"""So many arguments are listed."""
+"""How many arguments are listed at most."""
 
 
 def _type_of(value: Any) -> str:
@@ -252,7 +252,7 @@ def _type_of(value: Any) -> str:
 
 
 def _known_array(function: Any, value: Any) -> str | None:
-    """What the function's source calls an array from outside."""
+    """The name, in a function's source, of an array from outside; None if it has none."""
     own = inspect.unwrap(function)
     if not inspect.isfunction(own):
         return None
@@ -271,7 +271,7 @@ def stored(name: str, value: Any) -> tuple[str, np.ndarray]:
 
 
 def runtime_text() -> str:
-    """What a package has beside its module."""
+    """The source of the file that a package has beside its module."""
     return inspect.getsource(runtime)
 
 

@@ -25,7 +25,7 @@ Forms = Callable[[Any, Sequence[str]], Iterator[str]]
 """Equation, names of its operands -> the forms in which it can be written, the most readable first."""
 
 NAMESPACE = {"jax": jax, "jnp": jnp, "lax": lax, "np": np, "bind": bind_by_name}
-"""What the names of a written module mean."""
+"""The global names of a written module."""
 
 _PLAIN = ProgramAnnotations(lambda *_: {}, lambda _: "forward", lambda _: False, lambda file: file)
 
@@ -62,7 +62,7 @@ def written(equation: core.JaxprEqn, names: Sequence[str], *, typed: bool) -> li
 
 
 def variables_of(equation: core.JaxprEqn) -> list[Any]:
-    """What it takes, each once."""
+    """The variables that an equation takes, each once."""
     return list(dict.fromkeys(atom for atom in equation.invars if not isinstance(atom, core.Literal)))
 
 
@@ -85,7 +85,7 @@ def applied(equation: core.JaxprEqn) -> Callable[..., Any]:
 
 
 def computed(program: Any) -> tuple[Any, ...]:
-    """What a program computes of its inputs, with which rules for derivatives; equal for the same."""
+    """A key of what a program computes from its inputs, with its derivative rules; equal keys mean equal computations."""
     jaxpr = program.jaxpr
     body = body_of(jaxpr, program.consts, "f", _PLAIN)
     flat = flat_of(body, [("input", place) for place in range(len(jaxpr.invars))])
@@ -138,7 +138,7 @@ def _is_same(text: str, slots: Sequence[str], specs: Sequence[Any], wanted: Any)
 
 
 def seen(function: Callable[..., Any], specs: Sequence[Any]) -> Any:
-    """What a function computes; where it has rules for derivatives, its derivative also."""
+    """A key of what a function computes, and of its derivative if it has derivative rules."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         found = computed(jax.make_jaxpr(function)(*specs))

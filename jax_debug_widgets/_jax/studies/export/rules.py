@@ -49,7 +49,7 @@ def _primal(step: Step, name: str) -> list[str]:
 
 
 def _inputs(step: Step) -> list[str]:
-    """What the function calls its variables, as far as JAX says."""
+    """The function's names for its arguments, as far as JAX records them; `x` for others."""
     equation, variables = step.equation, variables_of(step.equation)
     about = getattr(opened(equation.params["call_jaxpr"])[0], "debug_info", None)
     told = getattr(about, "arg_names", None) or ()

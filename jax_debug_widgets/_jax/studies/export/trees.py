@@ -15,11 +15,11 @@ from jax_debug_widgets._jax.studies.export.literals import tuple_of
 
 @dataclass
 class Arguments:
-    """What a function is given.
+    """The arguments of a function.
 
     Attributes:
-      leaves: each with its text, `params['w']`, and a name, `params_w`.
-      trees: the structures in it, each with its text.
+      leaves: the leaves, each with its text, `params['w']`, and a name, `params_w`.
+      trees: the structures among the arguments, each with its text.
     """
 
     leaves: list[tuple[str, str, Any]] = field(default_factory=list[tuple[str, str, Any]])
@@ -30,7 +30,7 @@ class Arguments:
         return next((text for text, _, leaf in self.leaves if leaf is value), None)
 
     def structure(self, tree: Any) -> str | None:
-        """The text of what has this structure."""
+        """The text of an argument that has this structure; None if there is none."""
         return next((text for own, text in self.trees if own == tree), None)
 
 
@@ -96,7 +96,7 @@ def _reached(text: str, value: Any, key: Any, child: Any) -> str | None:
 
 
 def plain_key(key: Any) -> Any:
-    """What a child is called: a name, a key, a number."""
+    """The plain key of a child: a name, a key of a dict, a number."""
     match key:
         case DictKey(key=name) | FlattenedIndexKey(key=name) | SequenceKey(idx=name) | GetAttrKey(name=name):
             return name
