@@ -1,4 +1,4 @@
-"""Of files that are damaged in the middle, what is whole: firings with all their lanes and arrays, numbered without gaps."""
+"""Read the whole firings of files that are damaged in the middle: with all their lanes and arrays, numbered without gaps."""
 
 from __future__ import annotations
 

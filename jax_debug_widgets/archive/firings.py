@@ -30,13 +30,13 @@ class Lists:
 
     @classmethod
     def of(cls, column: pa.ChunkedArray) -> Lists:
-        """Those of a column of lists."""
+        """The lists of a column of lists."""
         sizes = column.combine_chunks().value_lengths().to_numpy(zero_copy_only=False).astype(np.int64)
         flat = pa.chunked_array([chunk.flatten() for chunk in column.chunks], column.type.value_type).to_numpy()
         return cls(flat, np.cumsum(sizes) - sizes, sizes)
 
     def rows(self, chosen: np.ndarray, size: int, what: str) -> np.ndarray:
-        """Those of some rows, `[n, size]`.
+        """The values of some rows, `[n, size]`.
 
         Raises:
           RunFileError: one of them has another size.

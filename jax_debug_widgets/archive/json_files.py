@@ -28,7 +28,7 @@ def read_json(files: Files, name: str) -> dict[str, Any] | None:
 
 
 def read_last_state(files: Files, name: str, problems: list[str]) -> dict[str, Any]:
-    """The same of a file that others do without: where it is damaged there is nothing, and a problem."""
+    """The content of a file that the others do without. A damaged one gives nothing, and adds a problem."""
     try:
         return read_json(files, name) or {}
     except VanishedError:

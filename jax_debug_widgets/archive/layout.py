@@ -19,7 +19,7 @@ import re
 from pathlib import Path
 
 VERSION = 1
-"""Of the format. What is new beside what there was leaves it as it is: readers pass over what they do not know."""
+"""The version of the format. An addition leaves it as it is: readers pass over what they do not know."""
 
 FORMAT = "jax-debug-widgets run"
 

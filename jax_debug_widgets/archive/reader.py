@@ -128,7 +128,7 @@ class RunReader:
         self.process = processes_at(path)[0] if process is None else process
         self._taps: dict[int, Tap] = {}
         self._lines = 0
-        """Of sites.jsonl that were read."""
+        """The lines of sites.jsonl that were read."""
         self._is_miscounted = False
         """Whether a line of it cannot be read, which may be two."""
         self._first = self._next = 0

@@ -32,7 +32,7 @@ class Structure:
 
     @classmethod
     def of(cls, tap: Tap) -> Structure | None:
-        """That of a tap; None where it holds more than lists, tuples, dicts and plain constants."""
+        """The structure of a tap's arguments; None if they hold more than lists, tuples, dicts and plain constants."""
         try:
             args, kwargs = tap.unflatten([_Leaf(number) for number in range(len(tap.shapes))])
             return cls({"args": [_written(one) for one in args], "kwargs": {k: _written(v) for k, v in kwargs.items()}})

@@ -34,7 +34,7 @@ Arrays = tuple[np.ndarray, ...]
 
 
 class Debugger:
-    """One a process.
+    """The debugger; a process has one.
 
     Attributes:
       observers: who may be watching.

@@ -24,7 +24,7 @@ from jax_debug_widgets.transport.stops import (
 )
 
 _MOST_LINES = 400
-"""Of source around the current line that are sent."""
+"""The most lines of source around the current line that are sent."""
 
 _MOST_LOCALS = 200
 _MOST_TEXT = 400

@@ -94,7 +94,7 @@ class _Where(NamedTuple):
 
     @classmethod
     def of(cls, tap: Tap) -> _Where:
-        """That in which a tap fires."""
+        """The place in which a tap fires."""
         return cls(tap.site.file, tap.site.function, tap.callers)
 
 

@@ -59,7 +59,7 @@ class Gradients:
         return getattr(self._other, name) if hasattr(self._other, name) else self._of(name)
 
     def summarised_in(self, tree: ast.AST) -> list[str]:
-        """Those that code asks for and that have statistics only: `grad('h')`."""
+        """The names that code asks for and that have statistics only: `grad('h')`."""
         found: dict[str, None] = {}
         for node in ast.walk(tree):
             match node:

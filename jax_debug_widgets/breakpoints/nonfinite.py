@@ -14,7 +14,7 @@ Arrays = tuple[np.ndarray, ...]
 Lanes = list[tuple[int, ...]]
 
 Kinds = Collection[str]
-"""Of `nan` and `inf`."""
+"""The kinds that a condition looks for, of `nan` and `inf`."""
 
 KINDS: dict[str, Kinds] = {"nonfinite": ("nan", "inf"), "nan": ("nan",), "inf": ("inf",)}
 """What a condition is called -> what it looks for."""
@@ -29,7 +29,7 @@ class Onset:
         """By site and device."""
 
     def __call__(self, tap: Tap, arrays: Arrays) -> Lanes:
-        """Those of a firing."""
+        """The lanes that are not finite in this firing and were finite in the one before, at this site and device."""
         here = tap.site.id, tap.coordinates_of(arrays)
         lanes, before = _lanes(tap, arrays, self._kinds), self._before.get(here, [])
         self._before[here] = lanes

@@ -38,7 +38,7 @@ class Point:
         return True
 
     def frozen(self, hits: int) -> Breakpoint:
-        """As it is now, in a run that has reached it so often."""
+        """The breakpoint as it is now, in a run that has reached it `hits` times."""
         return Breakpoint(self.number, self.name, self.where, self.condition, self.enabled, self.skip, hits, self.cost)
 
 

@@ -21,7 +21,7 @@ PATIENCE = 3.0
 """Seconds in which a page that has been heard before says that it shows a stop."""
 
 UNATTENDED_PATIENCE = 1.0
-"""The same where the kernel knows that nobody can be asked (`allow_stdin` is off: nbclient, nbconvert, papermill)."""
+"""Seconds to wait for such a page where the kernel cannot ask (`allow_stdin` is off: nbclient, nbconvert, papermill)."""
 
 LEASE = 180.0
 """Seconds after the last word of the page when its tab counts as closed; pages in the background speak once a minute."""
@@ -29,7 +29,7 @@ LEASE = 180.0
 
 @dataclass
 class RunObservers:
-    """Who watches the runs of this process.
+    """The observers of this process's runs.
 
     Attributes:
       place: where breakpoints open now, asked each time.

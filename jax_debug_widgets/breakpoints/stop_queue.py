@@ -59,7 +59,7 @@ class StopQueue:
         return ("all", None) if stop is None else (self._wait(stop), stop)
 
     def leave(self) -> None:
-        """Who was about to stop does not."""
+        """Give up a stop that was about to open."""
         with self.lock:
             self.opening = False
             self.look()

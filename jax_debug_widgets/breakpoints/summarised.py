@@ -30,7 +30,7 @@ _OPERATIONS = (
     *("rand", "rdivmod", "rfloordiv", "rlshift", "rmatmul", "rmod", "rmul", "ror", "round", "rpow", "rrshift", "rshift"),
     *("rsub", "rtruediv", "rxor", "setitem", "sub", "truediv", "xor", "array", "jax_array"),
 )  # fmt: skip
-"""Of arrays, without their underscores; with what NumPy and JAX ask for."""
+"""The operations of arrays without their underscores, and those that NumPy and JAX ask for."""
 
 
 def _refusing(cls: type[Summarised]) -> type[Summarised]:

@@ -35,7 +35,7 @@ from jax_debug_widgets.watch import is_library
 _OUR_FILES = os.path.dirname(os.path.dirname(__file__)) + os.sep
 
 _LONGEST_CODE = 48
-"""Of the code in a headline, in characters."""
+"""The longest code in a headline, in characters."""
 
 
 @dataclass(frozen=True)

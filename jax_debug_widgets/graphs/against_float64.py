@@ -107,7 +107,7 @@ class AgainstFloat64:
 
     @cached_property
     def by_line(self) -> Sequence[Rounding]:
-        """Of each line of the source the equation that loses most, in the order of the program; the other facts of all."""
+        """The equation of each source line that loses most, in the order of the program; its other facts are the line's."""
         lines: dict[Any, list[Rounding]] = {}
         for one in self.roundings:
             at = one.equation.source

@@ -35,7 +35,7 @@ class _Node:
         return (what, place) if place >= 0 else number
 
     def numbers(self) -> Iterator[int]:
-        """Of the equations in it, in order."""
+        """Yield the numbers of the equations in it, in order."""
         if self.number >= 0:
             yield self.number
         for one in self.inside.values():
@@ -165,7 +165,7 @@ class Boxes:
 
 
 _NAMES = 3
-"""Of one line, in its box."""
+"""The most names of one line that its box shows."""
 
 _LONGEST = 24
 """Characters of a name in a box; longer ones are expressions."""

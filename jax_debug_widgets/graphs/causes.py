@@ -72,7 +72,7 @@ class _Finder:
                             self._sets.add(target.id)
 
     def find(self, node: ast.AST) -> Iterator[Cause]:
-        """Those in a node and its parts."""
+        """Yield the causes in a node and its parts."""
         if isinstance(node, ast.Call) and _name_of(node.func) in _LOSES_ORDER:
             parts = [part for part in ast.walk(node) if isinstance(part, ast.Call) and part is not node]
             yield from (cause for part in parts for cause in self._of_names(part))

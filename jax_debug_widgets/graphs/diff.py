@@ -61,7 +61,7 @@ class Diff(Sequence[Change]):
         return self._changes[index]
 
     def of_kind(self, kind: Kind) -> list[Change]:
-        """Those of one kind."""
+        """The changes of one kind."""
         return [one for one in self if one.kind == kind]
 
     @cached_property
@@ -106,7 +106,7 @@ class Diff(Sequence[Change]):
         )
 
     def mirrored(self) -> Diff:
-        """The same seen from the other program."""
+        """The same diff, seen from the other program."""
         changes = [
             Change(
                 _MIRRORED.get(one.kind, one.kind),

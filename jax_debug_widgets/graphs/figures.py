@@ -98,7 +98,7 @@ def _epsilon(dtype: Any) -> float:
 
 
 def _wide(array: np.ndarray) -> np.ndarray:
-    """As float64; the parts of complex numbers along a further axis."""
+    """The array as float64; complex numbers have their parts along a further axis."""
     if array.dtype.kind == "c":
         return np.stack([np.real(array), np.imag(array)], -1).astype(np.float64)
     return array.astype(np.float64)

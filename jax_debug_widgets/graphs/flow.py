@@ -35,7 +35,7 @@ class Flow:
         self.takes: list[set[int]] = [set() for _ in self.equations]
         self.again: dict[int, set[int]] = {}
         self._given: dict[int, list[Operand]] = {}
-        """Of each equation what it takes that no equation gives: arguments and arrays."""
+        """Equation -> the operands that no equation gives: arguments and arrays."""
         self._next = 0
         self.results = self._read(program.body, [frozenset()] * len(program.body.inputs))
         self.gives: list[set[int]] = [set() for _ in self.equations]
@@ -180,7 +180,7 @@ def _first_carried(body: Body) -> int:
 
 
 def _of_carries(equation: Equation, body: Body, kept: Sequence[Made]) -> list[Made]:
-    """Of each input what an earlier turn gives for it: of a scan as many as have the type of a result."""
+    """The value that an earlier iteration gives for each input. Of a scan these are as many as have the type of a result."""
     if equation.primitive != "scan":
         return list(kept)
     start, found = _first_carried(body), list[Made]()

@@ -27,7 +27,7 @@ _STYLE = (
 )
 
 _CHARACTERS = 23, 30
-"""That fit into a box: of its name, of the line below."""
+"""The most characters that fit into a box: of its name, and of the line below."""
 
 _LEGEND = 26
 

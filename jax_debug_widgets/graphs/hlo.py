@@ -54,7 +54,7 @@ class Instruction:
 
     @property
     def nbytes(self) -> int:
-        """Of what it gives."""
+        """The bytes of its results."""
         return sum(_bytes_of(*one) for one in _ARRAY.findall(self.type))
 
 

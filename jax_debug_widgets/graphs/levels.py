@@ -11,7 +11,7 @@ from jax_debug_widgets.graphs.box import Box, grouped
 from jax_debug_widgets.graphs.program import Equation
 
 MOST_BOXES = 60
-"""Of one level."""
+"""The most boxes of one level."""
 
 _MANY = 24
 """Equations of one line that are grouped by scope or primitive."""
@@ -30,7 +30,7 @@ class Levels:
         self._equations = equations
 
     def of(self, children: list[Box], *, by_scope: bool = True) -> list[Box]:
-        """The same boxes in levels of not too many."""
+        """The same boxes, in levels that have at most `MOST_BOXES`."""
         if by_scope and sum(one.kind == "equation" for one in children) > _MANY:
             children = self._by_scope(children)
         children = self._folded(children)

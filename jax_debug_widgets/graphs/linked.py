@@ -95,7 +95,7 @@ class Linked:
 
     @cached_property
     def _own(self) -> Mapping[int, list[Instruction]]:
-        """Of each equation the instructions that run by themselves."""
+        """Equation -> its instructions that run by themselves."""
         found: dict[int, list[Instruction]] = {}
         for one in self.executable.own() if self.executable else ():
             if one.opcode not in MADE_BY_XLA:

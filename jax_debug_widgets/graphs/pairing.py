@@ -57,7 +57,7 @@ class Pairing:
                 self._pair(one, waiting[wanted].pop())
 
     def _beside_pairs(self) -> None:
-        """The same operations among the operands and users of pairs, and of those that this finds."""
+        """Pair the same operations among the operands and users of pairs; then among those of the pairs that this finds."""
         todo = sorted(self.forth.items())
         while todo:
             one, other = todo.pop(0)
@@ -121,7 +121,7 @@ def _users_of(flat: FlatProgram) -> dict[int, list[tuple[int, int]]]:
 
 
 def out_of_order(numbers: Sequence[int], others: Sequence[int]) -> list[int]:
-    """Those of the numbers whose partners are not in a longest ascending row."""
+    """The numbers whose partners are not in a longest ascending sequence."""
     tails: list[int] = []
     ends: list[int] = []
     before: list[int] = []

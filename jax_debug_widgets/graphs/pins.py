@@ -9,7 +9,7 @@ _T = TypeVar("_T")
 
 
 def fewest(every: Sequence[_T], is_enough: Callable[[Sequence[_T]], bool], goes_on: Callable[[], bool]) -> Sequence[_T]:
-    """A least part of `every`, which is enough, that is enough: without any one of its members it is not.
+    """A minimal subset of `every` that is still enough (ddmin): without any one of its members it is not.
 
     This is Zeller's `ddmin`. Where the search ends early, it is a part that is enough, and perhaps not the least one.
 

@@ -161,7 +161,7 @@ class Equation:
 
     @cached_property
     def nbytes_inside(self) -> Amount:
-        """The same of `nbytes`."""
+        """The bytes of the equation with those of its bodies, see `nbytes`."""
         return self._with_bodies("nbytes")
 
     def __repr__(self) -> str:

@@ -18,7 +18,7 @@ from jax_debug_widgets.graphs.page import Page
 from jax_debug_widgets.graphs.program import Body, Equation, Operand, Program, Source, Type
 
 FORMAT = 1
-"""Of the files; another one is refused."""
+"""The version of the files; a file of another one is refused."""
 
 _CLASSES: dict[str, Any] = {one.__name__: one for one in (Program, Body, Equation, Operand, Source, Type)}
 
@@ -99,7 +99,7 @@ def load(path: Path) -> ExecutedProgram:
 
 
 def _plain(value: Any) -> Any:
-    """As what JSON has: a tuple as `["", …]`, a mapping as `["{}", …]`, an object as `["Equation", …]`."""
+    """The value as JSON knows it: a tuple as `["", …]`, a mapping as `["{}", …]`, an object as `["Equation", …]`."""
     if dataclasses.is_dataclass(value):
         return [type(value).__name__, *(_plain(getattr(value, one.name)) for one in dataclasses.fields(value))]
     if isinstance(value, Mapping):

@@ -66,12 +66,12 @@ class ProgramTable(Sequence[Equation]):
 
     @property
     def flops(self) -> Amount:
-        """Of a run of the program."""
+        """The floating-point operations of one run of the program."""
         return sum((one.flops_inside for one in self.program.body.equations), Amount())
 
     @property
     def nbytes(self) -> Amount:
-        """The same of bytes that its equations read and write, as if none were fused."""
+        """The bytes that the equations of one run read and write, as if none were fused."""
         return sum((one.nbytes_inside for one in self.program.body.equations), Amount())
 
     def grouped(self, by: By) -> ProgramTable:
@@ -143,7 +143,7 @@ _GROUP_COLUMNS = ("name", "equations", "role", "flops", "bytes")
 
 
 def _sum(equations: Sequence[Equation], what: Literal["flops", "nbytes"]) -> Amount:
-    """Of all executions."""
+    """The sum of all executions of these equations."""
     return sum((Amount(getattr(one, what), is_most=one.conditional).times(one.times) for one in equations), Amount())
 
 

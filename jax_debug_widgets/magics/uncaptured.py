@@ -27,7 +27,7 @@ class UncapturedCells:
         self._in_place = ExitStack()
         self._opening = threading.Lock()
         self._context = contextvars.copy_context()
-        """Of the cell that is running: what a thread of XLA's shows has no cell of its own."""
+        """The context of the running cell: what a thread of XLA's shows has no cell of its own."""
         self._depth = 0
         self._run_before: Run | None = None
         self._has_any = False

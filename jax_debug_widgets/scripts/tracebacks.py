@@ -20,7 +20,7 @@ def show_errors_of_the_script() -> None:
 
 
 def show_errors_of_threads() -> None:
-    """The same in threads."""
+    """Show the errors of threads in the same way."""
     hook = threading.excepthook
 
     def show(told: threading.ExceptHookArgs) -> None:

@@ -66,7 +66,7 @@ class Agreements:
         """Where others did not come to a capture: if it changes nothing, nobody waits for them once more."""
 
     def of(self, title: str, options: Options, *, goes_on: bool) -> Agreement:
-        """That for a capture which begins now; waits for the other processes.
+        """The agreement for a capture that begins now; waits for the other processes.
 
         Args:
           goes_on: whether the agreement of the capture before it, of this title and with these options, holds on.

@@ -13,20 +13,20 @@ _TOUCH_S, _GONE_S = 1.0, 5.0
 """Between two touches; and after so long without one nobody follows any more."""
 
 _PAUSE_S = 0.04
-"""Between two times that a run which is followed is written."""
+"""Seconds between two writes of a run that is followed."""
 
 _SHARE = 1 / 20
-"""Of the time, that writing it may take."""
+"""The largest share of time spent on writing."""
 
 
 class Follower:
-    """The side that reads. Where it may not write, the run is written as often as without it."""
+    """The reader's side. Where it may not write, the run is written as often as without it."""
 
     def __init__(self, run: Path) -> None:
         self._file, self._touched = run / FOLLOWED if run.is_dir() else None, float("-inf")
 
     def tell(self) -> None:
-        """Somebody still follows."""
+        """Note that somebody still follows the run."""
         now = time.monotonic()
         if self._file is not None and now - self._touched >= _TOUCH_S:
             self._touched = now
@@ -35,21 +35,21 @@ class Follower:
                 os.utime(self._file)
 
     def end(self) -> None:
-        """Nobody does."""
+        """Note that nobody follows the run any more."""
         if self._file is not None:
             with contextlib.suppress(OSError):
                 self._file.unlink()
 
 
 class Followed:
-    """The side that writes."""
+    """The writer's side: it sees whether somebody follows the run."""
 
     def __init__(self, run: Path) -> None:
         self._file = run / FOLLOWED
         self._stamp, self._changed = 0, float("-inf")
 
     def pause(self, otherwise: float, took: float) -> float:
-        """How long to wait until the run is written again; `took` is what the last time took."""
+        """The seconds to wait until the run is written again; `took` are those that the last write took."""
         try:
             stamp = os.stat(self._file).st_mtime_ns
         except OSError:

@@ -38,7 +38,7 @@ _PAUSE_S, _LONGEST_PAUSE_S = 0.03, 1.0
 """Between two looks at a run that another process writes."""
 
 _SHARE = 1 / 5
-"""Of the time, that looking may take."""
+"""The largest share of time spent on looking."""
 
 
 def load(
@@ -129,7 +129,7 @@ def _load_all(session: Loading, paths: list[Path], max_mb: float) -> LoadedRuns:
 
 
 def _in_order(path: Path) -> tuple[tuple[str, float], ...]:
-    """As people count: `run2` before `run10`, and `lr0.05` before `lr0.2`."""
+    """The key for sorting as people count: `run2` before `run10`, and `lr0.05` before `lr0.2`."""
     return tuple((word, float(number or 0)) for word, number in _NUMBERS.findall(str(path)))
 
 

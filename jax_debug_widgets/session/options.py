@@ -144,7 +144,7 @@ class Options:
                 raise TypeError(msg)
 
     def __str__(self) -> str:
-        """Those that were asked for, as they are written after `%%jaxdebug`; without name and config."""
+        """The options that were asked for, as they are written after `%%jaxdebug`; without name and config."""
         return " ".join(_words_of(self))
 
     def settings(self, box: int, processes: int = 1) -> Settings:
@@ -162,7 +162,7 @@ class Options:
 
     @property
     def kept_inputs(self) -> int:
-        """Of how many calls the inputs are kept."""
+        """The number of calls whose inputs are kept."""
         if self.keep_inputs is None:
             return _KEPT_WITH_STOPS if self.break_on else 0
         return self.keep_inputs

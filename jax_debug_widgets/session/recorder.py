@@ -40,13 +40,13 @@ _PAUSE_S, _STATE_S = 0.5, 2.0
 """Between two looks at what has come; and between two times that the state is written, and the disk waited for."""
 
 _SHARE = 1 / 50
-"""Of the time, that writing what the run says of itself may take."""
+"""The largest share of time spent on writing what the run says of itself."""
 
 _PART_ROWS, _PART_BYTES, _PARTS = 1_000_000, 64 << 20, 8
 """When a file is sealed: at so many events or bytes, and so that a bound holds at least so many files."""
 
 _WAITING_BYTES = 256 << 20
-"""Of events that have come and are not written, at least; or as many as the run holds in memory."""
+"""The bytes of events that may wait to be written, at least; or as many as the run holds in memory."""
 
 _AT_ONCE = 4
 """Segments that become one batch: as many events as a row group has, so that memory is used again."""
@@ -113,7 +113,7 @@ class Recorder:
                 self._writer.close()
 
     def discard(self) -> None:
-        """The run has not been one: nothing is left of it."""
+        """Delete what was recorded: the run is dropped as if it had never begun."""
         with self._lock:
             self._is_stopped = True
             self._run.store.tell(None)

@@ -85,7 +85,7 @@ class Runs:
 
     @property
     def _inherited(self) -> list[Run]:
-        """Those of the current thread that another one has begun: what it does meanwhile fires for them, too."""
+        """The runs of the current thread that another thread has begun: its programs fire for them, too."""
         return self._thread.__dict__.setdefault("inherited", [])
 
     def recording(self) -> set[Run]:
@@ -144,7 +144,7 @@ class Runs:
         return self._latest_of.get(box)
 
     def box_of_this_thread(self) -> int:
-        """That of the runs of this thread, or else one that no run reads, and that no thread fills for one that has ended.
+        """The box of this thread's runs. Without runs, one that no run reads and that no thread fills for an ended run.
 
         The number is part of the keys of JAX's caches: one that is free is given again, so that nothing is compiled anew.
         """
@@ -161,7 +161,7 @@ class Runs:
             self._forget_oldest(self._loaded)
 
     def loaded(self) -> list[LoadedRun]:
-        """Those from files, the newest last."""
+        """The runs from files, the newest last."""
         with self.lock:
             return [*self._loaded.values()]
 
@@ -183,7 +183,7 @@ class Runs:
                 del self._shelved[key]
 
     def shelved(self) -> list[RunRow]:
-        """Those that were not read whole."""
+        """The rows of runs that were not read whole."""
         with self.lock:
             return [row for row, _ in self._shelved.values()]
 
@@ -193,12 +193,12 @@ class Runs:
             return [*self._loaded.values(), *self._known.values()]
 
     def captured(self) -> list[Run]:
-        """Those of this process, the newest last."""
+        """The runs of this process, the newest last."""
         with self.lock:
             return list(self._known.values())
 
     def ended(self) -> list[Run]:
-        """Those of them that capture no more, in the order in which they began."""
+        """The runs of this process that capture no more, in the order in which they began."""
         with self.lock:
             return [run for run in self._known.values() if run not in self.going_on and run is not self.uncaptured]
 

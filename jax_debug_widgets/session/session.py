@@ -56,7 +56,7 @@ if TYPE_CHECKING:
     from jax_debug_widgets.session.run.view import RunView
 
 LOADED_BYTES = 4 << 30
-"""Of values that all runs which were loaded hold together; the oldest let go of theirs, and say so."""
+"""The most bytes of values that all loaded runs hold together; the oldest let go of theirs, and say so."""
 
 
 class Session:

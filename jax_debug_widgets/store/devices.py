@@ -16,7 +16,7 @@ class Devices:
 
     @property
     def names(self) -> list[str]:
-        """Of each, e.g. `cpu:2`, by number."""
+        """The name of each device by its number, e.g. `cpu:2`."""
         return list(self._numbers)
 
     def of(self, tap: Tap) -> np.ndarray | None:

@@ -42,7 +42,7 @@ class SiteHistory:
         return positions, one_after_the_other(occurrences), values
 
     def places(self, site_id: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Of the events of a site that are kept: x float64[n] along the steps, lane int64[n], device int64[n].
+        """The places of a site's kept events: x float64[n] along the steps, lane int64[n], device int64[n].
 
         In the order of `series`, phantoms left out; lane and device are -1 where there is none, see `Columns`.
         """
@@ -115,6 +115,6 @@ class SiteHistory:
 
 
 def _whole(x: np.ndarray) -> np.ndarray:
-    """As integers, if they are."""
+    """The numbers as integers if all are whole; otherwise unchanged."""
     whole = x.astype(np.int64)
     return whole if np.array_equal(x, whole) else x

@@ -20,7 +20,7 @@ def by_event(tap: Tap, value: int, column: np.ndarray) -> np.ndarray:
 
 
 def laid_out(tap: Tap, mapped: Sequence[bool], shape: tuple[int, ...], column: np.ndarray) -> np.ndarray:
-    """As `by_event`, of an array that has the lanes `mapped` (one a `vmap` axis) and `shape` beside them."""
+    """Lay an array out as `by_event` does. It has the lanes `mapped` (one flag a `vmap` axis) and `shape` beside them."""
     if not tap.lanes:
         return column[:, None]
     axes = [size if present else 1 for size, present in zip(tap.lanes, mapped, strict=True)]

@@ -16,7 +16,7 @@ class Occurrences:
         """Site id -> of how many of its firings one is recorded, where somebody has said so at run time."""
 
     def sample(self, site_id: int, every: int | None) -> None:
-        """From now on one firing of `every` of a site is recorded; None for what its capture says."""
+        """Record one firing in `every` of a site from now on; None restores what its capture says."""
         if every is None:
             self._every.pop(site_id, None)
         else:

@@ -9,7 +9,7 @@ import numpy as np
 from jax_debug_widgets.events import FiringBatch, Tap, joined
 
 _CALLS_AT_ONCE = 256
-"""Of each tap; more threads do not run at once."""
+"""The most calls of each tap that are counted at once; no more threads run at once."""
 
 
 class Ordinals:

@@ -130,7 +130,7 @@ class Segment:
         return self._table(np.arange(start - self.first, stop - self.first))
 
     def columns_of(self, site_id: int, start: int, stop: int) -> tuple[np.ndarray, Columns]:
-        """Those of `start .. stop - 1` that are of one site: their positions, int64[n], and their columns."""
+        """The events of one site in `start .. stop - 1`: their positions, int64[n], and their columns."""
         firings = np.flatnonzero(np.array([tap.site.id == site_id for tap in self.taps])[self._tap])
         most = max((tap.size for tap in self.taps if tap.site.id == site_id), default=1)
         events = self._starts[firings][:, None] + np.arange(most)

@@ -214,7 +214,7 @@ class Store:
             self._ordinals.doubtful[site_id] = last_call
 
     def sample(self, site_id: int, every: int | None) -> None:
-        """From now on one firing of `every` of a site is recorded; None for what its capture says."""
+        """Record one firing in `every` of a site from now on; None restores what its capture says."""
         with self._lock:
             self._occurrences.sample(site_id, every)
 

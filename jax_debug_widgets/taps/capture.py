@@ -188,7 +188,7 @@ class Capture:
             told[retraced] = self._stale_reads.of(retraced)
 
     def _outcomes_here(self) -> OutcomeBook:
-        """Those of the current thread's capture."""
+        """The outcomes of the current thread's capture."""
         return self._box_here().outcomes
 
     def checks(self, option: str) -> bool:
@@ -228,7 +228,7 @@ class Capture:
         return bundle_recorder(bundle, switches, self._box_here().firings, self.gate)
 
     def whole_recorder(self, bundle: Bundle, whole: Mapping[Tap, Tap]) -> WholeRecorder:
-        """The same where the program may stop, with the whole values of some of its taps."""
+        """A recorder for a program that may stop: it also takes the whole values of some of its taps."""
         switches = [self.sites.switch_of(tap.site.id) for tap in bundle.taps]
         return whole_recorder(bundle, whole, switches, self._box_here().firings, self.gate)
 

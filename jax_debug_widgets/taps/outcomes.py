@@ -71,7 +71,7 @@ class OutcomeBook:
         return sorted(self._running.copy().values(), key=lambda one: one.began_ns)
 
     def asked(self, tap: Tap) -> CallContext:
-        """Who asked for the calls of a tap."""
+        """The context that asked for the calls of a tap."""
         return self._asked.get(tap, CallContext())
 
     def recorder(

@@ -31,7 +31,7 @@ def parse(text: str) -> ast.Module:
 
 
 def parse_expression(text: str) -> ast.expr:
-    """The same for an expression, which may go on over several lines.
+    """Parse an expression as `parse` does; it may go on over several lines.
 
     Raises:
       SyntaxError: see `parse`; or it is none.

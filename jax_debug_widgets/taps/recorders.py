@@ -83,7 +83,7 @@ def bundle_recorder(bundle: Bundle, switches: Sequence[Switch], inbox: Inbox, ga
 def whole_recorder(
     bundle: Bundle, whole: Mapping[Tap, Tap], switches: Sequence[Switch], inbox: Inbox, gate: Gate
 ) -> WholeRecorder:
-    """The same where the program may stop, handed the whole values of some taps as well, after all else.
+    """A recorder for a program that may stop. It is handed the whole values of some taps as well, after all else.
 
     These are for who looks at the firing while the program stands, and are not recorded.
 

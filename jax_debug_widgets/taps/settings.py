@@ -39,10 +39,10 @@ class Settings:
 
     @cached_property
     def taking_checks(self) -> Settings:
-        """The same for programs that are called and give what is found among their results."""
+        """These settings for programs that return what the checks found among their results."""
         return replace(self, takes_checks=True)
 
     @cached_property
     def handing(self) -> Settings | None:
-        """The same for programs that do; None where they must not: what is echoed is written when it happens."""
+        """These settings for programs that return small prints as results; None with `echo`, which writes at once."""
         return replace(self, hands_over=True) if self.debug and not self.echo else None

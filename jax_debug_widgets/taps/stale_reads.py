@@ -54,7 +54,7 @@ class StaleReads:
         )
 
     def _looked_up(self, retraced: CachedProgram, known: StaleRead) -> StaleRead | None:
-        """The same with the value that the name has now."""
+        """The same read, with the value that the name has now."""
         reads = [
             one
             for code, _ in retraced.frames

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 Arguments = tuple[tuple[Any, ...], dict[str, Any]]
 
 _MOST_NUMBERS, _EDGE = 1000, 3
-"""That the text of one event shows in a list of lines: NumPy's own limits for an array. 90 000 numbers take half a second."""
+"""The most numbers in the text of one event in a list of lines, and how many are shown at each edge of a longer one. They are
+NumPy's own limits for an array. 90 000 numbers take half a second."""
 
 
 def unflattener(equation: Equation) -> Callable[[Sequence[Any]], Arguments]:
@@ -92,7 +93,7 @@ class Renderer:
             return [self._printed(equation.text, values) for values in rows]
 
     def brief(self, rows: Sequence[Sequence[Any]]) -> list[str]:
-        """The same for a list of lines: of very many numbers those at the edges, and how many there are."""
+        """The texts of these events for a list of lines: very many numbers are cut to those at the edges, and their count."""
         if not self._may_be_long:
             return self.many(rows)
         return [self._brief(values) for values in rows]

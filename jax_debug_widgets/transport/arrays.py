@@ -101,14 +101,14 @@ def _thinned(plane: np.ndarray, most: int) -> tuple[list[int], np.ndarray]:
 
 
 def _pixels(numbers: np.ndarray) -> np.ndarray:
-    """As float32, or as they are where it cannot hold them."""
+    """The numbers as float32; unchanged where it cannot hold one of them."""
     with np.errstate(over="ignore"):
         short = numbers.astype(np.float32)
     return short if np.array_equal(np.isinf(short), np.isinf(numbers)) else numbers
 
 
 def statistics(numbers: np.ndarray) -> tuple[ArrayStatistics, np.ndarray]:
-    """Of float64 numbers of any shape; and uint32[64], the finite ones over equal bins from minimum to maximum."""
+    """The statistics of float64 numbers of any shape, and uint32[64]: the counts of the finite ones in equal bins."""
     finite = numbers[np.isfinite(numbers)]
     some = bool(finite.size)
     low, high = (float(finite.min()), float(finite.max())) if some else (0.0, 0.0)

@@ -12,14 +12,14 @@ HZ = 30
 """Ticks a second: Jupyter counts messages (1000/s, the excess silently dropped), eyes do not see more."""
 
 _SHARE = 1 / 16
-"""Of one processor, that ticking takes where it can. With some hundred values watched a tick takes 10 ms, in which the
-user's program waits for Python's lock whenever it has something to say."""
+"""The largest share of one processor's time for ticking, as far as `LONGEST_PAUSE_S` allows. With some hundred values watched a
+tick takes 10 ms, in which the user's program waits for Python's lock whenever it has something to say."""
 
 LONGEST_PAUSE_S = 0.06
 """Between two ticks, whatever they take, if they want no longer one: what is drawn still moves."""
 
 _FAILURES_TOLD = 3
-"""Of failed ticks one after the other; 30 tracebacks a second would bury the user's own output."""
+"""The most failed ticks in a row whose errors are written; 30 tracebacks a second would bury the user's own output."""
 
 _log = logging.getLogger(__name__)
 

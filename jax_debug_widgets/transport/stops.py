@@ -6,7 +6,7 @@ from typing import TypedDict
 
 
 class ArrayStatistics(TypedDict):
-    """Of all elements of a value; `min`, `max`, `mean`, `std` of the finite ones, None where there are none."""
+    """The statistics of all elements of a value; `min` to `std` are those of the finite ones, None where there are none."""
 
     size: int
     nan: int

@@ -25,7 +25,7 @@ Answer = Callable[[dict[str, Any]], Iterable[tuple[Any, bytes]]]
 
 
 PARTS = ("panel", "views", "program", "lines")
-"""Of the front end: files of `static/`."""
+"""The parts of the front end, which are files of `static/`."""
 
 
 class PanelModel(anywidget.AnyWidget):

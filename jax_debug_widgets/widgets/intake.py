@@ -83,7 +83,7 @@ class Intake:
         return intake
 
     def take(self, comm_id: str, handle: Handle) -> None:
-        """From now on `handle` gets the custom messages of that comm, in a thread that is not the main one."""
+        """Give the custom messages of that comm to `handle` from now on, in a thread that is not the main one."""
         self._takers[comm_id] = handle
 
     def let_go(self, comm_id: str) -> None:

@@ -15,9 +15,9 @@ _WIDTH, _FACTS, _CHART, _LEGEND = 820, 66, 156, 16
 """In pixels: of all; of the row of facts, of a chart, of a line of its names."""
 _LEFT, _TOP, _RIGHT, _FOOT = 54, 26, 12, 18
 _CHARTS, _LINES, _POINTS = 4, 24, 2400
-"""Of numbers that are drawn, of lines in a chart, of points in a chart."""
+"""The most charts, lines of a chart and points of a chart."""
 _LEGENDS, _FIGURES = 8, 6
-"""Of names below a chart, of characters of a number beside its axis."""
+"""The most names below a chart, and the characters of a number beside its axis."""
 _STYLE = (
     "svg{--bg:#fff;--fg:#1b1f24;--fg2:#4d555e;--line:#e1e4e8;--bad:#c62828;"
     "--h0:#2a6fd6;--h1:#0c8f86;--h2:#b8408f;--h3:#76820f;--h4:#68707a}"

@@ -74,7 +74,7 @@ class Group:
 
 @dataclass(frozen=True)
 class Course:
-    """From which value to which a watched one has gone; of an array its `statistic`, the mean or the norm."""
+    """The first and the last number of a watched value; of an array its `statistic`, the mean or the norm."""
 
     site: CallSite
     name: str

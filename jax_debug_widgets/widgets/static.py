@@ -83,7 +83,7 @@ def _goes_on(snapshot: Snapshot) -> bool:
 
 
 def _findings(snapshot: Snapshot) -> str:
-    """What was not finite, where it began first."""
+    """The places with NaN or infinite values as HTML, the first one emphasised; empty for none."""
     told = [f"<b>{escape(one)}</b>" if number == 0 else escape(one) for number, one in enumerate(snapshot.findings)]
     more = len(told) - _FINDINGS
     rest = [f"… and {plural(more, 'more place')} with NaN or infinite values"] if more > 0 else []

@@ -22,7 +22,7 @@ _SITES = 40
 """Sites that the text shows."""
 
 _CHARACTERS = 200
-"""Of a line that the text shows."""
+"""The most characters of a line that the text shows."""
 
 
 def summary(snapshot: Snapshot, *, lines: int = _LINES) -> str:
@@ -55,7 +55,7 @@ def summary(snapshot: Snapshot, *, lines: int = _LINES) -> str:
 
 
 def _course(site: CallSite, snapshot: Snapshot) -> str:
-    """From which value to which a watched one has gone; what is printed says so itself."""
+    """The first and the last number of a watched value, as words; empty for a print, which shows its value itself."""
     course = snapshot.courses.get(site.id)
     return f", {course.statistic} {course.words}".replace("  ", " ") if course else ""
 

@@ -128,7 +128,7 @@ def _container(value: Any, kind: str, depth: int) -> Print:
 
 
 def _attributes(value: Any) -> Mapping[str, Any] | None:
-    """Those of an object of a class of the user's; None for others."""
+    """The attributes of an object whose class is the user's; None for other objects."""
     kind = type(value)
     own = next((one for one in vars(kind).values() if hasattr(one, "__code__")), None)
     if own is None or is_library(own.__code__.co_filename) or isinstance(value, type):

@@ -96,5 +96,5 @@ def _chosen(curve: Curve) -> np.ndarray:
 
 
 def _short(column: np.ndarray) -> list[Any]:
-    """As few digits as a picture needs."""
+    """The numbers with as few digits as a picture needs."""
     return [sendable(float(f"{value:.7g}")) for value in column.tolist()]

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from jax_debug_widgets.session.run.view import RunView
 
 MAX_BYTES = 256 << 20
-"""Of a file that is sent to the browser; larger ones are written by the kernel itself."""
+"""The most bytes of a file that is sent to the browser; the kernel itself writes larger ones."""
 
 
 def file_message(run: RunView, request: int, asked: Mapping[str, Any]) -> Message:

@@ -38,7 +38,7 @@ SECONDS_APART = 0.2
 """Between two messages about a run whose state does not change: a list is glanced at, not watched."""
 
 SECONDS_APART_AT_A_STOP = 1.0
-"""The same while the program stands and only the clock goes on: what is sent is in the way of the console's answers."""
+"""Seconds between two messages while the program stands and only the clock goes on: they delay the console's answers."""
 
 
 class Listing:

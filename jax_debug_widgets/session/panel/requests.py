@@ -80,7 +80,7 @@ def _module(key: str, number: int, name: str) -> Message:
 
 
 def _program(session: PanelPorts, key: str, number: int, request: dict[str, Any]) -> Message:
-    """Of a program, which belongs to no run, or of those of a call."""
+    """Answer a request about a program, which belongs to no run, or about the programs of a call."""
     try:
         if request.get("what") == "call":
             return reply(

@@ -19,7 +19,7 @@ _OUTLINED_S = 1.0
 """Between two looks through the events of a run that goes on."""
 
 _SHARE = 1 / 20
-"""Of the time, that these looks may take."""
+"""The largest share of time spent on these looks."""
 
 
 class Row(TypedDict):
@@ -135,7 +135,7 @@ def row_of_file(row: RunRow) -> Row:
 
 
 def sendable(value: Any) -> Any:
-    """The same with numbers that JSON does not know as text, `NaN` and `Infinity`, which JavaScript's `Number` reads."""
+    """The value with `NaN` and `Infinity`, which JSON does not know, as text that JavaScript's `Number` reads."""
     if isinstance(value, dict):
         return {name: sendable(one) for name, one in value.items()}
     if isinstance(value, list | tuple):

@@ -12,7 +12,7 @@ _FIRST_S, _LONGEST_S = 1.0, 10.0
 """From the beginning of a run to the first time, and the longest between two: each pause is twice the one before."""
 
 _SHARE = 1 / 50
-"""Of the time, that writing may take: of a run with many events it takes long."""
+"""Largest share of time spent on writing. A run with many events takes long."""
 
 
 class Saving:

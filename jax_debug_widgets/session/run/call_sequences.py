@@ -12,7 +12,7 @@ _FEW = 4
 """Calls; of so many together the mean hardly hangs on when the first was seen."""
 
 _GAP = 0.25
-"""Of a call's time, as it was seen, what may have passed since the call before it without being a pause."""
+"""The share of a call's observed time that may pass after the call before it without being a pause."""
 
 
 class Timed(Protocol):
@@ -78,7 +78,7 @@ class CallSequence:
 
 
 class CallSequences:
-    """Those of each thread."""
+    """The call sequences of each thread."""
 
     def __init__(self) -> None:
         self._latest: dict[int, CallSequence] = {}

@@ -50,7 +50,7 @@ def raised_note(summary: CallbackSummary, name_file: NameFile) -> str:
 
 
 def eliminated_note(summary: CallbackSummary) -> str:
-    """That JAX has removed a call whose result is not used."""
+    """The note that JAX has removed a call whose result is not used."""
     site = summary.site
     return (
         f"{site.format} ({_kind(site)} at {site.where}): eliminated by the compiler: staged {summary.staged}, "

@@ -1,4 +1,4 @@
-"""Who tells the calls of one run what becomes of them: the threads that make them, those that wait, those that look.
+"""The log of the calls of one run: threads that make calls, that wait and that look tell it what becomes of them.
 
 It has more than 300 lines because each reader of the book of calls has a method here, which takes in the news first.
 """
@@ -221,7 +221,7 @@ class CallLog:
     def dispatched(
         self, program: str, taps: Sequence[Tap], hand_over: Callable[[], PendingResult], ran: Ran = unknown
     ) -> None:
-        """The same of a program that has been dispatched already, and says something among its results."""
+        """Note a program that was dispatched already and whose results include what it prints."""
         opened = self._opened()
         if opened:
             record, executed = self._executing(program, False, taps)

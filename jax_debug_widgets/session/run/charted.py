@@ -29,7 +29,7 @@ class Leaf:
 
 
 def gradients(sites: Sequence[CallSite]) -> list[Leaf]:
-    """Those of parameters; where none is known as such, of all named arrays, and without these of numbers."""
+    """The gradients of parameters. Without known parameters those of all named arrays, and without these those of numbers."""
     leaves = _leaves(sites, "gradient")
     parameters, arrays, numbers = {leaf.path.key: leaf for leaf in leaves}, [], []
     for site, watch, path in _named(sites, "gradient"):

@@ -11,7 +11,7 @@ import numpy as np
 from jax_debug_widgets.events import FiringBatch, Tap
 
 _MOST_CALLS = 10_000
-"""Of each program, whose executions are told apart: more are not in flight."""
+"""The most calls of each program whose executions are told apart: more are not in flight."""
 
 
 class Executions:

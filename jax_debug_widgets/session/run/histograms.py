@@ -22,7 +22,7 @@ _MAX_ELEMENTS = 1 << 16
 
 
 def histograms_of(run: Values, name: str, site: int, number: int) -> Histograms:
-    """Those of value `number` of a site, to be drawn.
+    """The histograms of value `number` of a site, to be drawn.
 
     Raises:
       ValueError: none of its events is kept.
@@ -60,7 +60,7 @@ def histograms_of_events(
 
 
 def histograms(samples: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Of each sample over the same bins.
+    """The histogram of each sample, over the same bins.
 
     Returns:
       edges: float64[BINS + 1], from the lowest to the highest finite number of all.

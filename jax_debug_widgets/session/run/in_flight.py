@@ -61,7 +61,7 @@ class InFlight:
         return calls
 
     def _by_count(self, records: Sequence[CallRecord], tap: Tap, times: np.ndarray) -> np.ndarray:
-        """The same of one tap, among the calls of programs that have it."""
+        """The call of each firing of one tap, by their number: among the calls of programs that have the tap."""
         records = [record for record in records if tap in record.taps]
         spans, position = _Spans(records), 0
         calls = spans.ids_of(spans.oldest_at(times))
@@ -86,7 +86,7 @@ class InFlight:
 
 
 class _Spans:
-    """From when to when each of these calls was executing."""
+    """The times from when to when each of these calls was executing."""
 
     def __init__(self, records: Sequence[CallRecord]) -> None:
         self._ids = np.array([*(record.id for record in records), -1], np.int64)
@@ -106,7 +106,7 @@ class _Spans:
         return started - np.searchsorted(np.sort(self._own_ends), times, side="left")
 
     def ids_of(self, indices: np.ndarray) -> np.ndarray:
-        """Those of the calls at these indices; -1 for -1."""
+        """The ids of the calls at these indices; -1 for -1."""
         return self._ids[indices]
 
     @property

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from jax_debug_widgets.session.run.inputs import KeptInputs
 
 _MOST_BYTES = 1 << 30
-"""Of all inputs in a file, unless the file is to be small."""
+"""The most bytes of all inputs in a file, unless the file is to be small."""
 
 _SHARE_OF_FILE = 4
 """Into so many parts that bound is split; one is for inputs."""

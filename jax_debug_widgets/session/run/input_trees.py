@@ -124,7 +124,7 @@ def _on_host(array: jax.Array) -> np.ndarray:
 
 
 def _fields(named: Any) -> tuple[str, ...] | None:
-    """Those of a named tuple, or of its type; None of another."""
+    """The fields of a named tuple or of its type; None for anything else."""
     return getattr(named, "_fields", None)
 
 

@@ -21,7 +21,7 @@ class LoadedSpans:
         return len(self.spans.site)
 
     def since(self, first: int) -> ThreadSpans:
-        """Those from number `first` on."""
+        """The spans from number `first` on."""
         rest = slice(first, None)
         spans = self.spans
         return ThreadSpans(
@@ -53,5 +53,5 @@ class LoadedCalls:
         return max(self._calls, default=-1)
 
     def calls(self, since: int = 0) -> tuple[list[Call], int]:
-        """Those that have changed since this version, and the present one."""
+        """The calls that have changed since this version, and the present version."""
         return [call for call, version in list(self._calls.values()) if version > since], self._version

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from jax_debug_widgets.widgets import Panel
 
 _SHARE = 50
-"""Of the time that passes, one part of so many goes into comparing the processes of a run that is followed."""
+"""One part in so many of the time, at most, is spent on comparing the processes of a run that is followed."""
 
 
 class MergedRun(LoadedRun):

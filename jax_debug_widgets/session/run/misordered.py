@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from jax_debug_widgets.store import Store
 
 _MOST_EVENTS = 200
-"""That are looked at: the first of the run."""
+"""The most events that are looked at: the first of the run."""
 
 
 def misordered_notes(store: Store) -> Iterator[str]:

@@ -213,7 +213,7 @@ def are_same(values: Sequence[np.ndarray]) -> bool:
 
 
 def leaves_of(name: str, labels: Iterable[str]) -> list[str]:
-    """Those labels that are parts of a tree of that name, `params['w']` and `state.step`."""
+    """The labels that are parts of a tree of that name, `params['w']` and `state.step`."""
     return [one for one in dict.fromkeys(labels) if one.startswith(name) and _PATH.fullmatch(one, len(name))]
 
 
@@ -222,7 +222,7 @@ def _told(choice: SelectedValue) -> str:
 
 
 def _numbered(found: Sequence[SelectedValue], choices: Sequence[SelectedValue]) -> dict[int, SelectedValue]:
-    """Those of one name that are meant, by the number of their execution: a gradient has that of its value."""
+    """The choices that one name means, by the number of their execution; a gradient has the number of its value."""
     forward = [choice for choice in found if choice.site.phase == "forward"]
     if not found or not all(one.site.watch and one.site.watch.role == "gradient" for one in found):
         return dict(enumerate(forward or found, 1))

@@ -111,7 +111,10 @@ def joined(found: Sequence[Finding], run: Counted) -> list[Finding]:
 
 
 def _is_masked(run: Counted, one: _Site, sites: Sequence[_Site]) -> bool:
-    """Whether a choice may leave it out: not where, in its call, what is computed from it is not finite and no choice's."""
+    """Whether a `where` may mask it.
+
+    False if a value computed from it in the same call is non-finite and is not behind a `where`.
+    """
     seen = run.watch_seen()
     upstream = seen.upstream if seen else {}
 

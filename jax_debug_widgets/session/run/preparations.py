@@ -23,7 +23,7 @@ class Preparations:
         self._compiled.setdefault(function, {})[stage] = seconds
 
     def compiled_by_numba(self, function: str, seconds: float) -> None:
-        """Of its preparation, Numba has taken so many further seconds."""
+        """Note that Numba has taken so many further seconds of a function's preparation."""
         if seconds > 0:
             stages = self._compiled.setdefault(function, {})
             stages["numba"] = stages.get("numba", 0.0) + seconds

@@ -117,7 +117,7 @@ def _is_muted(finding: Finding, muted: Collection[str]) -> bool:
 
 
 def _found(run: Reported) -> list[Finding]:
-    """Exceptions explained; sites that fired less often than their program says, or show a tracer; phantoms."""
+    """All findings of a run, from every source, in the order in which they are shown."""
     formatted = map(formatted_while_tracing, run.store.sites())
     return [
         *(explained(one, run.name_file) for one in run.explained),
@@ -249,7 +249,7 @@ def _of_watching(run: Reported) -> Iterator[str]:
 
 
 def _of_checking(run: Reported, state: str) -> Iterator[str]:
-    """That a check of compiled programs has had none to look at."""
+    """Yield the note that a check of compiled programs had no program to look at."""
     checks = [one for one in run.options.check if one in CHECKERS]
     if checks and state == "done" and not run.checked.calls:
         yield (

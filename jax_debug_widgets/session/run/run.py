@@ -262,7 +262,7 @@ class Run(RunView):
                 self.policy.printing_watched |= _printing_what_is_watched(program.taps)
 
     def switched(self, site_id: int, *, plain: bool, every: int | None) -> None:
-        """From now on not all firings of a site are recorded, but one of `every`; or all are again, from the next call on."""
+        """Record one firing in `every` of a site from now on; or all again, from the next call on."""
         self.store.sample(site_id, every)
         self.store.doubt(site_id, self.call_log.newest if plain else math.inf)
 

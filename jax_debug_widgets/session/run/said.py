@@ -62,7 +62,7 @@ def status_of(saved: SavedRun) -> Status:
 
 
 def _untold_status(saved: SavedRun, *, is_over: bool) -> Status:
-    """Of a run that has said nothing of itself: how it ended its calls tell."""
+    """The status of a run that has said nothing of itself: its calls tell how it ended."""
     about, last = saved.about, saved.store.last(1)
     states, ended = [call.state for call in saved.calls], _DONE
     for one in _ENDS:

@@ -59,7 +59,7 @@ class SpanLog:
                 self._dropped += MAX_SPANS
 
     def since(self, first: int) -> ThreadSpans:
-        """Those from number `first` on that are kept."""
+        """The kept spans from number `first` on."""
         with self._lock:
             spans, kept = self._spans[max(0, first - self._dropped) :], max(first, self._dropped)
             threads = tuple(self._threads)

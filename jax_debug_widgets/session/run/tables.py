@@ -32,7 +32,8 @@ _EVENT = (
 _SHOWN_CALLS, _SHOWN_SITES = 20, 100
 
 _ROWS_AT_ONCE, _BYTES_AT_ONCE = 50_000, 32 << 20
-"""Of a file, in memory at a time: rows, and bytes of values as they are kept; as doubles they take up to eight times that."""
+"""The most rows of a file in memory at a time, and the most bytes of values as they are kept; as doubles they take up to eight
+times that."""
 
 
 class Lines(list[T]):
@@ -146,7 +147,7 @@ def _values(pa: Any, schema: Any, pieces: Sequence[SegmentSlice]) -> Any:
 
 
 def _values_of(pa: Any, kind: Any, tap: Tap, values: Sequence[Column], count: int) -> Any:
-    """The same of the events of one tap: the values of an event follow each other in columns of all values."""
+    """The values of one tap's events, in types that every reader of Parquet knows. Those of one event follow each other."""
     each = len(values)
     told = np.tile(np.arange(each), count)
     doubles = [_as_doubles(value, count) for value in values]

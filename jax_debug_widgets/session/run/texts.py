@@ -25,7 +25,7 @@ class Texts:
         self._size = 0
 
     def of(self, positions: np.ndarray) -> dict[int, str]:
-        """Those of the events at these positions, int64[n], ascending, that are kept."""
+        """The texts of the kept events at these positions, int64[n], ascending."""
         wanted = positions.tolist()
         with self._lock:
             found = {position: self._known[position] for position in wanted if position in self._known}

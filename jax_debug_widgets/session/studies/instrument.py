@@ -60,7 +60,7 @@ class Instrumented(Generic[P, R]):
             return await result
 
     def __get__(self, owner: Any, kind: type | None = None) -> Any:
-        """As a method it is given its object."""
+        """Bind the function to its object, as a method is."""
         return self if owner is None else functools.partial(self, owner)
 
     def __repr__(self) -> str:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from jax_debug_widgets.events import Kind
 
 SHOWN_TRANSFORMS = ("jit", "vmap", "grad", "scan", "shard_map")
-"""Of `TRANSFORMS`, those that have a mark in every row."""
+"""The transforms that have a mark in every row, a part of `TRANSFORMS`."""
 
 
 @dataclass(frozen=True)

@@ -111,7 +111,7 @@ class _Search:
         return time.monotonic() < self._until
 
     def _passes(self, fast: Numbers) -> list[tuple[str, str]]:
-        """Those with which the numbers change; XLA ignores what it does not know."""
+        """The passes with which the numbers change; XLA ignores what it does not know."""
         told: list[tuple[str, str]] = []
         for name, options in _WAYS.items():
             if not self._goes_on():

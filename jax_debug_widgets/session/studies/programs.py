@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from jax_debug_widgets.taps import Capture
 
 MOST_LOWERED = 1000
-"""Of a program of more equations XLA's own count is taken only where it is asked for: to lower it takes longer."""
+"""The most equations of a program that is lowered for XLA's own count without being asked for; larger ones take long."""
 
 
 def traced(

@@ -60,7 +60,7 @@ class Lanes:
         return [(one.role == "gradient" and self._of_gradient(one)) or axes_of(one) for one in chosen]
 
     def wanted(self, chosen: Sequence[Named], known: Sequence[Axes]) -> list[Axes]:
-        """The same of what is wanted by lane; () for others."""
+        """The axes of each value that is wanted by lane; () for the others."""
         found = []
         for one, axes in zip(chosen, known, strict=True):
             is_wanted = self._wanted(one)
@@ -70,7 +70,7 @@ class Lanes:
         return found
 
     def _of_gradient(self, one: Named) -> Axes:
-        """Those of its value; where that is not computed, because only the gradient is wanted, those that its range has had."""
+        """The axes of a gradient's value. Where only the gradient is wanted, they are those of its range."""
         known = self._of_value.get(_key(one))
         if known is None and "vmap" in transforms_of(one.stack):
             known = self._batched.axes_at(one.file, one.span, one.variable.aval.shape)

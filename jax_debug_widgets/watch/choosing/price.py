@@ -20,12 +20,12 @@ equation however small. Set by what training scans and the programs of `tests/wa
 the estimate is mostly right within a factor of two. It is the proportions that count."""
 
 _CALL, _CALL_WATCHED = 20_000.0, 250_000.0
-"""Of a call of a program, and what more it is of one with effects, which JAX dispatches by Python: all that counts of programs
-of some microseconds."""
+"""Nanoseconds of a call of a program, and how many more a call with effects takes, which JAX dispatches by Python. They are
+all that counts for programs of some microseconds."""
 
 _READ, _READ_NATIVELY, _VALUE, _HANDED = 1.2, 0.5, 1500.0, 12000.0
-"""Of an element whose statistics are taken, by XLA and with Numba, of a watched value however small, and of a body that hands
-its values over."""
+"""Nanoseconds of an element whose statistics are taken, by XLA and with Numba; of a watched value however small; and of a body
+that hands its values over."""
 
 
 _SMALL = 1e6

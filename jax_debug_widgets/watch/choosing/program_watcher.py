@@ -63,7 +63,7 @@ class ProgramWatcher:
         self._added = [Pattern(name, capture.sites.name_file) for name in (*watch.added, *watch.stops.names)]
         """Names only: none of them is a primitive."""
         self._names: set[Pattern] = set()
-        """Those that are names in this program, and so no primitives."""
+        """The patterns that are names in this program, and so not primitives."""
         self._condition = Condition(watch.when) if watch.when else None
         self._lanes = lanes.Lanes(capture.lanes, self._is_by_lane, seen.laneless)
         self._partners = ValueGradientPairs(seen.sites, seen.carried)

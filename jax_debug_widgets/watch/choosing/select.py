@@ -287,7 +287,7 @@ def _unmatched(pattern: str, known: list[str], scopes: list[str], primitives: It
 
 
 def some_of(names: Iterable[str]) -> str:
-    """As many names as fit a line."""
+    """The first names in alphabetical order, as many as fit a line."""
     known = sorted(set(names))
     some = ", ".join(known[:12]) + (", …" if len(known) > 12 else "")  # noqa: PLR2004 - what fits a line
     return some or "no names in the programs compiled here"

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from jax_debug_widgets.watch.naming.named import Named
 
 MOST_ELEMENTS = 1 << 20
-"""Of a value that is handed over whole: it stays in memory until all of its body is computed. Larger ones have statistics."""
+"""The most elements of a value that is handed over whole: it stays in memory until all of its body is computed. Larger ones
+have statistics."""
 
 
 @dataclass(frozen=True)

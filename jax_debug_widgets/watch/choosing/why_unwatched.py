@@ -38,7 +38,7 @@ RULE = (
 
 
 _UNEXPLAINING = (NOT_COMPILED, UNJITTED, RETURNED)
-"""Of these each says why one place has no values, and not why the name has none in what ran."""
+"""The reasons that say why one place has no values, and not why the name has none in what ran."""
 
 _INSIDE = ".<locals>."
 

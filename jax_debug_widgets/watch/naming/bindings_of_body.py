@@ -82,7 +82,7 @@ class BodyBindings:
 
 
 def _identities(body: Body, noted: Iterable[Identity]) -> Iterator[Identity]:
-    """Of what was noted of one variable, each with what JAX has inlined on the way to where it is.
+    """Yield the notes of one variable, each with the calls that JAX has inlined on the way to where it is.
 
     What is inlined may have been noted inside, or as what the call gives: the way to that is shorter.
     """
@@ -107,7 +107,7 @@ def argument_names(body: Body, names: Names) -> Sequence[str]:
 
 
 def aliases(body: Body, names: Names) -> Iterator[tuple[str, str, Statement]]:
-    """Those of the names that statements give which compute nothing, each with the file and the statement.
+    """Yield the names that are given by statements that compute nothing, each with the file and the statement.
 
     Of `h = a if c else b` nobody has noted which branch it was: the first in the source stands for both.
     """

@@ -82,7 +82,7 @@ class Body:
 
     @cached_property
     def origin(self) -> Origin:
-        """Where that function is; nowhere, where JAX does not say."""
+        """The place of the function that the body is the program of: file, line, name. Empty where JAX does not say."""
         given = self.around.given
         if given is not None:
             return given.file, given.line, given.name
@@ -117,7 +117,7 @@ class Body:
         return found
 
     def _seen_by(self, number: int) -> int | None:
-        """From how many of an equation's frames it does what the source says there; None: from all."""
+        """The end of the slice of an equation's frames, outermost first, where it does what the source says; None: of all."""
         if number in self.moved:
             return self._asked_for.get(number, 0)
         if is_of_input(self.equations[number]):
@@ -174,7 +174,7 @@ class Body:
         return sum(seen_from_rules(self.uses.derived[number], self.levels[number], depth))
 
     def derived_from(self, number: int, depth: int) -> tuple[bool, ...]:
-        """Of an equation whether it is transposed, for each derivative that a frame is inside of, the outermost first."""
+        """Whether an equation is transposed, for each derivative around a frame, the outermost first."""
         derived, levels = self.uses.derived[number], self.levels[number]
         if number in self._of_backward_rules:
             derived = seen_from_rules(derived, levels, depth)

@@ -53,7 +53,7 @@ def is_taken(body: Body, variable: Any, inside: set[int], depth: int) -> bool:
 
 
 def _escaping_from_rule(body: Body, members: list[int], depth: int) -> list[Made]:
-    """Of a statement in a derivative rule what others use, though it be the backward pass alone: that is what it is for."""
+    """The results of a statement in a derivative rule that others use, even if only the backward pass does."""
     if not any(_is_in_rule(body.levels[number][:depth]) for number in members):
         return []
     inside, results = set(members), {one for one in body.jaxpr.outvars if not isinstance(one, jax_core.Literal)}

@@ -38,7 +38,7 @@ class Gradient:
 
 
 def gradients(body: Body) -> Iterator[Gradient]:
-    """Those of values with names, in the order in which the backward pass comes by."""
+    """Yield the gradients of named values, in the order of the backward pass."""
     for number, equation in enumerate(body.equations):
         mark = cotangent_of(equation)
         if mark is None or mark.is_of_input or not is_array(equation.outvars[0]) or number in body.tangents:
@@ -57,7 +57,7 @@ def gradients(body: Body) -> Iterator[Gradient]:
 
 
 def gradients_of_arguments(body: Body, known: Container[VariableNote]) -> Iterator[Gradient]:
-    """Those of the arguments of the function that the body is the program of.
+    """Yield the gradients of the arguments of the function that the body is the program of.
 
     Args:
       known: what has its gradient otherwise.
@@ -73,7 +73,7 @@ def gradients_of_arguments(body: Body, known: Container[VariableNote]) -> Iterat
 
 
 def gradients_of_aliases(body: Body) -> Iterator[Gradient]:
-    """Those of other names for what is there, from their statements on."""
+    """Yield the gradients of other names for known values, each from its statement on."""
     for variable, mark, number in _of_innermost(body):
         for name, file, statement in aliases(body, {place: mark.noted.names[place] for place in mark.places}):
             call = SourceSite((), file, statement.span)

@@ -62,7 +62,7 @@ def instances(body: Body, call: SourceSite, members: list[int], *, repeats: bool
 
 
 def _by_what_comes_out(body: Body, call: SourceSite, members: list[int]) -> list[list[int]]:
-    """The same where each execution asks for tangents, and ends with what it gives; nothing where that is not so."""
+    """The executions where each asks for tangents and ends with what it gives; empty for other statements."""
     if not any(body.levels[number][call.depth].differentiates in PUSHES for number in members):
         return []
     parts: list[list[int]] = []

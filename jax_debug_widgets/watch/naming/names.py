@@ -55,7 +55,7 @@ class Assignment:
 
 
 Ranges = set[tuple[str, Span]]
-"""Of files."""
+"""Ranges in files: the file, and the range in it."""
 
 
 def named_values(bound: BodyBindings, wanted: Callable[[str], bool], mingled: Ranges) -> list[Named]:
@@ -146,7 +146,7 @@ def _is_run(body: Body, call: SourceSite) -> bool:
 
 
 def _is_mingled(one: Assignment) -> bool:
-    """Whether a name of several has no value, and several values have no name."""
+    """Whether a statement assigns several names, one has no value yet, and several values are left that it could be."""
     names = [text for target in one.statement.targets if target.parts for text in texts_of(target)][1:]
     if not one.is_run or all(any(is_part(name, text) for name, _ in one.values) for text in names):
         return False
@@ -166,7 +166,7 @@ def _calls(body: Body, wanted: Callable[[str], bool]) -> Iterator[_Called]:
 
 
 def _takes_next(levels: Sequence[Level]) -> bool:
-    """Whether the last frame is a comprehension's where it takes its next item: that has the range of the comprehension."""
+    """Whether the last frame is a comprehension that takes its next item. Its range is then that of the frame around it."""
     *_, caller, own = (None, *levels)
     return caller is not None and (caller.file, caller.span) == (own.file, own.span) and caller.function != own.function
 

@@ -86,7 +86,7 @@ def _loops(code: CodeType) -> list[tuple[int, int]]:
 
 
 def _backward_jumps(code: CodeType) -> Iterator[tuple[int, int]]:
-    """From where to where the loops of a function go.
+    """Yield where each loop of a function begins and ends, as offsets of instructions.
 
     What handles exceptions stands behind all else and jumps back to where the function goes on: that is no loop.
     """

@@ -22,7 +22,7 @@ class ValueGradientPairs:
         self._of_all, self._carried = of_all, carried
         self._own: dict[Any, CallSite | None] = {}
         self._gradients: dict[Any, CallSite] = {}
-        """Those that came first."""
+        """The sites of gradients that came before their values."""
 
     def of(self, one: Named, *, is_pass: bool) -> CallSite | None:
         """The site of the value of a gradient, and of a gradient of a value that came first; None where none is known.
@@ -53,5 +53,5 @@ class ValueGradientPairs:
 
 
 def _keys(one: Named) -> Iterator[Any]:
-    """What a function returns has a name in its caller, too, and a gradient there."""
+    """Yield a key for each identity of a value or gradient: a returned value has a name, and a gradient, in the caller too."""
     return ((own, one.file, one.span, one.name) for own in one.identities)

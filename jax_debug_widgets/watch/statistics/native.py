@@ -240,7 +240,7 @@ def _table_of(frame: Any) -> Any:
 
 @cfunc(types.uint64(types.uint64), cache=True)
 def _handle(address: Any) -> Any:
-    """What XLA calls: once to ask for the version, then with each array. 0: no error."""
+    """Called by XLA: once to ask for the version, then with each array. Returns 0: no error."""
     frame = words(address, FRAME_WORDS)
     if not asks_for_version(frame):
         x, out = array_of(frame[ARGUMENTS], 0, np.float32), _table_of(frame)
@@ -255,7 +255,7 @@ def _handle(address: Any) -> Any:
 
 @cfunc(types.uint64(types.uint64), cache=True)
 def _handle_chain(address: Any) -> Any:
-    """The same for the custom call that runs a chain: its code, its size, its numbers and sources."""
+    """Called by XLA to run a chain; the operands are its code, its size, its numbers and its sources; as `_handle`."""
     frame = words(address, FRAME_WORDS)
     if not asks_for_version(frame):
         operands, count = frame[ARGUMENTS], np.int64(frame[ARGUMENT_COUNT]) - _FIRST_SOURCE
@@ -271,7 +271,7 @@ def _handle_chain(address: Any) -> Any:
 
 @cfunc(types.uint64(types.uint64), cache=True)
 def _handle_table(address: Any) -> Any:
-    """The same for the custom call that makes a table: which row is where, and the pieces, each a number, a row or some."""
+    """Called by XLA to make a table of numbered rows, out of pieces that are a number, a row or rows; as `_handle`."""
     frame = words(address, FRAME_WORDS)
     if not asks_for_version(frame):
         operands, count = frame[ARGUMENTS], np.int64(frame[ARGUMENT_COUNT])

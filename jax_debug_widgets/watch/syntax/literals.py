@@ -14,7 +14,7 @@ from jax_debug_widgets.taps.parsing import parse_expression
 from jax_debug_widgets.watch.syntax.classes import Fields
 
 STATIC_ATTRIBUTES = frozenset({"shape", "ndim", "dtype", "size"})
-"""Of an array; known while a program is traced."""
+"""The attributes of an array that are known while a program is traced."""
 
 MAY_DO_NOTHING = frozenset(
     {
