@@ -10,6 +10,7 @@ from jax_debug_widgets._jax.compat.arrays import on_cpu
 from jax_debug_widgets.breakpoints import collectives
 from jax_debug_widgets.breakpoints.cost import cost_of
 from jax_debug_widgets.breakpoints.ending import Ending
+from jax_debug_widgets.breakpoints.nonfinite import finite_at
 from jax_debug_widgets.breakpoints.points import Point, PointBook
 from jax_debug_widgets.breakpoints.policy import Halt, Policy
 from jax_debug_widgets.breakpoints.run_observers import RunObservers
@@ -196,17 +197,18 @@ class Debugger:
     def _stood_for_condition(self, tap: Tap, arrays: Arrays, firings: Firings) -> bool:
         stood, again = False, tap.site.watch.again if tap.site.watch else ""
         for condition in self.policy.conditions:
-            is_told = tap.site.id in self.policy.printing_watched or again == "value"
-            if again == "name" or (condition.kinds and is_told):
+            if again == "name" or (condition.kinds and again == "value"):
                 continue
             point = self.points.of_condition(condition)
-            lanes = condition.holds(tap, arrays)
+            told = self.policy.printing_watched.get(tap.site.id, frozenset()) if condition.kinds else frozenset[int]()
+            own = finite_at(arrays, told)
+            lanes = condition.holds(tap, own)
             if lanes and self.policy.reaches(point) and self.observers.place() == "panel" and not self.policy.ignoring:
                 scene = event_scene(
                     "breakpoint",
                     tap,
                     arrays,
-                    condition.reason(tap, arrays),
+                    condition.reason(tap, own),
                     firings,
                     self.policy.known,
                     self.policy.hits[point.number],

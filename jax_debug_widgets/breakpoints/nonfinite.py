@@ -36,6 +36,13 @@ class Onset:
         return [lane for lane in lanes if lane not in before] if before else lanes
 
 
+def finite_at(arrays: Arrays, numbers: Collection[int]) -> Arrays:
+    """The arrays with zeros for those of these numbers: a stop at their own lines tells of them."""
+    if not numbers:
+        return arrays
+    return tuple(np.zeros_like(one) if number in numbers else one for number, one in enumerate(arrays))
+
+
 def nonfinite_words(tap: Tap, arrays: Arrays, kinds: Kinds = KINDS["nonfinite"]) -> str:
     """`h is not finite: 3 NaN`; empty where all are."""
     watch = tap.site.watch

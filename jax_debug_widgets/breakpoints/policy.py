@@ -55,7 +55,8 @@ class Policy:
       timeout: seconds after which a stop goes on by itself; None for never.
       prompt: ask on stdin where no panel answers.
       context: of the cell that began the run: XLA's threads have none, and ipykernel 7.0 asks nothing without it.
-      printing_watched: sites that print what is watched beside them. XLA may call these first; those say where a NaN is born.
+      printing_watched: the number of a site -> which of its values are watched beside it. XLA may call the print first; the
+        watched value says where a NaN is born.
       pausing: stop at the next event.
       passing: a site whose stops are passed until there is one at another site.
       ignoring: stop no more.
@@ -78,7 +79,7 @@ class Policy:
     timeout: float | None = None
     prompt: bool = False
     context: contextvars.Context = field(default_factory=contextvars.copy_context)
-    printing_watched: set[int] = field(default_factory=set[int])
+    printing_watched: dict[int, frozenset[int]] = field(default_factory=dict[int, frozenset[int]])
     pausing: bool = False
     passing: int | None = None
     ignoring: bool = False

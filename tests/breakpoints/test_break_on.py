@@ -139,3 +139,19 @@ def test_of_a_gradient_a_stop_says_so(stopped):
     g, z = jax.jit(jax.grad(f)), jnp.float32([[0, 0], [3, 4]])
     stopped(g, z, user=lambda page: seen.extend(page.all_stops()), watch="n2", break_on="nan")
     assert [stop["reason"] for stop in seen] == ["gradient of n2 is not finite: 1 NaN, at [0]"]
+
+
+@pytest.mark.behaviour("B2")
+def test_a_print_of_a_watched_value_among_others_does_not_stop_for_it_again(stopped):
+    def step(x, _):
+        temp = jnp.log(x)
+        jax.debug.print("twice {n} temp {t}", n=2 * x[0], t=temp)
+        jax.debug.print("{root}", root=-1 / x)
+        return x - 1, temp.sum()
+
+    f, seen = jax.jit(lambda x: lax.scan(step, x, length=2)), []
+    stopped(f, jnp.float32([1]), user=lambda page: seen.extend(page.all_stops()), break_on="inf", watch="temp")
+    assert sorted(stop["reason"].split(",")[0] for stop in seen) == [
+        "root is not finite: 1 infinite",
+        "temp is not finite: 1 infinite",
+    ]

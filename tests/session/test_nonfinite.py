@@ -311,6 +311,13 @@ def test_the_first_is_one_and_the_same_in_the_status_the_findings_and_the_overvi
     assert (fact.label, fact.value) == ("First NaN", "logs")
 
 
+def test_the_overview_names_the_value_of_a_print_and_not_its_format():
+    with jdw.capture() as run:
+        jax.jit(lambda loss, temp: jax.debug.print("loss {loss} temp {t}", loss=loss, t=temp))(1.0, jnp.inf)
+    fact = next(one for one in overview.facts(run, [], []) if one.label.startswith("First"))
+    assert (fact.label, fact.value) == ("First infinity", "temp")
+
+
 def test_an_infinity_before_a_nan_is_the_first():
     @jax.jit
     def ends(x):

@@ -10,7 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -173,12 +173,31 @@ def _first_odd(run: RunView, finding: Finding) -> Fact:
     site = finding.site
     assert site is not None
     first = first_event(run)
-    name = f"∂ {site.watch.name}" if site.watch and site.watch.role == "gradient" else site.label
+    name = (
+        f"∂ {site.watch.name}"
+        if site.watch and site.watch.role == "gradient"
+        else _odd_value(run, finding) or site.label
+    )
     steps, positions = run.store.history.steps_of([site.id])[site.id], run.store.history.series(site.id, 0)[0]
     at = np.flatnonzero(positions == finding.event)
     step = f", step {int(steps[at[0]])}" if len(at) and at[0] < len(steps) else ""
     kind = "First NaN" if first and first.nan else "First infinity"
     return Fact(kind, name, f"{finding.where or site.where}{step}{in_lane(finding.lane)}", True)
+
+
+def _odd_value(run: RunView, finding: Finding) -> str:
+    """Which value of a print it is; empty where only the print is known, and for what is watched."""
+    site, at = finding.site, finding.event
+    event = next(iter(run.store.range(at, at + 1)), None) if at is not None else None
+    if site is None or site.watch is not None or event is None:
+        return ""
+    named = zip(site.values, event.values, strict=False)
+    return next((name for name, value in named if not np.isfinite(_as_numbers(value)).all()), "")
+
+
+def _as_numbers(value: Any) -> np.ndarray:
+    array = np.asarray(value)
+    return array if array.dtype.kind in "fc" else array.astype(np.float64) if array.dtype.kind == "V" else np.zeros(())
 
 
 def _compiled(calls: Sequence[Call]) -> Fact | None:

@@ -259,7 +259,7 @@ class Run(RunView):
                 self.note(told)
             watch = self.options.watch
             if watch is not None and watch.every == 1 and not watch.when:
-                self.policy.printing_watched |= _printing_what_is_watched(program.taps)
+                self.policy.printing_watched.update(_printing_what_is_watched(program.taps))
 
     def switched(self, site_id: int, *, plain: bool, every: int | None) -> None:
         """Record one firing in `every` of a site from now on; or all again, from the next call on."""
@@ -320,7 +320,11 @@ class Run(RunView):
         return self.life.is_over(self.call_log)
 
 
-def _printing_what_is_watched(taps: Sequence[Tap]) -> set[int]:
-    """The sites of a program that print nothing but values which are watched in it."""
+def _printing_what_is_watched(taps: Sequence[Tap]) -> dict[int, frozenset[int]]:
+    """The sites of a program that print values which are watched in it -> the numbers of these."""
     names = {tap.site.watch.name for tap in taps if tap.site.watch and tap.site.watch.role == "value"}
-    return {tap.site.id for tap in taps if not tap.site.watch and tap.site.values and names.issuperset(tap.site.values)}
+    return {
+        tap.site.id: frozenset(number for number, name in enumerate(tap.site.values) if name in names)
+        for tap in taps
+        if not tap.site.watch and names.intersection(tap.site.values)
+    }

@@ -234,11 +234,13 @@ function badOf(run: RunStore): Known["nan"] {
   const all = isWatched(site)
     ? run.watched.plotted([`${site.id}/0`])
     : run.series.all().filter((one) => one.site === site.id);
-  const marks = all.map(({ marks }) => marks);
-  const steps = marks.flatMap(({ x, time: at }) => [...at.view()].flatMap((one, i) => (one === time ? [x.at(i)] : [])));
+  const stepsOf = ({ marks: { x, time: at } }: Series) =>
+    [...at.view()].flatMap((one, i) => (one === time ? [x.at(i)] : []));
+  const steps = all.flatMap(stepsOf);
+  const odd = site.values.length === 1 ? 0 : all.find((one) => stepsOf(one).length > 0)?.value;
   const name = isWatched(site)
     ? watchedName(site)
-    : siteName(run, site, site.values.length === 1 ? site.values[0] : undefined);
+    : siteName(run, site, odd === undefined ? undefined : site.values[odd]);
   const where = (isWatched(site) && guilty(site)?.where) || site.where;
   const step = steps.length > 0 ? Math.floor(Math.min(...steps)) : null;
   return { name, where, step, lane: first.lane ?? [], nan: first.nan };
