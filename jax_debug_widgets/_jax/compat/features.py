@@ -1,4 +1,4 @@
-"""Which features work with the installed JAX, and for each that is off a sentence that says why.
+"""Find out which features work with the installed JAX; for each that does not, give a sentence that says why.
 
 `NEEDED` says which names each feature needs. If JAX renames one of them, or calls it in another way, that feature is off and
 the others work. Without `CAPTURE` nothing is captured at all.

@@ -15,7 +15,7 @@ from typing import Any
 from jax_debug_widgets._jax.compat.private import source_info_util, traceback_util
 
 FOLDER = os.path.dirname(os.path.dirname(os.path.dirname(__file__))) + os.sep
-"""Where this package is."""
+"""The folder of this package, with a separator at its end."""
 
 _LINES = re.compile(rf'^ +File "{re.escape(FOLDER)}.*\n(?: {{4,}}.*\n)*', re.MULTILINE)
 _lock = threading.Lock()

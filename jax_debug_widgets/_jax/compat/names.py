@@ -1,4 +1,4 @@
-"""Which function of the user's a program is of."""
+"""Find the name of the user's function that a program was made from."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ _IN_PMAP = ("_fun", "call_wrapped")
 
 
 def function_of(program: str) -> str:
-    """`f`, of a program that JAX calls `jit(f)`, or `jit_f` in some versions, and that this thread prepares or dispatches."""
+    """The name `f` of the function of a program, named `jit(f)` or `jit_f`, that this thread prepares or dispatches."""
     inside = program.removeprefix("jit(")
     return unwrapped(program.removeprefix("jit_") if inside == program else inside.removesuffix(")"))
 
 
 def unwrapped(name: str) -> str:
-    """The name of a function, or that of the user's where it is what `jax.pmap` has put around that."""
+    """The name of a function; if it is a wrapper of `jax.pmap`, the name of the user's function inside."""
     return _pmapped_now() or name if name in _IN_PMAP else name
 
 

@@ -54,10 +54,10 @@ class Replacing(ABC):
 
 
 class InPlace(partial[Any]):
-    """One of ours that replaces a function of JAX. It pickles as that function."""
+    """A function of ours that replaces one of JAX's, and pickles as that one."""
 
     theirs: Any = None
-    """JAX's."""
+    """JAX's function that it replaces."""
     is_global = False
     """Whether it replaces a function of a module, which pickle finds there by its name."""
 

@@ -1,4 +1,4 @@
-"""JAX's own prints, kept from being written: of a program that runs once more, only to be compared with."""
+"""Suppress the prints of a program that runs a second time, only to compare it with another."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class _WithoutPrints:
 
 @contextlib.contextmanager
 def without_prints() -> Iterator[None]:
-    """Nothing that JAX prints is written for programs dispatched here; what Python and callbacks write is."""
+    """Suppress JAX's prints of programs dispatched inside; Python and the user's callbacks still write to stdout."""
     silent: Any = _WithoutPrints(sys.stdout)
     with contextlib.redirect_stdout(silent):
         yield

@@ -21,13 +21,13 @@ _ENOUGH = 12
 
 
 def dedent_of(code: CodeType) -> int:
-    """By how many columns the lines of the file are further to the right than the code says; 0 where that is not known."""
+    """How many columns the lines of the file are indented further than the code's positions say; 0 if that is unknown."""
     return _dedent_of(code.co_filename, code)
 
 
 @functools.lru_cache(maxsize=4096)
 def _dedent_of(file: str, code: CodeType) -> int:
-    """Codes of two files may be equal: the name of the file is no part of them."""
+    """Compute the dedent. `file` is a part of the cache's key, as code objects of two files may compare equal."""
     linecache.checkcache(file)  # It may have been edited, and loaded again.
     lines = linecache.getlines(file)
     written = (one for one in _names(code) if one[0] <= len(lines))

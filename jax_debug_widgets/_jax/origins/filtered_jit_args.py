@@ -21,7 +21,7 @@ from jax_debug_widgets._jax.compat.private import pjit
 from jax_debug_widgets._jax.compat.trees import leaves_with_paths
 
 _MAX_FRAMES = 8
-"""From `jax.jit` out to the call that the user has made."""
+"""How many frames outwards from `jax.jit` are searched for the call that the user has made."""
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class LibraryCall:
     """The function that a library has jitted, and what it was called with.
 
     Attributes:
-      file, line, name: of the user's function, as its code object has them.
+      file, line, name: those of the user's function's code object.
       names: what JAX calls an input of the program -> what the user does: `model.layers[1].weight`.
     """
 
@@ -62,7 +62,7 @@ def given(program: Any) -> LibraryCall | None:
 
 
 def _leaves_of(frame: FrameType, program: Any) -> Sequence[tuple[str, Any]] | None:
-    """Where it is a frame in which JAX has the arguments of the program: what it calls each leaf, and the leaf."""
+    """The name and value of each argument of the program, if it is a frame in which JAX holds these; else None."""
     if frame.f_code.co_filename != pjit.__file__:
         return None
     parameters = frame.f_locals.get("p")
@@ -79,10 +79,10 @@ def _leaves_of(frame: FrameType, program: Any) -> Sequence[tuple[str, Any]] | No
 
 
 def _call_of(frame: FrameType, name: str) -> tuple[FunctionType, tuple[Any, ...], dict[str, Any]] | None:
-    """Where a frame is a call of a wrapper of the function of that name: that function, what it is given."""
+    """The function `name` and its arguments, if the frame is a call of a wrapper of that function; else None."""
     code = frame.f_code
     if not code.co_argcount or not {"args", "kwargs"} <= set(code.co_varnames):
-        return None  # Not looked into: Python keeps what is in a frame for those who do, until that ends.
+        return None  # Read no locals needlessly: Python keeps the copy until the frame ends.
     values = frame.f_locals
     wrapper: Any = values.get(code.co_varnames[0])
     args, kwargs = values.get("args"), values.get("kwargs")
@@ -96,7 +96,7 @@ def _call_of(frame: FrameType, name: str) -> tuple[FunctionType, tuple[Any, ...]
 
 
 def _paths(signature: inspect.Signature, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Iterator[tuple[str, Any]]:
-    """For each array that a function is given: its path, `model.layers[1].weight`, and itself."""
+    """Yield the path, `model.layers[1].weight`, and the value of each array among a function's arguments."""
     try:
         given = signature.bind(*args, **kwargs).arguments
     except TypeError:

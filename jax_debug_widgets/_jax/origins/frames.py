@@ -56,7 +56,7 @@ def is_users(file: str) -> bool:
 
 
 UNKNOWN_FRAME = Frame("<unknown>", 0, -1, 0, -1, "<unknown>")
-"""For equations that JAX made without a user's frame."""
+"""The frame of equations that JAX made without a user's frame."""
 
 
 def frame_of(traceback: Any) -> Frame:
@@ -147,7 +147,7 @@ class Level:
 
     Attributes:
       code_line: the line at which the code object of its function begins.
-      differentiates: which function of JAX's differentiates what is called from here; empty where none does.
+      differentiates: the name of JAX's function, called from here, that differentiates the next frame's function; else empty.
       derivatives: how many of these: two in `jax.grad(jax.grad(f))(x)`.
       pushes: how many of these push tangents forward, beside the values.
       maps: whether it is called for each leaf of a tree.

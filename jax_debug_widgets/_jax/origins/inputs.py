@@ -1,4 +1,4 @@
-"""Which inputs of the programs that an equation runs its operands are."""
+"""Map the operands of an equation to the inputs of the programs that it runs."""
 
 from __future__ import annotations
 

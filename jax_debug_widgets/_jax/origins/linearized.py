@@ -27,7 +27,7 @@ def is_linearized(jaxpr: core.Jaxpr) -> bool:
 
 
 def _linear_results(jaxpr: core.Jaxpr, operands: Sequence[bool]) -> list[bool] | None:
-    """Which results of a program hang on the operands that are tangents; None where something is not linear in them."""
+    """Which results of a program depend on the inputs that are tangents; None if an equation is not linear in them."""
     tangents = {variable for variable, is_tangent in zip(jaxpr.invars, operands, strict=True) if is_tangent}
 
     def is_tangent(atom: Any) -> bool:

@@ -10,7 +10,7 @@ Place = tuple[str, Hashable]
 
 
 def place_of_arguments(file: str, line: int) -> Place:
-    """Where the arguments of the function are noted whose code begins at a line."""
+    """The place of the arguments of the function whose code begins at `line`."""
     return file, line
 
 

@@ -274,7 +274,7 @@ class Book:
 
 
 def type_of(aval: Any) -> Type:
-    """Also of what is no array: a `Ref`, a token."""
+    """The dtype and number of axes of a type; (None, 0) for one that has neither, such as a token's."""
     return getattr(aval, "dtype", None), len(getattr(aval, "shape", ()))
 
 

@@ -24,10 +24,11 @@ def pushes_in(traceback: Any) -> int:
 
 
 def pushed_at(levels: Sequence[Level], traceback: Any) -> int | None:
-    """Which frame calls `jax.linearize`, where an equation is a part of what that gives, and computes with tangents; else None.
+    """The number of the frame that calls `jax.linearize`, if an equation is a part of the linear function; else None.
 
     Args:
-      levels: those of the traceback.
+      levels: the user's frames of the traceback.
+      traceback: the traceback of the equation.
     """
     at = next((number for number, level in enumerate(levels) if level.differentiates == "linearize"), None)
     if at is None:

@@ -34,7 +34,7 @@ pure_tap_p.multiple_results = io_tap_p.multiple_results = True
 
 @functools.cache
 def taps_of_callbacks() -> Mapping[Any, Any]:
-    """JAX's primitives that call the user's functions for results -> what stands for each where it is tapped."""
+    """Maps JAX's primitives that call user functions for results to the primitives of tapped callbacks."""
     if not features.available(features.CALLBACKS):
         return {}
     return {jax_callback.pure_callback_p: pure_tap_p, jax_callback.io_callback_p: io_tap_p}
@@ -110,7 +110,7 @@ def _describe(
 
 @functools.cache
 def callback_readers() -> Mapping[Any, Callable[..., Equation]]:
-    """JAX's primitives that call the user's host functions and are no debugging prints, and how each is read."""
+    """Maps JAX's primitives that call user functions on the host, debugging prints apart, to functions that describe them."""
     if not features.available(features.CALLBACKS):
         return {}
     return {
@@ -190,11 +190,11 @@ def has_callbacks(jaxpr: core.Jaxpr) -> bool:
 
 @dataclass(frozen=True)
 class UnjittedCall:
-    """Where a callback runs un-jitted.
+    """The place in Python where a callback runs un-jitted.
 
     Attributes:
-      place: what tells it from others.
-      loops: the loops of Python's around it; its last operands are their iterations.
+      place: identifies the place.
+      loops: the Python loops around it; its last operands are their iterations.
     """
 
     place: Any

@@ -1,4 +1,4 @@
-"""Which values of a body go to its results for certain: not those that a choice may leave out, and not those that nobody uses.
+"""Find the values of a body that reach its results for certain: no choice may leave them out, and something uses them.
 
 What `jnp.where(i < n, x[i], 0.0)` reads of `x` may be thrown away. So may what a branch of a `cond` computes under `vmap`,
 where JAX computes both and selects.
@@ -78,10 +78,10 @@ def _called(equation: core.JaxprEqn) -> core.Jaxpr | None:
 
 
 def results_of_bodies(equation: core.JaxprEqn, certain: set[Any]) -> list[bool]:
-    """For each result of the programs that an equation runs whether it goes on for certain."""
+    """For each result of the programs that an equation runs: whether it reaches the results for certain."""
     results = [one in certain for one in equation.outvars]
     match equation.primitive.name:
-        case "scan":  # It takes again what it carries.
+        case "scan":  # Carried results are operands again.
             _, carried = versions.scan_counts(equation.params)
             return [True] * carried + results[carried:]
         case "while":

@@ -40,7 +40,7 @@ def _of_all_lanes(_size: int, _batched: Any, count: Any) -> Any:
 
 @cached
 def counting(body: Any) -> Any:
-    """The body of a `while` with one more value to carry: how often it has run."""
+    """Add a carried int32 to the body of a `while`: the number of times that it has run."""
     counter = new_number()
     count, following = computed(lambda each: lax.add(each, np.int32(1)), [counter])
     inside = body.jaxpr
@@ -119,5 +119,5 @@ def told_apart(equation: core.JaxprEqn, again: core.Jaxpr) -> core.JaxprEqn:
 
 
 def _selected(running: Any, new: Any, old: Any) -> Any:
-    """By lane the new value or, where the lane has finished, the old one; the lanes are the first axes."""
+    """Select for each lane the new value or, if the lane has finished, the old one; the lanes are the first axes."""
     return lax.select(lax.broadcast_in_dim(running, new.shape, range(running.ndim)), new, old)

@@ -1,4 +1,4 @@
-"""Which infinities of a program are meant: those of the constants in it, as `-jnp.inf` in `jnp.where(mask, scores, -jnp.inf)`.
+"""Find the infinities that are meant: those of constants, as `-jnp.inf` in `jnp.where(mask, scores, -jnp.inf)`.
 
 A mask is handed on by what moves, adds, scales and compares, up to what makes a number of many: a sum that is infinite is no
 mask any more. By this values are told apart in which infinities are news.

@@ -192,7 +192,7 @@ def _with_guard(equation: core.JaxprEqn, guard: Any, cause: str) -> list[core.Ja
 
 
 def _with_this_guard(equation: core.JaxprEqn, guard: Any, cause: str) -> list[core.JaxprEqn]:
-    """With this scalar as its only guard."""
+    """Make a tap of a debugging equation, with the scalar `guard` as its only guard."""
     equation = as_tap(equation)
     params, lanes = dict(equation.params), equation.params["lanes"]
     count = len(equation.invars) - bool(params["guards"])

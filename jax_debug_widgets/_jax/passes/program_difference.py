@@ -1,4 +1,4 @@
-"""Where two programs that were traced of one function differ first, in more than what a capture puts into a program.
+"""Find the first difference between two traces of one function, apart from the equations that a capture adds.
 
 What the equations compute is compared, and with which numbers; not the functions that a callback calls, which may be made
 anew each time a function is traced, but for the values that these hold.
@@ -39,7 +39,7 @@ class Difference:
     """The first equation that is not the same in both programs.
 
     Attributes:
-      equation: that of the new program; None where that has ended, or differs in its results only.
+      equation: the equation of the new program; None if that has no more, or differs in its results only.
       before, after: a number that is part of both programs; UNKNOWN where they differ in something else.
     """
 
@@ -54,7 +54,7 @@ class Difference:
 
 
 def difference(before: ClosedJaxpr, after: ClosedJaxpr) -> Difference | None:
-    """Where two programs of one function differ first; None where they compute the same."""
+    """The first difference between two programs of one function; None if they compute the same."""
     return next((found for found in _Comparison().closed(before, after) if not _is_of_checkify(found)), None)
 
 

@@ -56,11 +56,11 @@ def merged(old: Any, step: Any, new: Any) -> Any:
 
 @dataclass(frozen=True)
 class Rows:
-    """Where each row is among the results of a program.
+    """The places of rows among the results of a program.
 
     Attributes:
-      count: how many results have them.
-      places: of each row its result, its first number in that, and how many it has.
+      count: how many results hold rows.
+      places: for each row: the number of its result, the position of its first number in it, and how many numbers it has.
     """
 
     count: int

@@ -203,7 +203,7 @@ class Uses:
 
 
 def seen_from_rules(derived: tuple[bool, ...], levels: Sequence[Level], depth: int | None = None) -> tuple[bool, ...]:
-    """Which derivatives have transposed an equation, but for those that run the rules around frame `depth`; None: its own."""
+    """Drop from `derived` the derivatives that run backward rules around frame `depth`; None: around the innermost frame."""
     for at, level in enumerate(levels[:depth]):
         if level.runs_rule == "backward":
             asked_in_rule = sum(inner.derivatives for inner in levels[at + 1 :])

@@ -47,7 +47,7 @@ _ENTERED = {
 
 
 _JAX = os.path.join(os.path.dirname(jax.__file__), "")
-"""Where JAX's files are. What JAX shows to nobody in tracebacks is more: flax and equinox ask it to leave theirs out."""
+"""The folder of JAX's files. JAX hides more files from tracebacks: flax and equinox register theirs."""
 
 
 class WatchPass:
@@ -182,14 +182,14 @@ class WatchPass:
         return self._samples_loops and sampling.is_long(equation, self._every)
 
     def _sampled_by_switch(self, place: Place, around: BodyContext) -> Sampled | None:
-        """Which iterations a switch beside the values picks out: under a condition those of the outermost loop."""
+        """The loop whose iterations a switch selects; under a condition, the outermost one. None: there is no switch."""
         if self._watcher.conditional():
             return Sampled(self._every, 0) if self._every > 1 and place.loops else None
         return Sampled(self._every, around.sampled_loop) if around.switched else None
 
 
 def _told_iterations(equation: Any, own: Sequence[Any], outer: Sequence[Any]) -> Any:
-    """An equation whose programs may use these: the iteration of its own loop, and those of the loops around it."""
+    """Pass the iterations of an equation's own loop and of the loops around it to the programs that it runs."""
     for counter in own:
         equation = with_counter(equation, counter)
     return close_over(equation, outer)

@@ -78,7 +78,7 @@ class WatchCondition(Protocol):
 
 @dataclass(frozen=True)
 class Sampled:
-    """Which loop around a body is sampled, and each n-th iteration of it, counted from the start."""
+    """A loop around a body, and that each `every`-th iteration is taken, counted from the start."""
 
     every: int
     loop: int

@@ -23,21 +23,21 @@ from jax_debug_widgets._jax.running.retraced import traces_apart
 
 
 class TraceVisitor(Protocol):
-    """One look for a program."""
+    """Observes one look-up of a program."""
 
     def around(self) -> Any:
-        """A context in which it is looked for."""
+        """A context in which JAX looks up the program."""
 
     def found(
         self, program: Any, operands: Sequence[Any], /, *, is_traced: bool, differs: Callable[[], CachedProgram | None]
     ) -> bool:
-        """It was found.
+        """Called when the program was found.
 
         Args:
-          program: it.
-          operands: what it will be called with; empty for the body of a loop or a branch.
-          is_traced: whether the function was traced for it.
-          differs: trace the function apart from JAX's caches, and say where that program is another.
+          program: the program.
+          operands: the operands of its call; empty for the body of a loop or a branch.
+          is_traced: whether the function was traced now, rather than found in a cache.
+          differs: traces the function apart from JAX's caches; returns how that program differs, or None.
 
         Returns:
           Whether Python must see each call of the program.

@@ -50,7 +50,7 @@ def fast_path_data(
 
 
 class _Outputs:
-    """All that a program gives. Where JAX's C++ puts it together, it is what the program's user has asked for."""
+    """A pytree node with all results of a program; JAX's C++ unflattens it to the results of the user's program."""
 
     def __init__(self, call: ProgramWithFurtherResults, results: Any, further: Sequence[Any]) -> None:
         self.call, self.results, self.further = call, results, further

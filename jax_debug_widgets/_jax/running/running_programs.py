@@ -12,18 +12,18 @@ from jax_debug_widgets._jax.compat.private import pjit
 from jax_debug_widgets._jax.compat.replacements import Replacements, Replacing
 
 Ran = Callable[[], Any]
-"""A program that does not live longer for being known: the answer is None where it is gone, or was not known."""
+"""A weak reference to a program; returns None if the program is gone, or was not known."""
 
 
 def unknown() -> None:
-    """No program."""
+    """Return None, in place of a program."""
 
 
 class RunningPrograms(Replacing):
-    """Knows the program of each call that JAX makes in Python; its C++ tells nobody.
+    """Notes the program of each call that JAX makes in Python; calls by its C++ are not seen.
 
     Attributes:
-      subscriber: told of each, in the thread that runs it, unless it runs in another one.
+      subscriber: called with each program, in the thread that runs it, but not for programs run inside another one.
     """
 
     def __init__(self) -> None:
@@ -37,7 +37,7 @@ class RunningPrograms(Replacing):
 
     @property
     def running(self) -> Ran:
-        """The program that this thread runs, the innermost."""
+        """The innermost program that this thread runs."""
         program = self._here.program
         return unknown if program is None else weakref.ref(program)
 

@@ -70,7 +70,7 @@ def _of_convolution(equation: core.JaxprEqn, made: int) -> int:
 
 
 def _of_power(equation: core.JaxprEqn, made: int) -> int:
-    """By repeated squaring."""
+    """The operations of an integer power by repeated squaring."""
     power = abs(equation.params["y"])
     return made * max(1, power.bit_length() + power.bit_count() - 2)
 

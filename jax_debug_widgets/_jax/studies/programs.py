@@ -89,7 +89,7 @@ def body_of(jaxpr: core.Jaxpr, consts: Sequence[Any], name: str, reading: Progra
 
 
 class _Body:
-    """One body that is read: what its variables are, by then."""
+    """Reads one body; keeps an operand for each variable read so far."""
 
     def __init__(
         self,

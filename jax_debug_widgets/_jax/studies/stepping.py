@@ -37,7 +37,7 @@ class RunBody:
 
     @cached_property
     def where(self) -> tuple[Place, BodyContext]:
-        """Where it lies, and what is around it. Looked for only where somebody stands in it."""
+        """The place and context of the body; computed only when the debugger stands in it."""
         if self.entered is None:
             place = outermost(self.name)
             return place, around_program(self.jaxpr, place, 1, is_jitted=True, own=None)
@@ -100,7 +100,7 @@ def run_stepwise(
 
 
 class _Run:
-    """One run of a program; bodies are run by Python where they are stepped into, as they are where not."""
+    """One run of a program; bodies that are stepped into are run by Python, others by JAX."""
 
     def __init__(self, ask: Ask) -> None:
         self._ask = ask

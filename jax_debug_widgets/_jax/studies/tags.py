@@ -83,7 +83,7 @@ def tagged(jaxpr: core.Jaxpr) -> tuple[core.Jaxpr, dict[int, int]]:
 
 
 def chains(traced: Traced, program: Program, numbers: Mapping[int, int]) -> list[tuple[int, ...]]:
-    """For each equation of the program the tags of those around it, and its own."""
+    """For each equation of the program: the tags of the equations around it, outermost first, and its own."""
     found: list[tuple[int, ...]] = []
 
     def walk(equations: Sequence[Any], body: Body, around: tuple[int, ...]) -> None:

@@ -23,7 +23,7 @@ _WORDS = {"BatchTrace": "jax.vmap", "JVPTrace": "a derivative", "LinearizeTrace"
 
 @dataclass(frozen=True)
 class Origin:
-    """Where a tracer comes from.
+    """The origin of a tracer.
 
     Attributes:
       type: `float32[3]`.
@@ -82,7 +82,7 @@ class _Here(threading.local):
 
 
 def origin_of(tracer: Any) -> Origin:
-    """Where a tracer comes from."""
+    """Find the origin of a tracer."""
     trace = getattr(tracer, "_trace", None)
     frame = getattr(trace, "frame", None)
     info = getattr(frame, "debug_info", None)

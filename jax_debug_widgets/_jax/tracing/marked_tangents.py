@@ -75,7 +75,7 @@ class _Marked:
 
 
 class _Step(NamedTuple):
-    """From when on a tangent has names, and the variable that it is then."""
+    """A time from which a tangent has names, the variable that stands for it from then on, and its mark."""
 
     time: float
     variable: Any

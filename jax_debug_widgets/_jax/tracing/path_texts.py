@@ -13,6 +13,6 @@ def text_of(key: Any) -> str:
 
 
 def text_in_flax(key: Any) -> str:
-    """In a state of `flax.nnx`, which has the fields of a module as keys, and in it variables with values."""
+    """The text of a key in a state of `flax.nnx`: fields are keys of dicts there, and leaves have a `.value`."""
     is_field = isinstance(key, jax.tree_util.DictKey) and isinstance(key.key, str)
     return f".{key.key}" if is_field else "" if str(key) == ".value" else text_of(key)

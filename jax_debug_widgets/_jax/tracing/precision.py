@@ -48,10 +48,10 @@ _MOST_FRAMES = 4
 
 @dataclass(frozen=True)
 class Truncated:
-    """Where 64 bits became 32.
+    """A conversion of 64-bit numbers to 32 bits.
 
     Attributes:
-      dtype: what was asked for or came; `asked`: which of these.
+      dtype: the 64-bit dtype; `asked`: whether the code asked for it, rather than passed such an array.
       name: the argument that it came as, `params['w']`; empty where it is none.
       size: how many numbers; `wrapped`, `infinite`: how many of them wrapped around or became infinite.
       first, became: the first such number, and what it is now.

@@ -1,4 +1,4 @@
-"""Which equations JAX makes where it differentiates one operation: its rule makes the value, and residuals beside it."""
+"""Collect the equations that JAX makes when it differentiates an operation: the rule makes the value and residuals."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One trace of a jitted function: for which arguments, called from where."""
+"""The record of one trace of a jitted function: its arguments, and where it was called."""
 
 from __future__ import annotations
 

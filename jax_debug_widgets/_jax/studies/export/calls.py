@@ -138,7 +138,7 @@ def _shard_map(step: Step) -> list[str]:
 
 
 def _collective(step: Step) -> list[str]:
-    """It takes a mesh to trace it: the whole program shows whether it is as it was."""
+    """Write a collective. It needs a mesh to be traced, so only the trace of the whole program proves the text."""
     name, params = step.equation.primitive.name.removesuffix("_invariant"), step.equation.params
     axes = params["axes"]
     axes = text_of(axes[0] if len(axes) == 1 else tuple(axes))

@@ -29,7 +29,7 @@ _OTHER_NAMES = {
 
 
 def library_calls(equation: core.JaxprEqn, x: Sequence[str]) -> Iterator[str]:
-    """Which calls it may be; empty for functions of the user's own."""
+    """Yield the library calls that an equation may be, as text; none for the user's own functions."""
     name = equation.params.get("name")
     if not isinstance(name, str) or name.startswith("<"):
         if equation.primitive.name != "custom_jvp_call":

@@ -13,7 +13,7 @@ from jax import lax
 
 
 class RefusedError(Exception):
-    """There is no text for it."""
+    """A value or an equation cannot be written as text."""
 
 
 _LARGEST = 64
