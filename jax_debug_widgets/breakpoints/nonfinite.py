@@ -91,7 +91,8 @@ def _lanes(tap: Tap, arrays: Arrays, kinds: Kinds) -> Lanes:
     suspects = [array for array in arrays[: len(tap.shapes)] if _is_inexact(array)]
     if all(bool(np.isfinite(array).all()) for array in suspects):
         return []
-    return [lane for lane in tap.lane_order if any(_has(value, kinds) for value in tap.values_of(arrays, lane))]
+    real = (lane for lane in tap.lane_order if not tap.is_phantom(arrays, lane))
+    return [lane for lane in real if any(_has(value, kinds) for value in tap.values_of(arrays, lane))]
 
 
 def _has(value: np.ndarray, kinds: Kinds) -> bool:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from jax_debug_widgets.events.amounts import lane_words
+
 if TYPE_CHECKING:
     from jax_debug_widgets.taps.check_log import LineHits
 
@@ -16,5 +18,5 @@ def moment(seen: LineHits, lanes: Sequence[int] = ()) -> str:
     if steps:
         said.append(f"step {', '.join(map(str, steps))}" if len(steps) == 1 else f"steps {', '.join(map(str, steps))}")
     if lanes:
-        said.append(f"lane {', '.join(map(str, lanes))}" if len(lanes) == 1 else f"lanes {', '.join(map(str, lanes))}")
+        said.append(lane_words(lanes))
     return "".join(f", {one}" for one in said)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 
 def in_bytes(count: float) -> str:
@@ -17,6 +18,13 @@ def in_bytes(count: float) -> str:
 def plural(count: int, noun: str) -> str:
     """`1 event`, `12,000 events`; of a noun that takes an s."""
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
+def lane_words(lane: Sequence[int]) -> str:
+    """`lane 3`; of nested `vmap`s, the outermost first, `lane (1, 2)`. Of none it is empty."""
+    if not lane:
+        return ""
+    return f"lane {lane[0]}" if len(lane) == 1 else f"lane ({', '.join(map(str, lane))})"
 
 
 def in_natural_order(name: str) -> tuple[tuple[str, int], ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -75,6 +76,16 @@ class Watched:
     merges: tuple[str, ...] = ()
     derivatives: tuple[Derivative, ...] = ()
     vmapped: tuple[int, ...] = ()
+
+    def lane(self, number: int) -> tuple[int, ...]:
+        """The lane that `bad lane` counts with this number, outermost first; () where it is none."""
+        if not 0 <= number < math.prod(self.vmapped):
+            return ()
+        found: list[int] = []
+        for size in reversed(self.vmapped):
+            number, place = divmod(number, size)
+            found.append(place)
+        return tuple(reversed(found))
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,13 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from jax_debug_widgets.events.amounts import lane_words
+
 if TYPE_CHECKING:
     from jax_debug_widgets.events.site import CallSite
+
+BAD_LANE = "bad lane"
+"""The statistic: the first lane with a NaN, or where there is none with an infinity; -1 where all are finite."""
 
 PRINT_OPTIONS: Mapping[str, tuple[type, ...]] = {
     "precision": (int, type(None)),
@@ -95,12 +100,16 @@ def call_text(name: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> st
 
 def watched_text(site: CallSite, values: Sequence[Any]) -> str:
     """What a line of text says of a watched value; the panel shows none."""
-    told = [
-        f"{name} {value.item() if value.dtype.kind in 'iu' else format(float(value), '.4g')}"
-        for name, value in zip(site.values, values, strict=True)
-        if np.ndim(value) == 0
-    ]
-    return f"{site.label}: " + ", ".join(told)
+    numbers = [(name, value) for name, value in zip(site.values, values, strict=True) if np.ndim(value) == 0]
+    return f"{site.label}: " + ", ".join(filter(None, (_statistic(site, *one) for one in numbers)))
+
+
+def _statistic(site: CallSite, name: str, value: np.ndarray) -> str:
+    """`max 3.5`; of the first lane that is not finite `bad lane (1, 2)`, and nothing where all are finite."""
+    if name == BAD_LANE:
+        lane = site.watch.lane(int(value)) if site.watch else ()
+        return f"bad {lane_words(lane)}" if lane else ""
+    return f"{name} {value.item() if value.dtype.kind in 'iu' else format(float(value), '.4g')}"
 
 
 def as_numpy(value: Any) -> Any:

@@ -8,6 +8,7 @@ import numpy as np
 
 from jax_debug_widgets.events import Column, Tap
 from jax_debug_widgets.events.numbers import infinite
+from jax_debug_widgets.store.lanes import by_event
 
 
 def odd_numbers(tap: Tap, value: int, column: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -24,6 +25,14 @@ def odd_numbers(tap: Tap, value: int, column: np.ndarray) -> tuple[np.ndarray, n
             return none, none
     rows = column.reshape(len(column), -1)
     return np.isnan(rows).sum(axis=1), infinite(rows, meant).sum(axis=1)
+
+
+def odd_among(tap: Tap, value: int, column: np.ndarray, there: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """As `odd_numbers`, of those events alone that are really there, bool[firings, events of a firing]."""
+    events = by_event(tap, value, column)
+    counts = (one.reshape(there.shape) for one in odd_numbers(tap, value, events.reshape(-1, *tap.shapes[value])))
+    nan, inf = ((one * there).sum(axis=1) for one in counts)
+    return nan, inf
 
 
 def pieces(column: Column) -> Iterator[tuple[slice, np.ndarray]]:

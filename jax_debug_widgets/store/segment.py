@@ -14,7 +14,7 @@ from jax_debug_widgets.events import COUNTED, Column, Event, FiringBatch, Tap, j
 from jax_debug_widgets.store.columns import Columns
 from jax_debug_widgets.store.devices import Devices
 from jax_debug_widgets.store.lanes import by_event, flat_lanes, laid_out
-from jax_debug_widgets.store.nonfinite import odd_numbers, pieces
+from jax_debug_widgets.store.nonfinite import odd_among, odd_numbers, pieces
 from jax_debug_widgets.store.site_types import SiteTypes
 from jax_debug_widgets.store.stacking import one_after_the_other, require_one_shape
 
@@ -203,7 +203,10 @@ class Segment:
                 yield tap, value, positions[chosen], values[chosen]
 
     def nonfinite(self) -> dict[int, tuple[int, int, int]]:
-        """Site id -> how many numbers are NaN, how many are infinite, and the position of the first event with one."""
+        """Site id -> how many numbers are NaN, how many are infinite, and the position of the first event with one.
+
+        Phantoms are left out.
+        """
         found: dict[int, tuple[int, int, int]] = {}
         # Nearly always all is finite, and to ask once is less than to ask of each column where there are hundreds.
         inexact = [self._columns[number][value] for number, tap in enumerate(self.taps) for value in tap.inexact]
@@ -212,9 +215,12 @@ class Segment:
             return found
         for number, tap in enumerate(self.taps):
             firings = np.flatnonzero(self._tap == number)
+            phantoms = self._phantoms(number)
             for value in tap.inexact:
                 for rows, column in pieces(self._columns[number][value]):
                     nan, inf = odd_numbers(tap, value, column)
+                    if phantoms is not None and (nan.any() or inf.any()):
+                        nan, inf = odd_among(tap, value, column, ~phantoms[rows])
                     odd = np.flatnonzero(nan + inf)
                     if not len(odd):
                         continue
@@ -230,8 +236,11 @@ class Segment:
         if tap.size == 1:
             return 0
         arrays = self._arrays(firing)
-        ours = (np.asarray(tap.values_of(arrays, lane)[value])[None] for lane in tap.lane_order)
-        odd = (np.any(odd_numbers(tap, value, one)) for one in ours)
+        odd = (
+            not tap.is_phantom(arrays, lane)
+            and np.any(odd_numbers(tap, value, np.asarray(tap.values_of(arrays, lane)[value])[None]))
+            for lane in tap.lane_order
+        )
         return next((at for at, is_odd in enumerate(odd) if is_odd), 0)
 
     def values(self, start: int, stop: int) -> Iterator[tuple[Tap, np.ndarray, list[Column]]]:

@@ -5,7 +5,6 @@ Out:  for each body what to compute of its variables, and the taps that take it.
 May know: _jax, taps, events.   Must not know: store, transport, widgets, IPython.
 """
 
-from jax_debug_widgets.watch.choosing.bad_lane import NAME as BAD_LANE
 from jax_debug_widgets.watch.choosing.lanes import NAME as LANES
 from jax_debug_widgets.watch.choosing.notes import notes_of
 from jax_debug_widgets.watch.choosing.price import price
@@ -19,7 +18,6 @@ from jax_debug_widgets.watch.statistics.histogram import NAMES as HISTOGRAM
 from jax_debug_widgets.watch.syntax.source import is_library
 
 __all__ = [
-    "BAD_LANE",
     "BY_LANE",
     "HISTOGRAM",
     "LANES",

@@ -380,3 +380,39 @@ def test_an_argument_comes_before_the_loops_of_its_call():
         f(jnp.ones(2), jnp.array([1.0, jnp.nan]))
     (finding,) = run.findings
     assert finding.site.label == "y"
+
+
+@pytest.mark.parametrize("options", [{}, {"watch": True}, {"check": "nonfinite"}, {"break_on": "nonfinite"}], ids=str)
+def test_a_nan_that_only_a_vmap_computes_is_none_of_the_program(options):
+    def q(x):
+        def positive(x):
+            y = jnp.sqrt(x)
+            jax.debug.print("sqrt {y}", y=y)
+            return y
+
+        return jax.lax.cond(x > 0, positive, lambda x: -x, x)
+
+    with jdw.capture(**options) as run:
+        jax.jit(jax.vmap(q))(jnp.array([4.0, -1.0]))
+    jax.effects_barrier()
+    assert sum(event.phantom for event in run.events) == 1
+    first, told = run.status().first_nonfinite, all_of(run)
+    assert first is None or first.masked
+    assert [one.site.kind for one in told] == ["watch"] * ("watch" in options)
+    assert all("masked" in one.message for one in told)
+    assert not any("skipped" in note for note in run.notes)
+
+
+def test_the_lanes_that_are_there_keep_their_nan_beside_phantoms():
+    def q(x):
+        def odd(x):
+            jax.debug.print("{y} {z}", y=jnp.log(x), z=jnp.full(2, jnp.nan))
+            return x
+
+        return jax.lax.cond(x < 2, odd, lambda x: -x, x)
+
+    with jdw.capture() as run:
+        jax.jit(jax.vmap(q))(jnp.array([-4.0, 1.0, 5.0]))
+    jax.effects_barrier()
+    (finding,) = all_of(run)
+    assert (finding.seen, finding.lane) == (5, (0,))

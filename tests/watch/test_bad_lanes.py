@@ -75,7 +75,8 @@ def test_a_finding_names_the_lane(case, options, watched):
     assert finding.lane == lane, finding
     (site,) = {event.site.id: event.site for event in run.events if event.seq == finding.event}.values()
     assert site.watch.name in ("n2", "x") and run.events[finding.event].step in ((), (step,))
-    named = f", lane {', '.join(map(str, lane))} (event" if lane and step else f"lane {', '.join(map(str, lane))}"
+    words = f"lane {lane[0]}" if len(lane) == 1 else f"lane {lane}"
+    named = f", {words} (event" if lane and step else words
     assert (named in finding.message) == bool(lane)
     assert run.status().first_nonfinite.lane == lane
 
@@ -91,6 +92,16 @@ def test_the_lane_of_a_check_is_a_field():
     with jdw.capture(check="nonfinite") as run:
         jax.jit(jax.vmap(root))(LANES)
     assert [finding.lane for finding in run.findings] == [(3,)]
+
+
+def test_a_lane_of_nested_vmaps_is_called_alike_everywhere():
+    with jdw.capture(watch=True, check="nonfinite") as run:
+        jax.jit(jax.vmap(jax.vmap(root)))(jnp.ones((2, 3)).at[1, 2].set(-1))
+    jax.effects_barrier()
+    bad = next(event for event in run.events if event.seq == run.status().first_nonfinite.event)
+    for text in (run.findings[0].message, snapshot_of(run).first_nonfinite, bad.text):
+        assert "lane (1, 2)" in text, text
+    assert all("bad" not in event.text for event in run.events if event.site.label == "x")
 
 
 def test_the_lane_of_a_print_is_a_field():

@@ -22,11 +22,16 @@ def certain_values(jaxpr: core.Jaxpr, results: Sequence[bool], *, but_for_tests:
     found = {atom for atom, goes_on in zip(jaxpr.outvars, results, strict=True) if goes_on and _is_variable(atom)}
     choosing = _choosing(jaxpr) if but_for_tests else frozenset[Any]()
     for equation in reversed(jaxpr.eqns):
-        if not (equation.effects or any(one in found for one in equation.outvars)):
+        if not (_is_seen(equation) or any(one in found for one in equation.outvars)):
             continue
         if not (_tests_for_nan(equation) and equation.outvars[0] in choosing):
             found.update(filter(_is_variable, _certain_operands(equation, found)))
     return found
+
+
+def _is_seen(equation: core.JaxprEqn) -> bool:
+    """Whether it shows its operands, or writes them: not the print that a `vmap` makes fire in lanes that are not there."""
+    return bool(equation.effects) and not equation.params.get("guards")
 
 
 def _tests_for_nan(equation: core.JaxprEqn) -> bool:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from jax_debug_widgets.events.amounts import lane_words
 from jax_debug_widgets.plots import Series, draw_array, draw_histograms, draw_series
 from jax_debug_widgets.session.run.by_name import choice_called, choices, choices_matching, numbers_of
 from jax_debug_widgets.session.run.histograms import histograms_of
@@ -129,7 +130,7 @@ def value_at(run: Values, name: str, step: float, lane: int) -> tuple[str, np.nd
         msg = f"{choice.place} has no step {step} with lane {lane}; steps that are kept: {ends}"
         raise IndexError(msg)
     event = run.store.event(int(lanes[lane]))
-    where = f", lane {', '.join(map(str, event.lane))}" if event.lane else ""
+    where = f", {lane_words(event.lane)}" if event.lane else ""
     return f"{choice.name}, step {wanted}{where}", event.values[choice.value]
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -11,8 +10,9 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from jax_debug_widgets.events import CallSite, Derivative, Event, Finding, FirstNonFinite, NonFinite
+from jax_debug_widgets.events.amounts import lane_words
+from jax_debug_widgets.events.texts import BAD_LANE
 from jax_debug_widgets.session.run.ports import Counted
-from jax_debug_widgets.watch import BAD_LANE
 
 _MOST_NAMES = 4
 """Values that a sentence names."""
@@ -50,9 +50,7 @@ class _Site:
         watch = event.site.watch if event else None
         if event is None or event.lane or watch is None or not watch.vmapped:
             return event.lane if event else ()
-        number = int(dict(zip(event.site.values, event.values, strict=False)).get(BAD_LANE, -1))
-        known = 0 <= number < math.prod(watch.vmapped)
-        return tuple(int(one) for one in np.unravel_index(number, watch.vmapped)) if known else ()
+        return watch.lane(int(dict(zip(event.site.values, event.values, strict=False)).get(BAD_LANE, -1)))
 
     @property
     def has_nan(self) -> bool:
@@ -170,7 +168,7 @@ def when(event: Event | None, lane: tuple[int, ...], *, calls: int) -> str:
 
 def in_lane(lane: tuple[int, ...]) -> str:
     """`, lane 2`; empty where none is known."""
-    return f", lane {', '.join(map(str, lane))}" if lane else ""
+    return f", {lane_words(lane)}" if lane else ""
 
 
 def counted(found: NonFinite) -> str:

@@ -20,9 +20,6 @@ if TYPE_CHECKING:
     from jax_debug_widgets._jax.origins.lanes import Axes
     from jax_debug_widgets.events import Tap
 
-NAME = "bad lane"
-"""The statistic: the first lane with a NaN, or where there is none with an infinity; -1 where all are finite."""
-
 _COUNTS = [STATISTICS.index(name) for name in ("nan", "posinf", "neginf")]
 _MOST_LANES = 1 << 24
 """So many numbers float32 tells apart."""

@@ -12,7 +12,7 @@ import numpy as np
 from jax_debug_widgets._jax.compat.processes import own_number
 from jax_debug_widgets._jax.origins.place import device_names
 from jax_debug_widgets.events import NO_VALUE, CallSite, Derivative, Nesting, Tap, Watched
-from jax_debug_widgets.events.texts import watched_text
+from jax_debug_widgets.events.texts import BAD_LANE, watched_text
 from jax_debug_widgets.taps.sites import phase_of, transforms_of
 from jax_debug_widgets.watch.choosing import bad_lane, lanes
 from jax_debug_widgets.watch.choosing.select import Watch, scope_of
@@ -57,7 +57,7 @@ class WatchedTaps:
         if self._watch.histograms and aval.size > 1:
             statistics = (*statistics, *histogram.NAMES)
         vmapped = tuple(aval.shape[axis] for axis in known) if bad_lane.has_lane(aval, known) else ()
-        statistics = (*statistics, bad_lane.NAME) if vmapped else statistics
+        statistics = (*statistics, BAD_LANE) if vmapped else statistics
         is_whole = self._watch.values and aval.size > 1
         shapes: tuple[tuple[int, ...], ...] = ((),) * len(statistics)
         dtypes: tuple[np.dtype[Any], ...] = (dtype_of(aval),) * len(statistics)

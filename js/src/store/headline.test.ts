@@ -106,7 +106,7 @@ describe("the facts", () => {
     const facts = factsOf({ ...NOTHING, loss, nan });
     expect(facts.map(({ label, value, note, bad }) => [label, value, note, bad])).toEqual([
       ["loss", "2.29 → nan", "In [2]:24", true],
-      ["First NaN", "∂ n2", "In [2]:7, step 20, lane 3, 0", true],
+      ["First NaN", "∂ n2", "In [2]:7, step 20, lane (3, 0)", true],
     ]);
   });
 });

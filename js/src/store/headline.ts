@@ -5,6 +5,7 @@
 import { brief, count, plural, seconds } from "../kit/format";
 import type { CallMessage } from "../transport/wire";
 import { isName } from "./groups";
+import { laneWords } from "./watched";
 
 const LOSS = /loss|nll|elbo|objective|cost|energy/i;
 const QUALITY = /acc|score|reward|return|error|auc|f1/i;
@@ -136,13 +137,7 @@ export function factsOf({ steps, pace, elapsed, loss, quality, nan, findings, co
             "nan",
             nan.nan ? "First NaN" : "First infinity",
             nan.name,
-            [
-              nan.where,
-              nan.step !== null && `step ${count(nan.step)}`,
-              nan.lane.length > 0 && `lane ${nan.lane.join(", ")}`,
-            ]
-              .filter(Boolean)
-              .join(", "),
+            [nan.where, nan.step !== null && `step ${count(nan.step)}`, laneWords(nan.lane)].filter(Boolean).join(", "),
             true,
           ),
         ]

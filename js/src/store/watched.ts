@@ -53,6 +53,12 @@ export function laneName(lane: readonly number[] | undefined): string {
   return lane?.join(", ") ?? "";
 }
 
+/** `lane 3`, of nested `vmap`s `lane (1, 2)`; "" where none is known. `events/amounts.py` says the same. */
+export function laneWords(lane: readonly number[] | undefined): string {
+  if (!lane?.length) return "";
+  return lane.length === 1 ? `lane ${lane[0]}` : `lane (${lane.join(", ")})`;
+}
+
 /** Where to look for what makes a value NaN or infinite. */
 export function guiltyPlace(site: WatchSite): { file: string; line: number; index: number } {
   const { file, line } = guilty(site) ?? site;

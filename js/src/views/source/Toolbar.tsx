@@ -3,7 +3,7 @@ import { count } from "../../kit/format";
 import { Toggle } from "../../kit/Toggle";
 import type { RunStore } from "../../store/run";
 import type { UiState } from "../../store/ui";
-import { guilty, guiltyPlace, isWatched, laneName } from "../../store/watched";
+import { guilty, guiltyPlace, isWatched, laneName, laneWords } from "../../store/watched";
 import type { FirstNonFiniteMessage, StatusMessage } from "../../transport/wire";
 import { StatisticChoice } from "../names/StatisticChoice";
 import { watchedName } from "../sites/name";
@@ -89,7 +89,7 @@ function FirstBad({ run, ui, first }: BadProps) {
       onClick={go}
     >
       first {first.nan ? "NaN" : "∞"}: <b class="mono">{watchedName(site)}</b> line {by?.line ?? site.line}
-      {(first.lane?.length ?? 0) > 0 && `, lane ${laneName(first.lane)}`}
+      {(first.lane?.length ?? 0) > 0 && `, ${laneWords(first.lane)}`}
       {first.masked && ", masked?"}
     </button>
   );
