@@ -37,6 +37,7 @@ class Nesting:
       shuffled: whether counting does not tell the iteration: firings of several of them come in any order.
       lanewise: the lengths of the loops inside `loops` that JAX has made of `vmap` axes, outermost first, which is the
         innermost `vmap`: the lanes fire one after the other.
+      version: the version that it is in of a program that is only sometimes watched; a call runs one. Empty elsewhere.
       in_parts: whether all of them fire nevertheless, each with its own part of the values (`partitioned=True`); which
         device it is, and how large its part, the program's text does not say.
     """
@@ -59,6 +60,7 @@ class Nesting:
     shuffled: bool = False
     in_parts: bool = False
     lanewise: tuple[int, ...] = ()
+    version: str = ""
 
     @property
     def expected(self) -> int | None:

@@ -88,6 +88,7 @@ def nesting_of(equation: Equation) -> Nesting:
         devices=equation.devices,
         replicas=equation.replicas,
         shuffled=equation.shuffled,
+        version=equation.version,
         groups=equation.groups,
         in_parts=equation.in_parts,
     )

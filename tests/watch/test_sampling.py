@@ -261,3 +261,36 @@ def test_rows_of_several_calls_outside_loops_are_counted():
         for _ in range(7):
             program(X)
     assert run["y"].steps.tolist() == [0, 3, 6]
+
+
+@jax.jit
+def telling_call(w, i):
+    g = w * 2
+    jax.debug.print("i={i}", i=i)
+    jax.debug.callback(lambda *_: None, i + 10)
+    return w - 0.1 * g
+
+
+@jax.jit
+def telling_scan(w):
+    return lax.scan(lambda w, i: (telling_call(w, i), None), w, jnp.arange(7))[0]
+
+
+def calls_in_python(w):
+    for i in range(7):
+        w = telling_call(w, i)
+    return w
+
+
+@pytest.mark.parametrize("echo", [False, True])
+@pytest.mark.parametrize("program", [calls_in_python, telling_scan])
+def test_prints_beside_sampled_values_are_one_site_and_recorded_as_without_the_watch(program, echo):
+    """The watched and the plain version of the program fire in turns."""
+    told = {}
+    for watch in (None, "g"):
+        with jdw.capture(every=EVERY, watch=watch, echo=echo) as run:
+            program(X)
+        told[watch] = [[column.tolist() for column in run.series(name)] for name in ("i", "i + 10")]
+        assert run.findings == []
+    assert told["g"] == told[None] == [[[0, 3, 6], [0, 3, 6]], [[0, 3, 6], [10, 13, 16]]]
+    np.testing.assert_array_equal(run["g"].steps, [0, 3, 6])

@@ -124,6 +124,7 @@ class Equation:
       in_parts: whether each of them fires with its own part of the operands, cut as the compiler likes.
       groups: of how many groups of devices one fires each, see `Place.groups`.
       numbered: whether each firing hands over, last, how many of the lanes that are called one by one come before it.
+      version: see `Place`: a call runs one of the versions.
       in_python: whether the loops are Python's (`python_loops`): each firing hands over their iterations, and what the
         program's text says of how often it fires is not known.
       format: the format string of a print; the callback's name otherwise.
@@ -168,6 +169,7 @@ class Equation:
     groups: int = 0
     numbered: bool = False
     in_python: bool = False
+    version: str = ""
 
     @property
     def counted(self) -> bool:

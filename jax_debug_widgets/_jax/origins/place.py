@@ -20,6 +20,9 @@ from jax_debug_widgets._jax.origins.inlining import traceback_of
 from jax_debug_widgets._jax.origins.kernel_prints import grid_loops
 from jax_debug_widgets._jax.origins.linearized import is_linearized
 
+VERSION = "<watched_or_plain>"
+"""The name of our own branches, in a program that is only sometimes watched: none of them is in its source."""
+
 
 @dataclass(frozen=True)
 class Place:
@@ -37,6 +40,7 @@ class Place:
       pinned: whether it runs in some iterations of the innermost loop only, so that nothing in it can leave the loop.
       apart: variables whose parts XLA cannot prove equal, see `apart.py`; empty if this is not needed.
       counters: variables that hold the iteration of each of `loops`; fewer if some have none.
+      version: the branch that runs it of a program that is only sometimes watched, `branch_1_fun`; empty elsewhere.
       in_python: whether the loops are Python's, around a callback that runs un-jitted.
     """
 
@@ -51,6 +55,7 @@ class Place:
     pinned: bool = False
     apart: frozenset[Any] = frozenset()
     counters: tuple[Any, ...] = ()
+    version: str = ""
     in_python: bool = False
 
     def is_steady(self, atom: Any) -> bool:
@@ -90,10 +95,12 @@ class Place:
     def inside(self, equation: core.JaxprEqn, key: str, jaxpr: core.Jaxpr) -> Place:
         """The place of the program `jaxpr`, which `equation` has as its parameter `key` (`branch_1_fun` of a tuple)."""
         stack = self.stack + equation.source_info.name_stack
-        for scope in _scopes(equation, key, str(stack)):
+        is_version = jaxpr.debug_info.func_name == VERSION
+        for scope in () if is_version else _scopes(equation, key, str(stack)):
             stack = stack.extend(scope)
         callers = joined(frames_inside(traceback_of(equation.source_info)), self.callers)
-        place = replace(self, stack=stack, callers=callers)
+        version = key if is_version else self.version
+        place = replace(self, stack=stack, callers=callers, version=version)
         params = equation.params
         match equation.primitive.name:
             case "scan":

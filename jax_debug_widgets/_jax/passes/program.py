@@ -238,6 +238,7 @@ def describe(equation: core.JaxprEqn, guard: Guard | None, place: Place) -> Equa
         and inner.name != "pure_callback",
         numbered=bool(by_itself) and all(loop.apart for loop in by_itself) and len(place.counters) == len(loops),
         in_python=place.in_python,
+        version=place.version,
         guard=guard,
         hoisted=left(equation.params["home"], tuple(loop.length for loop in place.loops)),
         axes=place.axes,

@@ -20,6 +20,7 @@ from jax.extend import core as jax_core
 from jax_debug_widgets._jax.compat import features, versions
 from jax_debug_widgets._jax.compat.private import core, debugging, mlir
 from jax_debug_widgets._jax.compat.registrations import registers
+from jax_debug_widgets._jax.origins.place import VERSION
 from jax_debug_widgets._jax.passes.emit import emit_answer_call
 
 if TYPE_CHECKING:
@@ -62,7 +63,7 @@ def by_call(plain: ClosedJaxpr, watched: ClosedJaxpr, takes: Callable[[], bool])
         return (np.array(takes()),)
 
     def either(*operands: Any) -> Any:
-        return lax.cond(ask_p.bind(answer=answer), core.jaxpr_as_fun(watched), core.jaxpr_as_fun(plain), *operands)
+        return lax.cond(ask_p.bind(answer=answer), _version(watched), _version(plain), *operands)
 
     traced = _traced(either, plain.in_avals)
     return traced.replace(jaxpr=traced.jaxpr.replace(debug_info=plain.jaxpr.debug_info))
@@ -245,9 +246,19 @@ def _switched(plain: ClosedJaxpr, watched: ClosedJaxpr, every: int) -> ClosedJax
 
     def either(*operands: Any) -> Any:
         *own, number = operands
-        return lax.cond(number % every == 0, core.jaxpr_as_fun(watched), core.jaxpr_as_fun(plain), *own)
+        return lax.cond(number % every == 0, _version(watched), _version(plain), *own)
 
     return _traced(either, [*plain.in_avals, core.ShapedArray((), np.dtype(np.int32))])
+
+
+def _version(program: ClosedJaxpr) -> Callable[..., Any]:
+    """A branch of a switch. The name tells `Place.inside` that what both branches print is one print."""
+
+    def run(*operands: Any) -> Any:
+        return core.jaxpr_as_fun(program)(*operands)
+
+    run.__name__ = VERSION
+    return run
 
 
 def _traced(function: Callable[..., Any], avals: Sequence[Any]) -> ClosedJaxpr:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bisect
 from array import array
+from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
@@ -22,16 +23,19 @@ class Executions:
         """By the identity of its taps, which it keeps: to compare hundreds of them at each call would be felt."""
         self._of_site: dict[int, list[_Program]] = {}
         self._place: dict[Tap, int] = {}
-        """The number of each tap among those of its site in its program: a line in a Python loop has several."""
+        """The number of each tap among those of its site in its version of the program: a line in a Python loop has several."""
 
     def dispatching(self, call: int, taps: Sequence[Tap]) -> None:
         """A call of the program that has these taps."""
         program = self._programs.get(id(taps))
         if program is None:
             program = self._programs[id(taps)] = _Program(taps)
+            seen: Counter[tuple[int, str]] = Counter()
             for tap in taps:
-                self._place[tap] = program.times.get(tap.site.id, 0)
-                program.times[tap.site.id] = self._place[tap] + 1
+                own = tap.site.id, tap.nesting.version
+                self._place[tap] = seen[own]
+                seen[own] += 1
+                program.times[tap.site.id] = max(program.times.get(tap.site.id, 0), seen[own])
             for site_id in program.times:
                 self._of_site.setdefault(site_id, []).append(program)
         program.calls.note(call)
