@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class AddedNames:
-    """What somebody has added to what is watched, in the order of adding; the kernel remembers it until it is taken back.
+    """The names that somebody has added to the watch, in the order of adding; the kernel remembers it until it is taken back.
 
     What is watched is compiled into a program, so a run that goes on stays as it is.
 

@@ -40,7 +40,7 @@ _OURS = Path(__file__).parents[1]
 
 @dataclass(frozen=True)
 class Agreement:
-    """What a capture may compile into its programs.
+    """The settings that a capture may compile into its programs.
 
     Attributes:
       options: those of the capture, without what the processes have not agreed on.

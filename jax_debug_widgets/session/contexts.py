@@ -28,7 +28,7 @@ class _Entered:
 
 
 class Contexts:
-    """What the captures of each thread have entered, innermost last. Each is left in the thread that has entered it."""
+    """The contexts that the captures of each thread have entered, innermost last. A thread leaves those that it entered."""
 
     def __init__(self) -> None:
         self._local = threading.local()

@@ -1,4 +1,4 @@
-"""What an interrupt of the kernel ends: see `breakpoints/interrupts.py`, which hears of it."""
+"""End what an interrupt of the kernel is to end: see `breakpoints/interrupts.py`, which hears of it."""
 
 from __future__ import annotations
 

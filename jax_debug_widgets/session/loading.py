@@ -65,7 +65,7 @@ def _load_one(session: Loading, max_mb: float, at: Path, *, key: str | None = No
     budget = Budget(events=1 << 40, nbytes=max(int(max_mb * _MEBIBYTE), 1))
 
     def parts(known: Sequence[int]) -> list[LoadedRun]:
-        """What other processes have written; each is a run of its own, too."""
+        """The parts that other processes have written; each is a run of its own, too."""
         found = [number for number in processes_at(at) if number not in known]
         runs = [LoadedRun(at, RunReader(at, budget, number), session.panels.of) for number in found]
         for run in runs:

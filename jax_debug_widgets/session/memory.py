@@ -39,7 +39,7 @@ def keep_within(ended: Sequence[RetainedRun], nbytes: int) -> None:
 
 
 def told_of(ended: Sequence[Run]) -> str:
-    """What these runs hold, in a sentence, and what they have let go of; empty where there are none."""
+    """A sentence about what these runs hold, and what they have let go of; empty where there are none."""
     if not ended:
         return ""
     held, limit = (in_bytes(one) for one in (sum(run.nbytes for run in ended), ended[-1].options.ended_budget))

@@ -1,4 +1,4 @@
-"""What the programs of this process do, as JAX's hooks tell it, handed to the run that each belongs to."""
+"""Hand what the programs of this process do, as JAX's hooks tell it, to the run that each belongs to."""
 
 from __future__ import annotations
 

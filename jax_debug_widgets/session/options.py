@@ -1,4 +1,4 @@
-"""What a capture can be asked to do."""
+"""The options of a capture."""
 
 from __future__ import annotations
 
@@ -148,7 +148,7 @@ class Options:
         return " ".join(_words_of(self))
 
     def settings(self, box: int, processes: int = 1) -> Settings:
-        """What is compiled into the programs of a run that reads this box, which so many processes have agreed on."""
+        """The settings to compile into the programs of a run that reads this box, with so many processes agreed on them."""
         keeps = self.kept_inputs > 0
         if self.exact and self.watch is not None:
             watch = replace(self.watch, every=1)
@@ -168,7 +168,7 @@ class Options:
         return self.keep_inputs
 
     def policy(self) -> Policy:
-        """What a new run does at its breakpoints.
+        """The policy of a new run at its breakpoints.
 
         Raises:
           ValueError: a condition cannot be parsed.
@@ -185,7 +185,7 @@ class Options:
 
     @property
     def budget(self) -> Budget:
-        """What the store may hold."""
+        """The events and bytes that the store may hold."""
         return Budget(self.max_events, _in_bytes(self.max_mb))
 
     @property

@@ -1,4 +1,4 @@
-"""What observers, recordings, switches and interrupts ask of the session: few members, never the whole."""
+"""The interfaces of the session for observers, recordings, switches and interrupts: few members, never the whole."""
 
 from __future__ import annotations
 

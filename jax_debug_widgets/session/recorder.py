@@ -178,7 +178,7 @@ class Recorder:
             self._writer.close()
 
     def _write(self) -> None:
-        """What has come since the last time."""
+        """Write the events that have come since the last time."""
         if (waiting := sum(piece.nbytes for piece in self._queue.copy())) > self._most_waiting:
             msg = f"{in_bytes(waiting)} came faster than they could be written"
             raise OSError(msg)

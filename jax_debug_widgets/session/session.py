@@ -273,7 +273,7 @@ class Session:
         load(self, path)
 
     def told_of_memory(self) -> str:
-        """What the ended runs hold, in a sentence; empty where there are none."""
+        """A sentence about what the ended runs hold; empty where there are none."""
         return told_of(self._runs.ended())
 
     def _renamed(self, run: RunView) -> None:
@@ -286,7 +286,7 @@ class Session:
         self.call_programs.forget(key)
 
     def debugging_status(self, run: Run) -> dict[str, Any]:
-        """What `run.status()` says of breakpoints, pause and stop."""
+        """The part of `run.status()` about breakpoints, pause and stop."""
         return debugging_status(
             run, self.debugger, self.panels.way, is_active=run in {*self._runs.going_on, self._runs.uncaptured}
         )

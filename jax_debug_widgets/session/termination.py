@@ -13,7 +13,7 @@ from jax_debug_widgets._jax.compat.processes import joined
 
 
 class Termination:
-    """What is done before this process ends by SIGTERM.
+    """The actions before this process ends by SIGTERM.
 
     The program's own handler is called then, or the process ends as it would have. The signal is left alone where it is
     ignored, and where JAX listens to it (`jax.distributed`). Only the main thread can begin to listen, or end it.

@@ -1,4 +1,4 @@
-"""What the browser asks of all runs: the table of them, another name for one, the runs in a file, several side by side."""
+"""Answer what the browser asks about all runs: their table, another name for one, the runs in a file, several side by side."""
 
 from __future__ import annotations
 

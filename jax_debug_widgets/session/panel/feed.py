@@ -39,7 +39,7 @@ class Feed:
         self._last_status: object = None
 
     def news(self) -> list[Message]:
-        """What has happened since the last time; empty if nothing has."""
+        """The message with all that has happened since the last time; empty if nothing has."""
         with self._lock:
             messages = []
             while self._next < len(self._run.store):

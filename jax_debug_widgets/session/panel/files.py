@@ -1,4 +1,4 @@
-"""What the browser saves as a file: made here, where the values are, and sent to it whole."""
+"""Make the files that the browser saves: made here, where the values are, and sent to it whole."""
 
 from __future__ import annotations
 

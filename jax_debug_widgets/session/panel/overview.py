@@ -1,4 +1,4 @@
-"""What the saved picture of a run has: facts, the numbers, and the lines that are drawn together.
+"""The content of the saved picture of a run: facts, the numbers, and the lines that are drawn together.
 
 The rules are those of the panel's overview (`js/src/views/overview/contents.ts`).
 """

@@ -1,4 +1,4 @@
-"""What the panel asks of the session: the runs, the switches of sites, the debugger."""
+"""The interface of the session for the panel: the runs, the switches of sites, the debugger."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ class StopFeed:
             return self._message()
 
     def typed(self) -> list[Message]:
-        """What was typed in the console, for a page that has been loaded anew."""
+        """The lines that were typed in the console, for a page that has been loaded anew."""
         typed: list[TypedMessage] = [
             {"text": one.text, "output": one.output, "error": one.failed} for one in list(self._run.policy.typed)
         ]
@@ -83,7 +83,7 @@ class StopFeed:
 
 
 def debugging_status(run: RunView, debugger: Debugger, way: str, *, is_active: bool) -> dict[str, Any]:
-    """What the status of a run says of breakpoints, pause and stop."""
+    """The part of a run's status about breakpoints, pause and stop."""
     points = sorted(run.policy.points.values(), key=lambda point: point.number % (1 << 32))
     return {
         "breakpoints": tuple(point.frozen(run.policy.hits[point.number]) for point in points),

@@ -1,4 +1,4 @@
-"""What the Source view asks: the text of a file with its names, and names to be watched or no longer."""
+"""Answer what the Source view asks: the text of a file with its names, and names to be watched or no longer."""
 
 from __future__ import annotations
 

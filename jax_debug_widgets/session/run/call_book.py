@@ -1,4 +1,4 @@
-"""What is known of the calls of one run: which there are, how far each has come, what has fired for it."""
+"""The records of the calls of one run: which there are, how far each has come, what has fired for it."""
 
 from __future__ import annotations
 

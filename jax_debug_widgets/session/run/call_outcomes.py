@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class CallOutcomes:
-    """What becomes of the calls of one run; times count from `origin_ns`."""
+    """Note what becomes of the calls of one run; times count from `origin_ns`."""
 
     def __init__(self, news: CallNews, waiter: Waiter, backlog: Backlog, origin_ns: int) -> None:
         self._news, self._waiter, self._backlog, self._origin_ns = news, waiter, backlog, origin_ns

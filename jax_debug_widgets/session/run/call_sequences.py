@@ -25,7 +25,7 @@ class Timed(Protocol):
 
     @property
     def function(self) -> str:
-        """What it called."""
+        """The function that was called."""
         ...
 
     @property
@@ -73,7 +73,7 @@ class CallSequence:
 
     @property
     def seconds(self) -> float | None:
-        """What a call took, as their mean; None where they are too few."""
+        """The seconds that a call took, as their mean; None where they are too few."""
         return (self.ready_ns - self.since_ns) * 1e-9 / self.count if self.count >= self.least else None
 
 

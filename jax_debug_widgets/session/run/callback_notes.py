@@ -35,7 +35,7 @@ def stuck_note(running: Running, limit: float, name_file: NameFile) -> str:
 
 
 def raised_note(summary: CallbackSummary, name_file: NameFile) -> str:
-    """What a function raised last, and in which of the user's lines."""
+    """The note about the error that a function raised last, and in which of the user's lines."""
     error, site = summary.error, summary.site
     lines = own_frames(traceback.extract_tb(error.__traceback__ if error else None))
     at = f" in {lines[-1].name} at {name_file(lines[-1].filename)}:{lines[-1].lineno}" if lines else ""

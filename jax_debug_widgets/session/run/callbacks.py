@@ -81,7 +81,7 @@ class RunCallbacks(Sequence[CallbackSummary]):
             return before - self._nbytes
 
     def call_of(self, event: Event) -> HostCall | None:
-        """What became of the call that this event tells of; None while it runs, and when it is no longer kept."""
+        """The outcome of the call that this event is about; None while it runs, and when it is no longer kept."""
         self._run.collect()
         with self._lock:
             lane = event.lane if event.tap.lanes or event.tap.is_numbered else ()
@@ -104,7 +104,7 @@ class RunCallbacks(Sequence[CallbackSummary]):
         return [one for one in self._running() if one.began_ns < before]
 
     def notes(self) -> list[str]:
-        """What to tell about them, in sentences."""
+        """The notes about them, in sentences."""
         name_file = self._run.name_file
         stuck = [stuck_note(running, self._run.options.stuck_after, name_file) for running in self.stuck()]
         summaries = self._summaries()

@@ -62,7 +62,7 @@ class RunRow:
 
     @property
     def called(self) -> str:
-        """What tells it from others: its name, else that of its file."""
+        """The name that distinguishes it: its own, else that of its file."""
         return self.name or stem_of(self.path)
 
 
@@ -154,7 +154,7 @@ class LoadedRuns(Sequence["LoadedRun"]):
         return self._loaded[path]
 
     def labels(self) -> list[str]:
-        """What tells the runs apart, one a run: what differs in `config`, else their names."""
+        """The labels that distinguish the runs, one a run: what differs in `config`, else their names."""
         names = differing([row.config for row in self.rows])
         told = [", ".join(f"{name} {short(row.config.get(name))}" for name in names) for row in self.rows]
         names = [row.called for row in self.rows]
@@ -274,7 +274,7 @@ def _short(value: Any) -> str:
 
 
 def _asked_for(options: Any) -> dict[str, Any]:
-    """What a capture was asked to do besides what all do, in the words of its options."""
+    """The options of a capture that all captures do not have, as they are written."""
     if not isinstance(options, dict):
         return {}
     watch = options.get("watch")

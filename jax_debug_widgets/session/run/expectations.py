@@ -72,12 +72,12 @@ class Expectations:
         return given
 
     def findings(self) -> list[Finding]:
-        """What to tell about them, one a call site."""
+        """The findings about them, one a call site."""
         return [_finding(tap, tally) for tap, tally in list(self._short.items())]
 
 
 def phantoms_in(store: Store) -> list[Finding]:
-    """What to tell about sites with events that only a `vmap` made fire."""
+    """The findings about sites with events that only a `vmap` made fire."""
     counts, seen, taps = store.phantoms_by_site(), store.seen_by_site(), store.latest_taps()
     names = Counter((tap.site.where, tap.site.label) for number, tap in taps.items() if counts.get(number))
     return [
@@ -95,7 +95,7 @@ _WHY_PHANTOM = {
 
 
 def _phantoms(tap: Tap, seen: int, count: int, *, is_alone: bool) -> Finding:
-    """What to tell of one site; where several of one name are on its line, by its format."""
+    """The findings about one site; where several of one name are on its line, by its format."""
     site = tap.site
     name = site.label if is_alone or not site.format else f"{site.label}, {site.format!r}"
     why = " and ".join(_WHY_PHANTOM[cause] for cause in dict.fromkeys(tap.guards))

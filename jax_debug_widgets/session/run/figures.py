@@ -48,7 +48,7 @@ def draw_lines(run: Values, names: Sequence[str], *, ax: Axes | None, log: bool,
 
 
 def series_of(run: Values, name: str) -> list[Series]:
-    """What `Run.plot(name)` draws.
+    """The figure that `Run.plot(name)` draws.
 
     Raises:
       KeyError: see `Run.series`. ValueError: its shape is not the same in all events.
@@ -135,7 +135,7 @@ def value_at(run: Values, name: str, step: float, lane: int) -> tuple[str, np.nd
 
 
 def _nothing_to_plot(arrays: Sequence[SelectedValue]) -> str:
-    """What to do where no scalar was captured."""
+    """The advice where no scalar was captured."""
     if arrays:
         ways = f"an array is drawn when it is named, e.g. run.plot({arrays[0].name!r})"
     else:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from jax_debug_widgets.archive.inputs import StoredCall
 
 _FIRST, _FUNCTION, _REST = "'first'", "'fun'", "'rest'"
-"""What equinox calls the arrays of the first argument, of the function itself, and of the other arguments."""
+"""The names by equinox of the arrays of the first argument, of the function itself, and of the other arguments."""
 
 
 def are_of_filter_jit(args: Sequence[Any]) -> bool:

@@ -17,7 +17,7 @@ _COLUMNS = ("kind", "row", "where", "headline", "why", "fix", "advice", "seen", 
 
 
 class Findings(Lines[Finding]):
-    """What was found in a run, shown as compilers show what they find: the source, why, and what to write."""
+    """The findings of a run, shown as compilers show theirs: the source, why, and what to write."""
 
     def __repr__(self) -> str:
         return "\n\n".join(map(text_of, self)) or "<no findings>"

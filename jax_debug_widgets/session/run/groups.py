@@ -61,7 +61,7 @@ def path_of(name: str) -> Path | None:
 
 
 def kind_of(root: str) -> str:
-    """What a pytree of that name holds, as programs call it: `gradient`, `update`, `parameter`; "" if that cannot be said."""
+    """The kind of values in a pytree of that name: `gradient`, `update`, `parameter`; "" if that cannot be said."""
     return next((kind for kind, names in _KINDS.items() if names.fullmatch(root)), "")
 
 

@@ -30,12 +30,12 @@ class KeepsInputs(Protocol):
 
     @property
     def options(self) -> Options:
-        """What its capture was asked for."""
+        """The options of its capture."""
         ...
 
     @property
     def inputs(self) -> KeptInputs:
-        """What its last calls were given."""
+        """The inputs of its last calls."""
         ...
 
     def is_over(self) -> bool:

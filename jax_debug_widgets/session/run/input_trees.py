@@ -68,7 +68,7 @@ class _Packing:
         """On how many the most scattered array is."""
 
     def node(self, value: Any, path: str, depth: int = 0) -> list[Any]:  # noqa: PLR0911 - a line a kind.
-        """What stands for a value, see above."""
+        """The node that stands for a value, see above."""
         if depth > _DEEPEST:
             return ["unkept", "containers in each other without end"]
         if type(value) is float:
@@ -163,7 +163,7 @@ class _Making:
         self._leaves = leaves
 
     def value(self, node: Any, path: str, like: Any = None) -> Any:  # noqa: PLR0911 - a line a kind.
-        """What a node stands for."""
+        """The value that a node stands for."""
         match node:
             case ["leaf", int(number)] if 0 <= number < len(self._leaves):
                 return array_of(self._leaves[number])

@@ -1,4 +1,4 @@
-"""What the last calls of a run were given, so that they can be made once more."""
+"""The inputs of the last calls of a run, kept so that the calls can be made once more."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the processes of a run say of themselves, as what the run says: calls, threads, findings and status."""
+"""Join what the processes of a run say of themselves: calls, threads, findings and status."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def _longest(times: Iterable[float | None]) -> float | None:
 
 
 class SpansOfAll:
-    """What the threads of all processes were at; what has come once keeps its number."""
+    """The spans of the threads of all processes; what has come once keeps its number."""
 
     def __init__(self, site_id: Callable[[int, int], int]) -> None:
         self._site_id = site_id
@@ -118,7 +118,7 @@ class SpansOfAll:
 
 
 def found_by_all(parts: Sequence[LoadedRun], site_of: Callable[[CallSite], CallSite]) -> list[Finding]:
-    """What the processes have found by themselves: once where all have, and else with the processes that have."""
+    """The findings of the single processes: once where all have, and else with the processes that have."""
     found: dict[tuple[str, str, str], list[tuple[int, Finding]]] = {}
     for part in parts:
         for one in part.found_so_far():
@@ -190,7 +190,7 @@ def _barrier(parts: Sequence[LoadedRun], told: Sequence[Status], shifts_ns: Sequ
 
 
 def _notes(parts: Sequence[LoadedRun], told: Sequence[Status], awaited: Sequence[int]) -> Iterator[str]:
-    """What each process says, once where all say it; then what there is to say of all."""
+    """The notes of each process, once where all have it; then the notes about all."""
     says: dict[str, list[int]] = {}
     for part, status in zip(parts, told, strict=True):
         has_no_end = still_open(part.saved.about, part.saved.state)  # A note says of all processes which are gone.

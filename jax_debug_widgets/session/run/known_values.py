@@ -1,4 +1,4 @@
-"""What a stopped program has computed in the same step: for who looks at it while it stands."""
+"""The values that a stopped program has computed in the same step, for whoever looks at it."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ class Life:
         self._ended_at: float | None = None
         self._gave_up = False
         self.error = ""
-        """What the program has raised, in a line; empty where it has not failed."""
+        """The error that the program has raised, in a line; empty where it has not failed."""
         self._waits: deque[list[float | None]] = deque(maxlen=_MOST_WAITS)
 
     def returned(self, error: str) -> None:
@@ -77,7 +77,7 @@ class Life:
         return (self._ended_at or time.time()) - self.started
 
     def state(self, calls: CallLog, policy: Policy) -> RunState:
-        """What it is doing, or how it has ended."""
+        """The state of the run: what it is doing, or how it has ended."""
         if not self.has_returned:
             return "running"
         if calls.pending():

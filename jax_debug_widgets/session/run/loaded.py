@@ -110,7 +110,7 @@ class LoadedRun(RunView):
 
     @property
     def saved(self) -> SavedRun:
-        """What was read last."""
+        """The state that was read last."""
         return self._saved
 
     def follow(self) -> bool:
@@ -158,12 +158,12 @@ class LoadedRun(RunView):
 
     @property
     def title(self) -> str:
-        """What was run, for people."""
+        """The title for people: what was run."""
         return self._status.title
 
     @property
     def findings(self) -> Findings:
-        """What was found, see `Run.findings`."""
+        """The findings, see `Run.findings`."""
         return Findings(nonfinite.joined(self._findings, self))
 
     def found_so_far(self) -> list[Finding]:
@@ -231,7 +231,7 @@ class LoadedRun(RunView):
         """All that was recorded is there."""
 
     def name_file(self, file: str) -> str:
-        """What a person called a file."""
+        """The name of a file for people."""
         return str(self._saved.sources.get(file, {}).get("where", file))
 
     def watch_seen(self) -> CompiledPrograms | None:
@@ -286,7 +286,7 @@ class LoadedRun(RunView):
 
 
 def options_of(about: Mapping[str, Any]) -> Options:
-    """What the run was asked to watch; all else has no meaning here."""
+    """The watch options of the run; the others have no meaning here."""
     data = about.get("options")
     watch = data.get("watch") if isinstance(data, dict) else None
     try:

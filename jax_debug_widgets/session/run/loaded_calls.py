@@ -11,7 +11,7 @@ from jax_debug_widgets.events import Call, ThreadSpans
 
 @dataclass(frozen=True)
 class LoadedSpans:
-    """What threads were at, see `SpanLog`."""
+    """The spans of threads, see `SpanLog`."""
 
     spans: ThreadSpans
 

@@ -49,7 +49,7 @@ class MergedRun(LoadedRun):
 
     @property
     def processes(self) -> tuple[LoadedRun, ...]:
-        """What each process has written."""
+        """The runs that the processes have written, one each."""
         return tuple(self._parts.parts)
 
     @property
@@ -93,7 +93,7 @@ class MergedRun(LoadedRun):
 
     @property
     def findings(self) -> Findings:
-        """What was found in each process, and where they part."""
+        """The findings of each process, and about where they differ."""
         return Findings([*self._found, *nonfinite.joined(self._findings, self)])
 
     def found_so_far(self) -> list[Finding]:
@@ -148,7 +148,7 @@ class _PartsReader:
         return [number for number in range(max(part.place.count for part in self.parts)) if number not in there]
 
     def shifts_ns(self) -> list[int]:
-        """What is added to the times of each process."""
+        """The nanoseconds that are added to the times of each process."""
         return [round((part.place.began - self.base) * 1e9) for part in self.parts]
 
     def has_changed(self) -> bool:

@@ -18,7 +18,7 @@ _PATIENCE_S = 3.0
 
 
 class Part(Protocol):
-    """What one process has written of a run.
+    """The part of a run that one process has written.
 
     Attributes:
       process: its number.

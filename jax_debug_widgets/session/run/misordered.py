@@ -16,7 +16,7 @@ _MOST_EVENTS = 200
 
 
 def misordered_notes(store: Store) -> Iterator[str]:
-    """What to tell of the first call in which a callback came before one that stands before it."""
+    """Yield the note about the first call in which a callback came before one that stands before it."""
     if sum(site.kind == "callback" and not site.ordered for site in store.sites()) < 2:  # noqa: PLR2004
         return
     calls: dict[int, list[Event]] = {}

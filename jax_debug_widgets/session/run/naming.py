@@ -42,7 +42,7 @@ class SelectedValue:
 
     @property
     def alias(self) -> str:
-        """What else it is called: the keyword that it was passed as, or the expression."""
+        """Its other name: the keyword that it was passed as, or the expression."""
         return self.site.aliases[self.value] if self.value < len(self.site.aliases) else ""
 
     @property
@@ -57,7 +57,7 @@ class SelectedValue:
 
 
 def says_nothing(_name: str) -> str:
-    """What is known of names where nothing is."""
+    """The answer where nothing is known of names."""
     return ""
 
 
@@ -88,7 +88,7 @@ class UnavailableValues:
 
     @property
     def labels(self) -> list[str]:
-        """What they are called."""
+        """The labels of all values."""
         return sorted({one.site.label for one in self.choices})
 
 

@@ -63,7 +63,7 @@ class _Site:
         return any(_nans(one, is_count=is_count) for one in told)
 
     def finding(self, calls: int, *, masked: bool) -> Finding:
-        """What there is to say of it, in a run of so many calls."""
+        """The finding about it, in a run of so many calls."""
         site, found, derivatives = self.site, self.found, _derivatives(self.site)
         where = when(self.first, self.lane, calls=calls).removeprefix(", ")
         place = f"at {where} (event {found.first})" if where else f"in event {found.first}"
@@ -219,7 +219,7 @@ def _as_computed(one: _Site) -> tuple[int, bool]:
 
 
 def _groups(run: Counted, sites: Sequence[_Site]) -> list[list[_Site]]:
-    """What began, each with what follows it."""
+    """The groups of sites: one that began, and those that followed it."""
     seen = run.watch_seen()
     upstream = seen.upstream if seen else {}
 

@@ -26,7 +26,7 @@ class Place:
 
 
 def place_of(about: Mapping[str, Any]) -> Place:
-    """What a process has written of itself. Other versions do not tell all of it."""
+    """The place that a process has written of itself. Other versions do not tell all of it."""
     clock = about.get("clock")
     ahead, error = (_number(clock.get(name)) if isinstance(clock, dict) else 0.0 for name in ("ahead", "error"))
     count = about.get("processes")

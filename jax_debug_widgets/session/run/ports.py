@@ -1,4 +1,4 @@
-"""What the parts of a run ask of it, and what a run asks of the session: few callables, never the whole.
+"""The interfaces of a run for its parts, and of the session for a run: few callables, never the whole.
 
 A part names the protocol that it needs; `Run` and `Session` have these members without knowing who asks.
 """
@@ -50,7 +50,7 @@ class Values(Protocol):
 
 
 class Spans(Protocol):
-    """What threads were at, as the panel asks for it."""
+    """The spans of threads, as the panel asks for them."""
 
     @property
     def count(self) -> int: ...

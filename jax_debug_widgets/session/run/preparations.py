@@ -1,4 +1,4 @@
-"""What JAX did to functions before it is known which calls that was for."""
+"""The tracing and compiling of functions, until it is known which calls they were for."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Preparations:
         self._printed.setdefault(traced.told.function, []).append(traced)
 
     def hand_over(self, record: CallRecord) -> None:
-        """What was done to the function of this call was for it."""
+        """Give the preparations of this call's function to the call."""
         stages, prepared = self._compiled.pop(record.function, {}), self._prepared.pop(record.function, 0.0)
         if "lower" in stages:
             stages["lower"] += prepared
@@ -46,5 +46,5 @@ class Preparations:
             record.take_print(traced)
 
     def compilations(self) -> dict[str, float]:
-        """What was compiled for none of the calls, e.g. un-jitted operations: name -> seconds."""
+        """The compilations that were for no call, e.g. un-jitted operations: name -> seconds."""
         return {name: sum(stages.values()) for name, stages in self._compiled.items() if "compile" in stages}

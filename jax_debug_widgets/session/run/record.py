@@ -50,7 +50,7 @@ class CallRecord:
         self.prints: list[str] = []
         self.error = ""
         self.outcome: CallState = "failed"
-        """What became of it where there is an error."""
+        """The outcome of the call where there is an error."""
         self.callee: Callable[[], Any] = unknown
         """Gives the jitted function that the cell calls, while that is there."""
         self.program: Ran = unknown
@@ -58,7 +58,7 @@ class CallRecord:
         self.taps: Sequence[Tap] = ()
         """The taps of its program."""
         self.share: ProcessShare | None = None
-        """What this process runs of its program; None for all of it."""
+        """The share of its program that this process runs; None for all of it."""
         self.fired: defaultdict[Tap, int] = defaultdict(int)
         """How often each has fired, until it is compared with what the program says."""
 

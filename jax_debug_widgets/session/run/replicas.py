@@ -1,4 +1,4 @@
-"""What the processes of one run have in common, and where they part: values, calls, and how far each has come."""
+"""Compare the processes of one run, and find where they differ: values, calls, and how far each has come."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _LIKE_REPLICAS = 2
 
 
 class OfProcess(Protocol):
-    """What one process has written of a run."""
+    """The part of a run that one process has written."""
 
     process: int
     store: Store
@@ -219,5 +219,5 @@ def _parted(
 
 
 def _key(site: CallSite) -> tuple[object, ...]:
-    """What tells a line of one process from the others, in all of them."""
+    """The key of a line, the same in all processes."""
     return site.kind, site.where, site.column, site.function, site.format, site.label, site.name_stack, site.phase

@@ -1,4 +1,4 @@
-"""What a run says of itself: its findings and its status."""
+"""The report of a run about itself: its findings and its status."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _MOST_PLACES = 5
 
 
 def told_elsewhere(program: Recorders) -> str:
-    """What a program over several processes says in another one only, and in which; empty for nothing."""
+    """The prints that a program over several processes makes in another process only, and in which; empty for nothing."""
     share = program.share
     if share is None or share.is_teller or share.teller is None:
         return ""
@@ -104,7 +104,7 @@ class Reported(Values, Protocol):
 
 
 def findings(run: Reported, muted: Collection[str] = ()) -> list[Finding]:
-    """What was found, but for what somebody has muted: by its check, or with `# jdw: ok` at its line."""
+    """The findings, but for those that somebody has muted: by its check, or with `# jdw: ok` at its line."""
     return [one for one in _found(run) if not _is_muted(one, muted)]
 
 
@@ -177,7 +177,7 @@ def status(run: Reported, ports: RunPorts) -> Status:
 
 
 def _of_conditions(run: Reported, state: RunState, added: Sequence[str]) -> list[str]:
-    """What `--break-on` cannot see, from the start; at the end what it had nothing to look at."""
+    """The notes about what `--break-on` cannot see; at the end about what it had nothing to look at."""
     if state == "done":
         return unmet(run.policy.conditions, run.store.sites())
     return [] if run.options.watch or added else unwatched(run.policy.conditions)
@@ -225,7 +225,7 @@ def of_what_is_let_go(run: Reported) -> Iterator[str]:
 
 
 def _of_watching(run: Reported) -> Iterator[str]:
-    """What watching costs and, once the program has returned, what was not to be found."""
+    """Yield notes about what watching costs and, once the program has returned, about what was not found."""
     watch, seen = run.options.watch, run.watch_seen()
     if watch is None or seen is None or not features.available(features.WATCH):
         return

@@ -60,7 +60,7 @@ UNCAPTURED = -1
 
 
 class Run(RunView):
-    """What one `%%jaxdebug` cell or one `capture()` observed; see also `RunView`.
+    """The observations of one `%%jaxdebug` cell or one `capture()`; see also `RunView`.
 
     Attributes:
       settings: what is compiled into its programs.
@@ -117,7 +117,7 @@ class Run(RunView):
 
     @property
     def title(self) -> str:
-        """What was run, for people."""
+        """The title for people: what was run."""
         return (self.is_called_by_its_call and self.call_log.leading) or self._title
 
     @property
@@ -127,7 +127,7 @@ class Run(RunView):
 
     @property
     def findings(self) -> Findings:
-        """What the user should know of: sites that fired less often than their program says, or show a tracer, or NaN; why."""
+        """The findings about the run: sites that fired less often than their program says, or show a tracer, or NaN; why."""
         self.collect()
         self._look_for_leaks()
         self.checked.seen(wait=True)
@@ -149,7 +149,7 @@ class Run(RunView):
 
     @property
     def trace_prints(self) -> list[TracePrint]:
-        """What Python's `print` wrote in functions that JAX was tracing; once a trace, and no event."""
+        """The text that Python's `print` wrote in functions that JAX was tracing; once a trace, and no event."""
         return self._trace_prints.all()
 
     def trace_prints_found(self) -> list[Finding]:
@@ -213,16 +213,16 @@ class Run(RunView):
         self._ports.collect()
 
     def name_file(self, file: str) -> str:
-        """What a person calls a file, see `taps.sites.NameFile`."""
+        """The name of a file for people, see `taps.sites.NameFile`."""
         return self._ports.name_file(file)
 
     def watch_seen(self) -> CompiledPrograms | None:
-        """What the programs compiled for this run's `watch` have shown; None where nothing is watched."""
+        """The findings about the programs compiled for this run's `watch`; None where nothing is watched."""
         watch = self.options.watch
         return None if watch is None else self._ports.compile_report(watch)
 
     def source_of(self, file: str) -> Mapping[str, Any]:
-        """What is known of the text of a file, see `sources.source_fields`.
+        """The text of a file, as far as it is known, see `sources.source_fields`.
 
         Raises:
           LookupError: nothing of this run comes from it, or its text is not to be had.
@@ -272,7 +272,7 @@ class Run(RunView):
             self.noted.append(sentence)
 
     def forget_note(self, sentence: str) -> None:
-        """What a note has told is over."""
+        """Forget a note whose matter is over."""
         if sentence in self.noted:
             self.noted.remove(sentence)
 

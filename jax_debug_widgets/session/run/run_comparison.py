@@ -44,7 +44,7 @@ class Difference:
 
 @dataclass(frozen=True)
 class RunComparison:
-    """What the runs have in common, the worst difference first.
+    """The comparison of the values that the runs have in common, the worst difference first.
 
     Attributes:
       unread: how many of the values that they share were not compared, for want of time.

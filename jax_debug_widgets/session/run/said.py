@@ -1,4 +1,4 @@
-"""What the file of a run says of it; what is damaged is left out, and told."""
+"""Read what the file of a run says of it. Damaged parts are left out, and listed as problems."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ _ENDS: tuple[RunState, ...] = ("interrupted", "stopped", "failed")
 
 
 def name_of(about: Mapping[str, Any], state: Mapping[str, Any]) -> str:
-    """What its user has called it last; empty for nothing."""
+    """The last name that its user gave it; empty for nothing."""
     return str(state.get("name") or about.get("name") or "")
 
 
 def config_of(about: Mapping[str, Any], state: Mapping[str, Any]) -> dict[str, Any]:
-    """What its user has said of it last."""
+    """The last config that its user gave it."""
     return next((one for one in (state.get("config"), about.get("config")) if isinstance(one, dict)), {})
 
 
@@ -35,7 +35,7 @@ def cell_of(about: Mapping[str, Any]) -> int | None:
 
 
 def all_of(saved: SavedRun, kind: type[T], name: str) -> list[T]:
-    """What state.json has under a name; where that is damaged nothing, and a problem."""
+    """The entries of state.json under a name. A damaged one gives nothing, and adds a problem."""
     found, why = saved.state.get(name, []), ""
     try:
         if isinstance(found, list):

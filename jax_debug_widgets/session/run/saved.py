@@ -1,4 +1,4 @@
-"""What a run says of itself in a file, beside its events, calls and sources."""
+"""Write what a run says of itself in a file, beside its events, calls and sources."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class Written(report.Reported, Protocol):
 
 
 def about(run: Written, package: str) -> dict[str, Any]:
-    """What is known of a run when it begins."""
+    """The facts about a run that are known when it begins."""
     return {
         "writer": package,
         "jax": jax.__version__,
@@ -81,7 +81,7 @@ def about(run: Written, package: str) -> dict[str, Any]:
 
 
 def state(run: Written, *, has_all: bool = False) -> dict[str, Any]:
-    """What it says of itself now; with `has_all`, the file has what the memory has let go of."""
+    """The state of the run now; with `has_all`, the file has what the memory has let go of."""
     run.collect()
     status, left_out = run.status(), set(report.of_what_is_let_go(run) if has_all else ())
     lost = run.store.dropped - run.store.oldest if has_all else 0
@@ -119,7 +119,7 @@ def sources(run: Written) -> dict[str, Mapping[str, Any]]:
 
 
 def plain_config(config: Mapping[str, Any]) -> dict[str, Any]:
-    """What the user says of a run, as JSON knows it: of what that does not know, the `repr`."""
+    """The config of a run as JSON; of a value that JSON does not know, the `repr`."""
     return {str(name): _plain(value) for name, value in config.items()}
 
 

@@ -38,7 +38,7 @@ class Legend:
 
 
 def legend_of(runs: Sequence[IdentifiedRun]) -> Legend:
-    """What tells these runs apart: their config, else their names, what was run, the options, or the cell."""
+    """The legend that distinguishes these runs: their config, else their names, what was run, the options, or the cell."""
     members = _members(runs)
     firsts = [runs[group[0]] for group in members]
     by, labels = _by_config(firsts, of_seeds=all(len(group) == 1 for group in members))

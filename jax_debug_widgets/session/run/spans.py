@@ -1,4 +1,4 @@
-"""What the threads of one run were at: the host functions that they ran, and where the program waited."""
+"""The spans of the threads of one run: the host functions that they ran, and where the program waited."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MAX_SPANS = 100_000
 """The newest that are kept."""
 
 WAIT_SITES: dict[Wait, int] = {"effects_barrier": -1, "block_until_ready": -2}
-"""What stands in place of a site's number where no host function ran."""
+"""The numbers that stand instead of a site's where no host function ran."""
 
 
 class SpanLog:

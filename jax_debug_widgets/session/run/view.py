@@ -1,4 +1,4 @@
-"""What can be read of a run, whether it goes on, is over, or was loaded from a file.
+"""The interface for reading a run, whether it goes on, is over, or was loaded from a file.
 
 It has more than 300 lines because the docstrings of the public methods of runs stand here.
 """
@@ -94,7 +94,7 @@ class RunView(ABC):
 
     @property
     def name(self) -> str:
-        """What its user calls it, in a table of runs; empty for nothing. Set it at any time."""
+        """The name that its user gives it, in a table of runs; empty for nothing. Set it at any time."""
         return self._name
 
     @name.setter
@@ -113,12 +113,12 @@ class RunView(ABC):
     @property
     @abstractmethod
     def title(self) -> str:
-        """What was run, for people."""
+        """The title for people: what was run."""
 
     @property
     @abstractmethod
     def findings(self) -> list[Finding]:
-        """What the user should know of: sites that fired less often than their program says, or show a tracer, or NaN; why."""
+        """The findings about the run: sites that fired less often than their program says, or show a tracer, or NaN; why."""
 
     @abstractmethod
     def found_so_far(self) -> list[Finding]:
@@ -143,15 +143,15 @@ class RunView(ABC):
 
     @abstractmethod
     def name_file(self, file: str) -> str:
-        """What a person calls a file, see `taps.sites.NameFile`."""
+        """The name of a file for people, see `taps.sites.NameFile`."""
 
     @abstractmethod
     def watch_seen(self) -> CompiledPrograms | None:
-        """What the programs compiled for this run's `watch` have shown; None where nothing is watched, or it is not known."""
+        """The findings about programs compiled for this run's `watch`; None where nothing is watched, or it is not known."""
 
     @abstractmethod
     def source_of(self, file: str) -> Mapping[str, Any]:
-        """What is known of the text of a file, see `sources.source_fields`.
+        """The text of a file, as far as it is known, see `sources.source_fields`.
 
         Raises:
           LookupError: nothing of this run comes from it, or its text is not to be had.
@@ -299,7 +299,7 @@ class RunView(ABC):
 
     @property
     def notes(self) -> list[str]:
-        """What the panel tells in words: what could not be captured, watched or found, what it costs, and the findings."""
+        """The notes of the panel in words: what could not be captured, watched or found, what it costs, and the findings."""
         self.collect()
         return list(dict.fromkeys([*self.status().notes, *(one.message for one in self.found_so_far())]))
 

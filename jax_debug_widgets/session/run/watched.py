@@ -1,4 +1,4 @@
-"""What a run has watched, by name, and what the browser asks of it."""
+"""The watched values of a run by name, and the answers about them for the browser."""
 
 from __future__ import annotations
 

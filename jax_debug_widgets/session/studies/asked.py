@@ -1,4 +1,4 @@
-"""What a question about a function is given."""
+"""The arguments of a question about a function."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the debugging calls and callbacks of a program cost it: compiled with them, without each, and without all."""
+"""Measure what the debugging calls and callbacks of a program cost it: compiled with them, without each, and without all."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def cost(
     timeout: float | None,
     run: bool,
 ) -> CostReport:
-    """What the calls in `function(*args, **kwargs)` cost, which is traced and compiled as a jitted function.
+    """The cost of the calls in `function(*args, **kwargs)`, which is traced and compiled as a jitted function.
 
     Args:
       name_file: what a person calls a file.

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class SiteCost:
-    """What one call in the source adds to its program.
+    """The cost that one call in the source adds to its program.
 
     Attributes:
       where: `train.py:41`; `function`: the format of a print, or the user's function; `kind`: which of JAX's calls it is.
@@ -202,7 +202,7 @@ def _often(site: SiteCost) -> str:
 
 
 def _added(site: SiteCost) -> str:
-    """What the program has more, in words."""
+    """The additions to the program, in words."""
     parts = [f"{in_bytes(site.temporaries)} of temporaries"] if site.temporaries > 0 else []
     parts += [plural(site.kernels, "kernel")] if site.kernels > 0 else []
     parts += [f"{count} {name}" for name, count in (site.collectives or {}).items()]

@@ -82,7 +82,7 @@ def _best(program: Callable[[], Any]) -> float:
 
 
 def _recorder(prints: bool, shapes: Shapes, dtypes: Types, inbox: Inbox) -> Recorder:
-    """What a capture would have compiled in, filling an inbox of its own."""
+    """The recorder that a capture would have compiled in, with an inbox of its own."""
     equation = equation_of(_nothing, shapes, dtypes)
     one = make_tap(SiteBook().site_of(equation), equation, nesting_of(equation))
     gate = Gate()

@@ -1,4 +1,4 @@
-"""What stands beside the module of an exported program: how to run and edit it, its test, its host functions."""
+"""The files beside the module of an exported program: how to run and edit it, its test, its host functions."""
 
 from __future__ import annotations
 

@@ -134,7 +134,7 @@ def _callback(equations: list[Equation], found: Survey, name_file: NameFile) -> 
 
 
 def _refused(equations: list[Equation]) -> dict[str, str]:
-    """What JAX refuses; a derivative does not reach what has a rule of its own."""
+    """The transforms that JAX refuses; a derivative does not reach a function that has a rule of its own."""
     refused = dict(REFUSED[variant_of(equations[0])])
     if all("custom_jvp" in equation.name_stack or "custom_vjp" in equation.name_stack for equation in equations):
         refused.pop("grad", None)

@@ -26,7 +26,7 @@ _AROUND = 8
 """Lines of source above and below the one that is shown."""
 
 FIRST: dict[type[View], str] = {Graph: "graph", ProgramTable: "table", Linked: "linked", Diff: "diff"}
-"""What is shown of each at first."""
+"""View -> the form in which it is shown first."""
 
 
 class _Kept:
@@ -86,7 +86,7 @@ class ProgramViews:
             return key
 
     def answer(self, request: Mapping[str, Any]) -> dict[str, Any]:
-        """What a page asks: `what` is `programs`, `about`, `scene`, `source` or `html`.
+        """Answer a page's request: `what` is `programs`, `about`, `scene`, `source` or `html`.
 
         Raises:
           LookupError: the program is not kept any more. ValueError: it cannot be shown so; the message says why.

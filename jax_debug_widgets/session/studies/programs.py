@@ -35,7 +35,7 @@ MOST_LOWERED = 1000
 def traced(
     session: Captures, function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
 ) -> tuple[Traced, Program]:
-    """What JAX traces of a call, and the same as frozen data.
+    """The trace of a call, and the program in it as frozen data.
 
     Raises:
       NotImplementedError: the installed JAX has not what it takes. Exception: what tracing the function raises.
@@ -83,7 +83,7 @@ def diff_of(
     *,
     other_args: Sequence[Any] | None = None,
 ) -> Diff:
-    """What differs between the programs of two functions, see `jax_debug_widgets.diff`."""
+    """The difference between the programs of two functions, see `jax_debug_widgets.diff`."""
     if callable(function) and not callable(other):
         raise TypeError("diff takes two functions, then what both take: `jdw.diff(f, g, x)`")
     before = traced(session, function, args, kwargs)[1]

@@ -1,4 +1,4 @@
-"""What is asked of a function by name, `jax_debug_widgets.verify(f, x)`: each question with what the session has for it."""
+"""The questions about a function, `jax_debug_widgets.verify(f, x)`, each with the session's answer."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def cost_of(
     timeout: float | None,
     run: bool,
 ) -> CostReport:
-    """What the calls in `function(*args, **kwargs)` cost it, see `jax_debug_widgets.cost`."""
+    """The cost of the calls in `function(*args, **kwargs)`, see `jax_debug_widgets.cost`."""
     require_function(function)
     _need(features.INVENTORY)
     _need(features.COST)

@@ -50,7 +50,7 @@ class Difference:
 
 @dataclass(frozen=True)
 class Verification:
-    """What comparing a watched call with an unwatched one has shown.
+    """The result of comparing a watched call with an unwatched one.
 
     Attributes:
       run: the watched run, with what was seen.

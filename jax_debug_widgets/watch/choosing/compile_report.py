@@ -1,4 +1,4 @@
-"""What was found in the programs that were compiled for a watch."""
+"""The findings about the programs that were compiled for a watch."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Failure:
 
 @dataclass
 class CompiledPrograms:
-    """What was found in the programs compiled for one `Watch`.
+    """The findings about the programs compiled for one `Watch`.
 
     Attributes:
       names: all that has a name there; `scopes`, `primitives`: the named scopes and primitives of all values, where some

@@ -14,7 +14,7 @@ from jax_debug_widgets.events.elementwise import GRADIENT, compiled, names_in, p
 from jax_debug_widgets.watch.naming.named import Named
 
 _WORDS = {**words_of(jnp), "jax": jax, "lax": lax}
-"""What an expression may call by itself; all else is a name of the program's source."""
+"""The functions that an expression may call by itself; all else is a name of the program's source."""
 
 _WANTS = "when wants an expression over names of the program (abs(logits).max() > 10)"
 

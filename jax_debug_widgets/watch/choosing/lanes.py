@@ -1,4 +1,4 @@
-"""What each lane of a `vmap` has of a value: its own statistics, computed where the array is."""
+"""The statistics of each lane of a `vmap`, computed where the array is."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from jax_debug_widgets.watch.naming.named import Named, label_of
 from jax_debug_widgets.watch.statistics.statistics import SCALAR, STATISTICS, as_float, native_target, of_rows
 
 NAME = "lanes"
-"""What the table is called among the values of its site."""
+"""The name of the table among the values of its site."""
 
 MOST_LANES = 512
 """So many leave the device, the first of them; of a value with more the rest is in its own statistics only."""
@@ -105,7 +105,7 @@ def by_lane(array: jax.Array, axes: Axes) -> jax.Array:
 
 
 def note(laneless: Iterable[str], sites: Collection[CallSite]) -> list[str]:
-    """What the user should know of values that were asked for by lane and are not told by it."""
+    """The note about values that were asked for by lane and have no lanes."""
     told = {site.label for site in sites if site.watch and site.watch.lanes}
     left = {site.label for site in sites if site.watch} & set(laneless) - told
     if not left:

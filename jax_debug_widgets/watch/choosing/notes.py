@@ -1,4 +1,4 @@
-"""What the user of a watch should know: names that have found nothing, programs that run unwatched, and why."""
+"""Notes for the user of a watch: names that have found nothing, programs that run unwatched, and why."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ HINDERED = (
 
 
 def notes_of(seen: CompiledPrograms, watch: Watch, sites: Collection[CallSite]) -> list[str]:
-    """What its user should know: patterns that have found none of these sites, programs that run unwatched, and so on."""
+    """The notes for its user: patterns that have found none of these sites, programs that run unwatched, and so on."""
     numbers = {site.id for site in sites}
     if not (sites or seen.failures) and (watch.everything or watch.ops or not seen.functions):
         return [UNCOMPILED]

@@ -1,4 +1,4 @@
-"""What watching will cost, told before it is paid: an estimate from what the equations of a program compute and move."""
+"""The cost of watching, stated before it is paid: an estimate from what the equations of a program compute and move."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def _size(aval: Any) -> int:
 
 
 def price(sites: Collection[CallSite], works: Collection[CostEstimate]) -> str:
-    """What it costs to watch all of these; empty for none."""
+    """The cost to watch all of these; empty for none."""
     if not sites:
         return ""
     slowdown = expected_slowdown(works)

@@ -156,7 +156,7 @@ class ProgramWatcher:
         return TakenValues(reading.read, reading.compute, record, holds, self._stop(bundle, jaxpr, chosen, named))
 
     def _stop(self, bundle: Bundle, jaxpr: Any, chosen: Sequence[Named], named: Sequence[Named]) -> Stop | None:
-        """What is handed over where the program may stop."""
+        """The values that are handed over where the program may stop."""
         meant = [tap.site.watch.meant if tap.site.watch else () for tap in bundle.taps]
         whole = whole_of(self._watch.stops, jaxpr, chosen, named, meant)
         if whole is None:

@@ -1,4 +1,4 @@
-"""What is read of a body for its watched values, and what is computed of that."""
+"""The plan for a body: the variables that are read for its watched values, and the computations on them."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class ReadPlan:
         return [*self.variables, *self.bad_lanes.variables]
 
     def compute(self, *arrays: jax.Array) -> list[Any]:
-        """What a bundle of taps hands over, of what was read: see `events.Bundle`."""
+        """The arrays that a bundle of taps hands over, computed from those that were read: see `events.Bundle`."""
         arrays, further = arrays[: len(self.variables)], arrays[len(self.variables) :]
         table = stacked(arrays, self.rows, self.chains)
         if self.watch.histograms and any(array.size > 1 for array in arrays):

@@ -1,4 +1,4 @@
-"""What a person asks to watch: names, lines, primitives, scopes; and which values that means."""
+"""Select the values that a person asks to watch: by names, lines, primitives and scopes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from jax_debug_widgets.watch.syntax.source import is_library
 _LINES = re.compile(r"^(?P<file>.*):(?P<first>\d+)(?:-(?P<last>\d+))?$")
 _GRADIENT = "grad/"
 BY_LANE = "lanes/"
-"""What a pattern begins with that asks for each lane of a `vmap` by itself."""
+"""The beginning of a pattern that asks for each lane of a `vmap` by itself."""
 _EXECUTION = re.compile(r"#\d+$")
 _EXPRESSION = re.compile(r"[ (]")
 _ITEM = re.compile(r"\[(?='|\d+\])")
@@ -31,7 +31,7 @@ _ITEM = re.compile(r"\[(?='|\d+\])")
 
 @dataclass(frozen=True)
 class Watch:
-    """What to watch, and how much of it. Hashable: it is part of what programs are compiled by.
+    """The values to watch, and how much of them. Hashable: it is part of the key that programs are compiled by.
 
     Attributes:
       names: patterns, see `Selection`; with `everything` only those by lane.
@@ -87,7 +87,7 @@ class Watch:
         when: str | None = None,
         lanes: bool = False,
     ) -> Watch | None:
-        """What `jdw.capture(watch=..., ops=...)` asks for; None for nothing.
+        """The watch that `jdw.capture(watch=..., ops=...)` asks for; None for nothing.
 
         Args:
           watch: patterns, in one string separated by commas, or several; True for every value that has a name.

@@ -1,4 +1,4 @@
-"""What a program hands over where it may stop (`--break-on`): its watched values whole."""
+"""The values that a program hands over where it may stop (`--break-on`): its watched values whole."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ have statistics."""
 
 @dataclass(frozen=True)
 class Stops:
-    """What may stop a program. Hashable: programs are compiled by it.
+    """The conditions that may stop a program. Hashable: programs are compiled by it.
 
     Attributes:
       names: of the values that conditions look at.
@@ -63,7 +63,7 @@ class WholeValues:
 def whole_of(
     stops: Stops, jaxpr: Any, chosen: Sequence[Named], named: Sequence[Named], meant: Sequence[Iterable[str]]
 ) -> WholeValues | None:
-    """What a body with these watched values hands over where it may stop; None where nothing of it does.
+    """The values that a body with these watched values hands over where it may stop; None where nothing of it does.
 
     Args:
       meant: of each watched value the infinities that are meant.

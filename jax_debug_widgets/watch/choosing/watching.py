@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Watching:
-    """What watches the programs of this process.
+    """The watches of the programs of this process.
 
     Attributes:
       prepared: called with the name of a program that has got its taps, and the seconds that it took.
@@ -37,7 +37,7 @@ class Watching:
         capture.tells_lanes = lambda watch: watch is not None
 
     def seen(self, watch: Watch) -> CompiledPrograms:
-        """What has been found for `watch` so far."""
+        """The findings for `watch` so far."""
         with self._lock:
             return self._seen.setdefault(watch, CompiledPrograms())
 

@@ -50,7 +50,7 @@ def arguments(
 
 
 def _given_to_loop(body: Body) -> tuple[list[Any], list[Any]]:
-    """What a loop hands from one iteration to the next, and the parts of what it goes through: nothing in another body.
+    """The values that a loop hands from one iteration to the next, and its parts of `xs`; none in another body.
 
     Without tangents, where somebody around the loop pushes such through it.
     """
@@ -68,7 +68,7 @@ def _given_to_loop(body: Body) -> tuple[list[Any], list[Any]]:
 
 
 def _told(body: Body) -> Iterator[tuple[str, Any]]:
-    """What JAX says of the inputs of a program that was not noted while it was traced."""
+    """The names by JAX for the inputs of a program that was not noted while it was traced."""
     names, variables = body.argument_names, body.jaxpr.invars
     equation = body.around.equation
     is_loop = equation is not None and equation.primitive.name in LOOPS

@@ -1,4 +1,4 @@
-"""What one execution of a statement assigns or returns: each name with what it is."""
+"""The values that one execution of a statement assigns or returns, by name."""
 
 from __future__ import annotations
 

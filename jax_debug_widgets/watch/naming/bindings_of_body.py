@@ -23,7 +23,7 @@ Identity = tuple[tuple[Hashable, ...], VariableNote]
 
 
 class BodyBindings:
-    """What was noted of the variables of `body`."""
+    """The notes about the variables of `body`."""
 
     def __init__(self, body: Body) -> None:
         self.body = body
@@ -38,7 +38,7 @@ class BodyBindings:
             self._identities |= {one.made[0]: list(_identities(body, [(way, of) for of in one.noted])) for one in own}
 
     def arguments(self) -> list[tuple[str, Any]] | None:
-        """What its function calls the inputs of the body; None where that was not noted.
+        """The names that its function gives the inputs of the body; None where that was not noted.
 
         What the function takes apart into variables (`u, v = state`) has the names of these.
         """
@@ -46,7 +46,7 @@ class BodyBindings:
         return named or None
 
     def assigned(self, call: SourceSite, statement: Statement, members: Sequence[int]) -> list[tuple[str, Made]] | None:
-        """What one execution of a statement assigns or returns, each name with what it is; None where that was not noted."""
+        """The values that one execution of a statement assigns or returns, by name; None where that was not noted."""
         place = call.file, call.span
         if not is_noted(place):
             return None
@@ -92,7 +92,7 @@ def _identities(body: Body, noted: Iterable[Identity]) -> Iterator[Identity]:
 
 
 def argument_names(body: Body, names: Names) -> Sequence[str]:
-    """What the function of a body calls an input that has these names; empty where it is none of its arguments."""
+    """The names that the function of a body gives an input that has these names; empty where it is none of its arguments."""
     file, line, _ = body.origin
     place, function = place_of_arguments(file, line), body.function
     if function is None or place not in names:

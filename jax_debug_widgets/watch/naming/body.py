@@ -96,7 +96,7 @@ class Body:
 
     @cached_property
     def argument_names(self) -> tuple[str | None, ...]:
-        """What each input of the program is called by its function, `params['w']`; empty where JAX does not say."""
+        """The name of each input in the program's function, `params['w']`; empty where JAX does not say."""
         given, told = self.around.given, self.jaxpr.debug_info.arg_names or ()
         return told if given is None else tuple(given.names.get(one) for one in told)
 
@@ -238,7 +238,7 @@ class Body:
         }
 
     def maker_of(self, operand: Any) -> Made | None:
-        """What makes an operand; None of a number, or of an input of the program."""
+        """The equation that makes an operand; None for a number, or for an input of the program."""
         return self.makers.get(operand) if is_array(operand) else None
 
     def stack_of(self, number: int) -> str:
@@ -246,7 +246,7 @@ class Body:
         return str(self.place.stack + self.equations[number].source_info.name_stack)
 
     def path_of(self, number: int) -> tuple[Hashable, ...]:
-        """What has made an equation, and those around it: the same for a value and its gradient."""
+        """The path of an equation and of those around it: the same for a value and its gradient."""
         if is_of_input(self.equations[number]):
             return self.around.path
         return (*self.around.path, *way_to(self.equations[number]))

@@ -1,4 +1,4 @@
-"""What the equations of a place give to others: that is what its statement assigns."""
+"""Find the results that the equations of a place give to others: its statement assigns them."""
 
 from __future__ import annotations
 

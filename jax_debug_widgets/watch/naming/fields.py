@@ -1,4 +1,4 @@
-"""What a method takes of its own object: of a jitted function that is given `model`, `self.w` is `model.w`."""
+"""Find the fields that a method takes from its object: in a jitted function of `model`, `self.w` is `model.w`."""
 
 from __future__ import annotations
 

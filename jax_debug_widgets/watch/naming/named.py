@@ -47,5 +47,5 @@ class Named:
 
 
 def label_of(name: str, role: Role) -> str:
-    """What a value is called in a run."""
+    """The label of a value in a run."""
     return f"grad/{name}" if role == "gradient" else name

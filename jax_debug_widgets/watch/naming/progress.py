@@ -21,7 +21,7 @@ from jax_debug_widgets.watch.syntax.source import SourceFile
 from jax_debug_widgets.watch.syntax.statements import Span
 
 _ITERATES = re.compile(r"(?<![\w.])(functools\.|itertools\.)?(map|starmap|reduce|accumulate|sum)\(")
-"""What runs a function, or an operator, several times without a loop that Python's instructions show."""
+"""The functions that run a function, or an operator, several times without a loop that Python's instructions show."""
 
 
 @dataclass(frozen=True)

@@ -71,7 +71,7 @@ class Scopes:
         return Scope(level.file, level.span[0], level.function, variables)
 
     def _arguments(self, levels: tuple[Level, ...], depth: int) -> list[tuple[str, Any]]:
-        """What one call was given; without what several calls from there (in a loop of Python) were given otherwise."""
+        """The arguments of one call; without those in which several calls from there (in a loop of Python) differ."""
         level, around = levels[depth], [(one.file, tuple(one.span)) for one in reversed(levels[:depth])]
         found: dict[str, list[Any]] = {}
         for variable, file, call, name in self._given:

@@ -9,7 +9,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Upstream:
-    """What one value of a body is computed from.
+    """The values that one value of a body is computed from.
 
     Attributes:
       body: a number for the body.

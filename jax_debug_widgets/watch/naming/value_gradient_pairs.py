@@ -53,5 +53,5 @@ class ValueGradientPairs:
 
 
 def _keys(one: Named) -> Iterator[Any]:
-    """Yield a key for each identity of a value or gradient: a returned value has a name, and a gradient, in the caller too."""
+    """The keys of a value or gradient, one an identity: a returned value has a name, and a gradient, in the caller too."""
     return ((own, one.file, one.span, one.name) for own in one.identities)

@@ -1,4 +1,4 @@
-"""What the source calls the variables of a body, one name each."""
+"""The names of a body's variables in the source, one each."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ LOAD, SPREAD, FILL = "load", "spread", "fill"
 """The operations that take in an operand: a part of an array, of a smaller one that is broadcast, a single number."""
 
 OPERATIONS = (LOAD, SPREAD, FILL, "add", "sub", "mul", "div", "max", "min", "sqrt")
-"""What `native` can do, by number; few, because each takes long to compile there. Those after `fill` are JAX's."""
+"""The operations of `native`, by number; few, because each takes long to compile there. Those after `fill` are JAX's."""
 
 EQUATIONS = frozenset({
     "abs", "add", "add_any", "broadcast_in_dim", "div", "integer_pow", "max", "min", "mul", "neg", "rsqrt", "sqrt", "square",
@@ -46,7 +46,7 @@ class Chain:
     size: int
 
     def evaluate(self, *arrays: Any) -> list[Any]:
-        """What is watched, flat, by JAX, of the numbers and the sources: where `native` is not to be had."""
+        """Compute the watched values, flat, with JAX from the numbers and the sources: for machines without `native`."""
         registers: dict[int, Any] = {}
         results: dict[int, Any] = {}
         for number, a, b, out, watched in self.code.tolist():
@@ -66,7 +66,7 @@ class Chain:
 
 @dataclass(frozen=True)
 class Operand:
-    """What an equation is given.
+    """An operand of an equation.
 
     Attributes:
       origin: the variable or literal that has the elements.

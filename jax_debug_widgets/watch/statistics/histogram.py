@@ -18,7 +18,7 @@ EDGES = tuple(2.0**power for power in range(LOWEST, HIGHEST + 1, STEP))
 _LOWER = ["0", *(f"2^{power}" for power in range(LOWEST, HIGHEST + 1, STEP))]
 
 NAMES = (*(f"hist -{lower}" for lower in reversed(_LOWER)), *(f"hist +{lower}" for lower in _LOWER))
-"""What each count is called: the sign and the lower edge of the magnitude. Zeros and what is not finite are statistics."""
+"""The name of each count: the sign and the lower edge of the magnitude. Zeros and what is not finite are statistics."""
 
 
 def counts(array: jax.Array) -> jax.Array:

@@ -107,7 +107,7 @@ def _take_in(number: int, source: Any, size: int, b: int, start: int, out: Any, 
 _SOURCES, _SIZES, _CODE, _STEPS, _SIZE, _LENGTH, _WATCHED, _IS_ODD, _ENDS, _SUMS, _SEEN, _JOB_WORDS = range(
     WORK, WORK + 12
 )
-"""What a job is about: the addresses of the addresses of its sources and of their sizes; of its code, and how many steps
+"""The words of a job: the addresses of the addresses of its sources and of their sizes; of its code, and how many steps
 that is; elements of its arrays, and of a part of them; how many results are watched; the addresses of what is known of
 them: int64[watched], and of each part int64[watched, ENDS], float64[watched, SUMS] and float64[watched, ODD]."""
 
@@ -168,7 +168,7 @@ _run_parts = doing(_run_part)
 
 @cfunc(types.uint64(types.uint64), cache=True)
 def _help(job: Any) -> Any:
-    """What the threads are asked to do."""
+    """The function that the threads are asked to run."""
     _run_parts(job)
     return 0
 

@@ -24,19 +24,19 @@ from jax_debug_widgets.watch.statistics.chain import EQUATIONS, Chain, Operand, 
 _SAME_ELEMENTS = frozenset(
     {"reshape", "squeeze", "expand_dims", "copy", "copy_p", "named", "stop_gradient", "transpose"}
 )
-"""What only shows the same elements in another way; all but `transpose` in the same order."""
+"""The primitives that only show the same elements in another way; all but `transpose` in the same order."""
 
 _WRITTEN = frozenset({
     "argmax", "argmin", "conv_general_dilated", "cumlogsumexp", "cummax", "cumprod", "cumsum", "dot_general", "fft", "gather",
     "reduce_max", "reduce_min", "reduce_prod", "reduce_sum", "scan", "scatter", "scatter-add", "sort", "while",
 })  # fmt: skip
-"""What XLA does in kernels that no others are fused into: their results are in memory anyway."""
+"""The primitives that XLA computes in kernels that no others are fused into: their results are in memory anyway."""
 
 _READ = frozenset({"conv_general_dilated", "dot_general", "fft", "scan", "sort", "while"})
 """And whose operands are."""
 
 _POWERS = range(2, 9)
-"""What is worth to be multiplied out."""
+"""The powers that are worth multiplying out."""
 
 
 def chains_of(jaxpr: Any, wanted: Sequence[Any]) -> list[Chain]:

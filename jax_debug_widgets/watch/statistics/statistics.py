@@ -30,11 +30,11 @@ _ROW = 1024
 """Elements of a row there, so that arrays of any sizes make one table."""
 
 _SCALES = 2.0**-126, 2.0**126
-"""What may be divided by: XLA multiplies with the reciprocal, which must not be flushed to zero."""
+"""The least and the largest divisor: XLA multiplies with the reciprocal, which must not be flushed to zero."""
 
 
 def names_of(aval: Any) -> tuple[str, ...]:
-    """What is taken of a value of this type."""
+    """The names of the statistics of a value of this type."""
     return SCALAR if aval.size == 1 else STATISTICS
 
 
@@ -181,7 +181,7 @@ def as_float(array: jax.Array) -> jax.Array:
 
 
 def _held(number: jax.Array) -> jax.Array:
-    """What float32 cannot hold is large, and not infinite."""
+    """The number clipped to float32: one that is too large is not infinite."""
     return jnp.clip(number, -LARGEST, LARGEST)
 
 
@@ -299,7 +299,7 @@ def _sizes(arrays: Sequence[jax.Array]) -> jax.Array:
 
 
 def _middle(low: jax.Array, high: jax.Array) -> jax.Array:
-    """What elements are compared with: squares of numbers far from zero would have no digits left for how they differ."""
+    """The middle, with which elements are compared: squares of numbers far from zero keep no digits of how they differ."""
     return low * 0.5 + high * 0.5
 
 

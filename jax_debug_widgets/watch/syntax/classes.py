@@ -11,7 +11,7 @@ import sys
 from typing import Any
 
 Fields = tuple[tuple[str, tuple[str, ...]], ...]
-"""What the source calls a class, `shapes.Box`, with the fields that its arguments are, in order."""
+"""The name of a class in the source, `shapes.Box`, with the fields that its arguments are, in order."""
 
 _CALLED = re.compile(r"(?<![\w.])(?:\w+\.)*[A-Z]\w*(?=\()")
 

@@ -1,4 +1,4 @@
-"""What is assigned part by part: the elements of a tuple, list or dictionary as it is written, the fields of an object.
+"""Find values that are assigned part by part: elements of a tuple, list or dictionary as it is written, fields of an object.
 
 `state = State(pos=x + v, vel=v - g)` assigns `state.pos` and `state.vel`, as `state = {"pos": x + v}` assigns `state['pos']`.
 """
@@ -27,7 +27,7 @@ MAY_DO_NOTHING = frozenset(
 _MODULE = re.compile(r"(jax|jnp|lax|np|numpy)(\.\w+)*")
 
 _MAKES_FIELDS = re.compile(r"[A-Z]\w*|_?replace|dict")
-"""What is called with fields by their names: a class, `namedtuple._replace`, `dataclasses.replace`, `dict`."""
+"""The functions that are called with fields by their names: a class, `namedtuple._replace`, `dataclasses.replace`, `dict`."""
 
 
 class Part(NamedTuple):

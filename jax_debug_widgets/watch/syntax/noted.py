@@ -1,4 +1,4 @@
-"""What is noted of a function of the user's while JAX traces it: what its lines assign and return."""
+"""The notes to take of a user's function while JAX traces it: the names that its lines assign and return."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from jax_debug_widgets.watch.syntax.statements import Function, Statement, Targe
 
 
 def lines_of(code: CodeType) -> Lines | None:
-    """What is noted after each line of a function; None where its file has no source: Python has generated it."""
+    """The notes to take after each line of a function; None where its file has no source: Python has generated it."""
     file = code.co_filename
     linecache.checkcache(file)  # It may have been edited, and loaded again.
     if file.startswith("<") and not linecache.getlines(file):

@@ -1,4 +1,4 @@
-"""What a file's source says of names: its functions, and the statements in them."""
+"""Read the names in a file's source: its functions, and the statements in them."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class SourceFile:
             self._by_span.setdefault(statement.span, []).append(statement)
 
     def statements_at(self, span: Span) -> list[Statement]:
-        """What is assigned or returned from exactly this range."""
+        """The statements that assign or return exactly this range."""
         return self._by_span.get(span, []) if self.statements else []
 
     def function_at(self, code_line: int, name: str) -> Function | None:

@@ -1,4 +1,4 @@
-"""What an assignment, a loop or a `return` says of names: which range computes what is assigned to what."""
+"""Read the names in assignments, loops and `return`: each target with the range that computes its value."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Span(NamedTuple):
 
 @dataclass(frozen=True)
 class Target:
-    """What is assigned to: a variable, attribute or item; with `parts`, a tuple of such."""
+    """A target of an assignment: a variable, attribute or item; with `parts`, a tuple of such."""
 
     text: str
     parts: tuple[Target, ...] = ()
@@ -113,7 +113,7 @@ class Function:
 
 
 def statements_of(node: ast.AST, function: Function | None, fields: Fields, *, repeats: bool) -> Iterator[Statement]:
-    """What a node of the syntax tree itself assigns or returns."""
+    """The statements that a node of the syntax tree itself makes."""
     match node:
         case ast.Assign(targets=targets, value=value):
             for target in targets:
