@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import difflib
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
@@ -99,7 +99,7 @@ def unmet(conditions: Iterable[Condition], sites: Iterable[CallSite]) -> list[st
     told = [
         f"--break-on {condition.text} could not be computed: {trouble}"
         if (trouble := condition.trouble())
-        else _unmet(condition.text, known) * (not any(condition.concerns(site) for site in sites))
+        else _unmet(condition, sites, known) * (not any(condition.concerns(site) for site in sites))
         for condition in conditions
     ]
     return [sentence for sentence in told if sentence]
@@ -115,12 +115,28 @@ def unwatched(conditions: Iterable[Condition]) -> list[str]:
     ]
 
 
-def _unmet(text: str, known: list[str]) -> str:
+def _unmet(condition: Condition, sites: Sequence[CallSite], known: list[str]) -> str:
+    text, names = condition.text, _only_by_statistics(condition, sites)
+    if names:
+        return (
+            f"--break-on {text} had nothing to look at: of {', '.join(names)} only statistics are taken. `--values` takes "
+            "the elements, too."
+        )
     meant = _meant(text, known)
     return (
         f"--break-on {text} had nothing to look at: it sees what prints, callbacks and watched values show, and none shows "
         f"that.{meant} `--watch-all` shows it every named value, `--watch NAMES` some."
     )
+
+
+def _only_by_statistics(condition: Condition, sites: Sequence[CallSite]) -> list[str]:
+    """The watched values that an expression is over, where it could hold if their elements were known."""
+    if not condition.is_expression:
+        return []
+    tree = ast.parse(condition.text, mode="eval")
+    known = ({_name_of(site.watch), *site.values} for site in sites if site.watch and "value" not in site.values)
+    found = (resolved(tree, names, _WORDS) for names in known)
+    return sorted({name for one in found if not one.missing for name in one.variables})
 
 
 def _meant(text: str, known: list[str]) -> str:

@@ -67,6 +67,20 @@ def test_where_only_a_gradient_is_watched_its_name_is_told():
     assert "Of its gradient it is grad.h." in note
 
 
+def test_where_only_statistics_are_taken_the_option_that_takes_elements_is_told():
+    f = jax.jit(lambda x: jnp.sqrt(r := x * 2) + r)
+    for condition, watch, told in [
+        ("r.min() < 1", "r", "of r only statistics are taken. `--values` takes the elements"),
+        ("grad.r < 9", "grad/r", "of grad.r only statistics are taken"),
+        ("r + x > 1", "r,x", "none shows that"),
+    ]:
+        with jdw.capture(watch=watch, break_on=condition) as run:
+            jax.jit(jax.grad(lambda x: f(x).sum()))(jnp.ones(3))
+        (note,) = (note for note in run.notes if "nothing to look at" in note)
+        assert told in note
+    assert hits(f, jnp.ones(3) / 4, watch="r", values=True, break_on="r.min() < 1") == 1
+
+
 def assigned(pos):
     def body(pos, _):
         pos = pos + 1.0

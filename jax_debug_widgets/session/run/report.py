@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Protocol
 
 from jax_debug_widgets._jax.compat import features
@@ -245,7 +246,8 @@ def _of_watching(run: Reported) -> Iterator[str]:
         and run.watched
         and not any(site.watch for site in run.store.sites())
     ):
-        yield f"Nothing is taken: `{watch.when}` has held in none of the executions."
+        nan = " A comparison with NaN never holds: isnan(name) does." if re.search(r"[<>=]", watch.when) else ""
+        yield f"Nothing is taken: `{watch.when}` has held in none of the executions.{nan}"
 
 
 def _of_checking(run: Reported, state: str) -> Iterator[str]:
