@@ -54,7 +54,7 @@ def read(arrays: Sequence[Any]) -> list[np.ndarray]:
 
 
 def unchanging(array: np.ndarray) -> np.ndarray:
-    """`array` as it is now, whatever is written to it later: a copy where somebody can."""
+    """Return an array with the values that `array` has now: a copy if `array` can be written to later."""
     return array.copy() if _is_writable(array) else array
 
 

@@ -264,7 +264,7 @@ def _names_in(function: Any) -> tuple[str, ...]:
 
 
 def _takes(parameters: Sequence[str], needed: Sequence[str]) -> bool:
-    """Whether a function takes what is needed; where nobody can say what it takes, it is taken to."""
+    """Whether a function has the needed parameters; True if its parameters are unknown."""
     own = [one for one in parameters if one != "self"]
     if not own:
         return True

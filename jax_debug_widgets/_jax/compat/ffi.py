@@ -69,7 +69,7 @@ _FIRST_VERSION = np.uint64(1 << 32)
 
 @njit
 def asks_for_version(frame: Any) -> bool:
-    """Whether XLA asks no more than this. The answer is its own version, or none if its frame is not the one we know."""
+    """Whether XLA asks only for our version; if so, write XLA's own into the frame, or none if the frame is unknown to us."""
     if not frame[_EXTENSION]:
         return False
     metadata = words(words(frame[_EXTENSION], _METADATA + 1)[_METADATA], _METADATA_VERSION + 1)

@@ -92,11 +92,11 @@ def _tell(told: Told, ours: Callable[..., Any], error: Exception, args: Sequence
 
 
 class _Call:
-    """A function of JAX's, and what became of its latest call.
+    """A function of JAX's that remembers the outcome of its latest call.
 
     Attributes:
-      has_ended: whether there was one.
-      error: what it has raised.
+      has_ended: whether it was called.
+      error: the exception that the latest call raised, or None.
     """
 
     __slots__ = ("_args", "_options", "_result", "_theirs", "error", "has_ended")
@@ -122,14 +122,14 @@ class _Call:
         return not (same and all(self._options[name] is one for name, one in options.items()))
 
     def outcome(self) -> Any:
-        """Give, or raise, what it did."""
+        """Return the result of the latest call, or raise its exception."""
         if self.error is not None:
             raise self.error
         return self._result
 
 
 def _is_of_signal(error: Exception) -> bool:
-    """Whether the user's handler of a signal has raised it, a time limit's: it ran where we happened to be."""
+    """Whether a signal handler of the user's, as for a time limit, raised an exception while our code ran."""
     handlers = filter(callable, map(signal.getsignal, signal.valid_signals()))
     codes = {getattr(one, "__code__", getattr(type(one).__call__, "__code__", None)) for one in handlers} - {None}
     return any(frame.f_code in codes for frame, _ in traceback.walk_tb(error.__traceback__))

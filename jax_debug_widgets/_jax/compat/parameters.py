@@ -1,4 +1,4 @@
-"""The arguments of JAX's functions by name: where they stand differs from version to version."""
+"""Find the arguments of JAX's functions by name, as their positions differ between versions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tell JAX of our primitives and pytree nodes when the first capture begins, not when a module of ours is imported."""
+"""Register our primitives and pytree nodes with JAX when the first capture begins, not when a module is imported."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _lock = threading.Lock()
 
 
 def registers(feature: str) -> Callable[[Callable[[], None]], Callable[[], None]]:
-    """Mark a function that tells JAX of something of ours; it runs once, if JAX has what `feature` needs."""
+    """Decorate a function that registers something with JAX; it runs once, if JAX has the names that `feature` needs."""
 
     def mark(register: Callable[[], None]) -> Callable[[], None]:
         _waiting.append((feature, register))

@@ -64,7 +64,7 @@ def _threads_of(frame: Any) -> int:
 
 @njit
 def _leave(job: Any) -> None:
-    """This thread looks at a job no more; the last one takes its memory back."""
+    """Note that this thread has left a job; the last thread frees its memory."""
     if atomic_add(job + np.uint64(8 * _USERS), -1) == 1:
         _free(job)
 
@@ -80,10 +80,10 @@ def new_job(parts: int, size: int) -> Any:
 
 @njit
 def do_together(frame: Any, task: Any, job: Any) -> None:
-    """Do all parts of a job, with those of XLA's threads that are free; when this returns they are done.
+    """Do all parts of a job, with the help of XLA's threads that are free; return when all are done.
 
     Args:
-      frame: of the call, see `ffi`.
+      frame: the call frame of XLA's custom call, see `ffi`.
       task: the address of a `cfunc` that is `doing` one part after the other, see `address_of`.
       job: see `new_job`.
     """

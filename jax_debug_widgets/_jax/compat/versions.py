@@ -22,7 +22,7 @@ from jax_debug_widgets._jax.compat.private import (
 )
 
 TRACEBACKS_LEAVE_THEIR_PROGRAM = jax.__version_info__ < (0, 9)
-"""Whether the traceback of an equation goes on to who called the jitted function: before 0.9 it does."""
+"""Whether the traceback of an equation includes the callers of the jitted function, as before 0.9."""
 
 CACHES_HOST_CALLBACKS = jax.__version_info__ >= (0, 11)
 """Whether a program that calls Python goes to JAX's persistent cache."""
@@ -41,7 +41,7 @@ PMAP_FILES = ("pmap.py", "linear_util.py")
 
 
 def values_in(args: tuple[Any, ...]) -> list[Any]:
-    """The values that a function of JAX's is given: before 0.10 each by itself, later all in one `FlatTree`."""
+    """The values passed to a function of JAX's: before 0.10 as separate arguments, later in one `FlatTree`."""
     # Since jax 0.12 it is of a class derived from that.
     is_tree = bool(args) and any(one.__name__ == "FlatTree" for one in type(args[0]).__mro__)
     return [*args[0]] if is_tree else [*args]

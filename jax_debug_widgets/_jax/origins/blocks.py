@@ -21,7 +21,7 @@ class Block:
       values: the block of each operand.
       axes: the mesh axes over which the equation fires, in the order of the mesh.
       devices: the name of the device at each coordinate of these, nested lists; None where it fires for several at once.
-      coordinates: int32[] for each of these.
+      coordinates: the coordinate on each of these axes, int32[].
     """
 
     values: tuple[Any, ...]

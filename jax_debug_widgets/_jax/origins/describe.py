@@ -117,7 +117,7 @@ def function_name(function: Any) -> str:
 
 
 def is_breakpoint(function: Any) -> bool:
-    """Whether this is what `jax.debug.breakpoint` passes to a callback."""
+    """Whether a function is the one that `jax.debug.breakpoint` passes to its callback."""
     name = getattr(function, "__qualname__", "")
     return name.startswith("breakpoint.<locals>") and getattr(function, "__module__", "") == "jax._src.debugger.core"
 

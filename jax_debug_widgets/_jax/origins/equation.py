@@ -46,11 +46,11 @@ class Loop:
     """A loop around an equation.
 
     Attributes:
-      length: how often it runs its body; None where only run time tells.
+      length: how often it runs its body; None if that is known only at run time.
       reverse: whether it runs from the end.
-      unrolled: whether several iterations stand beside each other in its body, so that XLA may run them in any order.
-      lanes: whether JAX has made it of the lanes of a `vmap`, around a callback that it calls for one after the other.
-      apart: whether XLA cannot find two of its iterations to be alike, see `apart.keeps_apart`.
+      unrolled: whether its body has several iterations side by side, so that XLA may run them in any order.
+      lanes: whether JAX has made it from the lanes of a `vmap`, to call a callback for one lane after the other.
+      apart: whether XLA cannot prove two of its iterations equal, see `apart.keeps_apart`.
     """
 
     length: int | None
@@ -101,16 +101,16 @@ class Equation:
     """One debugging call in one program.
 
     Attributes:
-      frame, name_stack: where it is in the user's source and in the program.
-      shapes, dtypes: of each operand, `vmap` axes leading (see `lanes`).
+      frame, name_stack: its place in the user's source and in the program.
+      shapes, dtypes: those of each operand, `vmap` axes leading (see `lanes`).
       in_tree, static: the structure of `(args, kwargs)`, and those leaves (by position) that are no arrays;
-        `in_tree` is None where the structure is not to be found.
+        `in_tree` is None if the structure is not found.
       loops: the loops around it, outermost first.
       conditional: whether it may be skipped: it is in a branch of `cond`.
       in_condition: whether it is in the condition of a `while`.
       steady: whether its operands are the same in all iterations of the innermost loop, so that XLA may hoist it.
-      countable: whether a firing can hand over the iteration of each loop: that keeps XLA from nothing.
-      guard: whether a firing hands over, after the values, if it is there; None where it is.
+      countable: whether a firing can hand over the iteration of each loop without preventing an optimization of XLA's.
+      guard: the operand after the values that says whether an event is real; None if all are.
       hoisted: the lengths of the loops that JAX has moved it out of, outermost first (see `hoisting`).
       axes: the mesh axes over whose devices it is mapped; each firing hands over its coordinates after all else.
       devices: the name of the device at each of these coordinates, nested lists; None where it is not known.
@@ -118,19 +118,19 @@ class Equation:
       callers: the user's frames outside `frame` in its program, innermost first.
       results: the types of what the user's function returns to the program, `float32[3]`; empty for debugging calls.
       returns: shape and dtype of each of these; None where JAX looks at none.
-      vmap_method: that of a `pure_callback`.
-      stop: of a breakpoint that a debugger of ours may open.
+      vmap_method: the `vmap_method` of a `pure_callback`.
+      stop: the stop point of a breakpoint that our debugger may open.
       replicas: how many devices run the program.
       in_parts: whether each of them fires with its own part of the operands, cut as the compiler likes.
-      groups: of how many groups of devices one fires each, see `Place.groups`.
-      numbered: whether each firing hands over, last, how many of the lanes that are called one by one come before it.
+      groups: how many groups of devices there are, if one device of each fires, see `Place.groups`.
+      numbered: whether each firing hands over, as the last value, how many of the lanes called one by one come before it.
       version: see `Place`: a call runs one of the versions.
       in_python: whether the loops are Python's (`python_loops`): each firing hands over their iterations, and what the
         program's text says of how often it fires is not known.
       format: the format string of a print; the callback's name otherwise.
       text: values `(args, kwargs)` -> the text that JAX would write, under `text_options`; None for callbacks.
       text_options: NumPy's print options when the program was traced, as items; empty where they do not matter.
-      types: of each operand of an un-jitted equation; empty for compiled ones.
+      types: the type of each operand of an un-jitted equation; empty for compiled ones.
       run: operands (`jax.Array`s of one lane) -> None, does exactly what JAX does when the equation fires: writes
         the print, logs, calls the user's callback.
     """
@@ -179,7 +179,7 @@ class Equation:
 
     @property
     def shuffled(self) -> bool:
-        """Whether it may fire for a later iteration before an earlier one, or on several devices that do not say which."""
+        """Whether it may fire for a later iteration before an earlier one, or on several devices without naming them."""
         return self.in_parts or (not self.ordered and any(loop.unrolled for loop in self.loops))
 
     def with_types(self, types: tuple[OperandType, ...]) -> Equation:

@@ -30,12 +30,12 @@ class Frame:
 
 
 def is_ours(file: str) -> bool:
-    """Whether a file is of this package: its frames are no more the user's than JAX's own."""
+    """Whether a file is one of this package: its frames are not the user's."""
     return file.startswith(FOLDER)
 
 
 def calling_frame() -> FrameType:
-    """The frame of JAX's, or of the user's, that has called us."""
+    """The innermost frame that is not ours: JAX's or the user's."""
     frame = sys._getframe(1)
     while is_ours(frame.f_code.co_filename) and frame.f_back is not None:
         frame = frame.f_back
@@ -138,7 +138,7 @@ def joined(inner: tuple[Frame, ...], outer: tuple[Frame, ...]) -> tuple[Frame, .
 
 
 INLINED = ".<locals>.<comprehension>"
-"""How the name of a comprehension's function ends that has no frame of its own."""
+"""How the name of the function of a comprehension without a frame of its own ends."""
 
 
 @dataclass(frozen=True)
@@ -148,11 +148,11 @@ class Level:
     Attributes:
       code_line: the line at which the code object of its function begins.
       differentiates: the name of JAX's function, called from here, that differentiates the next frame's function; else empty.
-      derivatives: how many of these: two in `jax.grad(jax.grad(f))(x)`.
-      pushes: how many of these push tangents forward, beside the values.
+      derivatives: how many derivatives are taken there: two in `jax.grad(jax.grad(f))(x)`.
+      pushes: how many of JAX's functions there push tangents forward, beside the values.
       maps: whether it is called for each leaf of a tree.
       runs_rule: whether the next frame is that of a rule for derivatives or `vmap`, and which pass runs it.
-      through: by which lines of JAX's the next frame is called from here: `lax.associative_scan` calls a function from several.
+      through: a hash of JAX's frames between this one and the next: `lax.associative_scan` calls a function from several lines.
     """
 
     file: str
@@ -168,7 +168,7 @@ class Level:
 
     @property
     def is_inlined(self) -> bool:
-        """Whether it is that of a comprehension which has no frame of its own, as since Python 3.12."""
+        """Whether it is the frame of a comprehension that Python has inlined, as since 3.12."""
         return self.function.endswith(INLINED)
 
 

@@ -52,7 +52,7 @@ def _computes_tangents(code: CodeType, offset: int) -> bool:
 
 
 def is_pushed_by_rule(traceback: Any) -> bool:
-    """Whether JAX has made an equation while it pushed forward what a rule of a primitive calls: nobody has asked for that."""
+    """Whether JAX has made an equation while it pushed tangents through a function called by a primitive's rule."""
     codes, _ = traceback.raw_frames() if traceback is not None else ((), ())
     return any(code.co_name == "linearize_from_jvp" and code.co_filename.endswith("ad.py") for code in codes)
 

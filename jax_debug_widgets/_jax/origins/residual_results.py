@@ -23,9 +23,9 @@ _TRACING = "trace_to_jaxpr"
 
 
 def own_results_now() -> int | None:
-    """How many of the results of the program that is being lowered come first and are its own; None where nobody knows.
+    """How many of the first results of the program being lowered are its own, and no residuals; None if that is unknown.
 
-    What is differentiated twice has what the inner derivative keeps among the own results of the outer one.
+    If a function is differentiated twice, the residuals of the inner derivative are own results for the outer one.
     """
     if not features.available(features.KEPT):
         return None

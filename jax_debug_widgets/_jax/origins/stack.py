@@ -25,10 +25,10 @@ class StackFrame:
     """One Python frame.
 
     Attributes:
-      file: as the interpreter knows it; `line`: the current one, from 1.
+      file: the file's name, as the interpreter has it; `line`: the current line, from 1.
       source: the text of the enclosing function, or as much of the file as is known; it starts at `first_line`.
-      variables: the local variables; of a traced program its arrays when it has stopped, tracers before.
-      globals: of the module; empty where they are not known.
+      variables: the local variables; in a traced program tracers, and arrays once it has stopped.
+      globals: the globals of the module; empty if they are unknown.
       unset: why a variable of its function may have no value here, and what to do.
       elsewhere: what else is known by name, of a frame that is made of what has fired.
     """
@@ -50,7 +50,7 @@ class Stack:
     Attributes:
       frames: innermost first.
       operands: the tracers among their variables, once each.
-      names: what each of them is called: `h`, `params['w']`.
+      names: the name of each operand: `h`, `params['w']`.
     """
 
     def __init__(self, frames: Sequence[StackFrame]) -> None:

@@ -2,6 +2,7 @@
 
 Nearly all operations on a NaN give a NaN, so the place where one is seen says little. The operation that made the first NaN
 is the cause. An infinity that changes no result, such as the overflow inside of a sigmoid, is not reported.
+This file has more than 300 lines because the check and the arithmetic that computes its record belong together.
 """
 
 from __future__ import annotations

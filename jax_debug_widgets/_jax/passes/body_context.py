@@ -60,7 +60,7 @@ class BodyContext:
 
     @property
     def pushes_through(self) -> bool:
-        """Whether somebody outside pushes tangents through the body."""
+        """Whether a derivative around the body pushes tangents through it."""
         return any(AROUND in asked for asked in self.tangents.values())
 
 

@@ -130,8 +130,8 @@ class LanewiseCallback:
     """A host function that JAX calls in loops over the lanes of a `vmap`; it replaces JAX's `_FlatCallback`.
 
     Attributes:
-      plain: JAX's.
-      axes: how many loops: the innermost ones.
+      plain: JAX's `_FlatCallback`.
+      axes: how many of the innermost loops are over lanes.
     """
 
     plain: Any

@@ -1,4 +1,4 @@
-"""Numbers that do not fit the integer type that they are cast to: what comes out hangs on the device (S13)."""
+"""Find numbers that do not fit the integer type that they are cast to: the result depends on the device (S13)."""
 
 from __future__ import annotations
 

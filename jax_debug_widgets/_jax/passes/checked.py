@@ -27,12 +27,12 @@ class Checked:
     """One equation that is checked.
 
     Attributes:
-      option: the check, as `--check` calls it.
-      primitive: of the equation.
-      frames: the user's lines, innermost first.
-      facts: what the check knows of it, for the room above.
-      order: its place in the program.
-      around: numbers of the loops around it, outermost first: so many numbers of its record are iterations.
+      option: the name of the check, as in `--check`.
+      primitive: the name of the equation's primitive.
+      frames: the user's frames, innermost first.
+      facts: the facts that the checker needs to explain a record.
+      order: the position of the equation in the program.
+      around: numbers of the loops around it, outermost first; its record has an iteration for each.
     """
 
     option: str

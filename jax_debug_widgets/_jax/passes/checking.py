@@ -1,8 +1,8 @@
-"""Check a program for what goes wrong in it while it runs: what is found is a further result of it.
+"""Check a program for numerical faults while it runs, and return the records of the checks as further results.
 
-No host is called and nothing runs twice. Each check of an equation gives a record, some int32 numbers: how often it has
-found something, and of the first time the iteration and what was there. Loops carry the records, branches give them, and
-the program gives them after its own results. The equations of the program stay as they are.
+The host is not called, and nothing runs twice. Each check of an equation computes a record of int32 numbers: how often it has
+found a fault, and for the first one the iteration and the values. Loops carry the records, branches return them, and the
+program returns them after its own results. The equations of the program stay as they are.
 """
 
 from __future__ import annotations

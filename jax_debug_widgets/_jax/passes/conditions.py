@@ -82,11 +82,11 @@ def can_be_told_apart(equation: core.JaxprEqn) -> bool:
 
 
 def told_apart(equation: core.JaxprEqn, again: core.Jaxpr) -> core.JaxprEqn:
-    """The loop as JAX would lower it, with a predicate for all lanes, and `again` as what its body asks.
+    """Write a `while` as JAX would lower it: one predicate for all lanes, and `again` evaluated for each lane in the body.
 
     Args:
-      equation: a `while` that `can_be_told_apart`.
-      again: its condition, of the same inputs and constants.
+      equation: a `while` for which `can_be_told_apart` holds.
+      again: its condition, with the same inputs and constants.
     """
     params = dict(equation.params)
     asking, body = params["cond_jaxpr"].jaxpr, params["body_jaxpr"].jaxpr

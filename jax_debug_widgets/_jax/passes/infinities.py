@@ -1,7 +1,7 @@
 """Find the infinities that are meant: those of constants, as `-jnp.inf` in `jnp.where(mask, scores, -jnp.inf)`.
 
-A mask is handed on by what moves, adds, scales and compares, up to what makes a number of many: a sum that is infinite is no
-mask any more. By this values are told apart in which infinities are news.
+Operations that move, add, scale or compare numbers pass a mask on; reductions do not: a sum that is infinite is not a mask.
+So infinities in other values can be reported.
 """
 
 from __future__ import annotations

@@ -68,20 +68,20 @@ def survey(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str
 
 
 def host_calls(text: str, frames: Sequence[Frame]) -> Counter[Frame]:
-    """The frame of a call -> how many calls of Python the compiled program has for it.
+    """Map the frame of each call to the number of calls of Python that the compiled program has for it.
 
     Args:
-      text: of the optimised program.
-      frames: of each of its host functions, in their order.
+      text: the text of the optimised program.
+      frames: the frame of each of its host functions, in order.
     """
     return Counter(frames[int(index)] for index in _HOST_CALL.findall(text))
 
 
 def parts_handed_over(text: str, frames: Sequence[Frame]) -> dict[Frame, list[tuple[tuple[int, ...], ...]]]:
-    """The frame of a call with `partitioned=True` -> the shapes that each device hands over, a time it is in the program.
+    """Map the frame of each call with `partitioned=True` to the operands' shapes on each device, for each time it occurs.
 
     Args:
-      text, frames: as for `host_calls`.
+      text, frames: see `host_calls`.
     """
     parts: dict[Frame, list[tuple[tuple[int, ...], ...]]] = {}
     for types, index in sorted(_PARTITIONED_CALL.findall(text), key=lambda found: int(found[1])):
@@ -94,8 +94,8 @@ def equations_in(program: ClosedJaxpr, name: str) -> Iterator[Equation]:
     """The debugging calls and callbacks of a program and of those inside it, in program order.
 
     Args:
-      program: as traced or as lowered.
-      name: of its module, `jit(f)`.
+      program: the program, as traced or as lowered.
+      name: the name of its module, `jit(f)`.
     """
     return _walk(program.jaxpr, outermost(name))
 

@@ -31,11 +31,11 @@ _QUICK = frozenset(f"{_ELEMENTWISE} {_REDUCTIONS} {_SHAPES}".split())
 
 
 def with_joined_prints(equations: Sequence[core.JaxprEqn], place: Place) -> list[core.JaxprEqn]:
-    """The equations of a body, with prints that stand beside each other joined into the last of them.
+    """Join prints of a body with only quick equations between them into one equation, behind these.
 
     Args:
-      equations: those of its prints are `debug_tap`s with their recorders.
-      place: at its end.
+      equations: the equations of the body; its prints are `debug_tap`s with recorders.
+      place: the place at the end of the body.
     """
 
     def belongs(equation: core.JaxprEqn) -> bool:

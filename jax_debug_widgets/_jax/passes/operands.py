@@ -156,10 +156,12 @@ def _with_opaque_outcome(condition: core.Jaxpr, counter: Any) -> core.Jaxpr:
 def computed(
     function: Callable[..., Any], operands: Sequence[Any], result: Any = None
 ) -> tuple[list[core.JaxprEqn], Any]:
-    """The equations that compute `function(*operands)`, of variables, and the variable that has it.
+    """Trace `function` for the variables `operands`; return its equations, and the variable of its result.
 
     Args:
-      result: that variable; a new one by default.
+      function: takes arrays; returns one array.
+      operands: variables of the program.
+      result: the variable of the result; a new one by default.
     """
     program = _traced(lambda *values: [function(*values)], operands)
     result = core.Var(program.outvars[0].aval) if result is None else result

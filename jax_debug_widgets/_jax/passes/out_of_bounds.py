@@ -1,4 +1,4 @@
-"""Indices outside of what they index: JAX reads the nearest element, or drops what is written, and says nothing (S6)."""
+"""Find indices out of bounds: JAX silently reads the nearest element, or drops the write (S6)."""
 
 from __future__ import annotations
 

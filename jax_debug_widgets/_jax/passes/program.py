@@ -1,7 +1,6 @@
 """A pass over a whole program, just before it is lowered, that gives each debugging equation its recorder.
 
-Only here is the path of an equation known: JAX lowers the bodies of loops and inner functions apart, with a name stack
-that starts anew.
+Only here is an equation's path known: JAX lowers bodies of loops and inner functions apart, each with a new name stack.
 """
 
 from __future__ import annotations

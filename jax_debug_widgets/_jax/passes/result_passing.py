@@ -132,11 +132,12 @@ def is_straight(program: ClosedJaxpr) -> bool:
 
 
 def with_results(program: ClosedJaxpr, name: str, offer: Offer) -> ReportingProgram | None:
-    """The program with what it says among its results; None if one of its prints must be a call of the host.
+    """Make the operands of a program's prints further results; None if one of the prints must be a callback.
 
     Args:
-      program: for which `is_straight`.
-      name: of its module, `jit(f)`.
+      program: a program for which `is_straight` holds.
+      name: the name of its module, `jit(f)`.
+      offer: returns the reporter of a print.
     """
     lines: list[Line] = []
     numbers = itertools.count()

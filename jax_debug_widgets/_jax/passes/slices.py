@@ -17,16 +17,16 @@ _CHEAP = frozenset({
     "logistic", "lt", "max", "min", "mul", "named", "ne", "neg", "not", "or", "pow", "reshape", "rev", "round", "rsqrt",
     "select_n", "sign", "sin", "sqrt", "square", "squeeze", "stop_gradient", "sub", "tanh", "transpose", "xor",
 })  # fmt: skip
-"""The primitives that XLA computes inside its kernels, element by element: what they give it need not have written."""
+"""The primitives that XLA computes inside kernels, element by element: their results may never be in memory."""
 
 
 @dataclass(frozen=True)
 class Slice:
-    """How to have some variables of a body.
+    """A way to compute some wanted variables of a body again.
 
     Attributes:
-      variables: what is read for them.
-      compute: the arrays of these -> the arrays of those that are wanted.
+      variables: the variables that are read for it.
+      compute: takes their arrays; returns the arrays of the wanted variables.
     """
 
     variables: Sequence[Any]
@@ -34,10 +34,12 @@ class Slice:
 
 
 def slice_of(jaxpr: core.Jaxpr, wanted: Sequence[Any], turned: Mapping[Any, Any]) -> Slice:
-    """How to have these variables: those that are made element by element are computed once more, of what they are made of.
+    """Find the variables to read for the `wanted` ones: those made element by element are computed again from others.
 
     Args:
-      turned: matrix -> its transpose, where it is that which XLA writes.
+      jaxpr: the body.
+      wanted: the wanted variables.
+      turned: maps a matrix to its transpose, if XLA writes the transpose.
     """
     makers = {one.outvars[0]: one for one in jaxpr.eqns if one.primitive.name in _CHEAP and len(one.outvars) == 1}
     for matrix, transpose in turned.items():

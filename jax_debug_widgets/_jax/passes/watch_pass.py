@@ -1,4 +1,4 @@
-"""Rewrite one program with taps for its watched values: in each body what reads them is appended."""
+"""Add taps for watched values to a program: the equations that read the values are appended to each body."""
 
 from __future__ import annotations
 
@@ -70,10 +70,12 @@ class WatchPass:
         replicas: int,
         own: int | None,
     ) -> ClosedJaxpr | None:
-        """The whole program with its taps; None if nothing in it is watched.
+        """Add the taps to a whole program; None if nothing in it is watched.
 
         Args:
-          replicas: how many devices it runs on.
+          program: the program, as traced.
+          place: the place of its body.
+          replicas: how many devices run it.
           own: see `around_program`.
         """
         self._is_jaxs_own = is_jaxs(program.jaxpr)
@@ -129,7 +131,7 @@ class WatchPass:
         return [rewritten]
 
     def _rewritten(self, number: int, equation: Any, place: Place, uses: Uses, key: str) -> Any:
-        """An equation with taps in its programs, in which `place.counters` may occur; the very same if there are none."""
+        """Add taps, which may read `place.counters`, to an equation's programs; the same object if none are added."""
         old = equation.params[key]
         if key == "branches":
             new = tuple(

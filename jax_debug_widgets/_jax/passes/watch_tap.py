@@ -165,7 +165,7 @@ def _hand_over(taken: TakenValues, handed: Sequence[Any], more: Sequence[Any], w
 
 
 def _iterations(place: Place) -> Sequence[Any]:
-    """The variables that hold the iteration of each loop, if they are to be had of all."""
+    """The variables that hold the iteration of each loop, if all loops have one."""
     return place.counters if len(place.counters) == len(place.loops) else ()
 
 

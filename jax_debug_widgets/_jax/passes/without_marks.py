@@ -1,4 +1,4 @@
-"""Programs that the user asks for, by `jax.make_jaxpr` and by `trace`, have no marks of ours: their rules know none."""
+"""Remove our marks from programs that the user gets from `jax.make_jaxpr` and `trace`: the user's rules do not know them."""
 
 from __future__ import annotations
 

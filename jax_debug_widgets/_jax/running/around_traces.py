@@ -1,4 +1,4 @@
-"""Tell somebody of each look for a program of a function of the user's, before and after: there it may be traced.
+"""Call observers before and after each look-up of the program of a user's function, which may trace the function.
 
 `pjit._infer_params` finds the program of a call of a jitted function. Loops and branches ask other functions of JAX's.
 """

@@ -56,7 +56,7 @@ class Refusal:
     Attributes:
       primitive: `pure_callback`, `io_callback`, `debug_callback` or `debug_print`.
       ordered: whether it asked for `ordered=True`.
-      frame: where it is called.
+      frame: the user's frame that calls it.
       format: the name of the user's function, or the format of a print.
     """
 

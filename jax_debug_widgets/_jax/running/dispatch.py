@@ -41,9 +41,9 @@ class Execution:
 
     Attributes:
       finished: whether it had run to its end when the dispatch returned, as programs with callbacks do on one CPU.
-      outputs, effects: what to wait for unless it has finished: each has `block_until_ready()`, which raises if the program
-        failed.
-      error: what it raised, as far as that is known.
+      outputs, effects: arrays and tokens to wait for if it has not finished; their `block_until_ready()` raises if the
+        program failed.
+      error: the exception that it raised, as far as that is known.
     """
 
     finished: bool
@@ -58,7 +58,7 @@ class Execution:
 
     @property
     def is_silent(self) -> bool:
-        """Whether nothing can be asked if it has run to its end, only be waited for."""
+        """Whether one can only wait for its end, as it has no output that says whether it is ready."""
         return not (self.finished or self.outputs or self.handed)
 
 
@@ -143,14 +143,14 @@ class Watch:
         return outputs
 
     def dispatched(self, name: str, recorders: Recorders, hand_over: Callable[[], PendingResult]) -> None:
-        """Report a program that C++ has dispatched, and that hands over what it says."""
+        """Report a program that C++ has dispatched, and that hands over further results."""
         if self._is_on:
             self._observer.dispatched(name, recorders, hand_over)
         else:
             hand_over()
 
     def stop(self) -> None:
-        """Report no more; JAX has its own method back."""
+        """Stop reporting, and restore JAX's own method."""
         self._is_on = False
         if pxla.ExecuteReplicated.__call__ is self._replacement:
             pxla.ExecuteReplicated.__call__ = self._original

@@ -27,9 +27,9 @@ class Inputs:
     """A call of a jitted function.
 
     Attributes:
-      function: what was jitted, with its static arguments, and giving nothing away.
-      args, kwargs: what it was called with.
-      copied: bytes of these that had to be copied, because the call gives them away.
+      function: the jitted function, with its static arguments, and without donation.
+      args, kwargs: the arguments of the call.
+      copied: how many bytes of these had to be copied, because the call donates them.
     """
 
     function: Callable[..., Any]
@@ -39,7 +39,7 @@ class Inputs:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of all arrays among them."""
+        """The bytes of all arrays among the arguments."""
         return _nbytes((self.args, self.kwargs))
 
 

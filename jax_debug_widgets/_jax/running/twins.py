@@ -27,7 +27,7 @@ from jax_debug_widgets._jax.origins.frames import is_users
 from jax_debug_widgets._jax.passes.program import has
 
 _TRACES_ONLY = "jit_trace"
-"""The function of JAX's that asks for a program, of `.trace` and `.lower`, and does not call it."""
+"""JAX's function by which `.trace` and `.lower` look up a program, without calling it."""
 
 
 class TwinHooks(Replacing):
@@ -90,7 +90,7 @@ class TwinHooks(Replacing):
             self._here.is_in_twin = False
 
     def _tell(self, fun: Any, what: str) -> None:
-        """Tell it of a function of the user's: JAX calls its own, and ours, under names that nobody has written."""
+        """Report it for a user's function only: JAX's functions, and ours, have names that the user has not written."""
         code = getattr(inspect.unwrap(fun), "__code__", None)
         if code is None or is_users(code.co_filename):
             self._told(f"`{_name_of(fun)}` {what}")

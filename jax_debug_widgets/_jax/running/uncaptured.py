@@ -1,4 +1,4 @@
-"""Take `jax.debug.breakpoint()` out of JAX's hands where it fires in a program that no capture has compiled.
+"""Handle `jax.debug.breakpoint()` instead of JAX where it fires in a program that no capture has compiled.
 
 Not as a debugger in JAX's registry: JAX would have made `jax.Array`s of the values first, which never become ready where the
 threads that would copy them stand at breakpoints, too, and would hold a lock that keeps the others from being counted.

@@ -53,12 +53,12 @@ class Executable:
     """One compilation of the program.
 
     Attributes:
-      kernels: what it runs.
-      temporaries: bytes that it needs besides arguments and results, on each device; None where XLA does not tell.
+      kernels: the kernels that it runs.
+      temporaries: bytes that it needs besides arguments and results, on each device; None if XLA does not say.
       is_cacheable: whether JAX may write it to its persistent cache: before 0.11 it writes no program that calls Python.
-      called: the frame of a call -> how many calls of Python the program has for it, after what XLA removes.
+      called: see `inventory.host_calls`; calls that XLA has removed do not count.
       devices: how many devices run it.
-      parts: the frame of a call with `partitioned=True` -> the shapes that each device hands over, a time it is called.
+      parts: see `inventory.parts_handed_over`.
       run: calls it with the arguments that it was traced for.
     """
 

@@ -34,8 +34,8 @@ class Kernels:
     """The work in one program; a loop's body counts once.
 
     Attributes:
-      count: of all kernels, calls of Python apart; `fusions`: of those that are fused.
-      collectives: `all-gather` and the like -> how many there are.
+      count: how many kernels there are, without calls of Python; `fusions`: how many of them are fused.
+      collectives: how many there are of each kind, such as `all-gather`.
       written: values that kernels write to memory.
       inside: values that are computed inside a fused kernel and never written.
     """

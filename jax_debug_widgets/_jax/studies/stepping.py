@@ -52,15 +52,15 @@ class Standing:
     """The program is about to run an equation.
 
     Attributes:
-      equation: its text, `c:f32[3] = sin b`.
-      primitive: its name.
-      frame: the user's line that it comes from; of an equation of JAX's own functions the line that called them.
-      by_jax: whether it is such a one.
+      equation: the text of the equation, `c:f32[3] = sin b`.
+      primitive: the name of its primitive.
+      frame: the user's frame that it comes from; for an equation of JAX's own functions, the frame that called these.
+      by_jax: whether a function of JAX's own has made it.
       path: the bodies it is in, outermost first: `scan, step 2`.
       body: the body that it is in, as equation `number`.
-      values: what has been computed in this body.
+      values: the values computed in this body so far.
       has_body: whether it can be stepped into.
-      outer: where the bodies around it stand, innermost first.
+      outer: the equations around it that run the bodies, innermost first.
     """
 
     equation: str
@@ -82,13 +82,13 @@ Ask = Callable[[Standing], bool]
 def run_stepwise(
     function: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any], ask: Ask, lines_of: LinesOf
 ) -> Any:
-    """The value of `function(*args, **kwargs)`, run equation by equation.
+    """Run `function(*args, **kwargs)` equation by equation, and return its value.
 
-    Values are those of un-jitted JAX: XLA has fused nothing, so that last digits may differ from the compiled program's.
+    Values are those of un-jitted JAX: XLA fuses nothing, so last digits may differ from the compiled program's.
 
     Args:
-      ask: is asked before each equation how to go on.
-      lines_of: what is noted of functions while they are traced.
+      ask: called before each equation; says how to go on.
+      lines_of: returns the lines to note of a function while it is traced, see `tracing/bindings.py`.
 
     Raises:
       Exception: what tracing the function raises, what an equation raises, what `ask` raises.

@@ -28,8 +28,8 @@ class Traced:
     Attributes:
       consts, operands: the values of its constants and inputs.
       result: the structure of what the function returns.
-      paths: what the leaves of that are called, `['w']`.
-      marked: the same program with a mark behind each tangent, by which gradients have names; None where it has none.
+      paths: the paths of the leaves in it, `['w']`.
+      marked: the program with a mark behind each tangent, by which gradients have names; None if it has no gradients.
     """
 
     name: str
@@ -53,7 +53,7 @@ def trace(
     """Trace `function(*args, **kwargs)` anew, whatever JAX has in its caches, and note the names of its variables.
 
     Args:
-      lines_of: what is noted of functions while they are traced.
+      lines_of: returns the lines to note of a function while it is traced, see `tracing/bindings.py`.
       whole_numbers: whether Python's whole numbers are traced; they may be sizes, which cannot be.
       gradients: whether gradients have names, too. Where there are any, the function is traced once more for that.
 

@@ -207,10 +207,7 @@ def _note(frame: FrameType, expressions: Sequence[Expression], returned: Any) ->
 
 
 def _note_arguments(frame: FrameType) -> None:
-    """Note the arguments of a function that JAX or a library calls.
-
-    The arguments of other functions have names where they are made; they are noted only inside `noting`.
-    """
+    """Note the arguments of a function that JAX or a library calls; inside `noting`, those of any function."""
     code, caller = frame.f_code, frame.f_back
     by = caller.f_code.co_filename if caller else ""
     places: list[Place] = []

@@ -11,8 +11,8 @@ class Leaf:
     """The type of one array that a function was traced for.
 
     Attributes:
-      type: as JAX writes it, `float32[3]`.
-      weak: whether the type is weak: of a Python number.
+      type: JAX's text for the type, `float32[3]`.
+      weak: whether the type is weak, as that of a Python number.
       kind: `array`, or the Python type of a number: `float`.
     """
 
@@ -29,11 +29,11 @@ class Static:
     """The value of a static argument.
 
     Attributes:
-      text: its `repr`, cut.
+      text: its `repr`, shortened.
       key: equal for values that Python calls equal.
-      type: its class.
+      type: the name of its class.
       by_identity: whether its class has no `__eq__` of its own, so that equal-looking values are different.
-      parts: path -> what is there, of a value that is put together of others: `[0].act`.
+      parts: the parts of a value that is made of others, by their paths: `[0].act`.
     """
 
     text: str
@@ -45,17 +45,17 @@ class Static:
 
 @dataclass(frozen=True)
 class Trace:
-    """A function was traced.
+    """One trace of a function.
 
     Attributes:
       function: its name; `file`, `line`: where it is defined.
       identity: a number for the function object: a lambda that is made anew has another one.
-      callers: file and line of what called it outside of JAX, innermost first.
-      leaves: path of each traced argument -> its type: `p['w']`.
-      statics: static argument -> its value.
+      callers: file and line of the frames outside of JAX that called it, innermost first.
+      leaves: the type of each traced argument, by its path: `p['w']`.
+      statics: the value of each static argument.
       options: a number for the options of `jax.jit`.
       seconds: how long the trace took.
-      is_ours: whether a call of ours has asked for it: such a trace is none that the user can save.
+      is_ours: whether a call of ours caused it: the user cannot avoid such a trace.
     """
 
     function: str

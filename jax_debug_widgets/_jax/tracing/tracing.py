@@ -21,12 +21,12 @@ class Tracing:
     """A function that is being traced.
 
     Attributes:
-      function: as JAX calls it: `step at /home/me/train.py:12`; of nested ones that of the outermost `jit`, or else the
-        transformation: `grad`.
-      signature: its traced arguments and their types, `(("x", "float32[3]"), …)`; None for a transformation that is not jitted:
-        it runs the function anew each time.
+      function: JAX's text for it, `step at /home/me/train.py:12`. It is the function of the outermost `jit`; without a `jit`,
+        it is the name of the transformation: `grad`.
+      signature: its traced arguments and their types, `(("x", "float32[3]"), …)`; None for an un-jitted transformation, which
+        runs the function anew each time.
       inside: the control flow in it that is being traced, outermost first: `scan`.
-      trace: the same object during one trace.
+      trace: JAX's trace object, which is the same during one trace.
     """
 
     function: str
@@ -66,7 +66,7 @@ def functions_traced(maker: Any = None) -> set[str]:
     """All the functions that the current thread is tracing, as JAX calls them: `step at /home/me/train.py:12`.
 
     Args:
-      maker: what is just making the program of one of them, a trace or its frame.
+      maker: a trace, or a trace's frame, that is just making the program of one of them.
     """
     frames, trace = [maker, getattr(maker, "frame", None)], core.trace_ctx.trace
     while trace is not None:

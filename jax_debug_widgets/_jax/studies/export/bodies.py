@@ -24,10 +24,10 @@ class Step:
     """An equation that is to be written.
 
     Attributes:
-      read: the same as frozen data.
-      x: its operands as text; `names`: the same, but of numbers nothing.
+      read: the equation as frozen data.
+      x: its operands as text; `names`: the same, but empty for numbers.
       made: the names of its results.
-      makers: of a variable the equation that gives it, with the text of its operands.
+      makers: for each variable, the step of the equation that makes it.
       uses: the names that its text reads.
     """
 
@@ -119,9 +119,9 @@ def write_function(
     """Write a program.
 
     Args:
-      outer: number of an input -> the name outside that it always is.
-      used: names that nothing in it may have: those that it reads from outside.
-      wanted: what its inputs are to be called, where the program is one of ours: its lines say nothing.
+      outer: maps the number of an input to the name outside that it always has.
+      used: names that nothing in the text may have, as it reads them from outside.
+      wanted: the names for the inputs of a program of ours, which has no lines of the user's.
     """
     jaxpr, consts = opened(program)
     taken = {*module.used, *used}

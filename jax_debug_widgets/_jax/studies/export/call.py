@@ -13,12 +13,12 @@ import numpy as np
 
 @dataclass(eq=False)
 class Call:
-    """A call of a function on its arrays: what is no array is part of it.
+    """A call of a function as a function of its arrays; the other leaves are fixed.
 
     Attributes:
-      given: its arguments by the names of its parameters, in order; `keywords`: those that are given by name.
-      is_fixed: whether a leaf is no array.
-      result: the structure of what it returns. `others`: what is no array in that, by its place.
+      given: its arguments by the names of its parameters, in order; `keywords`: the names given as keywords.
+      is_fixed: whether a leaf is fixed.
+      result: the structure of its result. `others`: the leaves of the result that are not arrays, by position.
     """
 
     function: Callable[..., Any]

@@ -32,9 +32,10 @@ class FunctionText:
     """A function as text.
 
     Attributes:
-      name: of the function. `module`: the text of its module.
-      constants: its arrays as NumPy's, each under its name and kind: see `runtime.load_arrays`.
-      refused: what cannot be written; then nothing else counts. `notes`: what is written otherwise than JAX has traced it.
+      name: the name of the function. `module`: the text of its module.
+      constants: its arrays as NumPy arrays, each under its name and kind: see `runtime.load_arrays`.
+      refused: the parts that cannot be written; if there are any, ignore the rest. `notes`: the parts that are written
+        differently from JAX's trace.
     """
 
     name: str
