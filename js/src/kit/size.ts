@@ -1,18 +1,20 @@
 /** How large an element is, as it changes. */
 import type { RefObject } from "preact";
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useState } from "preact/hooks";
 
 export function useSize(element: RefObject<HTMLElement>): { width: number; height: number } {
   const [size, setSize] = useState({ width: 0, height: 0 });
+  const [target, setTarget] = useState<HTMLElement | null>(null);
+  // A view may draw its element later than itself, and another one after it.
+  useLayoutEffect(() => setTarget(element.current));
   useEffect(() => {
-    const target = element.current;
     if (!target) return;
     const measure = () => setSize({ width: target.clientWidth, height: target.clientHeight });
     const observer = new ResizeObserver(measure);
     observer.observe(target);
     measure();
     return () => observer.disconnect();
-  }, [element]);
+  }, [target]);
   return size;
 }
 

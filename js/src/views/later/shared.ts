@@ -9,6 +9,7 @@ export { arrowMove } from "../../kit/arrows";
 export { COMMANDS, plain } from "../../kit/escapes";
 export { brief, count, plural, seconds, shortFunction, value } from "../../kit/format";
 export { copy, download } from "../../kit/give";
+export { Moved } from "../../kit/moved";
 export { clearCanvas, useSize } from "../../kit/size";
 export { stateWords } from "../../kit/states";
 export { Toggle } from "../../kit/Toggle";

@@ -2,6 +2,8 @@
 import type { ComponentChildren } from "preact";
 import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { brief, count, plural } from "../../kit/format";
+import { Moved } from "../../kit/moved";
+import { useScrolled } from "../../kit/scrolled";
 import { useSize } from "../../kit/size";
 import { scrollTo, sliceAt } from "../../kit/virtual";
 import type { RunStore } from "../../store/run";
@@ -28,7 +30,7 @@ export function Names({ run, ui, look, children }: Props & { children: Component
   const [wanted, setWanted] = useState("");
   const viewport = useRef<HTMLDivElement>(null);
   const { height } = useSize(viewport);
-  const [top, setTop] = useState(0);
+  const { top, setTop, stay } = useScrolled(viewport, height);
   const [at, setAt] = useState<string | null>(null);
   const names = run.watched.tables.size;
   // Sites are only ever added.
@@ -113,6 +115,7 @@ export function Names({ run, ui, look, children }: Props & { children: Component
           onScroll={(event) => setTop(event.currentTarget.scrollTop)}
           onKeyDown={onKeyDown}
         >
+          <Moved moved={stay} />
           <div class="all-rows" role="presentation" style={{ height: `${slice.height}px` }}>
             <div class="drawn-rows" role="presentation" style={{ transform: `translateY(${slice.offset}px)` }}>
               {rows.slice(slice.first, slice.end).map((row, i) =>

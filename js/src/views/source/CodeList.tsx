@@ -1,5 +1,7 @@
 /** The rows of a file; only the visible ones exist; an expression under the pointer is read out. */
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
+import { Moved } from "../../kit/moved";
+import { useScrolled } from "../../kit/scrolled";
 import { useSize } from "../../kit/size";
 import { scrollTo, sliceAt } from "../../kit/virtual";
 import { moveBy } from "../../store/clock";
@@ -47,7 +49,7 @@ export function CodeList(props: Props) {
   run.watch();
   const viewport = useRef<HTMLElement>(null);
   const { height } = useSize(viewport);
-  const [top, setTop] = useState(0);
+  const { top, setTop, stay } = useScrolled(viewport, height);
   const [hover, setHover] = useState<Value | null>(null);
   const slice = sliceAt(rows.length, ROW_HEIGHT, height, top);
   const place = ui.place.value?.file === file ? ui.place.value : null;
@@ -122,6 +124,7 @@ export function CodeList(props: Props) {
           onPointerOver={(event) => setHover(pointed(event) ?? null)}
           onPointerLeave={() => setHover(null)}
         >
+          <Moved moved={stay} />
           <div class="all-rows" style={{ height: `${slice.height}px` }}>
             <div class="drawn-rows" style={{ transform: `translateY(${slice.offset}px)` }}>
               {drawn.map((one, i) => (
