@@ -19,7 +19,8 @@ describe("a query", () => {
     expect(new Query("/nan|inf/").line?.test("g inf")).toBe(true);
     expect(new Query("/NAN/").line?.test("g nan")).toBe(false);
     expect(new Query("/NAN/i").line?.test("g nan")).toBe(true);
-    expect(new Query("/(/").problem).not.toBe("");
+    const { line, hint } = new Query("/[unclosed/");
+    expect([line?.test("a line"), hint]).toEqual([false, "/[unclosed/ is not a regular expression."]);
   });
 
   it("takes the terms apart from the text", () => {
@@ -91,6 +92,32 @@ describe("a query", () => {
     expect(chipsOf(`${filter} `, true).chips).toEqual(["name:loss", "-lane:3"]);
     expect(chipsOf("2.5 foo:3 ", true)).toEqual({ chips: [], text: "2.5 foo:3 " });
     expect(chipsOf("name:", false)).toEqual({ chips: [], text: "name:" });
+  });
+
+  it.each([
+    ["step:abc", /^step: takes a number or a range .* 10-20/],
+    ["lane:5-3", /^lane: takes a number or a range from the lower to the higher/],
+    ["-phase:backwards", /^phase: takes one of forward, backward, recompute\.$/],
+    ["loss kind:prnt", /^kind: takes one of ordered, unordered, print, /],
+  ])("says of %s what may be asked for, and makes no chip of it", (input, words) => {
+    expect(new Query(input).hint).toMatch(words);
+    expect(chipsOf(`${input} `, true).chips).toEqual([]);
+    expect(chipsOf(input, false).chips).toEqual([]);
+  });
+
+  it.each(["step:3-5", "step:10-", "step:-", "phase:back", "kind:uno", "name:a:b", "device:cpu:1"])(
+    "takes %s",
+    (input) => expect(new Query(input).hint).toBe(""),
+  );
+
+  it("does not take a term as the value of the empty one before it", () => {
+    const query = new Query("name:step:3-5");
+    expect([query.wantsSite(LOSS), query.wantsPlace(-1, 3, ""), query.wantsPlace(-1, 6, "")]).toEqual([
+      true,
+      true,
+      false,
+    ]);
+    expect(chipsOf("name:-step:3-5 ", true)).toEqual({ chips: ["-step:3-5"], text: "name: " });
   });
 
   it("calls a name by its old word, too", () => {

@@ -12,22 +12,29 @@ interface Term {
   negated: boolean;
 }
 
-const TERM = new RegExp(`(?:^|\\s)(-?)(${[...FIELDS, OLD_NAME].join("|")}):(\\S*)`, "g");
+const WORDS = [...FIELDS, OLD_NAME].join("|");
+const TERM = new RegExp(`(?:^|\\s)(-?)(${WORDS}):(\\S*)`, "g");
+/** Before a term that follows one without a value. */
+const NO_VALUE = new RegExp(`(?<=(?:^|\\s)-?(?:${WORDS}):)(?=-?(?:${WORDS}):)`, "g");
 const LIKE_A_TERM = /(?:^|\s)-?([a-z_]\w*):\S/i;
 const FIELD_WORDS = FIELDS.map((field) => `${field}:`).join(" ");
 const REGEX = /^\/(.+)\/(i?)$/;
+const NO_LINE = /(?!)/;
+const PHASES = ["forward", "backward", "recompute"];
+const KINDS = ["ordered", "unordered", "print", "log", "callback", "breakpoint", "pure", "io", "sharding", "watch"];
+const RANGE_WORDS = "takes a number or a range from the lower to the higher, such as 12, 10-20, 10- or -20";
 
 export class Query {
-  /** Matches the line; null matches all. */
+  /** Matches the line; null matches all; where the query cannot be used it matches none. */
   readonly line: RegExp | null;
   /** Why the query cannot be used. */
   readonly problem: string;
-  /** What may be meant where nothing is found. */
+  /** Why nothing is found, and what may be meant. */
   readonly hint: string;
   private readonly terms: Term[] = [];
 
   constructor(input: string) {
-    const rest = input
+    const rest = apart(input)
       .replace(TERM, (_, minus: string, said: Field | typeof OLD_NAME, wanted: string) => {
         const field = said === OLD_NAME ? "name" : said;
         this.terms.push({ field, wanted: wanted.toLowerCase(), negated: minus !== "" });
@@ -36,19 +43,22 @@ export class Query {
       .trim();
     const pattern = REGEX.exec(rest);
     const unknown = pattern ? undefined : LIKE_A_TERM.exec(rest)?.[1];
-    this.hint = unknown
-      ? `There is no ${unknown}: to filter by, so it is looked for as text. There are ${FIELD_WORDS}.`
-      : "";
     let line = null;
     let problem = "";
     try {
       if (pattern) line = new RegExp(pattern[1] as string, pattern[2]);
       else if (rest) line = wordsIn(rest);
     } catch {
+      line = NO_LINE;
       problem = "not a regular expression";
     }
     this.line = line;
     this.problem = problem;
+    this.hint = problem
+      ? `${rest} is ${problem}.`
+      : unknown
+        ? `There is no ${unknown}: to filter by, so it is looked for as text. There are ${FIELD_WORDS}.`
+        : (this.terms.map(whyNot).find(Boolean) ?? "");
   }
 
   get isEmpty(): boolean {
@@ -98,6 +108,24 @@ export class Query {
   }
 }
 
+/** Each term after a space: one without a value does not take the next as its value. */
+function apart(input: string): string {
+  return input.replace(NO_VALUE, " ");
+}
+
+/** What the field takes, where it cannot take what is wanted; else "". */
+function whyNot({ field, wanted }: Pick<Term, "field" | "wanted">): string {
+  if (wanted === "") return "";
+  if (field === "phase" || field === "kind") {
+    const words = field === "phase" ? PHASES : KINDS;
+    return words.some((word) => word.startsWith(wanted)) ? "" : `${field}: takes one of ${words.join(", ")}.`;
+  }
+  if (field !== "step" && field !== "lane" && field !== "process") return "";
+  const range = /^(\d*)(?:-(\d*))?$/.exec(wanted);
+  const isEmpty = range?.[1] && range[2] && Number(range[1]) > Number(range[2]);
+  return range && !isEmpty ? "" : `${field}: ${RANGE_WORDS}.`;
+}
+
 /** `12`, `10-20`, `10-` or `-20`; nothing for any. */
 function isIn(n: number, wanted: string): boolean {
   const [from = "", to = from] = wanted.split("-");
@@ -112,13 +140,17 @@ export function toggleTerm(filter: string, term: string): string {
 }
 
 /**
- * A filter as it is shown: its terms as chips, and the text beside them. While somebody types, the term at the end is text.
+ * A filter as it is shown: its terms as chips, and the text beside them. A term that its field cannot take is
+ * text; while somebody types, the one at the end too.
  */
 export function chipsOf(filter: string, typing: boolean): { chips: string[]; text: string } {
   const chips: string[] = [];
-  const text = filter.replace(TERM, (all, minus: string, field: string, wanted: string, at: number) => {
-    if (wanted === "" || (typing && at + all.length === filter.length)) return all;
-    chips.push(`${minus}${field}:${wanted}`);
+  const terms = apart(filter);
+  const text = terms.replace(TERM, (all, minus: string, said: Field | typeof OLD_NAME, wanted: string, at: number) => {
+    const field = said === OLD_NAME ? "name" : said;
+    const isTyped = typing && at + all.length === terms.length;
+    if (wanted === "" || isTyped || whyNot({ field, wanted: wanted.toLowerCase() })) return all;
+    chips.push(`${minus}${said}:${wanted}`);
     return "";
   });
   return { chips, text: chips.length > 0 ? text.trimStart() : text };

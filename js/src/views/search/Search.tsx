@@ -117,12 +117,11 @@ function Filter({ run, ui }: Props) {
   };
   return (
     <div class="field">
-      {searched && missing > 0 && (
+      {searched && !query.problem && missing > 0 && (
         <output class="muted number hint" title="Lines are formatted when they are asked for">
           {count(run.texts.size)} of {count(run.next - run.oldest)} lines searched
         </output>
       )}
-      {query.problem && <output class="bad-text hint">{query.problem}</output>}
       <div class="filter-box" onFocusIn={() => setTyping(true)} onFocusOut={() => setTyping(false)}>
         {Terms && wanted && <Terms run={run} input={input} chips={chips} text={text} typing={typing} set={set} />}
         <input

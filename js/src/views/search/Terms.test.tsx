@@ -54,6 +54,16 @@ describe("the filter", () => {
     expect(offered().slice(0, 3)).toEqual(["-step:12", "-step:12-", "-step:-12"]);
   });
 
+  it("says in the columns why no line is shown, also when nobody types any more", () => {
+    typing("/[unclosed/");
+    expect(offered()).toEqual([]);
+    press(FIELD, "Escape");
+    expect(texts("[data-testid^=stream-] .empty")).toEqual(
+      [1, 2].map(() => "No line matches. /[unclosed/ is not a regular expression."),
+    );
+    expect(find("[data-testid=filter-terms] p").textContent).toBe("/[unclosed/ is not a regular expression.");
+  });
+
   it("says at once that there is no such term", () => {
     typing("foo:3");
     expect(find("[data-testid=filter-terms] p").textContent).toMatch(/^There is no foo: to filter by/);

@@ -19,8 +19,8 @@ export function Terms({ run, input, chips, text, typing, set }: Props) {
   run.watch();
   const [at, setAt] = useState(-1);
   const [closed, setClosed] = useState(false);
-  const found = typing && !closed ? completionsOf(run, text) : [];
-  const { hint } = new Query(text);
+  const { hint, problem } = new Query(text);
+  const found = typing && !closed && !problem ? completionsOf(run, text) : [];
   const take = (i: number) => {
     const one = found[i];
     if (!one) return;
@@ -89,7 +89,7 @@ export function Terms({ run, input, chips, text, typing, set }: Props) {
       </output>
       {(found.length > 0 || (typing && hint)) && (
         <div class="filter-terms" data-testid="filter-terms" onPointerDown={(event) => event.preventDefault()}>
-          {hint && <p class="muted">{hint}</p>}
+          {hint && <p class={problem ? "bad-text" : "muted"}>{hint}</p>}
           {found.map(({ term, words }, i) => (
             <button
               type="button"
