@@ -135,7 +135,7 @@ export function VirtualList({
     place = end - 1;
   }
   return (
-    <div class="list">
+    <div class={opened ? "list opens" : "list"}>
       <section
         class="viewport"
         ref={viewport}

@@ -1,5 +1,6 @@
 import { expect, it } from "vitest";
-import { logTicks, ticks } from "./ticks";
+import { value } from "./format";
+import { logTicks, ticks, tickWords } from "./ticks";
 
 it("gives round numbers", () => {
   expect(ticks(0, 10, 5)).toEqual([0, 2, 4, 6, 8, 10]);
@@ -11,4 +12,11 @@ it("gives round numbers", () => {
 it("gives powers of ten, or what there is between them", () => {
   expect(logTicks(0.05, 200, 5)).toEqual([0.1, 1, 10, 100]);
   expect(logTicks(0.2, 0.9, 4)).toEqual([0.2, 0.4, 0.6000000000000001, 0.8]);
+});
+
+it("writes ticks with as many digits as tell them apart", () => {
+  expect(tickWords([2, 2.5, 3], value)).toEqual(["2", "2.5", "3"]);
+  expect(tickWords([2.7597, 2.75972, 2.75974], value)).toEqual(["2.75970", "2.75972", "2.75974"]);
+  expect(tickWords([2.7596, 2.75965], value)).toEqual(["2.75960", "2.75965"]);
+  expect(tickWords([3], value)).toEqual(["3"]);
 });

@@ -1,5 +1,15 @@
 /** Round numbers along an axis. */
 
+/** As `words` writes them, and where that cannot tell them apart with as many digits as it takes. */
+export function tickWords(all: readonly number[], words: (tick: number) => string): string[] {
+  const [first = 0, second = first + 1] = all;
+  const step = second - first;
+  const said = all.map(words);
+  if (all.every((tick, i) => Math.abs(Number(said[i]) - tick) < step / 10)) return said;
+  const digits = Math.min(20, Math.max(0, Math.ceil(-Math.log10(step) - 1e-9)));
+  return all.map((tick) => tick.toFixed(digits));
+}
+
 /** From `from` to `to`, about `most` of them and at least `least` apart. */
 export function ticks(from: number, to: number, most: number, least = 0): number[] {
   const rough = Math.max((to - from) / Math.max(1, most), least, Number.MIN_VALUE);

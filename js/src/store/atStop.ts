@@ -3,6 +3,7 @@ import type { StopBody } from "../transport/stops";
 import type { SiteMessage } from "../transport/wire";
 import { whenAt } from "./clock";
 import type { RunStore } from "./run";
+import type { UiState } from "./ui";
 import type { WatchTable } from "./watched";
 
 export interface AtStop {
@@ -12,6 +13,21 @@ export interface AtStop {
   at(column: "time" | "call" | "execution" | "occurrence" | "step" | "inner" | "device"): number;
   /** `call 3 · step 12`. */
   when: string;
+}
+
+/** The stop at which the program was ended, until it is closed: nothing of another step came after it. */
+export function endedAt(run: RunStore, ui: UiState): StopBody | null {
+  const {
+    log,
+    status,
+    debugger: { last, stop },
+  } = run;
+  if (stop || !last || status?.state !== "stopped" || ui.closedStop.value === last.id) return null;
+  const position = log.find(last.event);
+  if (position < 0) return null;
+  for (let i = position + 1; i < log.length; i++)
+    if (log.step(i) !== log.step(position) || log.call(i) !== log.call(position)) return null;
+  return last;
 }
 
 /** Null where the program stands at no event that is kept. */

@@ -6,7 +6,7 @@ import type { StopBody } from "../../transport/stops";
 import { Icon } from "./Icon";
 import { Lane } from "./Lane";
 import { SetValue } from "./SetValue";
-import { STEPS, WAYS } from "./ways";
+import { meanwhile, STEPS, WAYS } from "./ways";
 
 interface Props {
   run: RunStore;
@@ -66,7 +66,7 @@ export function Bar({ run, ui, stop, stands }: Props) {
 
 function over(run: RunStore): string {
   if (run.gone) return "The kernel went away: what stood here is lost. Run the cell again.";
-  return run.active ? "Running … Here it stopped last." : "The run is over. Here it stopped last.";
+  return `${run.active ? "Running …" : `${meanwhile(run)}.`} Here it stopped last.`;
 }
 
 function factsOf({ name, phase, step, device, thread, hits, frames, kind }: StopBody): string[] {

@@ -4,6 +4,7 @@ import type { Matches } from "../../store/debugger";
 import type { RunStore } from "../../store/run";
 import type { UiState } from "../../store/ui";
 import { completed, lineOf, recalled } from "./edit";
+import { meanwhile } from "./ways";
 
 const MOST_MATCHES = 200;
 const MOST_LINES = 6;
@@ -46,6 +47,7 @@ function Log({ run }: { run: RunStore }) {
 }
 
 function Prompt({ run, ui, stands }: Props) {
+  run.watch();
   const input = useRef<HTMLTextAreaElement>(null);
   const [back, setBack] = useState(0);
   const [found, setFound] = useState<Matches | null>(null);
@@ -125,7 +127,7 @@ function Prompt({ run, ui, stands }: Props) {
         aria-autocomplete="list"
         aria-controls={found ? "matches" : undefined}
         aria-activedescendant={found ? `match-${at}` : undefined}
-        placeholder={stands ? "Python over this frame, or h p pp u d w bt l c q" : "The program has gone on"}
+        placeholder={stands ? "Python over this frame, or h p pp u d w bt l c q" : meanwhile(run)}
         spellcheck={false}
         autocomplete="off"
         rows={Math.min(MOST_LINES, draft.split("\n").length)}

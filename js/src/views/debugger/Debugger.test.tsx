@@ -95,6 +95,9 @@ describe("a stop", () => {
     expect(isDisabled("[data-testid=prompt]")).toBe(true);
     change(run, goldenBatch("paused", { status: status({ state: "done" }) }));
     expect(label("[data-testid=reason]")).toBe("The run is over. Here it stopped last.");
+    change(run, goldenBatch("paused", { status: status({ state: "stopped" }) }));
+    expect(label("[data-testid=reason]")).toBe("The program was ended. Here it stopped last.");
+    expect((find("[data-testid=prompt]") as HTMLTextAreaElement).placeholder).toBe("The program was ended");
     click("[aria-label='Close the stop']");
     expect(all(".debugger, .console")).toHaveLength(0);
   });

@@ -6,6 +6,7 @@ import { Lines, mayBeLines } from "../arrays/Lines";
 import { PlaneChoice, usePlane } from "../arrays/PlaneChoice";
 import { usePicture } from "../arrays/picture";
 import { Slice, useLast } from "../arrays/Slice";
+import { meanwhile } from "./ways";
 
 interface Props {
   run: RunStore;
@@ -42,7 +43,7 @@ export function LocalArray({ run, stop, stands, name, shape, dtype, dark }: Prop
         </button>
       )}
       {!stands && answer === undefined ? (
-        <p class="slice muted">The program has gone on; nobody has looked at these numbers while it stood.</p>
+        <p class="slice muted">{meanwhile(run)}; nobody has looked at these numbers while it stood.</p>
       ) : lines && areLines && slice && typeof answer !== "string" ? (
         <Lines slice={slice} name={name} />
       ) : (

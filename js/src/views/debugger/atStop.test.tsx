@@ -3,6 +3,7 @@ import { beforeEach, describe, expect, it, vi } from "vitest";
 import { goldenBatch, goldenStop } from "../../../test/golden";
 import { all, find, showTab, stopAt, texts } from "../../../test/screen";
 import type { LocalMessage } from "../../transport/stops";
+import type { StatusMessage } from "../../transport/wire";
 
 const STATS = { size: 1, nan: 0, inf: 0, zero: 0, min: 7.5, max: 7.5, mean: 7.5, std: 0 };
 const LOSS: LocalMessage = {
@@ -73,6 +74,16 @@ describe("the values beside the lines, at a stop", () => {
   it("have the slider of steps at the stop", () => {
     standAt([], { earlier: [3, 4] });
     expect(find("[data-testid=when]").textContent).toContain("call 2 · execution 1 (stopped)");
+  });
+
+  it("stay where the program was ended there, until the stop is closed", () => {
+    const { run } = standAt([LOSS], { earlier: [3, 4] });
+    run.store.status = { ...(run.store.status as StatusMessage), state: "stopped" };
+    stopAt(run, null);
+    const told = () => [of("loss").querySelector(".value-range")?.textContent, find("[data-testid=when]").textContent];
+    expect(told()).toEqual(["7.5", expect.stringContaining("call 2 · execution 1 (stopped)")]);
+    act(() => find("[aria-label='Close the stop']").click());
+    expect(told()).toEqual(["2.13", expect.not.stringContaining("stopped")]);
   });
 
   it("are the newest ones again when the program goes on", () => {

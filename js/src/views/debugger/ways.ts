@@ -1,4 +1,6 @@
 /** The ways to go on from a stop, as buttons and as keys. */
+import { wasEnded } from "../../kit/states";
+import type { RunStore } from "../../store/run";
 import type { HowToResume } from "../../transport/stops";
 
 export interface Way {
@@ -29,3 +31,9 @@ export const STEPS: readonly Way[] = [
   CONTINUE,
   QUIT,
 ];
+
+/** What became of the program that stood. */
+export function meanwhile({ active, status }: RunStore): string {
+  if (active) return "The program has gone on";
+  return wasEnded(status?.state ?? "") ? "The program was ended" : "The run is over";
+}

@@ -1,6 +1,6 @@
 /** Draws a chart: axes, bands, lines, marks, the moment and the pointer. */
 import { tick as axisTick, seconds, value } from "../../kit/format";
-import { logTicks, ticks } from "../../kit/ticks";
+import { logTicks, ticks, tickWords } from "../../kit/ticks";
 import type { Axis } from "../../store/ui";
 import type { Curve, Drawn, Mark } from "./drawn";
 
@@ -102,6 +102,12 @@ export function paintHeading(
   return { ...frame, top: top + HEADING };
 }
 
+/** The last second, as fine as the ticks before it. */
+function endOf({ to }: Drawn, across: readonly number[]): string {
+  const [coarse, digits] = [seconds(to), tickWords(across, value)[0]?.split(".")[1]?.length ?? 0];
+  return to < 60 && to >= 1 && digits > 2 ? `${to.toFixed(digits)} s` : coarse;
+}
+
 export function paint(
   context: Pen,
   frame: Frame,
@@ -118,7 +124,7 @@ export function paint(
   context.font = FONT;
   const across = ticks(drawn.from, drawn.to, width / PIXELS_EACH.x, axis === "seconds" ? 0 : 1);
   const up = (logarithmic ? logTicks : ticks)(low, high, height / PIXELS_EACH.y);
-  const end = axis === "seconds" ? seconds(drawn.to) : `${axis} ${value(Math.floor(drawn.to))}`;
+  const end = axis === "seconds" ? endOf(drawn, across) : `${axis} ${value(Math.floor(drawn.to))}`;
   paintAxes(context, frame, across, up, toX, toY, colours, end);
   context.save();
   context.beginPath();
@@ -162,9 +168,14 @@ function paintAxes(
   context.textAlign = "center";
   context.textBaseline = "top";
   const right = left + width;
-  const isFree = (tick: number) =>
-    toX(tick) + (WORD.wide * value(tick).length) / 2 + WORD.gap < right - WORD.wide * end.length;
-  for (const tick of across.filter(isFree)) context.fillText(value(tick), toX(tick), top + height + 5);
+  let free = Number.NEGATIVE_INFINITY;
+  tickWords(across, value).forEach((words, i) => {
+    const at = toX(across[i] as number);
+    const half = (WORD.wide * words.length) / 2;
+    if (at - half < free || at + half + WORD.gap >= right - WORD.wide * end.length) return;
+    context.fillText(words, at, top + height + 5);
+    free = at + half + WORD.gap;
+  });
   context.textAlign = "right";
   context.fillText(end, right + MARK, top + height + 5);
 }

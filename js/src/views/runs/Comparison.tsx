@@ -16,7 +16,11 @@ interface Props {
 
 export function Charts({ compared, rows, dark }: Props) {
   const [byTime, setByTime] = useState(false);
-  const labels = compared.groups.map(({ label }) => label);
+  const twins = apart(rows);
+  // A run is called as it is below: by what the runs differ in, or by its name.
+  const labels = compared.groups.map(({ label, runs: [only = -1, ...others] }) =>
+    compared.by || others.length > 0 ? label : shortOf(compared.runs[only] ?? label, rows, twins),
+  );
   return (
     <section class="compared-charts" aria-label="Curves of the runs that are ticked">
       <div class="runs-legend" data-testid="runs-legend">
@@ -24,11 +28,11 @@ export function Charts({ compared, rows, dark }: Props) {
         {compared.groups.map(({ label, runs }, group) => (
           <span key={group} class="legend-entry" title={namesOf(runs, compared, rows).join(", ")}>
             <i style={{ background: `var(${siteColour(group)})` }} />
-            <b class="mono">{label}</b>
+            <b class="mono">{labels[group]}</b>
             {runs.length > 1 ? (
               <span class="muted">mean of {runs.length} seeds</span>
             ) : (
-              <span class="muted">{cellOf(runs[0] ?? -1, compared, rows)}</span>
+              <span class="muted">{labels[group] === label ? cellOf(runs[0] ?? -1, compared, rows) : label}</span>
             )}
           </span>
         ))}
@@ -64,6 +68,7 @@ export function WhatDiffers({ compared, rows }: Omit<Props, "dark">) {
   const [most, setMost] = useState(MOST_VALUES);
   const { runs, groups, config, parted, values } = compared;
   const twins = apart(rows);
+  const different = parted ? values : [];
   const colours = runs.map((_, place) => groups.findIndex((group) => group.runs.includes(place)));
   if (runs.length < 2) return null;
   return (
@@ -106,7 +111,7 @@ export function WhatDiffers({ compared, rows }: Omit<Props, "dark">) {
             <td class="number">{parted?.first ?? "–"}</td>
             <td colSpan={runs.length} />
           </tr>
-          {values.slice(0, most).map((one, i) => (
+          {different.slice(0, most).map((one, i) => (
             <tr key={i} class={one.first === null ? "same" : ""}>
               <th title={one.source}>
                 <Place of={one} />
@@ -123,15 +128,17 @@ export function WhatDiffers({ compared, rows }: Omit<Props, "dark">) {
           ))}
         </tbody>
       </table>
-      {values.length > most && (
+      {different.length > most && (
         <button type="button" class="button" onClick={() => setMost(most + MOST_VALUES)}>
-          {plural(values.length - most, "more value")}
+          {plural(different.length - most, "more value")}
         </button>
       )}
-      <p class="compared-note">
-        Each value is that of the step where it differs most, the worst difference first.
-        {compared.unread > 0 && ` ${plural(compared.unread, "further value")} not compared: it took too long.`}
-      </p>
+      {(different.length > 0 || compared.unread > 0) && (
+        <p class="compared-note">
+          {different.length > 0 && "Each value is that of the step where it differs most, the worst difference first."}
+          {compared.unread > 0 && ` ${plural(compared.unread, "further value")} not compared: it took too long.`}
+        </p>
+      )}
     </section>
   );
 }

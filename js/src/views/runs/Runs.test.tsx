@@ -1,7 +1,7 @@
 import { render } from "preact";
 import { act } from "preact/test-utils";
 import { afterEach, describe, expect, it } from "vitest";
-import type { Compared, RunRow, RunsPorts } from "../../store/rows";
+import type { Compared, Difference, RunRow, RunsPorts } from "../../store/rows";
 import { apart, inOrder, NEWEST, orderedBy } from "./order";
 import { drawnOf, oddOf } from "./overlay";
 import { RunsView } from "./RunsView";
@@ -113,6 +113,28 @@ describe("the order of runs", () => {
 });
 
 describe("the table of runs", () => {
+  it("says of two runs that are the same that they are, once, and calls them the same everywhere", () => {
+    const groups = [0, 1].map((place) => ({ runs: [place], label: `--option ${place}` }));
+    const [, same] = COMPARED.values as [Difference, Difference];
+    const answer = {
+      ...COMPARED,
+      runs: ["a", "b"],
+      by: "",
+      groups,
+      parted: null,
+      values: [same],
+      config: [],
+      unread: 0,
+    };
+    shown([row("a", { cell: 3 }), row("b", { cell: 2 })], answer);
+    for (const key of ["a", "b"]) tick(key);
+    expect(texts(".differs-table tbody th")).toEqual(["the same in 2 values"]);
+    expect(texts(".what-differs .compared-note")).toEqual([]);
+    expect(texts(".legend-entry b")).toEqual(["In [3]", "In [2]"]);
+    expect(texts(".differs-table .of-run")).toEqual(["In [3]", "In [2]"]);
+    expect(texts("[data-testid=overlay] .bad-text")).toEqual(["In [2] is NaN from step 1"]);
+  });
+
   it("asks for what two ticks compare, in the order of the ticks, and says what differs", () => {
     const asked = shown([row("a"), row("b"), row("c")]);
     for (const key of ["a", "b", "c"]) tick(key);

@@ -3,7 +3,7 @@ import { useLayoutEffect, useRef } from "preact/hooks";
 import { count, seconds } from "../../kit/format";
 import { clearCanvas, useSize } from "../../kit/size";
 import { colourAt } from "../../kit/theme";
-import { atStop, earlier } from "../../store/atStop";
+import { atStop, earlier, endedAt } from "../../store/atStop";
 import { clockOf, moveTo, whenOf } from "../../store/clock";
 import type { RunStore } from "../../store/run";
 import type { UiState } from "../../store/ui";
@@ -63,7 +63,7 @@ function Steps({ run, ui, clock }: Omit<Props, "dark"> & { clock: WatchTable }) 
   run.watch();
   const moment = ui.moment.value;
   const row = clock.rowAt({ moment: moment === null ? null : run.log.endOf(moment), call: ui.onlyCall.value });
-  const stop = moment === null ? atStop(run, run.debugger.stop) : null;
+  const stop = moment === null ? atStop(run, run.debugger.stop ?? endedAt(run, ui)) : null;
   const stands = stop && (row < 0 || earlier(clock, row, stop)) ? `${stop.when} (stopped)` : "";
   const name = stands || (row < 0 ? "not yet" : whenOf(clock, row));
   const words = `${name} · ${count(row + 1)} of ${count(clock.length)}`;

@@ -1,6 +1,6 @@
 /** What a watched value was at the moment that is looked at, in words and numbers. */
 import { brief, value as exact } from "../../kit/format";
-import { type AtStop, atStop, earlier } from "../../store/atStop";
+import { type AtStop, atStop, earlier, endedAt } from "../../store/atStop";
 import { whenOf } from "../../store/clock";
 import type { RunStore } from "../../store/run";
 import type { UiState } from "../../store/ui";
@@ -37,7 +37,7 @@ export interface SeenValue extends Seen {
   gradient: Seen | null;
 }
 
-/** What is looked at: a moment, and where that is live and the program stands, the stop. */
+/** What is looked at: a moment, and where that is live and the program stands or was ended at a stop, the stop. */
 export interface LookAtStop extends Look {
   stop?: AtStop | null;
 }
@@ -45,7 +45,8 @@ export interface LookAtStop extends Look {
 /** Where the panel is live that is `newest`. */
 export function lookOf(run: RunStore, ui: UiState, newest: number): LookAtStop {
   const [moment, call] = [ui.moment.value, ui.onlyCall.value];
-  const stop = moment === null && call === null && standsAt(run) ? atStop(run, run.debugger.stop) : null;
+  const standing = standsAt(run) ? run.debugger.stop : endedAt(run, ui);
+  const stop = moment === null && call === null ? atStop(run, standing) : null;
   return { moment: run.log.endOf(moment ?? newest), call, stop };
 }
 
