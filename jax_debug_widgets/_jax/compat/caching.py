@@ -1,4 +1,4 @@
-"""Remember what is computed of JAX's programs."""
+"""Cache what is computed from JAX's programs."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ R = TypeVar("R")
 
 
 def cached(function: Callable[..., R]) -> Callable[..., R]:
-    """Remember the results of a function of a program, and of further arguments, as long as the program is there."""
+    """Cache the results of a function of a program and further arguments, as long as the program is alive."""
 
     @functools.cache
     def remembering() -> Any:
-        # JAX's lets go of a program that nobody else has.
+        # JAX's cache holds its first argument weakly.
         return getattr(util, "weakref_lru_cache", functools.lru_cache(maxsize=256))(function)
 
     @functools.wraps(function)

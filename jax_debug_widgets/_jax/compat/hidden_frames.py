@@ -1,7 +1,7 @@
-"""Our frames, as JAX shows its own to nobody: not in what is raised, nor as the place where an operation was made.
+"""Hide our frames as JAX hides its own: from tracebacks of exceptions, and from the places of operations.
 
-JAX asks for both by the beginning of a file's path. It has been told of ours from the first capture on, and until the
-extension is unloaded: what was traced in a capture is lowered, looked at and run after it as well.
+JAX decides both by the beginning of a file's path. Our folder is registered from the first capture on, until the extension is
+unloaded: programs traced in a capture are lowered and run after it, too.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _lock = threading.Lock()
 
 
 def hide() -> None:
-    """Hide them, if they are not."""
+    """Hide our frames, if they are not hidden."""
     with _lock:
         for module in (source_info_util, traceback_util):
             register = getattr(module, "register_exclusion", None)
@@ -43,7 +43,7 @@ def show() -> None:
 
 
 def clean(error: BaseException) -> None:
-    """Take our frames out of what an error says: XLA writes into it the traceback of what a callback has raised."""
+    """Remove our frames from the text of an error: XLA writes the traceback of a callback's exception into it."""
     error.args = tuple(map(_without_ours, error.args))
     for name, value in vars(error).items():  # Where newer versions of JAX keep it.
         setattr(error, name, _without_ours(value))

@@ -1,6 +1,6 @@
 """Replace functions of JAX by ours, and restore them: each of ours gets JAX's own as its first argument.
 
-Where one of ours fails, JAX's own does what it does without us (`guard`).
+If one of ours fails, JAX's own is called as without us (`guard`).
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from jax_debug_widgets._jax.compat.private import batching, itself
 
 
 class Replacing(ABC):
-    """Functions of ours that are in place while somebody uses them. Counted: captures may nest and overlap in threads.
+    """Replacements of JAX's functions that are in place while they have users, who are counted: captures may overlap.
 
     Attributes:
-      failed: told of those that fail.
+      failed: called with each failure of a function of ours.
     """
 
     def __init__(self) -> None:
@@ -32,7 +32,7 @@ class Replacing(ABC):
 
     @contextmanager
     def in_place(self) -> Iterator[None]:
-        """Ours are in place inside; after the last user has left, JAX has its own functions again."""
+        """Put our functions in place inside; when the last user leaves, JAX's own are restored."""
         try:
             with self._lock:
                 self._users += 1
@@ -50,7 +50,7 @@ class Replacing(ABC):
 
     @abstractmethod
     def _put_in(self, replace: Replacements) -> None:
-        """Put each of ours in its place."""
+        """Replace JAX's functions, by the methods of `replace`."""
 
 
 class InPlace(partial[Any]):

@@ -1,8 +1,8 @@
-"""Work that a custom call of ours shares with the threads of XLA's CPU backend, as functions see it that Numba compiles.
+"""Share the work of a custom call of ours with the threads of XLA's CPU backend, by functions that Numba compiles.
 
-XLA calls a custom call on one thread, while its own operations use all. What it promises of its threads is little: a task
-may run late, or after all the work is done, so nobody waits for one that has not begun. Importing this module needs Numba;
-see `ffi` for what is kept on disk.
+XLA runs a custom call on one thread, while its own operations use all. A task given to its thread pool may run late, or after
+all the work is done, so no thread waits for a task that has not begun. Importing this module needs Numba; see `ffi` for the
+files kept on disk.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _NEXT, _DONE, _PARTS, _USERS, WORK = range(5)
 may still look at it; from `WORK` on what only those look at who have taken a part."""
 
 _DESTROY_ERROR, _SCHEDULE, _NUM_THREADS = 8, 17, 18
-"""Functions of XLA's, in its `XLA_FFI_Api`."""
+"""The positions of XLA's functions in its `XLA_FFI_Api`."""
 
 _allocate: Any = types.ExternalFunction("malloc", types.uint64(types.uint64))
 _free: Any = types.ExternalFunction("free", types.void(types.uint64))

@@ -64,7 +64,7 @@ class _Node(NamedTuple):
 
 def _leaves(tree: Any, is_leaf: Callable[[Any], bool], *, once: bool) -> Iterator[tuple[Path, Any]]:
     waiting, count = deque([_Node(tree, (), None)]), 0
-    opened: dict[int, Any] = {}  # What is in here lives, so nothing else has its identity.
+    opened: dict[int, Any] = {}  # It keeps the nodes alive, so no other object has the same `id`.
     while waiting and count < _MOST:
         node, count = waiting.popleft(), count + 1
         parts = None if is_leaf(node.value) else _parts(node.value)
@@ -81,11 +81,11 @@ def _leaves(tree: Any, is_leaf: Callable[[Any], bool], *, once: bool) -> Iterato
 
 
 def _parts(value: Any) -> Iterable[tuple[Any, Any]] | None:
-    """The parts of a node, each with its key; None of a leaf."""
+    """The parts of a node, each with its key; None for a leaf."""
     if type(value) in _PLAIN or isinstance(value, _WITHOUT_PARTS):
         return None
     if type(value) in (list, tuple):
         return [(SequenceKey(index), part) for index, part in enumerate(value)]
-    opened = iter((False,))  # What JAX asks about first is the node itself.
+    opened = iter((False,))  # JAX asks about the node itself first.
     parts = jax.tree_util.tree_flatten_with_path(value, is_leaf=lambda _: next(opened, True))[0]
     return [(path[0], part) for path, part in parts] if all(path for path, _ in parts) else None

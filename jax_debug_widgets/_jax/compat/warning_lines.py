@@ -1,4 +1,4 @@
-"""Show a warning of JAX's at the line where it is shown without us: our frames are not counted."""
+"""Show warnings of JAX's at the line where they are shown without us: our frames do not count for `stacklevel`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from jax_debug_widgets._jax.compat.replacements import Replacements, Replacing
 
 
 class WarningLines(Replacing):
-    """Puts a `warnings.warn` of ours in place: what we replace in JAX stands between a warning and its caller."""
+    """Replaces `warnings.warn`, as our replacements in JAX add frames between a warning and its caller."""
 
     def _put_in(self, replace: Replacements) -> None:
         replace.attribute(warnings, "warn", self._warn)
@@ -33,7 +33,7 @@ class WarningLines(Replacing):
 
 
 def _levels(begin: FrameType, stacklevel: int) -> int:
-    """How many frames there are from `begin` to the one that is meant."""
+    """The `stacklevel` from `begin` on that counts our frames, too."""
     frame: FrameType | None = begin
     left = max(stacklevel, 1)
     for number in count(1):

@@ -1,7 +1,7 @@
-"""How far the columns of code are from those of its file: a body is often dedented before it is compiled, as by marimo.
+"""Find by how many columns code was dedented before it was compiled, as marimo does with the bodies of cells.
 
-Line numbers are put right then (`ast.increment_lineno`), columns are not. So the names that the instructions of a function
-load and store are looked for in its lines.
+Such code has the right line numbers (`ast.increment_lineno`), but not the right columns. So the names that the instructions
+of a function load and store are looked for in its lines.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _NAMED = ("LOAD_FAST", "LOAD_GLOBAL", "LOAD_NAME", "LOAD_DEREF", "STORE_FAST", "
 
 
 _ENOUGH = 12
-"""Names that tell it: in f-strings older versions of Python have columns that are none of the file's."""
+"""How many names are compared. Not all must fit: in f-strings, older Python versions have wrong columns."""
 
 
 def dedent_of(code: CodeType) -> int:
@@ -40,7 +40,7 @@ def _dedent_of(file: str, code: CodeType) -> int:
         return 0
     indents = {len(line) - len(line.lstrip()) for line in lines if line.strip()}
     best = max([0, *sorted(indents)], key=fitting)
-    return best if 2 * fitting(best) > len(names) else 0  # Of a file that is another by now, nothing fits.
+    return best if 2 * fitting(best) > len(names) else 0  # In a file that has changed since, most names do not fit.
 
 
 def _names(code: CodeType) -> Iterator[tuple[int, int, bytes]]:

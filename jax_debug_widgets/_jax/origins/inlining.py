@@ -146,14 +146,14 @@ def inlined_from(equation: Any) -> list[Any]:
     """The tracebacks of the calls of checkpointed functions that JAX has inlined around an equation, outermost first."""
     own, marks = equation.source_info.traceback, equation.source_info.name_stack.stack
     calls = [one.traceback for one in marks if isinstance(one, CalledFrom) and not isinstance(one, CalledByRule)]
-    return [one for one in calls if one is not own]  # What runs the backward pass has the place of the call itself.
+    return [one for one in calls if one is not own]  # Those that run the backward pass have the call's.
 
 
 def traceback_of(source_info: Any) -> Any:
-    """The traceback of an equation, with what called its program where JAX has inlined that; None where there is none."""
+    """The traceback of an equation, with those of the calls around its program if JAX has inlined it; None if it has none."""
     own = source_info.traceback
     marks: list[CalledFrom] = [one for one in source_info.name_stack.stack if isinstance(one, CalledFrom)]
-    # What runs the backward pass has the place of the call itself.
+    # Equations that run the backward pass have the traceback of the call itself.
     callers = [one.traceback for one in reversed(marks) if one.traceback is not None and one.traceback is not own]
     if own is None or not callers:
         return own

@@ -49,4 +49,4 @@ def _results_of(equation: core.JaxprEqn, operands: Sequence[bool]) -> list[bool]
     is_linear = primitive in ad.primitive_transposes or primitive in getattr(ad, "fancy_transposes", {})
     if not programs and (not is_linear or equation.effects or (primitive.name in _ONE_AT_A_TIME and sum(operands) > 1)):
         return None
-    return [True] * len(equation.outvars)  # Of loops and branches it is taken to be so.
+    return [True] * len(equation.outvars)  # Loops and branches are taken to be linear.

@@ -112,7 +112,7 @@ class Place:
                     unrolled=params["unroll"] > 1,
                     apart=any(map(self.is_apart, sliced)),
                 )
-                # What is apart as a whole is so in its parts.
+                # The slices of an array that is apart are apart, too.
                 pairs = zip(sliced, jaxpr.invars[len(jaxpr.invars) - len(sliced) :], strict=True)
                 apart = frozenset(inner for outer, inner in pairs if self.is_apart(outer))
                 return replace(place, loops=(*self.loops, loop), steady=steady, pinned=False, apart=apart)

@@ -75,7 +75,7 @@ def around_program(jaxpr: core.Jaxpr, place: Place, replicas: int, *, is_jitted:
     if "transpose(" in stack:
         cotangents = _cotangents(jaxpr) if is_jitted else _cotangents_of_scan(jaxpr, stack)
     is_pass = derived = "jvp(" in stack
-    # Of the results of what it differentiates in reverse JAX has no more names; un-jitted, `hessian` is on the Python stack.
+    # JAX drops the results' names if it differentiates in reverse; an un-jitted `hessian` is on the Python stack.
     pushed = derived and (jaxpr.debug_info.result_paths is not None or is_pushed_now())
     primal = frozenset(range(own)) if derived and own is not None else None
     derived = derived and primal is None

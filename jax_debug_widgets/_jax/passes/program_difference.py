@@ -164,18 +164,18 @@ class _Comparison:
 
 
 def is_plain_tap(equation: core.JaxprEqn) -> bool:
-    """Whether an equation of ours stands for one of JAX's that has the same operands."""
+    """Whether an equation is a tap with the operands of the debugging equation that it stands for: no lanes, no guards."""
     params = equation.params
     return equation.primitive is debug_tap_p and not params["lanes"].sizes and not params["guards"]
 
 
 def has_marks(jaxpr: core.Jaxpr) -> bool:
-    """Whether our hooks may have put more into a program that is being traced than a name, or than what JAX puts there."""
+    """Whether a traced program has callbacks, or equations of ours other than names and plain taps."""
     return has_callbacks(jaxpr) or _has(jaxpr, lambda one: one.primitive in _OURS and not is_plain_tap(one))
 
 
 def is_as_without_us(jaxpr: core.Jaxpr) -> bool:
-    """Whether nothing in a program that was traced in a capture may be ours."""
+    """Whether a program traced in a capture has no equation that may be ours, and no callback."""
     return not (has_callbacks(jaxpr) or _has(jaxpr, lambda one: is_identity(one) or one.primitive in _OURS))
 
 
@@ -188,7 +188,7 @@ def _has(jaxpr: core.Jaxpr, chosen: Callable[[core.JaxprEqn], bool]) -> bool:
 
 
 def is_identity(equation: core.JaxprEqn) -> bool:
-    """Whether an equation gives what it is given: a name of ours, or a copy, which may be ours."""
+    """Whether an equation returns its operand: a `named` of ours, or a copy, which may be ours."""
     return is_named(equation) or equation.primitive is lax.copy_p
 
 

@@ -26,7 +26,7 @@ from jax_debug_widgets._jax.compat.ffi import (
 )
 
 TARGET = "jax_debug_widgets_ring"
-"""The custom call: the address of a ring's head, uint32[2], and arrays -> bool[], whether Python must be called instead."""
+"""The custom call. It takes the address of a ring's head, uint32[2], and arrays; returns whether to call Python, bool[]."""
 
 LOCK, GATE, ASKS, COUNT, CAPACITY, STRIDE, DATA, SIZES = range(8)
 """The head of a ring, in words of 8 bytes: whether somebody writes or takes; the address of a word that is not 0 while

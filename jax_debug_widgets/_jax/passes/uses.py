@@ -120,7 +120,7 @@ class Uses:
         """Map the inputs that are tangents, in the program that an equation runs, to the frames that asked for each."""
         function = _place_of(_program(equation, key))
         asked = [self._asked_inside(one, function) for one in equation.invars]
-        # What is carried comes in again: not what is moved out, which ends inside.
+        # Carried values are operands again; those of equations moved out of the loop end inside.
         operands, _ = hanging(equation, [AROUND in one for one in asked])
         asked = [frozenset([AROUND]) if hangs else one for hangs, one in zip(operands, asked, strict=True)]
         return {place: one for place, one in enumerate(operands_of(equation, key, asked)) if one}

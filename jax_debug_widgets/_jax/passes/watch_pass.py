@@ -198,7 +198,7 @@ def _told_iterations(equation: Any, own: Sequence[Any], outer: Sequence[Any]) ->
 
 
 def is_jaxs(jaxpr: core.Jaxpr) -> bool:
-    """Whether a body is of a function of JAX's own.
+    """Whether a body was traced from a function of JAX's own.
 
     An un-jitted operation is such a program, and it serves every line that uses it: it has no place in the source. (But
     what `jax.jvp`, `lax.map`, `jax.pmap` and their like run is the user's, though JAX defines what calls it.)
@@ -208,9 +208,9 @@ def is_jaxs(jaxpr: core.Jaxpr) -> bool:
 
 
 def calls_users(jaxpr: core.Jaxpr) -> bool:
-    """Whether a body of a function of JAX's has equations of one of the user's that this calls, as a jitted `odeint` does.
+    """Whether a body of JAX's function has equations of a user's function that it calls, as a jitted `odeint` has.
 
-    An un-jitted operation has, too, where it is differentiated; nothing tells which of them are cotangents.
+    It is False for un-jitted operations: if differentiated, they have such, but it is unknown which are cotangents.
     """
     is_operation = (jaxpr.debug_info.func_filename or "").endswith("dispatch.py")
     if is_operation or versions.TRACEBACKS_LEAVE_THEIR_PROGRAM:

@@ -62,7 +62,7 @@ class WatchHooks(Replacing):
                 return theirs(tapped, name, *args, **options)
             except Exception as error:  # noqa: BLE001 - if our taps fail, the user's program runs without them.
                 failure = _explained(error)
-        lowered = theirs(program, name, *args, **options)  # What is wrong with the program itself is raised here.
+        lowered = theirs(program, name, *args, **options)  # An error of the program itself is raised here.
         settings = self._settings()
         self._watched[program][settings, replicas] = None
         if watcher := self._make_watcher(name, settings):

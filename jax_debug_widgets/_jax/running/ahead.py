@@ -47,12 +47,12 @@ def _lower(theirs: Callable[..., Any], traced: Any, **options: Any) -> Any:
 
 
 def _lower_again(device: Any, theirs: Callable[..., Any], traced: Any, **options: Any) -> Any:
-    """Lower it for what was the default device then; who asked for shardings has been told them."""
+    """Lower a traced program again, for `device`, the default device then, and without `inspect_array_sharding`."""
     program = without(traced.jaxpr.jaxpr, inspections())
     if program is not traced.jaxpr.jaxpr:
         traced = copy(traced)
         traced._params = {**traced._params, "jaxpr": traced.jaxpr.replace(jaxpr=program)}
-        if hasattr(traced, "_lojax"):  # What it was made into, in jax 0.10.
+        if hasattr(traced, "_lojax"):  # The jaxpr that jax 0.10 has lowered it to.
             traced._lojax = None
     with jax.default_device(device):
         return theirs(traced, **options)

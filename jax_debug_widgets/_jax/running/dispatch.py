@@ -1,4 +1,4 @@
-"""See programs being compiled and executed: what was traced, lowered and compiled, what ran, when its effects drained.
+"""Observe compilations and executions: the functions traced, lowered and compiled, the programs run, and their ends.
 
 Programs with debugging effects or host callbacks never take JAX's C++ fast path, so each of their executions goes through
 `ExecuteReplicated.__call__`; replacing it, while a capture is on, shows them all, in libraries too. Compilations are
@@ -70,7 +70,7 @@ class Observer(Protocol):
     """Takes the reports of dispatches. Called on the dispatching thread; must be quick and not raise."""
 
     def executing(self, name: str, ordered: bool, recorders: Recorders | None) -> Callable[[Execution], None]:
-        """A program with effects or callbacks, and these recorders, is about to be dispatched; the answer is called then.
+        """Called before a program with effects or callbacks is dispatched; the returned function is called after that.
 
         May raise: then it is not dispatched.
         The recorders are None where it was compiled outside a capture.
@@ -78,15 +78,15 @@ class Observer(Protocol):
         ...
 
     def dispatched(self, name: str, recorders: Recorders, hand_over: Callable[[], PendingResult]) -> None:
-        """A program was dispatched that says something among its results; `hand_over` must be called, but see above."""
+        """Called when a program with further results was dispatched; it must call `hand_over`."""
         ...
 
     def failed(self, error: BaseException) -> BaseException:
-        """A program has raised this; the answer is what its caller is to see."""
+        """Called with the error of a program; returns the error that its caller gets."""
         ...
 
     def compiled(self, stage: Stage, name: str, seconds: float) -> None:
-        """A function was traced, lowered or compiled."""
+        """Called when a function was traced, lowered or compiled, which took so many seconds."""
         ...
 
 
@@ -187,7 +187,7 @@ def execution_of(outputs: Sequence[Any]) -> Execution:
 
 
 def _is_ready(output: Any) -> bool:
-    """Whether an output is there; typed keys only say so of the numbers in them."""
+    """Whether an output is ready; for a typed key, its numbers are asked."""
     return getattr(output, "_base_array", output).is_ready()
 
 
@@ -217,7 +217,7 @@ def share_of(program: Any) -> ProcessShare | None:
 
 @functools.lru_cache(maxsize=64)
 def _processes_of(devices: tuple[Any, ...]) -> int:
-    """How many processes these devices are of."""
+    """The number of processes that these devices belong to."""
     return len({device.process_index for device in devices})
 
 
@@ -261,7 +261,7 @@ def wait(values: Sequence[Any]) -> Exception | None:
 
 
 def is_of_effects(error: BaseException | None) -> bool:
-    """Whether it was raised by a program that ran: not by JAX, of an argument before that or of a NaN in its outputs."""
+    """Whether a program raised the error while it ran, rather than JAX, for an argument or a NaN in its outputs."""
     return isinstance(error, jax.errors.JaxRuntimeError) or (isinstance(error, ValueError) and _CALLBACK in str(error))
 
 

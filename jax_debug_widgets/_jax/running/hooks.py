@@ -123,7 +123,7 @@ class Hooks(Replacing):
         lowered = theirs(module_name, program, **options)
         if not (recorders or jaxpr.effects or lowered.keepalive or lowered.host_callbacks):
             return lowered  # JAX exports and serializes only what keeps nothing alive.
-        # What is kept alive goes along with the executable: that is how an execution is known to contain these.
+        # The executable keeps these alive, and by them an execution is known to have recorders.
         kept = Recorders(recorders, fire_elsewhere=devices > 1 or tuple(options["platforms"]) != ("cpu",))
         return lowered._replace(keepalive=[*(lowered.keepalive or ()), kept])
 

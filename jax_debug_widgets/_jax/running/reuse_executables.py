@@ -1,8 +1,8 @@
-"""Programs that say nothing run in a capture as they do outside it: not traced, lowered and compiled once more.
+"""Reuse the executables from outside a capture for programs without prints, callbacks or watched values.
 
-A capture is part of the keys of JAX's caches. So in one JAX finds nothing of what was called before, not even the
-operations of `jax.numpy`. Here it looks outside first: what it has traced there, and what neither says nor is asked for
-anything, it runs from there.
+A capture is part of the keys of JAX's caches. So JAX finds no program that was called before, not even the operations of
+`jax.numpy`, and would trace, lower and compile them once more. Here, the entries outside the capture are looked up first. A
+program found there, in which the capture has nothing to observe, runs from there.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from jax_debug_widgets._jax.passes.callbacks import has_callbacks
 from jax_debug_widgets._jax.passes.watch_pass import calls_users, is_jaxs
 
 _left_out = threading.Event()
-"""Whether a program was traced that would have had a breakpoint of ours in a capture."""
+"""Set when a program was traced outside of captures that has a `jdw.breakpoint`, which left no equation in it."""
 
 
 def leave_out_breakpoint() -> None:
-    """A `jdw.breakpoint` is called outside any capture: of a program that is traced just now it leaves nothing to be seen."""
+    """Note that a `jdw.breakpoint` was called outside any capture: it leaves no equation in a program being traced."""
     if features.available(features.UNTOUCHED) and not core.trace_state_clean():
         _left_out.set()
 

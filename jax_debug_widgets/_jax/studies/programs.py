@@ -191,7 +191,7 @@ class _Body:
 
     def _inside(self, number: int, at: int, equation: core.JaxprEqn, operands: Sequence[Operand]) -> Iterator[Body]:
         for key, jaxpr in programs_in(equation):
-            if key == "update_jaxpr":  # Of a scatter: what its name says.
+            if key == "update_jaxpr":  # The update function of a scatter: the name of the primitive says what it does.
                 continue
             given = _given(equation, key, jaxpr)
             inputs = tuple(

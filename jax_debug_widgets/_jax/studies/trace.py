@@ -71,7 +71,7 @@ def trace(
 
     _call_as(on_arrays, function)
     operands = [leaf for traced, leaf in zip(is_traced, flat, strict=True) if traced]
-    with noting(lines_of), uncached():  # What is in JAX's caches nobody has noted.
+    with noting(lines_of), uncached():  # There are no notes of programs in JAX's caches.
         program, result = jax.make_jaxpr(on_arrays, return_shape=True)(*operands)
         marked = _marked(program, on_arrays, operands) if gradients else None
     about = api_util.debug_info("jit", function, tuple(args), dict(kwargs))
@@ -89,7 +89,7 @@ def _marked(program: Any, function: Any, operands: Sequence[Any]) -> core.Jaxpr 
     sizes = [len(one.eqns) for one in _programs_in(program.jaxpr)]
     if sum(sizes) > MOST_MARKED or not any(map(_is_transposed, _programs_in(program.jaxpr))):
         return None
-    with suppress(Exception), uncached(), marking():  # What a function raises that is traced for the second time.
+    with suppress(Exception), uncached(), marking():  # An exception of the second trace.
         marked = jax.make_jaxpr(function)(*operands)
         return marked.jaxpr if difference(program, without_marks(marked)) is None else None
     return None

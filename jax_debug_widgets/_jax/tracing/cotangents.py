@@ -53,7 +53,7 @@ def _processing(parameters: Sequence[str]) -> Callable[..., Any]:
         programs, _here.traceback = _here.programs, traceback
         if traceback is None and programs is None:
             _here.programs = []
-        # What a rule computes comes from where its operation does.
+        # A rule's equations have the traceback of its operation.
         is_one = traceback is not None and traceback is not around and not is_residual_now()
         own = Operation(traceback) if is_one else None
         try:
@@ -174,7 +174,7 @@ def _told(
 
 
 def _copied(trace: Any, tangent: Any) -> Any:
-    """A tangent that is handed on as it is, which is to be told from what it comes from."""
+    """Copy a tangent that an operation passes on unchanged, so that its result is another variable."""
     if not is_array(core.typeof(tangent)):
         return tangent
     if isinstance(trace, ad.JVPTrace):

@@ -1,4 +1,4 @@
-"""Notice traces that live on after they are over: something of the user's holds a tracer of theirs (S3).
+"""Find traces that are still alive after they have ended, because the user's code holds one of their tracers (S3).
 
 A weak reference a trace. What holds the tracer is looked for only where one of them is alive.
 """
@@ -28,8 +28,8 @@ class Origin:
     Attributes:
       type: `float32[3]`.
       function: the function that was traced; or the un-jitted transformation: `jax.vmap`.
-      frame: the line that has made it; that of the function for an argument, unknown where nobody can say.
-      argument: the name of the argument that it is; empty for another value.
+      frame: the line that has made it; for an argument, that of the function; else unknown.
+      argument: the name of the argument that the tracer is; empty for another value.
     """
 
     type: str
@@ -58,9 +58,9 @@ class LeakHooks(Replacing):
             self._here.traces.append((weakref.ref(trace), users_line()))
 
     def leaked(self) -> list[tuple[Any, Frame]]:
-        """The tracers of this thread's traces that something holds, each once, and the line that began the trace.
+        """Find the tracers of this thread's traces that are still held, with the line that began the trace.
 
-        The traces are forgotten.
+        A second call does not find the same traces again.
         """
         if not core.trace_state_clean():
             return []
@@ -75,7 +75,7 @@ class LeakHooks(Replacing):
 
 
 class _Here(threading.local):
-    """The traces that the current thread has begun, and the user's lines that have."""
+    """The traces that the current thread has begun, each with the user's line that began it."""
 
     def __init__(self) -> None:
         self.traces: list[tuple[weakref.ref[Any], Frame]] = []

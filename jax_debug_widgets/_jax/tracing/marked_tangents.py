@@ -15,7 +15,7 @@ from jax_debug_widgets._jax.tracing.marks import Mark, named_equation, stack_of_
 
 
 def with_marks(jaxpr: core.Jaxpr) -> core.Jaxpr:
-    """A program with such an identity behind each named tangent; the very same if there is none."""
+    """Add a mark behind each named tangent of a program; the same object if there is none."""
     taken = {atom for eqn in jaxpr.eqns for atom in eqn.invars if not isinstance(atom, core.Literal)}
     noted: dict[Any, Sequence[VariableNote]] = {
         one: known
@@ -23,7 +23,7 @@ def with_marks(jaxpr: core.Jaxpr) -> core.Jaxpr:
         if one in taken and is_array(one.aval) and (known := book.of_input_tangent(one))
     }
     results = {one: known for eqn in jaxpr.eqns for one in eqn.outvars if (known := book.of_tangent(one)) is not None}
-    # Of several that an operation has become it is the last.
+    # If an operation has become several equations with the same note, mark the last one.
     noted |= {
         one: [known] for known, one in {known: one for one, known in results.items()}.items() if is_array(one.aval)
     }
@@ -31,7 +31,7 @@ def with_marks(jaxpr: core.Jaxpr) -> core.Jaxpr:
 
 
 class _Marked:
-    """A program to which marks come: `noted` is of its tangents."""
+    """A program to which marks are added; `noted` has the notes of its tangents."""
 
     def __init__(self, jaxpr: core.Jaxpr, noted: dict[Any, Sequence[VariableNote]]) -> None:
         self._jaxpr = jaxpr

@@ -1,4 +1,4 @@
-"""The identity primitive that gives a tangent, and transposed its cotangent, the name of a value."""
+"""The identity primitive `named`: it gives a tangent, and when transposed a cotangent, the name of a value."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Mark:
 
 
 class _Named(Primitive):
-    """An identity: what does not know it, as an interpreter of somebody's own, takes what it is given."""
+    """An identity. Under an interpreter that is not JAX's, `bind` returns its operand, so no equation reaches it."""
 
     def bind_with_trace(self, trace: Any, args: Any, *rest: Any) -> Any:
         is_jaxs = type(trace).__module__.startswith("jax._src.")
@@ -55,7 +55,7 @@ named_p.def_abstract_eval(lambda x, **_: x)
 
 
 def _transpose(cotangent: Any, _: Any, of: Mark) -> list[Any]:
-    # Transposed twice it is no cotangent of the value.
+    # After a second transposition, it is not a cotangent of the value.
     is_zero = isinstance(cotangent, ad.Zero) or of.is_cotangent
     return [cotangent if is_zero else named_p.bind(cotangent, of=replace(of, is_cotangent=True))]
 
@@ -73,22 +73,22 @@ def _register() -> None:
 
 
 def is_named(equation: Any) -> bool:
-    """Whether an equation gives what it is given."""
+    """Whether an equation is the identity `named`."""
     return equation.primitive is named_p
 
 
 def is_mark(equation: Any) -> bool:
-    """Whether it is an identity behind a tangent, or behind a cotangent, or a copy of one, whatever JAX has made of it."""
+    """Whether an equation marks a tangent or cotangent: by `named`, or as a copy that we have made."""
     return is_named(equation) or (equation.primitive is lax.copy_p and is_marked_copy(equation))
 
 
 def is_of_input(equation: Any) -> bool:
-    """Whether an equation gives what is pushed beside an input of the program, or its cotangent: it belongs to no line."""
+    """Whether an equation marks the tangent, or cotangent, of an input of the program: it belongs to no line."""
     return is_named(equation) and equation.params["of"].is_of_input
 
 
 def cotangent_of(equation: Any) -> Mark | None:
-    """The value whose cotangent an equation gives, if it is one of these."""
+    """The mark of the cotangent that an equation returns; None if it is no such mark."""
     mark: Mark | None = equation.params["of"] if is_named(equation) else None
     return mark if mark is not None and mark.is_cotangent else None
 
@@ -98,6 +98,6 @@ def named_equation(variable: Any, result: Any, mark: Mark, source_info: Any, con
 
 
 def stack_of_input(*, is_direct: bool) -> Any:
-    """The name stack of what is pushed beside an input: a derivative that Python runs adds its own to all that it pushes."""
+    """The name stack for the mark of an input's tangent; with `is_direct`, `jvp` is added, as an un-jitted derivative does."""
     stack = source_info_util.new_name_stack()
     return stack.transform("jvp") if is_direct else stack

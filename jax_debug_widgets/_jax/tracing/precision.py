@@ -1,4 +1,4 @@
-"""Notice where 64-bit numbers become 32-bit ones, because `jax_enable_x64` is off, and what is lost by that (S12).
+"""Find where 64-bit numbers become 32-bit ones, as `jax_enable_x64` is off, and what is lost by that (S12).
 
 JAX warns of an explicit request alone, and never of values. Findings are about what the user's own line gives to JAX:
 JAX has 64-bit constants of its own.
@@ -29,7 +29,7 @@ _MOST_NUMBERS = 1 << 22
 
 
 def _taking() -> tuple[tuple[Any, str], ...]:
-    """JAX's functions that take a NumPy array first; which there are differs between versions."""
+    """The functions by which JAX takes NumPy arrays, in the installed version."""
     return (
         (lax, "_convert_element_type"),
         (api, "device_put"),
@@ -43,7 +43,7 @@ _LARGEST = float(np.finfo(np.float32).max)
 _MOST_CALLERS = 8
 
 _MOST_FRAMES = 4
-"""Frames of JAX's, from the user's line on, in which a value is looked for that the line has given."""
+"""How many of JAX's frames, from the user's line on, are searched for the value that the line passed."""
 
 
 @dataclass(frozen=True)
@@ -73,11 +73,11 @@ class PrecisionHooks(Replacing):
     """Install and remove, counted, so that captures may nest and overlap."""
 
     def __init__(self, wanted: Callable[[], bool], told: Callable[[tuple[Frame, ...], Truncated], object]) -> None:
-        """Make them.
+        """Make the hooks, not yet installed.
 
         Args:
           wanted: whether the current thread asks for this.
-          told: takes the user's lines, innermost first, and what happened there.
+          told: takes the user's lines, innermost first, and the conversion.
         """
         super().__init__()
         self._wanted, self._told = wanted, told
@@ -158,7 +158,7 @@ def _has_64_bits(value: Any) -> bool:
 
 
 def _may_be_infinite(value: Any, by: str) -> bool:
-    """Whether it is a Python number that is infinite as float32, or such numbers as an array; each is seen once."""
+    """Whether a value is a Python number that is infinite as float32, or an array of such numbers."""
     if type(value) is float:
         return by == "canonicalize_value" and _LARGEST < abs(value) < float("inf")
     if type(value) is not np.ndarray or by != "_convert_element_type":
@@ -173,7 +173,7 @@ def _too_large(frame: FrameType) -> list[float]:
 
 
 def _users_frames() -> list[FrameType]:
-    """The user's frame, and the first ones of JAX's that it has called."""
+    """The innermost user frame, and the first frames of JAX's that it has called."""
     frame: FrameType | None = sys._getframe(1)
     inside: list[FrameType] = []
     while frame is not None and not is_users(frame.f_code.co_filename):
@@ -184,7 +184,7 @@ def _users_frames() -> list[FrameType]:
 
 
 def _frames_of(frame: FrameType | None) -> tuple[Frame, ...]:
-    """A frame of the user's and those around it: a library may stand between JAX and the user's own."""
+    """The user frames from `frame` outwards, innermost first: the inner ones may be a library's."""
     found: list[Frame] = []
     while frame is not None and len(found) < _MOST_CALLERS:
         if is_users(frame.f_code.co_filename):
@@ -194,7 +194,7 @@ def _frames_of(frame: FrameType | None) -> tuple[Frame, ...]:
 
 
 def _gives(frame: FrameType, value: Any) -> bool:
-    """Whether a function was called with this value, or with one that it is a copy of, by itself or in something else."""
+    """Whether an argument of a frame is, or contains, this value, or an array that it may be a copy of."""
     return any(
         one is value or (_has_64_bits(one) and one.dtype == value.dtype and one.shape == value.shape)
         for argument in _arguments(frame)

@@ -1,6 +1,6 @@
-"""Notice each trace of a jitted function of the user's, with the types and static values that it was traced for.
+"""Report each trace of a user's jitted function, with the types and static values that it was traced for.
 
-`pjit._infer_params` finds the program of a call. Where the function has to be traced for that, a trace of it begins inside.
+`pjit._infer_params` finds the program of a call. If it must trace the function, a trace begins inside it.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ _LONGEST = 60
 """The length to which the text of a static value is cut, in characters."""
 
 _MOST_CALLERS = 8
-"""Lines between a jitted function and the user's, where a library has called it."""
+"""How many lines are kept of the callers of a jitted function, as a library may have called it."""
 
 
 class TraceWatch(Replacing):
-    """Tells of traces while somebody captures.
+    """Reports traces while a capture is on.
 
     Attributes:
-      subscriber: told of each trace, in the thread that traces, and of its program, if no function of the user's around it
-        is being traced.
+      subscriber: called with each trace, in the thread that traces, and its program; this is None if another function of the
+        user's is being traced around it.
     """
 
     def __init__(self) -> None:
@@ -113,7 +113,7 @@ class _Here(threading.local):
 
 
 def _asks_for_shapes() -> bool:
-    """Whether `jax.eval_shape` traces: nothing of that is compiled."""
+    """Whether `jax.eval_shape` traces now: its traces are not compiled."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and not is_users(frame.f_code.co_filename):
         if frame.f_code.co_name == "eval_shape":

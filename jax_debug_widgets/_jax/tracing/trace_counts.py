@@ -1,6 +1,6 @@
-"""Libraries that refuse to trace a function too often count a capture's traces apart: it traces anew what it looks into.
+"""Make libraries that limit the traces of a function count a capture's traces apart, as a capture traces functions anew.
 
-`chex.assert_max_traces` and `equinox.debug.assert_max_traces` count in a table of their module each.
+`chex.assert_max_traces` and `equinox.debug.assert_max_traces` each count in a table of their module.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from jax_debug_widgets._jax.compat.replacements import CachedFunction, Replaceme
 from jax_debug_widgets._jax.origins.context import cache_key
 
 _TABLES = (("chex._src.asserts_internal", "TRACE_COUNTER"), ("equinox.debug._max_traces", "_traces"))
-"""The modules, and what their tables are called."""
+"""The modules, and the names of their tables."""
 
 
 class TraceCounts(Replacing):
@@ -39,7 +39,7 @@ class TraceCounts(Replacing):
         for module, table in _TABLES:
             theirs = getattr(sys.modules.get(module), table, None)
             if theirs is not None and not isinstance(theirs, CountsByCapture):
-                # Of a module that was imported anew the old table counts no more.
+                # If the module was imported anew, its old table is not used any more.
                 ours = self._tables.get(module)
                 if ours is None or ours.theirs is not theirs:
                     ours = self._tables[module] = CountsByCapture(theirs)

@@ -1,4 +1,4 @@
-"""Calls of functions of JAX's own, `jnp.where(m, x, y)`, for what it has traced as a call of that name."""
+"""Write equations that JAX has traced from its own functions as calls of these: `jnp.where(m, x, y)`."""
 
 from __future__ import annotations
 

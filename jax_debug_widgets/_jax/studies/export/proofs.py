@@ -1,4 +1,4 @@
-"""Trace what is to be written, and tell whether it is the equation that it stands for."""
+"""Prove the text for an equation: trace the text, and compare the trace with the equation."""
 
 from __future__ import annotations
 
