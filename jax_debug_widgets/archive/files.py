@@ -44,11 +44,11 @@ class Files(Protocol):
         ...
 
     def text(self, name: str) -> str | None:
-        """What is in a file; None where there is none."""
+        """The text of a file; None where there is none."""
         ...
 
     def stamp(self) -> object:
-        """What is another where any of the files is."""
+        """A stamp of the files, which changes when one of them does."""
         ...
 
     def source(self, name: str) -> pa.NativeFile:

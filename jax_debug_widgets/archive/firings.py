@@ -48,7 +48,7 @@ class Lists:
 
 @dataclass(frozen=True)
 class Firings:
-    """What `Store.restore` takes, and how many events they are."""
+    """The arguments of `Store.restore`, and the number of events."""
 
     batch: FiringBatch
     calls: np.ndarray
@@ -130,7 +130,7 @@ class Rows:
         return rows[: np.searchsorted(rows, count)]
 
     def _columns_of(self, tap: Tap, rows: np.ndarray, arrays: Arrays) -> list[Column]:
-        """What the firings of a tap, whose events are `rows`, have handed over."""
+        """The columns that the firings of a tap, whose events are `rows`, have handed over."""
         columns: dict[int, Column] = {}
         few = small(tap)
         for number, value in zip(few, self._small_values(tap, rows, few), strict=True):

@@ -1,4 +1,4 @@
-"""What calls were given, in the folder of a run: a file a call, so that it can be made once more in another process.
+"""Keep the inputs of calls in the folder of a run: a file a call, so that it can be made once more in another process.
 
 A row an array. The first row is the structure around the arrays, as JSON: no pickle, and no names of functions to call.
 """

@@ -48,7 +48,7 @@ _TRIES = 5
 
 @dataclass
 class SavedRun:
-    """What one process has written of a run.
+    """The part of a run that one process has written.
 
     Attributes:
       about: what was known of the run when it began, see `RunWriter`.
@@ -72,7 +72,7 @@ class SavedRun:
 
 
 def about_run(path: Path) -> dict[str, Any]:
-    """What is known of the run at this path without reading its events.
+    """The facts about the run at this path that are known without reading its events.
 
     Raises:
       RunFileError: there is none, or a newer version of the package has written it.
@@ -101,7 +101,7 @@ def processes_of(path: Path) -> int:
 
 
 def read_state(path: Path) -> dict[str, Any]:
-    """What the run at this path said of itself last.
+    """The last state of the run at this path.
 
     Raises:
       RunFileError: see `about_run`.
@@ -135,7 +135,7 @@ class RunReader:
         """The event that comes next in the file; where events are lost, fewer are in the store."""
         self._has_begun = False
         self._damages: list[str] = []
-        """What is damaged in what was read for good."""
+        """The damages in what was read for good."""
         self._calls: dict[int, Call] = {}
         self._call_rows = 0
         """How many rows of calls were looked at: a row says how far one has come, and the last one counts."""
@@ -245,7 +245,7 @@ class RunReader:
         return is_all and stretch.stop in (OPEN, self._next)
 
     def _read_taps(self, files: Files, own: str, *, is_over: bool) -> None:
-        """What sites.jsonl says more than is known. Old files do not number their lines: these are counted."""
+        """Read the lines of sites.jsonl that are new. Old files do not number their lines: these are counted."""
         lines, damages = read_lines(files, f"{own}/{SITES}", self._lines, is_over=is_over)
         self._damages += (one for one in damages if one not in self._damages)
         self._is_miscounted |= bool(damages)

@@ -21,7 +21,7 @@ from jax_debug_widgets.store.lanes import by_event
 
 @dataclass(frozen=True)
 class TapNumber:
-    """What a file knows a tap by: its line; and whether each event has its text beside it."""
+    """The number of a tap in a file: its line; and whether each event has its text beside it."""
 
     line: int
     stores_text: bool

@@ -132,7 +132,7 @@ def recipe_that_holds(tap: Tap, structure: Structure | None, values: Sequence[np
 
 
 def written_text(recipe: TextRecipe | None, structure: Structure | None) -> dict[str, Any]:
-    """What a file says of the texts and arguments of a tap."""
+    """The entry in a file about the texts and arguments of a tap."""
     return {"text": recipe and as_plain(recipe), "structure": structure and structure.data}
 
 

@@ -143,7 +143,7 @@ class RunWriter:
         (self._own / INPUTS / input_name(call)).unlink(missing_ok=True)
 
     def write_state(self, state: Mapping[str, Any]) -> None:
-        """What the run says of itself now, in place of what it said before."""
+        """Write the state of the run, which replaces the one before."""
         _write_whole(self._own / STATE, {**state, "first": self.first, "next": self.next})
 
     def write_clock(self, ahead: float, error: float) -> None:
@@ -176,7 +176,7 @@ class RunWriter:
         return self.next - self._tables[EVENTS].first
 
     def seal(self) -> None:
-        """What was written becomes Parquet; what comes goes to new files."""
+        """Turn what was written into Parquet; what comes goes to new files."""
         first = self._tables[EVENTS].first
         nbytes = sum(self._tables[name].seal(self.next) for name in reversed(_OF_EVENTS))
         if self.next > first:

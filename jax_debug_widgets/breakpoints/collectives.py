@@ -44,7 +44,7 @@ def runs_on_several(tap: Tap | Bundle) -> bool:
 
 
 def warning(tap: Tap | Bundle, held: int) -> str:
-    """What may go wrong while a stop stands and `held` of the devices are held with it; empty if nothing."""
+    """A warning of what may go wrong while a stop stands and `held` of the devices are held with it; empty if nothing."""
     replicas = tap.nesting.replicas
     if replicas <= 1 or held >= replicas:
         return ""

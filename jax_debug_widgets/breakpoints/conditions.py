@@ -140,7 +140,7 @@ def _only_by_statistics(condition: Condition, sites: Sequence[CallSite]) -> list
 
 
 def _meant(text: str, known: list[str]) -> str:
-    """What somebody may have meant instead: a gradient, or a name that is nearly the same."""
+    """The name that somebody may have meant instead: a gradient, or a name that is nearly the same."""
     names = re.findall(r"[A-Za-z_]\w*", text)
     of_gradients = [f"{GRADIENT}{name}" for name in names if f"{GRADIENT}{name}" in known]
     if of_gradients and not any(name in known for name in names):
@@ -200,7 +200,7 @@ class _Computed(NamedTuple):
 
 
 def names_of(site: CallSite) -> set[str]:
-    """What an expression may call the values of its events: a gradient is `grad.h`, and no `h`."""
+    """The names by which an expression may call the values of its events: a gradient is `grad.h`, and no `h`."""
     watched = {_name_of(site.watch)} if site.watch and "value" in site.values else set[str]()
     return {name for name in (*site.values, *site.aliases) if name} - {"value" if watched else ""} | watched
 

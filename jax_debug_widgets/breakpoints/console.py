@@ -44,7 +44,7 @@ _RESUMING: dict[str, Ended] = {
 
 _COMMAND = re.compile(r"\s*([a-z]+|\?)(?:\s+(.*))?$", re.DOTALL)
 _PYTHON = re.compile(r"\s*(=|[-+*/%@&|^<>.,\[(]|if\b|in\b|is\b|and\b|or\b)")
-"""What follows a variable that is called like a command."""
+"""The pattern of what follows a variable that is called like a command."""
 
 _SETTING = "write {name} = jdw.breakpoint({name}) there to be able to set it"
 
@@ -88,7 +88,7 @@ class Console:
         self._work.put(None)
 
     def namespace(self) -> dict[str, Any]:
-        """What Python in the chosen frame and lane sees; assignments stay until the stop is over."""
+        """The namespace of Python in the chosen frame and lane; assignments stay until the stop is over."""
         stop = self._stop
         key = (stop.frame, stop.lane)
         if key not in self._namespaces:
@@ -101,7 +101,7 @@ class Console:
         return self._namespaces[key]
 
     def complete(self, text: str, cursor: int) -> tuple[int, list[str]]:
-        """What the name before `cursor` may be: where it starts, and its completions."""
+        """Complete the name before `cursor`: where it starts, and its completions."""
         token = _TOKEN.search(text[:cursor])
         if token is None:
             return cursor, []
@@ -288,7 +288,7 @@ class _Split(io.TextIOBase):
 
 @contextlib.contextmanager
 def _own_output() -> Iterator[io.StringIO]:
-    """What this thread prints."""
+    """Capture what this thread prints."""
     output, usual = io.StringIO(), sys.stdout
     split = _Split(usual, threading.get_ident(), output)
     sys.stdout = split  # pyright: ignore[reportAttributeAccessIssue]

@@ -1,4 +1,4 @@
-"""What a breakpoint costs its program, in words: what it keeps whole, moves, and makes wait."""
+"""Say what a breakpoint costs its program: what it keeps whole, moves, and makes wait."""
 
 from __future__ import annotations
 

@@ -61,7 +61,7 @@ class Debugger:
 
     @property
     def policy(self) -> Policy:
-        """What the current run wants."""
+        """The policy of the current run."""
         return self.stops.policy
 
     def begin(self, policy: Policy) -> Policy:
@@ -109,7 +109,7 @@ class Debugger:
     # ---- the program's threads
 
     def recorder(self, tap: Tap, equation: Equation, switch: Switch, inbox: Inbox, plain: Recorder) -> Any:
-        """What a compiled program calls at a breakpoint; `plain` opens JAX's own prompt, once a lane."""
+        """The recorder that a compiled program calls at a breakpoint; `plain` opens JAX's own prompt, once a lane."""
         stop_point = equation.stop
         assert stop_point is not None
         text = text_of(tap.site)

@@ -61,13 +61,13 @@ class Ending:
             raise self._told("before the next call")
 
     def stopped(self, where: str) -> Stopped:
-        """What to raise at this place."""
+        """The error to raise at this place."""
         policy = self._stops.policy
         policy.ended = f"{policy.halted} {where}"
         return Stopped(policy.ended)
 
     def consequence(self, error: BaseException) -> BaseException:
-        """What the caller of a program is to see of its error: `Stopped`, if it was raised because the run was ended."""
+        """The error that the caller of a program is to see: `Stopped`, if it was raised because the run was ended."""
         policy = self._stops.policy
         if isinstance(error, Stopped) or policy.halted is None:
             policy.told = policy.halted == "interrupted"

@@ -53,7 +53,7 @@ class InterruptWatch:
         self._outer = -1
         self._handler: Any = None
         self._late: list[tuple[int, FrameType | None]] | None = None
-        """What has come while `stop` is at work."""
+        """The interrupts that have come while `stop` is at work."""
         self._unraisable: Callable[[sys.UnraisableHookArgs], Any] = sys.unraisablehook
         self._thread: threading.Thread | None = None
         _watches.add(self)

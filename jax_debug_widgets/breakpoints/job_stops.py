@@ -38,7 +38,7 @@ _LOOK_S, _SLICE_S = 30.0, 0.5
 _FRAMES = 16
 
 _OVER = "over"
-"""What a process wishes at the end of its capture: from then on no call can be agreed on."""
+"""The wish of a process at the end of its capture: from then on no call can be agreed on."""
 
 _TOO_LATE = "the capture is over in one of its processes"
 

@@ -1,4 +1,4 @@
-"""What Python in the console sees of a frame: its variables, and those globals that none of its function's hides."""
+"""The namespace of a frame for Python in the console: its variables, and those globals that none of its function's hides."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def values_seen_from(frame: StackFrame) -> dict[str, Any]:
 
 
 GRADIENT_OF = "grad/"
-"""What the name of a gradient begins with: `grad/h`."""
+"""The beginning of a gradient's name: `grad/h`."""
 
 
 class Gradients:

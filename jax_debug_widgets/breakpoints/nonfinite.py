@@ -17,7 +17,7 @@ Kinds = Collection[str]
 """The kinds that a condition looks for, of `nan` and `inf`."""
 
 KINDS: dict[str, Kinds] = {"nonfinite": ("nan", "inf"), "nan": ("nan",), "inf": ("inf",)}
-"""What a condition is called -> what it looks for."""
+"""Name of a condition -> the kinds that it looks for."""
 
 
 class Onset:
@@ -71,7 +71,7 @@ def _first_at(value: np.ndarray, meant: Sequence[str], kinds: Kinds) -> str:
 
 
 def _about(tap: Tap, name: str) -> str:
-    """What people call a value: a watched one by its own name, its gradient as such."""
+    """The name of a value for people: a watched one by its own name, its gradient as such."""
     watch = tap.site.watch
     if watch is None:
         return name

@@ -1,4 +1,4 @@
-"""What one run does at its breakpoints."""
+"""The policy of one run at its breakpoints."""
 
 from __future__ import annotations
 

@@ -101,7 +101,7 @@ def stopped_lanes(tap: Tap, arrays: Arrays, point: StopPoint) -> list[tuple[int,
 
 
 def replaceable_of(tap: Tap, arrays: Arrays, point: StopPoint) -> Replaceable | None:
-    """What goes on from a breakpoint, if anything does."""
+    """The values that a program goes on with from a breakpoint, if it takes any."""
     if point.tree is None or not point.tree.num_leaves:
         return None
     text = text_of(tap.site)

@@ -64,7 +64,7 @@ class Replaceable:
         self._mapped = mapped
 
     def value(self, lane: tuple[int, ...]) -> Any:
-        """What goes on in one lane."""
+        """The value with which one lane goes on."""
         parts = [array[_index(lane, mapped)] for array, mapped in zip(self.given, self._mapped, strict=True)]
         return jax.tree.unflatten(self._tree, [shown(np.asarray(part)) for part in parts])
 

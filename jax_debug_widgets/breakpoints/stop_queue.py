@@ -121,7 +121,7 @@ class StopQueue:
         return how
 
     def _after(self, stop: Stop) -> None:
-        """What the end of a stop means for the run."""
+        """Apply what the end of a stop means for the run."""
         policy, scene = self.policy, stop.scene
         policy.resumed_ns = time.perf_counter_ns()
         match stop.ended:

@@ -53,7 +53,7 @@ class _Number(float):
 
 @_refusing
 class Summarised:
-    """What is known of the array: its shape, dtype and statistics, `logp.nan`.
+    """The known facts of the array: its shape, dtype and statistics, `logp.nan`.
 
     Attributes:
       statistics: by name.

@@ -108,7 +108,7 @@ _PRIMITIVES: dict[type[ast.AST] | str, set[str]] = {
     "sum": {"reduce_sum"},
     "norm": {"sqrt", "reduce_sum", "mul", "integer_pow", "square", "abs"},
 }
-"""What an expression itself computes, where that is not called as the function is."""
+"""The primitives that an expression itself computes, where that is not called as the function is."""
 
 
 def _is_derived(primitive: str, facts: Birth, written: SourceExpression) -> bool | None:

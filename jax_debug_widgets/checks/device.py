@@ -1,4 +1,4 @@
-"""What checks have found in programs that ran, as findings: a table has who tells what each check has found."""
+"""Make findings of what the checks have seen in programs that ran: a table has the function for each check."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def found_while_running(seen: Sequence[LineHits], name_file: NameFile) -> list[F
 
 
 def _at_users_line(finding: Finding, seen: LineHits, name_file: NameFile) -> Finding:
-    """What was found in a library's line, at the line of the user's that has called it."""
+    """The finding in a library's line, moved to the line of the user's that has called it."""
     own = next((frame for frame in seen.checked.frames if not is_library(frame.file)), None)
     if own is None or not is_library(finding.file):
         return finding

@@ -58,7 +58,7 @@ class _Raised:
 
 @dataclass(frozen=True)
 class _Said:
-    """What fills in the words of a kind."""
+    """The parts that fill in the words of a kind."""
 
     kind: Kind
     fix: list[str] | None = None
@@ -114,7 +114,7 @@ def _or_unknown(column: int | None) -> int:
 
 
 def _head(statement: ast.stmt) -> ast.stmt | ast.expr:
-    """What of a statement is shown: of a compound one its head."""
+    """The part of a statement that is shown: of a compound one its head."""
     if isinstance(statement, ast.If | ast.While):
         return statement.test
     return statement.iter if isinstance(statement, ast.For) else statement
@@ -293,7 +293,7 @@ _ITERATOR = (
     r"(?:iterator|generator|count|zip|map|enumerate)( object)?\b.*"
     r"(?:is not a valid JAX type|no leading axis to scan|passed to the function at path)"
 )
-"""What JAX says of an iterator that it is given."""
+"""The pattern of JAX's message about an iterator."""
 
 _ERRORS: tuple[tuple[tuple[type[BaseException], ...], str, Callable[[_Raised], _Said]], ...] = (
     ((TypeError,), r"do not support in-place item|object does not support item (?:assignment|deletion)", _in_place),

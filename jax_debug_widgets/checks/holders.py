@@ -23,7 +23,7 @@ _MOST = 20_000
 """Objects that are looked at."""
 
 _CONSOLE = re.compile(r"_+|_\d+|_i+\d*|Out|In|last_(type|value|traceback|exc)|_oh")
-"""What a console and a debugger keep by themselves."""
+"""The names that a console and a debugger keep by themselves."""
 
 
 def holder_of(target: Any) -> str:

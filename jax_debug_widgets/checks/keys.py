@@ -270,7 +270,7 @@ def _loop_of(equation: Any) -> tuple[Jaxpr, Sequence[Any], int, int, str]:
 
 
 def _value(atom: Any) -> Any:
-    """What tells an operand from others: its number, or the variable."""
+    """The identity of an operand: its number, or the variable."""
     return ("number", int(np.asarray(atom.val))) if isinstance(atom, Literal) and not np.ndim(atom.val) else id(atom)
 
 

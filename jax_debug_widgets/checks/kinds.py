@@ -93,7 +93,7 @@ def named_now(word: str) -> str:
 
 
 def options() -> tuple[str, ...]:
-    """What `--check` understands besides `all`."""
+    """The names that `--check` understands besides `all`."""
     return tuple(dict.fromkeys(kind.option for kind in Kind if kind.option))
 
 

@@ -21,7 +21,7 @@ _MOST_NAMES = 3
 
 @dataclass(frozen=True)
 class Change:
-    """What is different in a trace: `x`, `float32[3] → float32[4]`, and what to do about it."""
+    """A difference in a trace: `x`, `float32[3] → float32[4]`, and what to do about it."""
 
     what: str
     difference: str
@@ -112,7 +112,7 @@ def _reason(trace: Trace, before: Sequence[Trace]) -> tuple[str, str]:
 
 
 def changed(before: Trace, now: Trace) -> list[Change]:
-    """What is different in two traces of one function object."""
+    """The differences between two traces of one function object."""
     changes = [
         _static_changed(name, before.statics[name], value)
         for name, value in now.statics.items()

@@ -25,14 +25,14 @@ class Reuse:
 
     @property
     def headline(self) -> str:
-        """What happens, in a sentence without a full stop; `{before}` stands for the first line."""
+        """The fact, in a sentence without a full stop; `{before}` stands for the first line."""
         if self.before is None:
             return f"each of {self.iterations} iterations {self.what} with the same key"
         return f"a key is used again: it already {self.first} at {{before}}"
 
     @property
     def advice(self) -> str:
-        """What to write instead."""
+        """The advice: what to write instead."""
         if self.before is None:
             return (
                 "Fold the iteration in: jax.random.fold_in(key, i); or carry the key: key, sub = jax.random.split(key)"

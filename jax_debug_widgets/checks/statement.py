@@ -56,7 +56,7 @@ def _blocks(node: ast.AST) -> list[list[ast.stmt]]:
 
 
 def _heads(statement: ast.stmt) -> list[ast.expr | ast.stmt]:
-    """What of a statement is run by itself: of a compound statement its head."""
+    """The part of a statement that is run by itself: of a compound statement its head."""
     if isinstance(statement, ast.If | ast.While):
         return [statement.test]
     if isinstance(statement, ast.For | ast.AsyncFor):

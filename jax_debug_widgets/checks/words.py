@@ -84,7 +84,7 @@ WORDS = {
 BOTH_BRANCHES = (
     "Both sides of jnp.where are computed. If one can be NaN there, its gradient is NaN too: mask its input as well."
 )
-"""What to know about a rewrite by `jnp.where`."""
+"""The advice about a rewrite by `jnp.where`."""
 
 ARGUMENT = (
     "`{name}` is an argument of {function}, which JAX traces. "

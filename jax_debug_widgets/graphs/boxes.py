@@ -144,7 +144,7 @@ class Boxes:
         return self._lines.get(node.source, "") if node.source and node.kind == "line" else ""
 
     def _names_in(self, node: _Node) -> str:
-        """What the source calls that a line, or an equation with bodies, computes."""
+        """The names in the source of what a line, or an equation with bodies, computes."""
         if node.kind == "body" and node.number >= 0:
             return ", ".join(_short(_noted(self._equations[node.number]))[:_NAMES])
         if node.kind != "line":
@@ -188,7 +188,7 @@ def _is_at(equation: Equation, source: Source | None) -> bool:
 
 
 def _runs(equation: Equation) -> str:
-    """What an equation with bodies is called."""
+    """The name of an equation with bodies."""
     if equation.primitive in CALLS:
         return equation.params.get("name", equation.primitive)
     return equation.primitive + (f" × {equation.repeats}" if (equation.repeats or 1) > 1 else "")

@@ -1,4 +1,4 @@
-"""What in the source of a function may make each of its traces another program: the order of a set, random numbers, time."""
+"""Find what may make each trace of a function another program: the order of a set, random numbers, time."""
 
 from __future__ import annotations
 

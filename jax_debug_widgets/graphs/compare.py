@@ -192,7 +192,7 @@ def compare(before: ExecutedProgram, after: ExecutedProgram, rtol: float | None 
 
 
 def _told(paths: Sequence[str]) -> str:
-    """What outputs are called, in words."""
+    """The names of outputs, in words."""
     return ", ".join(path or "an array by itself" for path in paths) or "nothing"
 
 
@@ -219,7 +219,7 @@ def _alone(flat: FlatProgram, ends: Sequence[Edge], close: Container[int], paire
 
 
 def _made_of(flat: FlatProgram, ends: Sequence[Edge], close: Container[int]) -> set[int]:
-    """What these values are made of, up to what is close."""
+    """The equations that these values are made of, up to those that are close."""
     todo = [edge[1] for edge in ends if edge[0] == "result"]
     seen: set[int] = set()
     while todo:

@@ -1,4 +1,4 @@
-"""What differs between two programs: which equations are the same, changed, added, removed, or in another order."""
+"""Compare two programs: which equations are the same, changed, added, removed, or in another order."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Change:
 
 
 class Diff(Sequence[Change]):
-    """What differs between two programs, in the order of the second.
+    """The changes between two programs, in the order of the second.
 
     Attributes:
       names: of both programs.
@@ -120,7 +120,7 @@ class Diff(Sequence[Change]):
         return Diff((self.names[1], self.names[0]), changes, results=self.results)
 
     def page(self) -> Page:
-        """What differs, to be shown; equations that are the same are folded."""
+        """The changes to be shown; equations that are the same are folded."""
         sides = self.names if self.names[0] != self.names[1] else ("before", "after")
         title = f"{self.names[0]} → {self.names[1]}: {self.headline}"
         return Page(title, ("equation", "what", *sides), list(self.lines(0)))
@@ -176,7 +176,7 @@ _WORDS: dict[Kind, str] = {
 
 
 def diff(before: Program, after: Program, *, dead: bool = True) -> Diff:
-    """What differs between two programs; seen from the other one it is the same mirrored.
+    """The difference between two programs; seen from the other one it is the same mirrored.
 
     Args:
       dead: whether equations that no result needs count, where only one program has them.

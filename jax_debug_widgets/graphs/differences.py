@@ -1,4 +1,4 @@
-"""What differs between two equations that stand for each other, in words."""
+"""Say in words how two paired equations differ."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from jax_debug_widgets.graphs.pairing import Pairing
 
 
 def differences(one: Node, other: Node) -> Iterator[str]:
-    """What they compute otherwise, whatever their operands are."""
+    """The differences in what they compute, whatever their operands are."""
     before, after = one.equation, other.equation
     if before.primitive != after.primitive and {before.primitive, after.primitive} != {"add", "add_any"}:
         yield f"{before.primitive} → {after.primitive}"

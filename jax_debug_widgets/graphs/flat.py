@@ -166,7 +166,7 @@ def _hash_of_node(node: Node, operands: list[str]) -> str:
 
 
 def _hash_of_body(body: Body, operands: Sequence[str]) -> list[str]:
-    """What a body computes; the order of what it is given in each of its runs is immaterial."""
+    """A hash of what a body computes; the order of what it is given in each of its runs is immaterial."""
     changing = iter(range(len(body.inputs)))
     edges: list[Edge] = [("input", place) for place in range(len(body.inputs))]
     known = {

@@ -68,7 +68,7 @@ class Flow:
         return [read(one, inputs) for one in body.results]
 
     def _run(self, equation: Equation, operands: Sequence[Made]) -> list[Made]:
-        """What an equation with bodies gives."""
+        """The values that an equation with bodies gives."""
         chosen = operands[0] if equation.primitive == "cond" else frozenset[int]()
         found: list[Made] = [chosen] * len(equation.types)
         for body in equation.bodies:
@@ -159,7 +159,7 @@ _MOST = 3
 
 
 def _inputs(equation: Equation, body: Body, operands: Sequence[Made]) -> list[Made]:
-    """What the inputs of a body come from; without what an earlier turn gives."""
+    """The values that the inputs of a body come from; without what an earlier turn gives."""
     count = len(body.inputs)
     if equation.primitive == "scan" and count == len(operands):
         return list(operands)

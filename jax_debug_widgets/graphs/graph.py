@@ -50,7 +50,7 @@ class Graph:
 
     @cached_property
     def flow(self) -> Flow:
-        """What goes from one equation to another."""
+        """The flow of values from one equation to another."""
         return Flow(self.program)
 
     @cached_property
@@ -155,7 +155,7 @@ class Graph:
         )
 
     def picture(self, colour: Colour = "role") -> str:
-        """What is open at first, as SVG."""
+        """The picture of what is open at first, as SVG."""
         scene = self.scene()
         tones = tones_of(self.program.equations, [one.equations for one in scene.placed], colour, self.not_finite)
         return picture(scene, [self.detail(one.box, one.equations) for one in scene.placed], tones, self.program.name)

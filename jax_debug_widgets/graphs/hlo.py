@@ -151,7 +151,7 @@ def tags_in(name: str) -> tuple[int, ...]:
 
 
 def without_metadata(text: str) -> str:
-    """What an HLO module computes: equal for modules that differ in names and places only."""
+    """The text of an HLO module without metadata and names: equal for modules that differ in names and places only."""
     names: dict[str, str] = {}
     text = _METADATA.sub("", text)
     text = re.sub(r"(?ms)^(FileNames|FunctionNames|FileLocations|StackFrames)\n.*?\n\n", "", text)

@@ -101,7 +101,7 @@ class _Layout:
         return bool(box.children) and box.number in self._opened
 
     def _rows(self, box: Box) -> list[tuple[Box | None, Box | None]]:
-        """What stands beside each other; an open box has a row to itself."""
+        """The pairs of boxes that stand beside each other; an open box has a row to itself."""
         rows: list[tuple[Box | None, Box | None]] = []
         free: list[Box] = []
         for one in box.children:

@@ -126,4 +126,4 @@ _WORDS = frozenset(
     }
     | {"closed_call", "core_call", "shard_map", "pmap", "custom_jvp_call", "custom_vjp_call", "custom_vjp_call_jaxpr"}
 )
-"""What JAX writes into name stacks by itself."""
+"""The words that JAX writes into name stacks by itself."""

@@ -104,7 +104,7 @@ class Linked:
         return found
 
     def instructions_of(self, number: int) -> list[Instruction]:
-        """What runs for an equation."""
+        """The instructions that run for an equation."""
         return self._own.get(number, [])
 
     def page(self) -> Page:

@@ -10,7 +10,7 @@ from typing import Literal
 Kind = Literal["", "same", "changed", "added", "removed", "moved", "head"]
 
 SIGNS: dict[Kind, str] = {"added": "+", "removed": "-", "changed": "~", "moved": ">"}
-"""What stands before a row in the text; colours say the same in HTML."""
+"""The sign before a row in the text; colours say the same in HTML."""
 
 _COLOURS: dict[Kind, str] = {
     "added": "var(--jp-success-color1,#2e7d32)",

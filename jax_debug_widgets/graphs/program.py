@@ -75,7 +75,7 @@ class Source:
 
 @dataclass(frozen=True)
 class Operand:
-    """What an equation takes, or a body gives.
+    """An operand of an equation, or a result of a body.
 
     Attributes:
       kind: the result of an equation of the same body, an input of the body, a number of the source, or an array that is
@@ -96,7 +96,7 @@ class Operand:
 
 @dataclass(frozen=True, eq=False)
 class Body:
-    """What an equation runs, or the whole program.
+    """The equations that an equation runs, or those of the whole program.
 
     Attributes:
       key: as which parameter of its equation: `jaxpr`, `body_jaxpr`, `branch_1_fun`.

@@ -49,7 +49,7 @@ def _parts(array: Any) -> np.ndarray:
 
 @dataclass(eq=False)
 class Measure:
-    """What is measured of an equation, in all steps of the loops around it.
+    """The measured errors of an equation, in all steps of the loops around it.
 
     Attributes:
       error: of its results, the largest of all steps. `growth`: how many times that of its operands, the largest of all steps.

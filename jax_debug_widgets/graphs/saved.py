@@ -33,7 +33,7 @@ class SavedValues:
     equations: int
 
     def page(self) -> Page:
-        """What is in the file, and how it is compared with."""
+        """A page that says what is in the file, and how it is compared with."""
         size = in_bytes(self.path.stat().st_size)
         what = f"{plural(self.outputs, 'output')} and the values of {plural(self.equations, 'equation')}"
         return Page(

@@ -1,4 +1,4 @@
-"""What a page draws of a graph, as plain data: boxes, wires, colours, what is marked."""
+"""The drawing of a graph as plain data: boxes, wires, colours, what is marked."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def _box(graph: Graph, one: Placed, tone: tuple[str, str], marked: Collection[in
 
 
 def _told(graph: Graph, numbers: Collection[int]) -> str:
-    """What goes along a wire."""
+    """The values that go along a wire, in words."""
     types = list(dict.fromkeys(str(kind) for one in sorted(numbers) for kind in graph.program.equations[one].types))
     more = f" and {len(types) - 3} more types" if len(types) > 3 else ""  # noqa: PLR2004 - as many as are read.
     many = f"{len(numbers)} values: " if len(numbers) > 1 else ""

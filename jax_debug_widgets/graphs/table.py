@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 By = Literal["equation", "line", "primitive", "scope"]
-"""What a row of the table stands for."""
+"""The thing that a row of the table stands for."""
 
 MOST_ROWS = 200
 """A program of more equations is shown by line, unless asked otherwise."""

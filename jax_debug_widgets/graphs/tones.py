@@ -12,7 +12,7 @@ from jax_debug_widgets.events.amounts import in_bytes
 from jax_debug_widgets.graphs.program import Equation
 
 Colour = Literal["role", "dtype", "flops", "bytes", "nan"]
-"""What a colour may say."""
+"""The quantity that the colours show."""
 
 COLOURS: tuple[Colour, ...] = get_args(Colour)
 

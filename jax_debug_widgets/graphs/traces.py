@@ -15,7 +15,7 @@ Verdict = Literal["same", "another order", "another program"]
 
 @dataclass(frozen=True, eq=False)
 class Traces:
-    """What two traces of one function have shown.
+    """The result of comparing two traces of one function.
 
     Attributes:
       diff: of the first and the second program.

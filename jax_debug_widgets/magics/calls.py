@@ -80,7 +80,7 @@ class CallRewriter(ast.NodeTransformer):
 
 
 class CallWatch:
-    """What rewritten calls tell: which of them are of compiled functions, when they go and when they are done."""
+    """Hear from rewritten calls: which of them are of compiled functions, when they go and when they are done."""
 
     def __init__(self, run: Callable[[], Run | None]) -> None:
         self._run = run
@@ -98,7 +98,7 @@ class CallWatch:
         return bool(self._open) and _TIMES.match(self._names[self._open[-1][0]]) is not None
 
     def namespace(self) -> dict[str, Callable[..., Any]]:
-        """What the rewritten code needs to find."""
+        """The names that the rewritten code needs to find."""
         return {BEGIN: self._begin, GO: self._go, DONE: self._done}
 
     def clear(self) -> None:

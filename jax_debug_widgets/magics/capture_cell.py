@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class CellCapture:
-    """What `%%jaxdebug` and `%jaxdebug on` have begun and not ended."""
+    """The captures that `%%jaxdebug` and `%jaxdebug on` have begun and not ended."""
 
     def __init__(self, shell: InteractiveShell, session: Session) -> None:
         self._shell = shell
@@ -44,7 +44,7 @@ class CellCapture:
 
     @property
     def lasting(self) -> Recording | None:
-        """What `%jaxdebug on` began."""
+        """The capture that `%jaxdebug on` began."""
         return self._lasting
 
     def has_panels(self) -> bool:
@@ -231,7 +231,7 @@ class CellCapture:
 
 
 def _render_as(line: str, error: Any) -> None:
-    """What IPython keeps of `error` in its history; to make a traceback for it takes the first time up to a second."""
+    """Set what IPython keeps of `error` in its history; to make a traceback for it takes the first time up to a second."""
     with contextlib.suppress(AttributeError):
         error._render_traceback_ = lambda: [line]
 

@@ -40,7 +40,7 @@ def transform_lines(lines: list[str]) -> list[str]:
 
 
 def title_of(body: list[str]) -> str:
-    """What to call the run until it calls something compiled: the first line of the last statement that may run something."""
+    """The title of the run until it calls something compiled: the first line of the last statement that may run something."""
     starts = [line.strip() for line in body if line.strip() and line[0] not in " \t#)]}"]
     while starts and _CLAUSE.match(starts[-1]):  # The end of a statement that began above.
         starts.pop()

@@ -25,7 +25,7 @@ _LOADED = "_jax_debug_widgets"
 
 
 class _Loaded:
-    """What is in the shell while the extension is."""
+    """The parts of the extension in the shell."""
 
     def __init__(self, shell: InteractiveShell) -> None:
         session = current_session()

@@ -47,7 +47,7 @@ COMMANDS = (
     "load",
     "help",
 )
-"""What `%jaxdebug` understands besides an expression."""
+"""The commands of `%jaxdebug`."""
 
 
 _EXAMPLES = {
@@ -65,7 +65,7 @@ _EXAMPLES = {
     "CONFIG": EXAMPLE,
     "FILE": "run.jdw",
 }
-"""What may be written for the value of an option, by the word that stands for it in the help."""
+"""Examples of the value of an option, by the word that stands for it in the help."""
 
 
 class _Parser(argparse.ArgumentParser):
@@ -150,7 +150,7 @@ def _add_watch_options(parser: argparse.ArgumentParser) -> argparse.ArgumentPars
 
 
 def _watch_of(values: dict[str, Any]) -> Watch | None:
-    """What the watch options, taken out of `values`, ask for."""
+    """The watch that the options ask for; they are taken out of `values`."""
     told = values.pop("watch")
     names = None if told is None else [name for text in told for name in separated(text)]
     everything = values.pop("watch_all")
@@ -267,7 +267,7 @@ def _first_word(text: str) -> tuple[str, str]:
 
 
 def _refused(error: argparse.ArgumentError, parser: argparse.ArgumentParser) -> str:
-    """What to write for an option whose value cannot be read."""
+    """The message for an option whose value cannot be read."""
     action = next(one for one in parser._actions if "/".join(one.option_strings) == error.argument_name)
     flag = action.option_strings[0]
     if action.nargs == 0:

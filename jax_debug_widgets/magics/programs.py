@@ -24,7 +24,7 @@ from jax_debug_widgets.session.studies.linked import linked_of
 
 
 def cost_of(session: Session, line: str, namespace: dict[str, Any], name_code: NameCode = nameless) -> Any:
-    """What the calls in the program of `[--run] [--timeout S] f(x)` cost; the call is made only with `--run`.
+    """The cost of the calls in the program of `[--run] [--timeout S] f(x)` cost; the call is made only with `--run`.
 
     Raises:
       UsageError: it is no call, or an unknown option.
@@ -99,7 +99,7 @@ def _add_compare_options(parser: argparse.ArgumentParser) -> argparse.ArgumentPa
 
 
 def program_diff(session: Session, line: str, namespace: dict[str, Any], name_code: NameCode = nameless) -> Any:
-    """What differs between the programs of `f g -- x`, or of `f -- x --before grad`.
+    """The difference between the programs of `f g -- x`, or of `f -- x --before grad`.
 
     Raises:
       UsageError: it is something else, or an unknown option.

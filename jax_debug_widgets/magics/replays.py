@@ -29,7 +29,7 @@ _WITH = re.compile(r"(?:^|\s)--with[=\s]+(\S+)")
 
 @dataclass(frozen=True)
 class Replayed:
-    """What is to be called again.
+    """The call that is to be made again.
 
     Attributes:
       note: what there is to say of its inputs.
@@ -46,7 +46,7 @@ class Replayed:
 
 
 def replayed(session: Session, line: str, namespace: dict[str, Any]) -> Replayed:
-    """What `%jaxdebug replay LINE` means; names are those of the namespace.
+    """The call that `%jaxdebug replay LINE` means; names are those of the namespace.
 
     Raises:
       UsageError: it means nothing; the message says why.
@@ -80,7 +80,7 @@ def _run(session: Session, word: str, namespace: dict[str, Any]) -> Any:
 
 
 def _function(run: Any, call: int, name: str | None, namespace: dict[str, Any]) -> Callable[..., Any] | None:
-    """What is called: a file has no functions, and so the one that has the name of that in the file."""
+    """The function to call: a file has no functions, and so it is the one that has the name of that in the file."""
     if name is None and isinstance(run, LoadedRun):
         name = str(run.inputs.of(call).tree.get("name", ""))
         if name not in namespace:

@@ -27,5 +27,5 @@ def table_of(sites: Sequence[CallSite], muted: Collection[int], sampled: Mapping
 
 
 def words_of(text: str) -> list[str]:
-    """What blanks and commas separate: `3, layer['w1'] h@In [2]:7 'a + b'`; only quotes around a whole word are none of it."""
+    """The words between blanks and commas, `3, layer['w1'] h@In [2]:7 'a + b'`, without the quotes around a whole word."""
     return [found["quoted"] or found[0] for found in _WORD.finditer(text)]

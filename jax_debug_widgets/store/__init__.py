@@ -1,4 +1,4 @@
-"""What has been observed, bounded in events and bytes, counting what it had to drop.
+"""Keep what has been observed, bounded in events and bytes, counting what it had to drop.
 
 In:   batches of firings in the order of time, with the calls they belong to.
 Out:  events by position, range or site; columns of numbers. Safe under concurrent readers and writers.

@@ -45,7 +45,7 @@ def along_steps(
 
 
 def _of_each(kind: np.ndarray, values: Sequence[float], dtype: type = np.float64) -> np.ndarray:
-    """What each event has by its type."""
+    """The number that each event has by its type."""
     return np.array(values, dtype)[kind]
 
 

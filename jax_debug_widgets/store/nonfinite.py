@@ -1,4 +1,4 @@
-"""What of a column of values is NaN or infinite."""
+"""Find the values of a column that are NaN or infinite."""
 
 from __future__ import annotations
 

@@ -183,7 +183,7 @@ class Segment:
         return counts
 
     def numbers(self, start: int, stop: int) -> Iterator[tuple[Tap, int, np.ndarray, np.ndarray]]:
-        """What is plotted of events `start .. stop - 1`: for each tap and value, positions int64[n], values [n, elements].
+        """The numbers to plot of events `start .. stop - 1`: for each tap and value, positions int64[n], values [n, elements].
 
         Phantoms are left out.
         """
@@ -309,7 +309,7 @@ class Segment:
         return ~laid_out(tap, tap.guard, (), there)
 
     def _arrays(self, firing: int) -> list[np.ndarray]:
-        """What a firing has handed over."""
+        """The arrays that a firing has handed over."""
         row, columns = int(self._row[firing]), self._columns[self._tap[firing]]
         return [column[row] if isinstance(column, list) else column[row, ...] for column in columns]
 

@@ -1,4 +1,4 @@
-"""What is known of the sites of a run, whether their events are still kept or not."""
+"""Count the events of each site of a run, whether they are still kept or not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What JAX does with callbacks before they run: which of them it removes from a program, which it refuses, and why."""
+"""Note what JAX does with callbacks before they run: which of them it removes from a program, which it refuses, and why."""
 
 from __future__ import annotations
 

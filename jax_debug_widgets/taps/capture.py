@@ -204,7 +204,7 @@ class Capture:
         self.check_log().note(checked)
 
     def check_log(self) -> CheckLog:
-        """What the checks of the current thread's capture have found."""
+        """The check log of the current thread's capture."""
         return self._outcomes_here().checked
 
     def _checked(self, program: CheckedProgram, results: Sequence[Any]) -> None:

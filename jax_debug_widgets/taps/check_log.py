@@ -1,4 +1,4 @@
-"""What the checks of a run have found: results of its programs, read when somebody asks or many are there."""
+"""Keep what the checks of a run have found: results of its programs, read when somebody asks or many are there."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _MOST_PENDING = 64
 
 @dataclass
 class LineHits:
-    """What a check has found at one line.
+    """The hits of a check at one line.
 
     Attributes:
       checked: where.
@@ -37,7 +37,7 @@ class LineHits:
 
 
 class CheckLog:
-    """What programs have given for their checks. Safe from any thread."""
+    """The results of programs for their checks. Safe from any thread."""
 
     def __init__(self) -> None:
         self._pending: deque[tuple[CheckedProgram, int, Sequence[Any]]] = deque()
@@ -70,7 +70,7 @@ class CheckLog:
             seen.count += 1
 
     def seen(self, *, wait: bool) -> list[LineHits]:
-        """What was found so far, in the order of time; with `wait` by all calls, otherwise by those that are over."""
+        """The hits so far, in the order of time; with `wait` by all calls, otherwise by those that are over."""
         with self._lock:
             while self._pending and (wait or all(one.is_ready() for one in self._pending[0][2])):
                 self._read_oldest()

@@ -74,7 +74,7 @@ def make_tap(site: CallSite, equation: Equation, nesting: Nesting) -> Tap:
 
 
 def nesting_of(equation: Equation) -> Nesting:
-    """What is around the equation, as the other rooms know it."""
+    """The nesting of the equation, as the other rooms know it."""
     return Nesting(
         loops=tuple(loop.length for loop in equation.loops if not loop.lanes),
         lanewise=tuple(loop.length or 0 for loop in equation.loops if loop.lanes),

@@ -9,11 +9,11 @@ from jax_debug_widgets.events import CallSite, Finding
 from jax_debug_widgets.taps.parsing import parse
 
 _TRACER = re.compile(r"\b\w*Tracer\W|\bTraced<")
-"""What tracers call themselves: `JitTracer(~float32[])`, before 0.9 `Traced<ShapedArray(float32[])>with<...>`."""
+"""The pattern of a tracer's text: `JitTracer(~float32[])`, before 0.9 `Traced<ShapedArray(float32[])>with<...>`."""
 
 
 def formatted_while_tracing(site: CallSite) -> Finding | None:
-    """What to tell about a site whose text has a tracer in it; None for others."""
+    """The finding about a site whose text has a tracer in it; None for others."""
     if site.kind not in ("print", "log") or site.values or not _TRACER.search(site.format):
         return None
     better = corrected(site.source)

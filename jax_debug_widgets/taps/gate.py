@@ -63,7 +63,7 @@ class Gate:
             self.when_closed()
 
     def passage(self, tap: Tap | Bundle) -> Callable[[Iterable[np.ndarray]], None]:
-        """What a firing of this tap calls with its mesh coordinates, before it asks `may_pass`."""
+        """The function that a firing of this tap calls with its mesh coordinates, before it asks `may_pass`."""
         return self._passed.setdefault(tap, []).extend if tap.nesting.axes else _nowhere
 
     def reached(self, tap: Tap | Bundle) -> Mapping[tuple[int, ...], int]:

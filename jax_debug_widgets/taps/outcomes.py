@@ -1,4 +1,4 @@
-"""What the user's host functions return and raise, how long they take, and which of them are running now.
+"""Note what the user's host functions return and raise, how long they take, and which of them are running now.
 
 The function is the user's and may take as long as it likes; what is added to it is two clocks, two appends, a
 dictionary entry, and a copy of what it returns where it may write to that again.
@@ -58,7 +58,7 @@ class OutcomeBook:
         self.results = Results()
         self.staged: deque[ResultCounts] = deque()
         self.notes: deque[str] = deque()
-        """What to tell about errors that JAX has raised."""
+        """The notes about errors that JAX has raised."""
         self.stale: dict[Any, StaleRead | None] = {}
         """What the run's programs keep of what has changed, by what tells of it; None for what is as it was by now."""
         self.checked = CheckLog()
@@ -168,7 +168,7 @@ class OutcomeBook:
     def sharding_recorder(
         self, tap: Tap, switch: Switch, inbox: Inbox, run: Callable[[Any], object]
     ) -> Callable[..., Any]:
-        """What the compiler calls with the sharding that it has chosen: an event whose text it is, then the user's function."""
+        """A recorder for the sharding that the compiler has chosen: it makes an event of its text, then calls the user's function."""
         # It fires when the program is compiled: no call of it can be expected to fire it again.
         tap = replace(tap, nesting=Nesting(conditional=True))
         told: dict[Any, Tap] = {}

@@ -12,7 +12,7 @@ _one_by_one = threading.RLock()
 
 
 def parse(text: str) -> ast.Module:
-    """What `ast.parse` gives.
+    """Parse as `ast.parse` does.
 
     Raises:
       SyntaxError: whatever is wrong. In Python 3.11 threads that parse at once disturb each other (`SystemError: AST

@@ -1,4 +1,4 @@
-"""What a line reads beside the arguments of its function: globals, variables of functions around it, attributes, items.
+"""Find what a line reads beside the arguments of its function: globals, variables of functions around it, attributes, items.
 
 Read off the bytecode, and looked up without running any of the user's code.
 """
@@ -31,7 +31,7 @@ class Read:
 
 
 def reads_at(code: CodeType, line: int | None, function: Any) -> list[Read]:
-    """What the code reads at a line (None: anywhere), the longest expressions only, each once.
+    """The expressions that the code reads at a line (None: anywhere), the longest ones only, each once.
 
     Args:
       function: the function that JAX traces, which may be another that calls this one.
@@ -132,7 +132,7 @@ def written(names: tuple[Any, ...]) -> str:
 
 
 def inside(value: Any, step: Any) -> Any:
-    """What a value has at a step of a chain, looked up without running code of the user's; UNKNOWN for nothing."""
+    """The value at a step of a chain, looked up without running code of the user's; UNKNOWN for nothing."""
     if value is UNKNOWN:
         return UNKNOWN
     if not (isinstance(step, str) and step.startswith(".")):

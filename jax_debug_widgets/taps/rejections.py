@@ -1,4 +1,4 @@
-"""What a host function returns and JAX does not take: as JAX looks at it, before the program goes on with it."""
+"""Find results of a host function that JAX does not take: as JAX looks at them, before the program goes on with them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the user's host functions have returned, until somebody takes it in."""
+"""Keep what the user's host functions have returned until somebody takes it in."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _UNBOUNDED = 1 << 62
 
 
 class Returned:
-    """What one call has returned, as it was then."""
+    """The result of one call, as it was then."""
 
     __slots__ = ("_arrays", "nbytes")
 

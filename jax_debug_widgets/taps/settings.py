@@ -1,4 +1,4 @@
-"""What a capture asks to be compiled into the programs that it sees."""
+"""The settings of a capture that are compiled into the programs that it sees."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from functools import cached_property
 
 @dataclass(frozen=True)
 class Settings:
-    """What is compiled into a captured program. Equal settings share executables.
+    """The settings that are compiled into a captured program. Equal settings share executables.
 
     Attributes:
       echo: prints are also written to stdout, when they fire, as JAX writes them.

@@ -30,7 +30,7 @@ _TRANSFORM = re.compile(r"(\w+)\(")
 _DERIVATIVE = re.compile(r"\b(?:jvp|transpose)\(")
 
 _AGAIN = re.compile(r"(?<!jit\()\brematted_computation\b")
-"""What JAX calls what it computes again; not a function of the user's that is called so."""
+"""JAX's name for what it computes again; not a function of the user's that is called so."""
 
 _TRANSPOSED = re.compile(r"\btranspose\((?:\w+\()*jvp\(")
 """What is transposed in a derivative has been linearized; not a scope of the user's that is called `transpose(w)`."""
@@ -53,7 +53,7 @@ class Waiting(Protocol):
 
 
 class Switch:
-    """What of a site is recorded; changed at run time, without recompiling anything.
+    """The setting of a site, which of its firings are recorded; changed at run time, without recompiling anything.
 
     Attributes:
       off: whether it is muted.
@@ -140,7 +140,7 @@ class SiteBook:
             return self._switches.setdefault(site_id, Switch())
 
     def counter(self) -> Switch:
-        """What counts the calls of a program, as a site's switch counts its firings."""
+        """The counter of a program's calls, as a site's switch counts its firings."""
         with self._lock:
             self._counters.append(Switch())
             return self._counters[-1]
@@ -232,7 +232,7 @@ def value_names(equation: Equation, text: CallText) -> tuple[str, ...]:
 
 
 def value_aliases(equation: Equation, text: CallText) -> tuple[str, ...]:
-    """What else each array may be called that is passed as a keyword; empty for positional ones."""
+    """The other name of each array that is passed as a keyword; empty for positional ones."""
     if equation.in_tree is None:
         return ("",) * len(equation.shapes)
     roots = [(_names_of(_keyword(path), text)[1], jax.tree_util.keystr(path[2:])) for path in _value_paths(equation)]
@@ -263,7 +263,7 @@ _PLAIN = re.compile(r"""[^\W\d]\w+|[^\W\d]\w*[.\[][\w.\[\]'"]*""")
 
 
 def _names_of(keyword: str, text: CallText) -> tuple[str, str]:
-    """What is passed as a keyword is called, and what else: the keyword first where that says more than the expression.
+    """The two names of a value that is passed as a keyword: the keyword first where it says more than the expression.
 
     `loss` of `loss=l` and of `loss=jnp.mean(errors)`; `total` of `loss=total`, `x.sum()` of `x=x.sum()`.
     """
@@ -274,5 +274,5 @@ def _names_of(keyword: str, text: CallText) -> tuple[str, str]:
 
 
 def _nameless(index: int) -> str:
-    """What an argument is called whose expression the source does not tell."""
+    """The name of an argument whose expression the source does not tell."""
     return f"args[{index}]"

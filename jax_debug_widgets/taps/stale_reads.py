@@ -30,7 +30,7 @@ class StaleReads:
         self._known: weakref.WeakKeyDictionary[CachedProgram, StaleRead] = weakref.WeakKeyDictionary()
 
     def of(self, retraced: CachedProgram) -> StaleRead | None:
-        """What has changed; None if it is as it was by now."""
+        """The change; None if the value is by now as it was."""
         if retraced in self._known:
             return self._looked_up(retraced, self._known[retraced])
         self._known[retraced] = found = self._found(retraced)

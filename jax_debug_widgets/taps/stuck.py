@@ -37,7 +37,7 @@ _CALLS = {
     r"\.recv\(": "it waits for the network",
     r"\.read\w*\(": "it waits for input",
 }
-"""What stands in the line that is running -> what it waits for: calls of C have no frame of their own."""
+"""The text in the line that is running -> what it waits for: calls of C have no frame of their own."""
 
 _CALLS_JAX = (
     "it calls JAX and waits for the result, which cannot come before the program that called it has gone on; "

@@ -1,4 +1,4 @@
-"""What JAX would have written for a firing, byte for byte, made when somebody looks at it."""
+"""Make the text that JAX would have written for a firing, byte for byte, when somebody looks at it."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ def can_be_formatted(equation: Equation) -> bool:
 
 
 def why_unformattable(equation: Equation) -> str:
-    """What the format of a print raises of values of its types, as `{x:.3f}` of a vector does; empty if it does not.
+    """The error that the format of a print raises for values of its types, as `{x:.3f}` does for a vector; empty for none.
 
     Asked when the program is compiled: formatting is not done when a print fires, so the error would not come then.
     """

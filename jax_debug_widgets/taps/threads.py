@@ -1,4 +1,4 @@
-"""What a captured thread starts is captured, too: threads, and tasks of thread pools.
+"""Capture what a captured thread starts: threads, and tasks of thread pools.
 
 JAX's user context is a thread's own. So a thread that a captured one starts enters the same capture, and leaves it at its
 end; a task of a pool does so around itself, because the pool's threads may outlive the capture. So may daemon threads:

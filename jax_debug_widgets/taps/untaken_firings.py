@@ -1,4 +1,4 @@
-"""What has fired in a capture, until somebody takes it."""
+"""The firings of a capture until somebody takes them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What loops write into rings instead of calling Python: which taps may, and what their switches leave of it."""
+"""Take in what loops write into rings instead of calling Python: which taps may, and what their switches leave of it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class TapWriter:
-    """What is written of a tap, or several together. A `Writer`.
+    """The writer of a tap, or of several together. A `Writer`.
 
     Attributes:
       gate: see `Gate.word`.

@@ -24,7 +24,7 @@ _PLANE_AXES, _PIXEL_AXES = 2, 3
 
 
 def picture(value: np.ndarray, asked: Mapping[str, Any]) -> tuple[dict[str, Any], bytes]:
-    """What an `array` message says of `value`, and its buffer; `asked` may have `index`, `image` and `axes`.
+    """The content of an `array` message about `value`, and its buffer; `asked` may have `index`, `image` and `axes`.
 
     Raises:
       IndexError: it has no such index, or no such axes.

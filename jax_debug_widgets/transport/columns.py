@@ -8,7 +8,7 @@ from typing import TypedDict
 import numpy as np
 
 DTYPES = ("uint8", "uint16", "uint32", "int32", "float32", "float64")
-"""What a column may hold: exactly the element types of JavaScript's typed arrays that lose nothing."""
+"""The element types of a column: exactly the element types of JavaScript's typed arrays that lose nothing."""
 
 _DTYPE_NAMES = {one: name for name in DTYPES for one in (np.dtype(name), np.dtype(name).newbyteorder())}
 

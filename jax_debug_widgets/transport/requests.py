@@ -1,4 +1,4 @@
-"""What the browser may ask of the kernel. See `wire` for how it travels and what answers it.
+"""The requests of the browser to the kernel. See `wire` for how it travels and what answers it.
 
 Each has `run` and `id`, which the answer repeats:
 
@@ -53,7 +53,7 @@ from typing import NotRequired, TypedDict
 
 
 class Request(TypedDict):
-    """What the browser may ask."""
+    """A request of the browser."""
 
     type: str
     run: str

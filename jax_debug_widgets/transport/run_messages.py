@@ -1,4 +1,4 @@
-"""What a batch says of its run besides the events: its sites, its calls, and how it is doing. See `wire` for how it travels."""
+"""The parts of a batch besides the events: its sites, its calls, and how it is doing. See `wire` for how it travels."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class DerivativeMessage(TypedDict):
 
 
 class WatchMessage(TypedDict):
-    """What a watched value is, see `events.Watched`. `role` is `value` or `gradient`, `scope` the named scopes around it.
+    """A watched value, see `events.Watched`. `role` is `value` or `gradient`, `scope` the named scopes around it.
 
     `full` tells whether the run keeps the values themselves; the last of its site's `values` is then the value itself, `value`.
     `lanes` are the sizes of its `vmap` axes where it is taken by lane: one of the `values` is then `lanes`, float32[n, k], of

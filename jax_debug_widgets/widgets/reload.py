@@ -1,4 +1,4 @@
-"""What a saved notebook says of the file of a run: how a new kernel shows it again, and a button for that."""
+"""Say in a saved notebook where the file of a run is: how a new kernel shows it again, and a button for that."""
 
 from __future__ import annotations
 
@@ -38,5 +38,5 @@ def reload_html(file: str, style: str) -> str:
 
 
 def reload_script(file: str) -> str:
-    """What gives that line its button: JupyterLab's extension runs the command, elsewhere it is copied."""
+    """The script that gives that line its button: JupyterLab's extension runs the command, elsewhere it is copied."""
     return _SCRIPT if file else ""

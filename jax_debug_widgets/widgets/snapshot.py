@@ -1,4 +1,4 @@
-"""What is shown of a run where no browser program runs: reopened notebooks, nbconvert, plain text."""
+"""The content of a run that is shown where no browser program runs: reopened notebooks, nbconvert, plain text."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Line:
 
     @property
     def tags(self) -> str:
-        """What is unusual about it, each word after a space."""
+        """The words for what is unusual about it, each after a space."""
         lane = f" lane {','.join(map(str, self.lane))}" if self.lane else ""
         phase = "" if self.site.phase == "forward" else f" {self.site.phase}"
         return f"{lane}{phase}{' phantom' if self.phantom else ''}"

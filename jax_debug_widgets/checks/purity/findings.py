@@ -1,4 +1,4 @@
-"""What a function does while it is traced, as findings (S1, S4)."""
+"""Make findings of the side effects of a function while it is traced (S1, S4)."""
 
 from __future__ import annotations
 

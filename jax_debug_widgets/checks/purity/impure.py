@@ -67,7 +67,7 @@ def _profile(called: Called) -> Callable[[FrameType, str, Any], None]:
 
 
 def _name_of(function: Any) -> str:
-    """What a function of C is called, if it gives something else at each call, or writes; else empty."""
+    """The name of a function of C, if it gives something else at each call, or writes; else empty."""
     of, name = getattr(function, "__self__", None), function.__name__
     if isinstance(of, ModuleType):
         module = of.__name__

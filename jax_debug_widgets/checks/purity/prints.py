@@ -53,7 +53,7 @@ class Print:
 
 @dataclass(frozen=True)
 class Change:
-    """What is different in a value: the steps to the part, and its prints before and after."""
+    """A difference in a value: the steps to the part, and its prints before and after."""
 
     path: str
     before: Print

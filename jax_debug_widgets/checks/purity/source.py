@@ -14,7 +14,7 @@ import numpy as np
 from jax_debug_widgets._jax.origins.frames import Frame
 
 _GLOBAL_RANDOM = np.random.rand.__self__
-"""What the functions of np.random draw from."""
+"""The generator that the functions of np.random draw from."""
 
 _CHANGING = frozenset(
     {
@@ -44,7 +44,7 @@ def changing(function: FunctionType, name: str) -> ast.AST | None:
 
 
 def advancing(function: FunctionType, name: str) -> ast.AST | None:
-    """What takes elements out of an iterator."""
+    """The expression that takes elements out of an iterator; None if there is none."""
     for node in _nodes(function):
         if isinstance(node, ast.Call) and any(_text(one) == name for one in node.args):
             return node

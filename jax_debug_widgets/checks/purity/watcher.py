@@ -51,7 +51,7 @@ class Effect:
 
 @dataclass
 class _Known:
-    """What is known of a program.
+    """The facts that are known of a program.
 
     Attributes:
       snapshot: the values that it was traced with.
