@@ -168,7 +168,7 @@ class OutcomeBook:
     def sharding_recorder(
         self, tap: Tap, switch: Switch, inbox: Inbox, run: Callable[[Any], object]
     ) -> Callable[..., Any]:
-        """A recorder for the sharding that the compiler has chosen: it makes an event of its text, then calls the user's function."""
+        """A recorder for the sharding that the compiler has chosen: it makes an event, then calls the user's function."""
         # It fires when the program is compiled: no call of it can be expected to fire it again.
         tap = replace(tap, nesting=Nesting(conditional=True))
         told: dict[Any, Tap] = {}

@@ -11,7 +11,7 @@ TRANSFORMS = (
     "jit", "vmap", "grad", "scan", "cond", "checkpoint", "vmap of cond", "vmap of while", "shard_map",
     "partly manual shard_map", "sharded jit",
 )  # fmt: skip
-"""The transforms that a program with a callback may be under. In `vmap of while` the lanes run for different numbers of steps."""
+"""The transforms that a program with a callback may be under. In `vmap of while` the lanes run for different step counts."""
 
 _NO_DERIVATIVE = {"grad": "no derivative: jax.custom_jvp, or jax.lax.stop_gradient"}
 _NO_METHOD = "vmap_method is missing"
