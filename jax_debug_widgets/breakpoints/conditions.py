@@ -193,7 +193,7 @@ class _Expression:
 
 
 class _Computed(NamedTuple):
-    """What an expression calls its values at one site, and what computes it of them."""
+    """The names of an expression's values at one site, and the function that computes it from them."""
 
     variables: Mapping[str, str]
     of: Callable[[Mapping[str, Any]], Any]

@@ -99,7 +99,7 @@ class _Where(NamedTuple):
 
 
 def _known(firings: Firings, at: int, where: _Where | None = None) -> dict[str, Any]:
-    """What has fired, in one call of a function or anywhere: of a name that has several values what it was at firing `at`."""
+    """The values that have fired, in one call of a function or anywhere: for a name with several values that at firing `at`."""
     found: dict[str, tuple[Tap, Arrays]] = {}
     for number, (tap, arrays) in enumerate(firings):
         is_there = tap.site.watch is not None and where in (None, _Where.of(tap))

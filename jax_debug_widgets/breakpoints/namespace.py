@@ -128,7 +128,7 @@ def require_values(tree: ast.AST, frame: StackFrame, namespace: Mapping[str, Any
 
 
 def summarised_in(tree: ast.AST, namespace: Mapping[str, Any]) -> list[str]:
-    """What code computes with and that has statistics only; not where it asks for one of these, `h.nan`."""
+    """The names that code computes with and that have statistics only; not where it asks for one of these, `h.nan`."""
     asked = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
     names = [node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and id(node) not in asked]
     found = [name for name in dict.fromkeys(names) if isinstance(namespace.get(name), Summarised)]

@@ -108,7 +108,7 @@ class Policy:
         return told_by_xla or isinstance(error, KeyboardInterrupt)
 
     def noted_lines(self) -> list[str]:
-        """What else became of stops, what is the same in one sentence."""
+        """The notes about what else became of stops; equal ones are one sentence."""
         return [note if count == 1 else f"{note} ({count} times)" for note, count in self.notes.items()]
 
     def skipped_lines(self) -> list[str]:

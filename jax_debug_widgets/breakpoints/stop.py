@@ -177,7 +177,7 @@ class Stop:
         self.lane = tuple(lane)
 
     def seen(self) -> None:
-        """Somebody looks at it."""
+        """Note that somebody looks at the stop."""
         with self._changed:
             self._was_seen = True
             self._seen_until = time.monotonic() + self._lease

@@ -11,7 +11,7 @@ from jax_debug_widgets.transport.stops import ArrayStatistics
 KEEP = "its numbers are kept with --values"
 
 ONLY = f"of this array only statistics are there ({{}}): {KEEP}"
-"""What there is to say where more is asked for, with the names of the statistics."""
+"""The message where more is asked for, with the names of the statistics."""
 
 _COUNTS = ("zeros", "nan", "posinf", "neginf")
 

@@ -30,7 +30,7 @@ class Leak:
 
 
 def leaks_of(tracers: Iterable[tuple[Any, Frame]]) -> Iterator[Checked]:
-    """What holds these tracers, given with the line that began their trace; of those that no name holds nothing."""
+    """Yield the leak of each tracer that a name holds; a tracer is given with the line that began its trace."""
     for tracer, line in tracers:
         holder, origin = holder_of(tracer), origin_of(tracer)
         if holder:

@@ -51,7 +51,7 @@ _ELSEWHERE = {
     "uuid": "makes an identifier that is new each time",
     "secrets": "draws a random number that is no jax.random",
 }
-"""What the full name of a thing begins with -> what it does."""
+"""The beginning of the full name of a thing -> what it does."""
 
 _BUILTIN = {"id": "uses `id`, the address of an object", "hash": "uses `hash`, which differs from process to process"}
 

@@ -125,12 +125,12 @@ def _verdict(key: str) -> str:
 
 
 def _reduced(options: Options) -> Options:
-    """What needs no agreement: prints are in the programs of all processes."""
+    """The options that need no agreement: prints are in the programs of all processes."""
     return replace(options, watch=None, debug=True, every=1)
 
 
 def _decided(store: SharedStore, key: str, mine: str, processes: int) -> str:
-    """What the processes have decided on, the same for all: `_AGREED`, `_DIFFER`, or `_ABSENT` with the process's number.
+    """The decision of the processes, the same for all: `_AGREED`, `_DIFFER`, or `_ABSENT` with the process's number.
 
     A key is set once: the first that decides has decided for all, also for those that come after their time.
     """

@@ -22,7 +22,7 @@ _RUN = re.compile(r"run(?:-(\d+))?\.jdw")
 
 
 class Engines:
-    """What the engines of a client capture from now on, as runs of all of them. Its display is the panel of the newest run.
+    """The captures of a client's engines from now on, as runs of all of them. Its display is the panel of the newest run.
 
     Attributes:
       folder: where the runs are. The engines and this process must see it.

@@ -254,7 +254,7 @@ def _in_bytes(mebibytes: float) -> int:
 
 
 def _stops(conditions: Sequence[Condition]) -> Stops:
-    """What programs are compiled by."""
+    """The stops that programs are compiled by."""
     return Stops(
         names=tuple(sorted({name for one in conditions for name in one.names})),
         kinds=tuple(sorted({kind for one in conditions for kind in one.kinds})),

@@ -206,7 +206,7 @@ class Recorder:
             self._inputs_at = began + (time.monotonic() - began) / _SHARE
 
     def _next_pieces(self) -> list[SegmentSlice]:
-        """What becomes the next batch: no more than one part holds, as a part is let go of as a whole."""
+        """The pieces that become the next batch: no more than one part holds, as a part is let go of as a whole."""
         pieces: list[SegmentSlice] = []
         nbytes, most = 0, self._part_bytes
         while self._queue and len(pieces) < _AT_ONCE and nbytes < most:

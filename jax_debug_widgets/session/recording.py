@@ -118,7 +118,7 @@ class Recording:
             raise owed
 
     def take_interrupt(self) -> Stopped | None:
-        """What an interrupt has raised nowhere: it came after the last event, or where Python drops what is raised."""
+        """The `Stopped` of an interrupt that was raised nowhere: after the last event, or where Python drops exceptions."""
         policy = self.run.policy
         if not self._captures or policy.halted != "interrupted" or policy.told:
             return None
@@ -168,7 +168,7 @@ class Recording:
             self._session.panels.refresh(run)
 
     def _last_words(self, error: BaseException | None) -> Iterator[str]:
-        """What became of breakpoints, as far as nothing else says so."""
+        """Yield notes about what became of breakpoints, as far as nothing else says so."""
         policy = self.run.policy
         yield from policy.skipped_lines()
         if policy.ended is not None and error is None:  # On several devices it raised nowhere.

@@ -93,24 +93,24 @@ class Runs:
         return {*self.going_on, *(run for run in (self.uncaptured, self._latest) if run)}
 
     def begin(self, run: Run) -> None:
-        """It captures from now on, and what this thread does is its."""
+        """Let the run capture from now on; what this thread does belongs to it."""
         self.going_on.append(run)
         self.own.append(run)
         self._remember(run)
 
     def begin_uncaptured(self, run: Run) -> None:
-        """It has the breakpoints outside any capture from now on."""
+        """Give the run the breakpoints outside any capture from now on."""
         self.uncaptured = self._latest_of[run.box] = run
         self._remember(run)
 
     def end(self, run: Run) -> None:
-        """It captures no more; what is late still goes to it."""
+        """Let the run capture no more; what is late still goes to it."""
         self.going_on.remove(run)
         self._leave(run)
         self._latest = self._latest_of[run.box] = run
 
     def heir(self, run: Run, join: Callable[[Run], AbstractContextManager[None]]) -> RunAdopter:
-        """What a thread or task is to enter, now or later, to join a run; as long as it is there the run keeps its box."""
+        """The context that a thread or task enters, now or later, to join a run; while it exists the run keeps its box."""
         heir = RunAdopter(run, join)
         self._heirs.add(heir)
         return heir
@@ -122,7 +122,7 @@ class Runs:
 
     @contextmanager
     def joined(self, run: Run) -> Iterator[None]:
-        """What this thread does in the body is that run's, which another has begun."""
+        """Give what this thread does in the body to that run, which another thread has begun."""
         self.own.append(run)
         self._inherited.append(run)
         with self.lock:
@@ -154,7 +154,7 @@ class Runs:
         return next(number for number in itertools.count() if number not in taken)
 
     def take_loaded(self, run: LoadedRun) -> None:
-        """It was read from a file, and can be asked like those that have ended."""
+        """Add a run that was read from a file; it can be asked like those that have ended."""
         with self.lock:
             self._shelved.pop(run.key, None)
             self._loaded[run.key] = run
@@ -176,7 +176,7 @@ class Runs:
         return found if shelved is None else shelved[1](shelved[0].path)
 
     def shelve(self, rows: Sequence[RunRow], load: Callable[[Path], LoadedRun]) -> None:
-        """These runs can be asked like those that are loaded: `load` reads one when it is."""
+        """Add runs that can be asked like those that are loaded: `load` reads one when it is asked."""
         with self.lock:
             self._shelved |= {row.key: (row, load) for row in rows if row.key not in self._loaded}
             for key in list(self._shelved)[:-_MAX_SHELVED]:

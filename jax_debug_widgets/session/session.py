@@ -197,7 +197,7 @@ class Session:
         return Recording(self, run, captures=False)
 
     def stop(self, run: Run) -> None:
-        """Nothing more is dispatched for `run`; what is late still goes to it."""
+        """Note that nothing more is dispatched for `run`; what is late still goes to it."""
         self.collect()
         if run is self._runs.uncaptured:
             self._runs.uncaptured = None

@@ -22,7 +22,7 @@ class Termination:
     def __init__(self) -> None:
         self._before: Any = None
         self._wanted: dict[Callable[[], None], int] = {}
-        """What is to be done, and by which process it was wanted."""
+        """Action -> the process that wants it."""
 
     def call_before(self, then: Callable[[], None]) -> None:
         """Call `then` before."""

@@ -40,13 +40,13 @@ class CountsBySite:
             self.nonfinite[site] = NonFinite(before.nan + nan, before.inf + inf, before.first)
 
     def begin(self, dropped: Mapping[int, int], oldest: int) -> None:
-        """So many events of these sites had come before the first that is kept, which has the position `oldest`."""
+        """Note that so many events of these sites came before the first kept one, which has the position `oldest`."""
         _add(self.seen, dropped)
         _add(self.dropped, dropped)
         self.lost = max(sum(dropped.values()) - oldest, 0)
 
     def drop(self, counts: dict[int, int]) -> None:
-        """So many events of these sites are no longer kept."""
+        """Note that so many events of these sites are no longer kept."""
         _add(self.dropped, counts)
 
     def lose(self, batch: FiringBatch, lost: np.ndarray) -> None:

@@ -62,7 +62,7 @@ class OutcomeBook:
         self.stale: dict[Any, StaleRead | None] = {}
         """What the run's programs keep of what has changed, by what tells of it; None for what is as it was by now."""
         self.checked = CheckLog()
-        """What the checks of the run's programs find."""
+        """The check log of the run's programs."""
         self._running: dict[int, Running] = {}
         self._asked: dict[Tap, CallContext] = {}
 

@@ -33,7 +33,7 @@ _AGAIN = re.compile(r"(?<!jit\()\brematted_computation\b")
 """JAX's name for what it computes again; not a function of the user's that is called so."""
 
 _TRANSPOSED = re.compile(r"\btranspose\((?:\w+\()*jvp\(")
-"""What is transposed in a derivative has been linearized; not a scope of the user's that is called `transpose(w)`."""
+"""The pattern of a transposed part of a derivative, which was linearized; not of a user's scope called `transpose(w)`."""
 
 NameFile = Callable[[str], str]
 """File as the interpreter knows it -> what a person calls it: `train.py`, or `In [7]` for a cell."""

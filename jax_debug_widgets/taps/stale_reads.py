@@ -75,7 +75,7 @@ def _called_with(function: Any, reads: Sequence[Read]) -> str:
 
 
 def _changed(frames: Sequence[tuple[CodeType, int]], function: Any, after: Any) -> list[Read]:
-    """What may have changed: at the line, or else at those that call it, or else anywhere in their functions."""
+    """The reads that may have changed: at the line, or else at those that call it, or else anywhere in their functions."""
     anywhere = [(code, None) for code, _ in frames]
     found: list[Read] = []
     for places in (frames[:1], frames[1:], anywhere):

@@ -47,7 +47,7 @@ def writer(tap: Tap | Bundle, inbox: Inbox, gate: Gate, switch: Switch | None = 
 
 
 class _Switched:
-    """What a program has written of a tap, less what its switch leaves out. A `Source`; safe from any thread."""
+    """The firings that a program has written of a tap, without those that its switch omits. A `Source`; safe from any thread."""
 
     def __init__(self, written: Ring | Part, switch: Switch) -> None:
         self._written, self._switch = written, switch
@@ -70,7 +70,7 @@ class _Switched:
         return self._written.is_over and not self._settled
 
     def settle(self) -> None:
-        """What was written before the switch changes is as it was."""
+        """Read what was written so far with the switch as it was, before it changes."""
         with self._lock:
             self._settled += self._wanted(time.perf_counter_ns())
 

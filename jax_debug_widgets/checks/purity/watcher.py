@@ -134,7 +134,7 @@ class PurityWatch:
         return bool(look.before)
 
     def _effects(self, look: _Look) -> Iterator[Checked]:
-        """What has changed meanwhile; of what is named in several ways once, where it is changed."""
+        """The changes meanwhile; a value with several names is listed once, where it is changed."""
         is_inner = self._here.depth > 0
         found = list(_changes(look.before, look.snapshot()))
         look.has_effects = bool(found or look.called or look.draws())

@@ -143,7 +143,7 @@ def _stream(site: CallSite) -> int:
 
 
 def _settled(status: Any) -> object:
-    """What of a status is worth a message by itself; clocks are not, unless something is being waited for."""
+    """The parts of a status that are worth a message by themselves; clocks are not, unless something is being waited for."""
     # At a stop nothing moves, and what is sent would be in the way of the console's answers.
     digits = 0 if status.paused else 1
     waiting = round(status.elapsed, digits) if status.state == "waiting" or status.barrier.pending else None

@@ -62,7 +62,7 @@ class Panels:
         return self._channel.way if self._channel is not None else "stdin"
 
     def program(self) -> dict[str, str] | None:
-        """What a page needs that cannot have the model: the panel's program and its comm. None if there is no panel."""
+        """The content for a page that cannot have the model: the panel's program and its comm. None if there is no panel."""
         if self._channel is None:
             return None
         return {"text": front_end("panel"), "comm_id": self._channel.model.comm_id, "way": self._channel.way}

@@ -30,11 +30,11 @@ class Saving:
         return time.monotonic() - self._last >= self._pause and self._state() != self._written
 
     def begin(self) -> None:
-        """It is being written."""
+        """Note that the output is being written."""
         self._began, self._written = time.monotonic(), self._state()
 
     def end(self) -> None:
-        """It was written."""
+        """Note that the output was written."""
         self._last = time.monotonic()
         self._pause = max(min(2 * self._pause, _LONGEST_S), (self._last - self._began) / _SHARE)
 

@@ -24,7 +24,7 @@ _LINES, _CHARACTERS, _LINES_OF_ONE = 100, 400, 8
 _CHARACTERS_IN_ALL = 20_000
 _LOOKED_THROUGH, _AT_ONCE = 500_000, 20_000
 _COURSES = 64
-"""What a saved notebook keeps of a run: enough to see what happened, not so much that it weighs."""
+"""The most courses of watched values that a saved notebook keeps: enough to see what happened, not so much that it weighs."""
 
 
 def snapshot_of(run: RunView, *, lines: bool = True) -> Snapshot:

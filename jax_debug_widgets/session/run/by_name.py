@@ -51,7 +51,7 @@ def numbers_of(run: Values, choice: SelectedValue) -> np.ndarray:
 
 
 def untaken(run: Values) -> UnavailableValues:
-    """What is watched and has never been taken."""
+    """The watched values that have never been taken."""
     taken = {site.id for site in sites_of(run)}
     watch = run.options.watch
     seldom = "it has not been computed (a branch that was not taken, a loop without steps, a program that ended before)"
@@ -82,7 +82,7 @@ def watched_sites(run: Values) -> dict[str, CallSite]:
 
 
 def _watched_by_name(sites: Sequence[CallSite]) -> dict[str, CallSite]:
-    """The same of one process."""
+    """The watched sites of one process by name."""
     gradients = [site for site in sites if site.watch and site.watch.role == "gradient"]
     values = [site for site in sites if site.watch and site.watch.role == "value"]
     taken_for = Counter(site.watch and site.watch.value for site in gradients)

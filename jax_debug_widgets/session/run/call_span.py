@@ -29,9 +29,9 @@ class CallSpan:
     record: CallRecord
 
     def returned(self, result: object) -> None:
-        """It has returned `result`."""
+        """Note that the call has returned `result`."""
         self.log.end(self.record, result)
 
     def raised(self, error: BaseException | None) -> None:
-        """It has raised `error`; None where the cell caught it."""
+        """Note that the call has raised `error`; None where the cell caught it."""
         self.log.abandon(self.record, error)

@@ -64,7 +64,7 @@ def activations(sites: Sequence[CallSite]) -> list[Leaf]:
 
 
 def _named(sites: Sequence[CallSite], role: str) -> list[tuple[CallSite, Watched, Path]]:
-    """What is called by a name, and is not only computed again."""
+    """The sites with a name that are not only computed again."""
     found = []
     for site in sites:
         path = path_of(site.watch.name) if site.watch and site.watch.role == role else None

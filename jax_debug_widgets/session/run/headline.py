@@ -20,7 +20,7 @@ _QUALITY = re.compile(r"acc|score|reward|return|error|auc|f1", re.IGNORECASE)
 _NEWEST = 100
 """Steps that the time of one is the mean of."""
 _NAME = re.compile(r"""[^\W\d][\w.\[\]'"/]*""")
-"""What is called so in the source, as opposed to an expression, which may have a loss in it and is none."""
+"""The pattern of a name in the source, as opposed to an expression, which may have a loss in it and is not one."""
 
 
 def headline(sites: Iterable[CallSite]) -> list[tuple[SelectedValue, str]]:

@@ -29,7 +29,7 @@ class InFlight:
         self.mixed: dict[int, int] = {}
 
     def add(self, record: CallRecord) -> None:
-        """It is being dispatched."""
+        """Add a call that is being dispatched."""
         self._records.append(record)
 
     def attribute(self, times_ns: np.ndarray, batch: FiringBatch) -> np.ndarray:

@@ -16,7 +16,7 @@ SEEN = (
     "keeps the inputs of jitted calls that print, are watched or call the host: add a print, or watch=True (--watch-all). "
     "Of a call inside an un-jitted jax.grad or vmap they are not kept: jit that, too"
 )
-"""What `keep_inputs` does, where there are none."""
+"""The message where there are no inputs: what `keep_inputs` does."""
 
 
 class KeptInputs(Mapping[int, "Inputs"]):

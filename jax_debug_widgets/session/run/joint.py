@@ -167,7 +167,7 @@ def _status_of(part: LoadedRun, status: Status) -> ProcessStatus:
 
 
 def _barrier(parts: Sequence[LoadedRun], told: Sequence[Status], shifts_ns: Sequence[int]) -> Barrier:
-    """What is waited for, process by process."""
+    """The barriers of all processes as one, with what each waits for."""
     barriers = [status.barrier for status in told]
     pending = [
         f"{call} in process {part.process}"

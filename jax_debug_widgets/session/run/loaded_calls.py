@@ -40,7 +40,7 @@ class LoadedCalls:
         self.dropped = 0
 
     def take(self, calls: list[Call], spans: LoadedSpans, dropped: int) -> None:
-        """These are all that there are now."""
+        """Take in the calls as they are now: these are all."""
         self._version += 1
         for call in calls:
             if self._calls.get(call.id, (None, 0))[0] != call:

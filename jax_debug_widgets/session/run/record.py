@@ -76,14 +76,14 @@ class CallRecord:
         self._over_ns = over_ns
 
     def end(self, at_ns: int) -> None:
-        """Its last event has fired, at this time if none is known."""
+        """Note that its last event has fired, at this time if none is known."""
         self.over_ns = self.over_ns or at_ns
         at_end, self.at_end = self.at_end, None
         if at_end is not None:
             at_end()
 
     def hand(self, handed: PendingResult, origin_ns: int) -> None:
-        """What it says comes when it is over; times of the call are since `origin_ns`."""
+        """Note that its results come when it is over; times of the call are since `origin_ns`."""
         self.is_handed, self._handed = True, (handed, origin_ns)
 
     @property
@@ -93,7 +93,7 @@ class CallRecord:
         return prepared_ns if self.is_called_from_cell else max(self.launched_ns, prepared_ns)
 
     def take_print(self, traced: Traced) -> None:
-        """What its function printed while it was traced."""
+        """Take in what its function printed while it was traced."""
         traced.call = self.id
         self.prints.append(str(traced.told))
 

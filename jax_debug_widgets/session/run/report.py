@@ -200,7 +200,7 @@ def _sampled(run: Reported, said: dict[int, int]) -> dict[int, int]:
 
 
 def _muted_throughout(run: Reported, muted: frozenset[int]) -> Iterator[str]:
-    """What was dispatched and is nowhere to be seen, because somebody has switched it off."""
+    """Yield notes about sites that were dispatched and have no events, because somebody has muted them."""
     seen = {site.id for site in run.store.sites()}
     for number, site in run.dispatched.copy().items():
         if number in muted and number not in seen and not site.watch:

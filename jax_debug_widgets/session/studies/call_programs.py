@@ -97,7 +97,7 @@ class CallPrograms:
         return {"programs": [self._views.answer({"what": "about", "key": self._views.add(graph)})], "told": told}
 
     def _graph_of(self, run: Run, program: Any) -> Graph:
-        """It as nested boxes. Read when first asked for."""
+        """The program as nested boxes. Read when first asked for."""
         graphs = self._graphs.setdefault(program, {})
         if run.key not in graphs:
             traced = Traced(_name_of(program), program.jaxpr, program.consts, (), "", ())

@@ -1,4 +1,4 @@
-"""What the checks of a run have looked for, and what they could not look at: `%jaxdebug check f(x)`."""
+"""Report what the checks of a run have looked for, and what they could not look at: `%jaxdebug check f(x)`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _NEEDS = {
     "retraces": features.RETRACES,
     "x64": features.PRECISION,
 }
-"""What a check needs of JAX; the others need what each capture does."""
+"""The feature of JAX that a check needs; the others need what each capture does."""
 
 
 def checked_text(run: Run, muted: frozenset[str]) -> str:

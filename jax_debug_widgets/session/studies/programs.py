@@ -50,12 +50,12 @@ def traced(
 
 
 def reading_of(capture: Capture) -> ProgramAnnotations:
-    """What other rooms say of a program."""
+    """The annotations by other rooms of a program."""
     return ProgramAnnotations(names_of_variables, phase_of, is_library, capture.sites.name_file)
 
 
 def lines_of(capture: Capture, code: CodeType, watch: Any) -> Any:
-    """What is noted of a function of the user's; the names in libraries would take most of the time."""
+    """The notes to take of a user's function; the names in libraries would take most of the time."""
     return None if is_library(code.co_filename) else capture.lines_of(code, watch)
 
 
@@ -157,7 +157,7 @@ _LONGEST = 200
 
 
 def _names_in(file: str, function: Any) -> Mapping[str, Any]:
-    """What the names of a file mean, as far as its module, or the function if it is of this file, says."""
+    """The meaning of the names of a file, as far as its module, or the function if it is of this file, says."""
     if getattr(getattr(function, "__code__", None), "co_filename", None) == file:
         closure = inspect.getclosurevars(function).nonlocals if inspect.isfunction(function) else {}
         return {**function.__globals__, **closure}

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 _COUNTS = [STATISTICS.index(name) for name in ("nan", "posinf", "neginf")]
 _MOST_LANES = 1 << 24
-"""So many numbers float32 tells apart."""
+"""The most lanes: float32 tells so many numbers apart."""
 
 
 def has_lane(aval: Any, axes: Axes) -> bool:

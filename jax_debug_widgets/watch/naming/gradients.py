@@ -90,7 +90,7 @@ def _of_innermost(body: Body) -> Iterator[tuple[Any, Mark, int]]:
 
 
 def gradients_asked_for(body: Body) -> dict[VariableNote, list[Made]]:
-    """What derivatives give: by what was noted of that which they are taken for."""
+    """Note of a value -> the gradients that derivatives with respect to it give."""
     found: dict[VariableNote, list[Made]] = {}
     for number, equation in enumerate(body.equations):
         mark = cotangent_of(equation)

@@ -97,7 +97,7 @@ def _gradient(body: Body, one: Gradient) -> Named:
 
 
 def _aliases(bound: BodyBindings, found: Sequence[Named], wanted: Callable[[str], bool]) -> Iterator[Named]:
-    """What statements only give another name; of what the body computes and has none there, the first is its own."""
+    """Yield the values that statements only give another name. The first is its own for a value that has none in the body."""
     body, known = bound.body, {one.variable for one in found}
     for variable, name, file, statement in bound.aliases():
         if not (is_array(variable) and wanted(file)):

@@ -124,7 +124,7 @@ def inner_of(value: ast.expr) -> Iterator[InnerExpression]:
 
 
 def _inside(node: ast.expr) -> tuple[ast.expr, bool] | None:
-    """What is inside of it, and whether that must be an array."""
+    """The expression inside of it, and whether that must be an array."""
     match node:
         case ast.Subscript(value=value, slice=ast.Constant()):
             return value, False

@@ -174,7 +174,7 @@ def is_lazy(value: ast.expr) -> bool:
 
 
 def returned_by(value: ast.expr, function: Function | None, *, repeats: bool) -> Iterator[Statement]:
-    """What a function returns, and the parts of it that are computed there."""
+    """Yield a returned value as a statement, and those parts of it that are computed there."""
     whole = span_of(value)
     lines = whole.line, whole.end_line
     yield Statement(whole, value, (), function, repeats, lines=lines)
