@@ -47,7 +47,7 @@ def writer(tap: Tap | Bundle, inbox: Inbox, gate: Gate, switch: Switch | None = 
 
 
 class _Switched:
-    """The firings that a program has written of a tap, without those that its switch omits. A `Source`; safe from any thread."""
+    """The firings that a program wrote of a tap, without those that its switch omits. A `Source`; safe from any thread."""
 
     def __init__(self, written: Ring | Part, switch: Switch) -> None:
         self._written, self._switch = written, switch
