@@ -19,7 +19,7 @@ export function Charts({ compared, rows, dark }: Props) {
   const twins = apart(rows);
   // A run is called as it is below: by what the runs differ in, or by its name.
   const labels = compared.groups.map(({ label, runs: [only = -1, ...others] }) =>
-    compared.by || others.length > 0 ? label : shortOf(compared.runs[only] ?? label, rows, twins),
+    compared.config.length > 0 || others.length > 0 ? label : shortOf(compared.runs[only] ?? label, rows, twins),
   );
   return (
     <section class="compared-charts" aria-label="Curves of the runs that are ticked">
