@@ -1,8 +1,8 @@
-"""`pure_callback`, `io_callback` and `inspect_array_sharding` equations: how they are read, and how they are tapped.
+"""Describe and tap the equations of `pure_callback`, `io_callback` and `inspect_array_sharding`.
 
 A tapped callback is the same custom call, with the same flags, at the same place of the program: XLA removes, hoists
-and merges it as it would JAX's own. Only what the call does on the host is ours: it hands the operands to the user's
-function without the wait that JAX's way has (see `arrays`), and tells of it.
+and merges it as it would JAX's own. Only its host function is ours: it passes the operands to the user's function without
+the wait of JAX's own (see `arrays`), and records the call.
 """
 
 from __future__ import annotations

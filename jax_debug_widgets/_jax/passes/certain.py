@@ -1,7 +1,7 @@
 """Find the values of a body that reach its results for certain: no choice may leave them out, and something uses them.
 
-What `jnp.where(i < n, x[i], 0.0)` reads of `x` may be thrown away. So may what a branch of a `cond` computes under `vmap`,
-where JAX computes both and selects.
+The element that `jnp.where(i < n, x[i], 0.0)` reads from `x` may be dropped. So may the result of a branch of a `cond` under
+`vmap`, where JAX runs both branches and selects.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Tell apart how often a `while` asks its condition when its lanes finish one after the other.
+"""Mark the evaluations of a `while`'s condition that a lane's own program would not make.
 
-Where `vmap` batches the predicate, JAX goes on until the last lane has finished, and asks the condition twice an
-iteration: once whether to go on, and once more in the body, for which lanes to take the result. What a lane's own program
-would ask is the first, until that lane has finished. So the loop gets a counter, which stands still for a lane that has
-finished, and what the body asks gets taps of its own, phantoms all of them.
+If `vmap` batches the predicate, JAX goes on until the last lane has finished, and evaluates the condition twice an iteration:
+once whether to go on, and once more in the body, to select the lanes that take the result. A lane's own program evaluates it
+only in the first way, until the lane has finished. So the loop gets a counter, which stops for a lane that has finished, and
+the taps of the evaluation in the body are all phantoms.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Remember the loops that JAX itself moves an equation out of.
 
-Differentiating a `scan`, JAX evaluates what does not depend on the iteration once, before the loop: a print of a constant
-then fires once. No trace of that is left when the program is lowered, so before JAX does it the debugging equations in
-the body learn the loops around them.
+When JAX differentiates a `scan`, it moves equations that do not depend on the iteration before the loop: a print of a constant
+then fires once. The lowered program does not show that. So before JAX does it, the debugging equations in the body get the
+lengths of the loops around them as a parameter.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The debugging calls and callbacks of a program that has not run: as traced, and as the compiler leaves them."""
+"""List the debugging calls and callbacks of a program without running it: as traced, and as left by the compiler."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""One call of the host for prints that stand beside each other.
+"""Join neighbouring prints into one call of the host.
 
-A call out of a compiled program costs more than what we do in it: the program's data leave the processor's caches, and
-Python's come in. So small unordered prints with next to nothing computed between them come in one call, in the order of
-the source, which is one of the orders that JAX allows. What XLA may hoist out of a loop stays by itself.
+A call out of a compiled program costs more than our work in it: the program's data leave the processor's caches, and Python's
+come in. So small unordered prints with little computed between them are joined into one call, in the order of the source,
+which is one of the orders that JAX allows. A print that XLA may hoist out of a loop is not joined.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Writes that may put back what was there: `jnp.where(is_new, new, x[i])` written to `x[i]`, as loops write on a condition."""
+"""Find writes that may restore the old value: `jnp.where(is_new, new, x[i])` written to `x[i]`, as loops do on a condition."""
 
 from __future__ import annotations
 

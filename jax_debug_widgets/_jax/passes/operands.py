@@ -1,8 +1,8 @@
-"""Give an equation that has programs inside it further operands, which these programs then know.
+"""Add operands to an equation that runs programs, and inputs for them to these programs.
 
-A program inside (the body of a loop, a branch) sees only its own variables. Passes that need one from outside let it
-occur there as it is, and close the equation over it afterwards: the same variable becomes an operand of the equation and
-an input of each of its programs.
+A program inside (the body of a loop, a branch) sees only its own variables. A pass that needs a variable from outside uses it
+inside as it is, and closes the equation over it afterwards: the variable becomes an operand of the equation and an input of
+each of its programs.
 """
 
 from __future__ import annotations

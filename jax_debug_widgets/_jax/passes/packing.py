@@ -1,6 +1,6 @@
-"""Single numbers that a program says, together: one result of each type, which is handed over and read as fast as one number.
+"""Pack scalars among further results into one array for each dtype, which is handed over and read as fast as one scalar.
 
-A training step that prints ten losses would have ten more results, and each is an array to make and to read.
+Otherwise, a training step that prints ten losses would have ten more results, each an array to make and to read.
 """
 
 from __future__ import annotations

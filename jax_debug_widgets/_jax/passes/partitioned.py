@@ -1,4 +1,4 @@
-"""Callbacks whose values the compiler may cut: one equation a lane, and the number of each lane."""
+"""Handle callbacks whose operands XLA may split over devices: one equation for each lane, with the lane's number."""
 
 from __future__ import annotations
 

@@ -1,9 +1,8 @@
-"""Tell which firings are phantoms: `vmap` runs what the user's program would not have run.
+"""Find the events that are phantoms: `vmap` runs code that the user's program would not have run.
 
-With a batched predicate `cond` becomes a `select` of all branches, and a `while` goes on until its last lane has
-finished. So just before JAX batches one of these, the debugging equations in it get one more operand, their *guard*:
-whether the lane is really there. It is computed from the predicate and changes nothing else. For the condition of a
-`while` see `conditions`.
+With a batched predicate, a `cond` becomes a `select` of all branches, and a `while` goes on until its last lane has finished.
+So just before JAX batches one of these, its debugging equations get one more operand, their *guard*: whether the event of a
+lane is real. It is computed from the predicate and changes nothing else. For the condition of a `while` see `conditions`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Find the first difference between two traces of one function, apart from the equations that a capture adds.
 
-What the equations compute is compared, and with which numbers; not the functions that a callback calls, which may be made
-anew each time a function is traced, but for the values that these hold.
+The equations and their constants are compared. The functions of callbacks may be made anew by each trace, so only the values
+that these hold are compared.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""The records of checks as rows of int32: a loop merges a row at a time, and a program gives all of them as one result.
+"""Keep the records of checks as rows of int32: a loop merges row by row, and a program returns all rows as one result.
 
-A row has how often something was found, what else the check tells of the first time, and then the iteration of each loop
-around it, innermost first. XLA compiles each result of a kernel apart: a row takes it as long as one number.
+A row has the number of faults found, the check's further numbers for the first fault, and its iteration of each loop around
+it, innermost first. XLA compiles each result of a kernel apart, and a row as fast as one number.
 """
 
 from __future__ import annotations

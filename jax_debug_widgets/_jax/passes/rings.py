@@ -1,9 +1,8 @@
-"""Memory into which a compiled program writes what it hands over, without Python.
+"""A ring: memory into which a compiled program writes its events' values without calling Python.
 
-To call Python costs XLA some microseconds where nothing else runs, and a twentieth of a step of 4 ms where all cores are
-at work. On the CPU, and with Numba, a loop writes its small values here, in a tenth of a microsecond; whoever wants to
-know them takes them out, many at once. Only where the ring is full, or somebody wants to look at each firing, does the
-program ask for Python: it has both, and a branch between them.
+A call of Python costs XLA some microseconds on an idle machine, and a twentieth of a step of 4 ms if all cores are busy. On
+the CPU, and with Numba, a loop writes its small values into the ring in a tenth of a microsecond, and many are taken out at
+once. The program calls Python only if the ring is full, or if each event must be seen: it has a branch for either.
 """
 
 from __future__ import annotations

@@ -29,9 +29,9 @@ TARGET = "jax_debug_widgets_ring"
 """The custom call. It takes the address of a ring's head, uint32[2], and arrays; returns whether to call Python, bool[]."""
 
 LOCK, GATE, ASKS, COUNT, CAPACITY, STRIDE, DATA, SIZES = range(8)
-"""The head of a ring, in words of 8 bytes: whether somebody writes or takes; the address of a word that is not 0 while
-Python must be called for every ring, the same for this one; how many records there are; how many fit; bytes of a record;
-where they are; and for each array its bytes."""
+"""The head of a ring, in words of 8 bytes: the lock; the address of a word that is not 0 while Python must be called for all
+rings; whether it must be called for this one; the number of records; how many fit; the bytes of a record; the address of the
+records; and the bytes of each array."""
 
 SECONDS, NANOSECONDS, THREAD, STAMP_WORDS = range(4)
 """The stamp at the beginning of a record, in words of 8 bytes; the bytes of each array follow."""

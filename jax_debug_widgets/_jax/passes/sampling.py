@@ -1,9 +1,9 @@
 """Run the watched version of a loop's body, or of a program, every n-th time only, and the plain one otherwise.
 
-A loop becomes one of turns: the watched body once, then a loop of plain ones; backwards these come first. A switch in
-each iteration would cost more: XLA copies what goes through it. It stays for bodies that print something themselves (their
-loop must not change), for unrolled loops, and where random keys are stacked. In `shard_map`, where JAX would
-ask of all that is traced how it varies over the mesh, the switch is beside the values (`watch_tap.py`).
+A loop becomes a loop of turns: each runs the watched body once, and then the plain body in an inner loop; in a backward pass
+the plain ones come first. A switch in each iteration would cost more, as XLA copies the values that go through it. A switch
+is used for bodies with prints of their own (their loop must not change), for unrolled loops, and if random keys are stacked.
+In `shard_map`, where traced code must say how values vary over the mesh, the switch is beside the values (`watch_tap.py`).
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The `debug_stop` primitive: `jax_debug_widgets.breakpoint` in a program.
 
-Like `debug_tap` it carries its `vmap` lanes and at last a recorder. Besides, it gives back the values that go on, and its
-condition is looked at on the device: only where it holds anything is moved to the host. That branch is made when the program
-is lowered, after all transformations: a `cond` under `vmap` would have become a `select`, which runs both sides.
+Like `debug_tap`, it has `vmap` lanes and, when lowered, a recorder. It also returns the values that the program goes on with.
+Its condition is evaluated on the device: values are moved to the host only if it holds. The branch for that is made when the
+program is lowered, after all transformations, as `vmap` would turn a `cond` into a `select`, which runs both sides.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The `debug_tap` primitive: a debugging equation that carries its `vmap` lanes, and at last its recorder.
+"""The `debug_tap` primitive: a debugging equation with its `vmap` lanes and, when it is lowered, its recorder.
 
 JAX unrolls a vmapped callback into one call a lane: 1024 lanes take seconds to compile and a third of a second to run.
 Inside a capture the batching rule binds `debug_tap` instead: the operands with their `vmap` axes leading, and the

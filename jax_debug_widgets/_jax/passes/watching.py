@@ -1,8 +1,8 @@
 """Put taps for watched values into programs, before JAX decides about a program's effects.
 
-`Hooks` taps what the user's program says; a program that says nothing has no effects, and takes a faster path on which
-nothing can be heard. So this pass comes earlier, where a program is handed to be lowered: with its taps it has effects.
-The bodies of a program stay as they are: what reads the watched values is appended to each.
+`Hooks` taps the debugging calls of a program. A program without any has no effects, and JAX dispatches it by a faster path
+that we cannot observe. So this pass runs earlier, when a program is about to be lowered: with its taps, it has effects. The
+equations of a body stay as they are: those that read the watched values are appended.
 """
 
 from __future__ import annotations

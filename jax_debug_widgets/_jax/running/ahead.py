@@ -1,8 +1,8 @@
-"""Programs that are compiled ahead of time in a capture, and called in another one, in another thread, or outside of all.
+"""Handle programs compiled ahead of time in a capture, and called in another one, in another thread, or outside of all.
 
-To JAX such a program is one executable, whoever calls it. Ours has the taps of one capture: for each other capture, and
-outside of all, it is compiled once more when it is first called there, as jitted functions are. What is exported has no
-taps, nor has what is looked at or serialized: that is JAX's own program, made when somebody asks for it.
+In JAX, such a program is one executable for all callers. Ours has the taps of one capture: for each other capture, and outside
+of all, it is compiled once more when it is first called there, as jitted functions are. Exported and serialized programs, and
+their texts, have no taps: they are JAX's own program, which is made when it is asked for.
 """
 
 from __future__ import annotations

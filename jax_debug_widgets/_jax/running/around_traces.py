@@ -1,6 +1,6 @@
 """Call observers before and after each look-up of the program of a user's function, which may trace the function.
 
-`pjit._infer_params` finds the program of a call of a jitted function. Loops and branches ask other functions of JAX's.
+`pjit._infer_params` finds the program of a call of a jitted function. For loops and branches, JAX calls other functions.
 """
 
 from __future__ import annotations

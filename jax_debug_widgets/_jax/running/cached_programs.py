@@ -1,4 +1,4 @@
-"""A program that JAX has cached, where it would be another one if it were traced now."""
+"""Describe a cached program of JAX's that differs from a trace of its function now."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Replace JAX's rules for callbacks with results while a capture is on; note what JAX says when it refuses them.
+"""Replace JAX's rules for callbacks with results while a capture is on; note the error when JAX refuses one.
 
-The custom calls themselves are tapped by `program`. Here: un-jitted callbacks, the place of a call inside derivative
-rules, what JAX removes from a program before it is compiled, and the errors of transformations that have no rule.
+`program` taps the custom calls themselves. This module handles un-jitted callbacks, the place of a call inside derivative
+rules, the callbacks that JAX removes before it compiles, and the errors of transformations that have no rule.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Programs that give what their checks find among their results: compiled so in a capture that checks, and read later.
+"""Compile programs that return the records of checks as further results, in a capture that checks; the records are read later.
 
-Only what a call of a jitted function compiles: a program that is compiled ahead of time can be looked at, and is as JAX
-makes it. JAX knows nothing of the further results: they are taken off where it would count them. From its second call on
-JAX's C++ dispatches such a program, and asks us when it puts the results together.
+This is done only for programs that a call of a jitted function compiles. A program compiled ahead of time stays as JAX makes
+it, as the user can look at it. JAX does not see the further results: they are taken off before it counts the results. From
+the second call on, JAX's C++ dispatches such a program, and calls us when it unflattens the results.
 """
 
 from __future__ import annotations

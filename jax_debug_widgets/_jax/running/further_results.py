@@ -1,7 +1,7 @@
-"""Let JAX's C++ dispatch programs that give more results than their user has asked for, and take these off.
+"""Let JAX's C++ dispatch programs that have further results besides the user's, and take these off.
 
-JAX's C++ puts the results of a program together as a pytree. Here that is a node of ours, whose unflattening hands the
-further results over and gives the user the rest.
+JAX's C++ unflattens the results of a program to a pytree. For these programs, the tree is a node of ours, whose unflattening
+hands the further results over and returns the user's.
 """
 
 from __future__ import annotations

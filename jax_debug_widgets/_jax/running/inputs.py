@@ -1,7 +1,7 @@
-"""See what jitted functions are called with, so that a call can be made once more.
+"""Keep the arguments of calls of jitted functions, so that a call can be made once more.
 
-Arguments that a program is given for good (`donate_argnums`) are copied on their device before it runs. C++ dispatches none
-of these programs: it would not ask us.
+Donated arguments (`donate_argnums`) are copied on their device before the program runs. Python dispatches all these programs,
+as JAX's C++ would not call us.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Decide whether what a program prints may be results of it."""
+"""Decide whether the operands of a program's prints may be further results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""See which program the current thread runs: the very object that JAX has traced, whoever else has a function of its name."""
+"""Find the program that the current thread runs, as the object that JAX has traced, rather than by its name."""
 
 from __future__ import annotations
 

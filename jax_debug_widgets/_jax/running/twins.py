@@ -1,8 +1,8 @@
-"""Run what is watched beside what runs: the user's own program gives the results, a watched twin of it gives the values.
+"""Run a watched twin beside the user's program: the program gives the results, and the twin gives the watched values.
 
-The twin runs first, with the same arguments. It gives none of them away, so that they are there for the call after it, and it
-says nothing: what it prints is not compiled into it. Its results are dropped, and so are its errors. A program that does
-something besides (calls the host for a result, writes to a reference) has no twin: it would do so twice.
+The twin runs first, with the same arguments. It donates none of them, as the program's call needs them, and it is compiled
+without prints. Its results and its errors are dropped. A program with other effects (it calls the host for a result, or
+writes to a reference) has no twin, as these would happen twice.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Handle `jax.debug.breakpoint()` instead of JAX where it fires in a program that no capture has compiled.
 
-Not as a debugger in JAX's registry: JAX would have made `jax.Array`s of the values first, which never become ready where the
-threads that would copy them stand at breakpoints, too, and would hold a lock that keeps the others from being counted.
+It is no debugger in JAX's registry: for one, JAX would make `jax.Array`s of the values first, which never become ready if the
+threads that copy them wait at breakpoints, too; and it would hold a lock, so that the other threads could not be counted.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-/** Draws a chart: axes, bands, lines, marks, the moment and the pointer. */
+/** Draws a chart: axes, bands, lines, marks, the moment and the pointer.
+ *
+ * It has more than 300 lines because all of these are drawn on the same scales. */
 import { tick as axisTick, seconds, value } from "../../kit/format";
 import { logTicks, ticks, tickWords } from "../../kit/ticks";
 import type { Axis } from "../../store/ui";
