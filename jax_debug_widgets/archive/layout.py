@@ -15,6 +15,7 @@ call-CALL.parquet          what a call was given, see `archive.inputs`
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 
@@ -55,6 +56,19 @@ def refuse_zip(path: str) -> None:
             f"a run is recorded into a folder, and {path} is the name of a zip file: record into {path[:-4]}; "
             f"jdw.load({path[:-4]!r}).save({path!r}) makes the zip file of it"
         )
+
+
+def refuse_file(path: str) -> None:
+    """A run is recorded into a folder, and not over a file that is there.
+
+    Raises:
+      RunFileError: the path is that of a file, or of a zip file.
+    """
+    refuse_zip(path)
+    if os.path.isfile(os.path.expanduser(path)):
+        stem = os.path.splitext(path)[0]
+        better = f"{stem}.jdw" if f"{stem}.jdw" != path else f"{stem}-2.jdw"
+        raise RunFileError(f"a run is recorded into a folder, and {path} is a file that is there: record into {better}")
 
 
 def stem_of(path: Path) -> str:

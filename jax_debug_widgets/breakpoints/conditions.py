@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import difflib
+import fnmatch
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -69,14 +70,23 @@ def conditions_of(break_on: Any) -> tuple[str, ...]:
 _WANTED = "nonfinite, a site (train.py:41, its number or name), an expression (loss>10, grad.w>10), nan or inf"
 
 
-def parse_condition(text: str) -> Condition:
+_ALSO = {"nans": "nan", "infs": "inf", "infinite": "inf", "infinity": "inf"}
+"""What some write for a kind of number."""
+
+
+def parse_condition(text: str, watched: Iterable[str] = ()) -> Condition:
     """`nonfinite`, `nan`, `inf`, a site (`train.py:41`, its number, its name), or an expression over values (`loss > 10`).
 
+    Args:
+      watched: patterns of the values that are watched by name.
+
     Raises:
-      ValueError: none of these.
+      ValueError: none of these, or a word that is nearly `nonfinite` and no name that is watched.
     """
     text = text.strip()
     kinds = KINDS.get(text.lower())
+    if kinds is None and not any(fnmatch.fnmatchcase(text, pattern) for pattern in watched):
+        _refuse_misspelled(text)
     if kinds is not None:
         return Condition(text.lower(), Onset(kinds), lambda site: bool(site.values), kinds=kinds)
     if _PLACE.fullmatch(text):
@@ -90,6 +100,15 @@ def parse_condition(text: str) -> Condition:
         raise ValueError(msg)
     expression = _Expression(text, tree)
     return Condition(text, expression, expression.concerns, expression.trouble, names=names, is_expression=True)
+
+
+def _refuse_misspelled(text: str) -> None:
+    word = text.lower().replace("-", "").replace("_", "")
+    near = [_ALSO[word]] if word in _ALSO else difflib.get_close_matches(word, ["nonfinite"], n=1, cutoff=0.8)
+    if word.isidentifier() and near:
+        raise ValueError(
+            f"--break-on {text}: did you mean {near[0]}? A value of that name is one in an expression: --break-on '{text} > 0'"
+        )
 
 
 def unmet(conditions: Iterable[Condition], sites: Iterable[CallSite]) -> list[str]:

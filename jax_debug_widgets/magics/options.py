@@ -10,6 +10,7 @@ from typing import Any
 
 from IPython.core.error import UsageError
 
+from jax_debug_widgets.archive.layout import refuse_file
 from jax_debug_widgets.checks import checks_of, options
 from jax_debug_widgets.magics.config import EXAMPLE, config_of
 from jax_debug_widgets.session import Options
@@ -205,6 +206,7 @@ def options_of(
     try:
         watch = _watch_of(values)
         values["check"] = checks_of(values["check"])
+        refuse_file(values["record"] or "")
         values["config"] = config_of(values["config"], expand)
         return Options(**values, watch=watch)
     except ValueError as error:

@@ -16,6 +16,10 @@ from jax_debug_widgets.scripts.command import Command
 _NOT_FOUND = 2
 
 
+class NoScriptError(SystemExit):
+    """There is no file to run; stderr says so."""
+
+
 def run_as_main(command: Command) -> None:
     """Run what the command says.
 
@@ -59,7 +63,7 @@ def _run_file(target: str, main: ModuleType) -> None:
     except OSError as error:
         words = f"can't open file {path!r}: [Errno {error.errno}] {error.strerror}"
         print(f"{sys.executable}: {words}", file=sys.stderr)
-        raise SystemExit(_NOT_FOUND) from None
+        raise NoScriptError(_NOT_FOUND) from None
     main.__file__, main.__loader__ = path, importlib.machinery.SourceFileLoader("__main__", path)
     main.__dict__["__cached__"] = None
     _put_first(os.path.dirname(os.path.realpath(path)))

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from jax_debug_widgets.archive.layout import RunFileError, refuse_zip
+from jax_debug_widgets.archive.layout import RunFileError, refuse_file
 
 FLAGS = frozenset(
     {
@@ -55,7 +55,7 @@ class Command:
         if not file or file.startswith("-"):
             raise UsageOfScriptError("say where to record, and which script")
         try:
-            refuse_zip(file)
+            refuse_file(file)
         except RunFileError as error:
             raise UsageOfScriptError(str(error)) from None
         file = os.path.abspath(os.path.expanduser(file))  # The script may change the working directory.

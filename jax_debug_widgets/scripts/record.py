@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from jax_debug_widgets.events import Stopped
 from jax_debug_widgets.scripts.after_import import after_import
-from jax_debug_widgets.scripts.as_main import run_as_main
+from jax_debug_widgets.scripts.as_main import NoScriptError, run_as_main
 from jax_debug_widgets.scripts.command import Command, UsageOfScriptError
 from jax_debug_widgets.scripts.tracebacks import show_errors_of_the_script, show_errors_of_threads
 
@@ -43,6 +43,8 @@ class _Recorded:
         self.error: BaseException | None = None
         """What the script has not caught."""
         self.is_interrupted = False
+        self.has_run = True
+        """False where there was nothing to run, which a message on stderr says already."""
 
     def begin(self) -> None:
         """JAX is there."""
@@ -58,6 +60,7 @@ class _Recorded:
             options = options_of_words([*command.options, "--record", command.file], echo_by_default=True)
         except UsageError as error:
             print(error, file=sys.stderr)
+            self.has_run = False
             sys.exit(WRONG_USAGE)
         self._start = partial(current_session().start, command.title, options)
         self._begin()
@@ -99,6 +102,8 @@ class _Recorded:
         if os.getpid() != self._process:
             return
         if self._recording is None:
+            if not self.has_run:
+                return
             told = "nothing was recorded: the script has not imported jax in its main thread"
         elif (folder := self._recording.folder) is not None:
             told = f"recorded into {folder}; jdw.load({str(folder)!r}) reads it"
@@ -131,6 +136,7 @@ def record(words: Sequence[str]) -> int:
         run_as_main(command)
     except BaseException as error:
         recorded.error, recorded.is_interrupted = error, isinstance(error, KeyboardInterrupt)
+        recorded.has_run = recorded.has_run and not isinstance(error, NoScriptError)
         show_errors_of_the_script()
         raise
     return 0

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from jax_debug_widgets._jax.running.checking import CHECKERS
-from jax_debug_widgets.archive.layout import refuse_zip
+from jax_debug_widgets.archive.layout import refuse_file
 from jax_debug_widgets.breakpoints import Condition, Policy, conditions_of, parse_condition
 from jax_debug_widgets.checks import checks_of
 from jax_debug_widgets.store import Budget
@@ -114,7 +114,7 @@ class Options:
         watched = Watch.of(watch, ops=ops, every=every, values=values, histograms=histograms, when=when, lanes=lanes)
         conditions = conditions_of(break_on)
         if watched is not None and conditions:
-            watched = watched.stopping(_stops(list(map(parse_condition, conditions))))
+            watched = watched.stopping(_stops([parse_condition(one, watched.names) for one in conditions]))
         return cls(every=every, watch=watched, break_on=conditions, check=checks_of(check), **others)
 
     def __post_init__(self) -> None:
@@ -173,7 +173,7 @@ class Options:
         Raises:
           ValueError: a condition cannot be parsed.
         """
-        conditions = [parse_condition(text) for text in self.break_on]
+        conditions = [parse_condition(text, self.watch.names if self.watch else ()) for text in self.break_on]
         return Policy(conditions=conditions, timeout=self.break_timeout, prompt=self.prompt)
 
     def stopping_at(self, lines: Sequence[str]) -> Options:
@@ -245,7 +245,7 @@ def _path_of(path: Any) -> str | None:
     except TypeError:
         msg = f"record must be the path of a folder, got {path!r}"
         raise TypeError(msg) from None
-    refuse_zip(found or "")
+    refuse_file(found or "")
     return found
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 import time
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -14,11 +15,13 @@ from jax_debug_widgets._jax.running import dispatch
 from jax_debug_widgets.events import Stopped
 from jax_debug_widgets.session.panel.saving import Saving
 from jax_debug_widgets.session.recorder import recorder_of
+from jax_debug_widgets.session.run.report import of_what_was_not_found
 from jax_debug_widgets.session.run.save import file_name
 from jax_debug_widgets.transport import Pump
+from jax_debug_widgets.widgets import has_front_end
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
     from jax_debug_widgets.session.ports import Recorded
@@ -74,7 +77,9 @@ class Recording:
         self._outer_policy = session.debugger.begin(run.policy)
         self._taken_in = 0.0
         self._saving = Saving(run)
+        before = len(run.noted)
         self._recorder = recorder_of(run, session.collect)
+        _say_without_a_front_end(run.noted[before:])
         if self._recorder is not None:
             run.file = file_name(self._recorder.folder)
         self._pump = Pump(self._tick)
@@ -158,6 +163,8 @@ class Recording:
         run.policy.over = run.is_over()
         for line in self._last_words(error):
             print(f"jaxdebug: {line}")  # noqa: T201 - what stays where no panel is seen.
+        if error is None and self._captures:
+            _say_without_a_front_end(of_what_was_not_found(run))
         if self._outer_policy.halted is None and run.is_over():
             self._session.debugger.begin(self._outer_policy)
         if run.is_over():
@@ -202,3 +209,12 @@ class Recording:
         if self._session.panels.shows(self.run) or time.monotonic() - self._taken_in > _UNSEEN_S:
             return False
         return self._session.collector.waiting(self.run) < _MUCH
+
+
+def _say_without_a_front_end(lines: Iterable[str]) -> None:
+    """Write to stderr what a panel would show, where there is none: in a script."""
+    if has_front_end():
+        return
+    for line in lines:
+        with suppress(OSError, ValueError, AttributeError):  # The program may have closed it.
+            print(f"jaxdebug: {line}", file=sys.stderr)  # noqa: T201 - who runs a script sees nothing else.

@@ -6,7 +6,7 @@ May know: _jax, taps, events.   Must not know: store, transport, widgets, IPytho
 """
 
 from jax_debug_widgets.watch.choosing.lanes import NAME as LANES
-from jax_debug_widgets.watch.choosing.notes import notes_of
+from jax_debug_widgets.watch.choosing.notes import not_found, notes_of
 from jax_debug_widgets.watch.choosing.price import price
 from jax_debug_widgets.watch.choosing.select import BY_LANE, Watch
 from jax_debug_widgets.watch.choosing.stops import Stops
@@ -30,6 +30,7 @@ __all__ = [
     "is_library",
     "named_places",
     "names_of_variables",
+    "not_found",
     "notes_of",
     "price",
     "why_unwatched",

@@ -6,7 +6,7 @@ May know: events, ipywidgets, anywidget, IPython.   Must not know: JAX, taps, st
 """
 
 from jax_debug_widgets.widgets.channel import Channel
-from jax_debug_widgets.widgets.kernel import may_ask, running_cell, running_kernel
+from jax_debug_widgets.widgets.kernel import has_front_end, may_ask, running_cell, running_kernel
 from jax_debug_widgets.widgets.listing import ListingComm
 from jax_debug_widgets.widgets.panel import Panel
 from jax_debug_widgets.widgets.snapshot import Course, Fact, Group, GroupLine, Line, Series, Snapshot
@@ -23,6 +23,7 @@ __all__ = [
     "Panel",
     "Series",
     "Snapshot",
+    "has_front_end",
     "may_ask",
     "running_cell",
     "running_kernel",

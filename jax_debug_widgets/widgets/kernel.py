@@ -13,6 +13,11 @@ def running_kernel() -> Any:
     return getattr(get_ipython(), "kernel", None)
 
 
+def has_front_end() -> bool:
+    """Whether IPython runs us, as opposed to plain Python."""
+    return get_ipython() is not None
+
+
 def is_engine() -> bool:
     """Whether it is an engine of ipyparallel: its client relays what is displayed and the messages of widgets, and no more."""
     return type(running_kernel()).__module__.partition(".")[0] == "ipyparallel"

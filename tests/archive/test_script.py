@@ -129,7 +129,10 @@ def test_what_python_does_not_run_is_refused_in_the_words_of_python(tmp_path, wo
     (tmp_path / "broken.py").write_text("x =")
     plain = python(tmp_path, *words)
     ours = python(tmp_path, "-m", "jax_debug_widgets", "record", "run.jdw", *words)
-    assert ours.returncode == plain.returncode and ours.stderr.splitlines()[:-1] == plain.stderr.splitlines() != []
+    told = ours.stderr.splitlines()
+    assert ours.returncode == plain.returncode and plain.stderr.splitlines() != []
+    assert [line for line in told if "nothing was recorded" not in line] == plain.stderr.splitlines()
+    assert len(told) == len(plain.stderr.splitlines()) or words != ["missing.py"]
 
 
 ENDING = """
@@ -184,6 +187,7 @@ def test_a_script_that_changes_its_folder_is_recorded_where_the_command_says(tmp
         (["record", "run.jdw"], "say which script"),
         (["record", "run.jdw", "--watch", "h"], "say which script"),
         (["record", "run.jdw.zip", "x.py"], "record into run.jdw; jdw.load('run.jdw').save('run.jdw.zip')"),
+        (["record", __file__, "x.py"], "test_script.py is a file that is there: record into"),
     ],
 )
 def test_a_command_that_cannot_be_is_told(tmp_path, words, why):
@@ -194,6 +198,7 @@ def test_a_command_that_cannot_be_is_told(tmp_path, words, why):
 def test_an_option_that_cannot_be_is_told_before_anything_is_compiled(script, tmp_path):
     done = python(tmp_path, "-m", "jax_debug_widgets", "record", "run.jdw", "--wacth", "h", script, "--lr", "3")
     assert done.returncode == 2 and "unknown option --wacth; did you mean --watch?" in done.stderr and not done.stdout
+    assert "nothing was recorded" not in done.stderr
 
 
 def test_options_stand_before_the_script_and_its_own_after_it():

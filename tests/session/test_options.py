@@ -8,6 +8,7 @@ import pytest
 
 import jax_debug_widgets as jdw
 from jax_debug_widgets.magics.options import UsageError, parse
+from jax_debug_widgets.session import Options
 
 SWITCHES = ("ops", "values", "histograms", "lanes", "echo", "debug", "barrier", "prompt")
 
@@ -53,3 +54,30 @@ def test_an_empty_name_is_refused_in_a_cell_as_well(line):
 def test_numbers_of_numpy_are_numbers_and_its_truths_truths():
     jdw.capture(watch="h", every=np.int64(2), values=np.bool_(True), timeout=np.float32(3))
     assert parse("--every 3 f(x)", echo_by_default=False)[0].watch is None
+
+
+@pytest.mark.parametrize(("wrong", "right"), [("nonfinit", "nonfinite"), ("non_finite", "nonfinite"), ("infs", "inf")])
+def test_a_misspelled_kind_of_number_is_refused_before_anything_runs(wrong, right):
+    with pytest.raises(ValueError, match=f"did you mean {right}"):
+        jdw.capture(break_on=wrong)
+    assert Options.of(break_on=wrong, watch=wrong).break_on == (wrong,)
+    assert Options.of(break_on="info").break_on == ("info",)
+
+
+def test_a_file_that_is_there_is_no_folder_to_record_into(tmp_path):
+    script = tmp_path / "train.py"
+    script.write_text("1")
+    with pytest.raises(ValueError, match=r"is a file that is there: record into .*train\.jdw"):
+        jdw.capture(record=script)
+
+
+def test_in_a_script_what_was_not_found_is_written_to_stderr_and_where_the_run_goes(capsys, tmp_path):
+    f = jax.jit(lambda x: x * 2)
+    with jdw.capture(record=tmp_path / "s.jdw"):
+        f(1.0)
+    assert not capsys.readouterr().err
+    with jdw.capture(watch="nosuch", record=tmp_path / "s.jdw") as run:
+        f(1.0)
+    told = [line for line in capsys.readouterr().err.splitlines() if line.startswith("jaxdebug: ")]
+    assert [line.removeprefix("jaxdebug: ") in run.notes for line in told] == [True, True]
+    assert "recorded into" in told[0] and "s-2.jdw" in told[0] and "Nothing to watch is called 'nosuch'" in told[1]

@@ -21,7 +21,7 @@ from jax_debug_widgets.session.run.nonfinite import first_event, joined
 from jax_debug_widgets.session.run.ports import RunPorts, Values
 from jax_debug_widgets.session.run.report_findings import explained, of_key, of_retraces, of_stale
 from jax_debug_widgets.taps import formatted_while_tracing
-from jax_debug_widgets.watch import notes_of, price
+from jax_debug_widgets.watch import not_found, notes_of, price
 
 if TYPE_CHECKING:
     from collections import deque
@@ -182,6 +182,16 @@ def _of_conditions(run: Reported, state: RunState, added: Sequence[str]) -> list
     if state == "done":
         return unmet(run.policy.conditions, run.store.sites())
     return [] if run.options.watch or added else unwatched(run.policy.conditions)
+
+
+def of_what_was_not_found(run: Reported) -> Iterator[str]:
+    """Yield what was asked for by a name and is nowhere in the programs, once the program has returned."""
+    watch, seen, state = run.options.watch, run.watch_seen(), run.life.state(run.call_log, run.policy)
+    if state != "done":
+        return
+    if watch is not None and seen is not None and all(map(features.available, (features.WATCH, features.CALLS))):
+        yield from not_found(seen, watch, run.watched)
+    yield from unmet(run.policy.conditions, run.store.sites())
 
 
 def _of_failure(run: Reported) -> Iterator[str]:

@@ -30,6 +30,22 @@ HINDERED = (
 def notes_of(seen: CompiledPrograms, watch: Watch, sites: Collection[CallSite]) -> list[str]:
     """The notes for its user: patterns that have found none of these sites, programs that run unwatched, and so on."""
     numbers = {site.id for site in sites}
+    missing = not_found(seen, watch, sites)
+    if missing == [UNCOMPILED]:
+        return missing
+    return [
+        *missing,
+        *_of_condition(watch, seen),
+        *_of_loops(seen, sites),
+        *([] if seen.hindered.isdisjoint(numbers) else [HINDERED]),
+        *lanes.note(seen.laneless, sites),
+        *(f"{name} runs unwatched: {failure.why}" for name, failure in seen.failures.items()),
+    ]
+
+
+def not_found(seen: CompiledPrograms, watch: Watch, sites: Collection[CallSite]) -> list[str]:
+    """A sentence for each pattern that has found none of these sites, or one where nothing is watched at all."""
+    numbers = {site.id for site in sites}
     if not (sites or seen.failures) and (watch.everything or watch.ops or not seen.functions):
         return [UNCOMPILED]
 
@@ -43,11 +59,6 @@ def notes_of(seen: CompiledPrograms, watch: Watch, sites: Collection[CallSite]) 
     return [
         *unmatched([name for name in missing if name not in told], seen.names, seen.scopes, seen.primitives),
         *told.values(),
-        *_of_condition(watch, seen),
-        *_of_loops(seen, sites),
-        *([] if seen.hindered.isdisjoint(numbers) else [HINDERED]),
-        *lanes.note(seen.laneless, sites),
-        *(f"{name} runs unwatched: {failure.why}" for name, failure in seen.failures.items()),
     ]
 
 
