@@ -57,7 +57,8 @@ def summary(snapshot: Snapshot, *, lines: int = _LINES) -> str:
 def _course(site: CallSite, snapshot: Snapshot) -> str:
     """The first and the last number of a watched value, as words; empty for a print, which shows its value itself."""
     course = snapshot.courses.get(site.id)
-    return f", {course.statistic} {course.words}".replace("  ", " ") if course else ""
+    of_finite = " of the finite ones" if course and course.statistic == "mean" and site.id in snapshot.nonfinite else ""
+    return f", {course.statistic}{of_finite} {course.words}".replace("  ", " ") if course else ""
 
 
 def site_line(site: CallSite, events: int, caller: str) -> str:

@@ -13,7 +13,9 @@ import pytest
 
 import jax_debug_widgets as jdw
 from jax_debug_widgets.events.amounts import plural
+from jax_debug_widgets.session import snapshot_of
 from jax_debug_widgets.session.panel.report import report_message
+from jax_debug_widgets.widgets import summary
 
 
 @jax.jit
@@ -54,6 +56,36 @@ def test_it_has_the_facts_the_findings_with_their_lines_the_values_and_the_last_
     run.save(tmp_path / "run.jdw")
     again = jdw.load(tmp_path / "run.jdw").report()
     assert section(again, "Findings") == found and section(again, "Values") == section(text, "Values")
+
+
+def test_under_vmap_the_lane_is_said_and_steps_are_counted_once():
+    @jax.jit
+    @jax.vmap
+    def squared(w):
+        loss = w**2
+        jax.debug.print("loss {loss}", loss=loss)
+        return loss
+
+    with jdw.capture(echo=False) as run:
+        for _ in range(3):
+            squared(jnp.array([2.0, 3.0]))
+    assert "`loss` 9 (lane 1 of 2) after 3 steps" in run.report()
+    assert "| `loss` | 3 | 4 (lane 0 of 2) | 9 (lane 1 of 2) | 4 | 9 |  |" in run.report()
+
+
+def doubled_logs(x):
+    logs = jnp.log(x)
+    return logs * 2
+
+
+def test_the_mean_of_an_array_with_nans_is_marked_as_that_of_the_finite_ones():
+    with jdw.capture(watch="logs") as run:
+        for x in ([1.0, 1.0], [1.0, -1.0], [-1.0, -1.0]):
+            jax.jit(doubled_logs)(jnp.array(x))
+    values = section(run.report(), "Values")
+    assert values.startswith("A mean is of the finite elements.")
+    assert "| `logs.mean` | 3 | 0 | nan | 0 | 0 | 2 |" in values
+    assert "mean of the finite ones 0 → nan, 3 NaN" in summary(snapshot_of(run, lines=False), lines=0)
 
 
 def test_what_is_not_there_has_no_section():

@@ -18,6 +18,7 @@ from jax_debug_widgets.session.run.naming import SelectedValue
 from jax_debug_widgets.session.run.ports import Readable
 from jax_debug_widgets.session.run.run_summary import outline
 from jax_debug_widgets.session.run.sources import lines_up_to, place_of
+from jax_debug_widgets.session.run.strands import Strands
 
 if TYPE_CHECKING:
     from jax_debug_widgets.events import Finding
@@ -50,7 +51,8 @@ def _facts(run: Readable) -> str:
     if run.checked_calls:
         facts.append(f"{plural(run.checked_calls, 'call')} checked")
     if about.value and about.last is not None:
-        facts.append(f"`{about.value}` {about.last:.4g} after {plural(about.steps, 'step')}")
+        strand = f" ({about.strand})" if about.strand else ""
+        facts.append(f"`{about.value}` {about.last:.4g}{strand} after {plural(about.steps, 'step')}")
     if about.ms_a_step is not None:
         facts.append(f"{about.ms_a_step:.3g} ms a step")
     if status.dropped:
@@ -90,16 +92,34 @@ def _values(run: Readable) -> Iterator[str]:
             values = values.astype(np.float64)
             finite = values[np.isfinite(values)]
             least, greatest = (f"{finite.min():.4g}", f"{finite.max():.4g}") if len(finite) else ("", "")
-            odd = len(values) - len(finite)
-            cells = str(len(values)), f"{values[0]:.4g}", f"{values[-1]:.4g}", least, greatest, str(odd or "")
+            odd = _nonfinite(run, choice, values)
+            strands = Strands(run.store, choice.site.id)
+            first, last = (
+                f"{values[at]:.4g} ({strand})" if (strand := strands.words(at)) else f"{values[at]:.4g}"
+                for at in (0, -1)
+            )
+            cells = str(strands.steps), first, last, least, greatest, str(odd or "")
             rows.append((choice, name, " | ".join(cells)))
         if len(rows) == _VALUES:
             break
     if rows:
+        if any(choice.site.watch and choice.name.endswith(".mean") and cells[-1] != " " for choice, _, cells in rows):
+            yield "A mean is of the finite elements.\n"
         yield "| value | steps | first | last | least | greatest | not finite |"
         yield "|---|--:|--:|--:|--:|--:|--:|"
         for (_, _, cells), name in zip(rows, _told_apart([(choice, name) for choice, name, _ in rows]), strict=True):
             yield f"| `{name.replace('|', chr(92) + '|')}` | {cells} |"
+
+
+def _nonfinite(run: Readable, choice: SelectedValue, values: np.ndarray) -> int:
+    """In how many of them something was not finite; the mean of a watched array is of its finite elements."""
+    odd = ~np.isfinite(values)
+    for name in ("nan", "posinf", "neginf"):
+        if choice.site.watch and name in choice.site.values:
+            counts_ = run.store.history.series(choice.site.id, choice.site.values.index(name))[2]
+            both = min(len(odd), len(counts_))
+            odd[len(odd) - both :] |= counts_[len(counts_) - both :] > 0
+    return int(odd.sum())
 
 
 def _told_apart(named: Sequence[tuple[SelectedValue, str]]) -> Iterator[str]:

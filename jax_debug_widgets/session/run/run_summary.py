@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from jax_debug_widgets.session.run.scalars import pace_at, scalars
+from jax_debug_widgets.session.run.strands import Strands
 
 if TYPE_CHECKING:
     from jax_debug_widgets.session.run.ports import Outlined
@@ -18,6 +19,7 @@ class RunSummary:
     Attributes:
       value: the name of its most telling value, as a rule the loss; empty where it has none that is a number.
       last: that value as it was last.
+      strand: its lane and its device, where there are several: `lane 1 of 2`.
       steps: how many steps the loop has come in which it is computed.
       ms_a_step: the milliseconds from one step to the next, of late; None where that cannot be told.
     """
@@ -26,6 +28,7 @@ class RunSummary:
     last: float | None = None
     steps: int = 0
     ms_a_step: float | None = None
+    strand: str = ""
 
 
 def outline(run: Outlined) -> RunSummary:
@@ -41,4 +44,5 @@ def outline(run: Outlined) -> RunSummary:
         last=float(lead.values[-1]),
         steps=int(steps[-1]) + 1 if len(steps) else 0,
         ms_a_step=None if pace is None else 1e3 * pace,
+        strand=Strands(run.store, site).words(-1),
     )

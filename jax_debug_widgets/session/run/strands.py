@@ -1,0 +1,32 @@
+"""Which lane and which device a number of a series is of."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from jax_debug_widgets.store import Store
+
+
+class Strands:
+    """The lanes, devices and steps of a site's kept events, in the order of its series.
+
+    Attributes:
+      steps: how many steps they are of; each lane and device fires in each.
+    """
+
+    def __init__(self, store: Store, site_id: int) -> None:
+        x, self._lane, self._device = store.history.places(site_id)
+        self.steps = len(np.unique(x))
+        self._names = store.devices
+        self._lanes, self._devices = (len(np.unique(one)) for one in (self._lane, self._device))
+
+    def words(self, at: int) -> str:
+        """`lane 1 of 2`, with the device where there are several; empty where there is one of both."""
+        if not -len(self._lane) <= at < len(self._lane):
+            return ""
+        told = [f"lane {self._lane[at]} of {self._lanes}"] if self._lanes > 1 else []
+        told += [f"{self._names[self._device[at]]}"] if self._devices > 1 and self._device[at] >= 0 else []
+        return ", ".join(told)
