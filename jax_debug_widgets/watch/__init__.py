@@ -10,6 +10,7 @@ from jax_debug_widgets.watch.choosing.notes import not_found, notes_of
 from jax_debug_widgets.watch.choosing.price import price
 from jax_debug_widgets.watch.choosing.select import BY_LANE, Watch
 from jax_debug_widgets.watch.choosing.stops import Stops
+from jax_debug_widgets.watch.choosing.watched_taps import body_of, position_of
 from jax_debug_widgets.watch.choosing.watching import Watching
 from jax_debug_widgets.watch.choosing.why_unwatched import NamedPlace, named_places, why_unwatched
 from jax_debug_widgets.watch.naming.scopes import Scope, Scopes
@@ -27,11 +28,13 @@ __all__ = [
     "Stops",
     "Watch",
     "Watching",
+    "body_of",
     "is_library",
     "named_places",
     "names_of_variables",
     "not_found",
     "notes_of",
+    "position_of",
     "price",
     "why_unwatched",
 ]

@@ -416,3 +416,86 @@ def test_the_lanes_that_are_there_keep_their_nan_beside_phantoms():
     jax.effects_barrier()
     (finding,) = all_of(run)
     assert (finding.seen, finding.lane) == (5, (0,))
+
+
+def block(p, x):
+    h = x @ p
+    a = jnp.log(h)
+    return x + a
+
+
+def layers(ps, x):
+    for p in ps:
+        x = jax.checkpoint(block)(p, x)
+    return (x**2).mean()
+
+
+def printed(x):
+    a = jnp.log(x)
+    b = a + 1
+    jax.debug.print("b={b}", b=b)
+    return b
+
+
+def in_a_scan(x):
+    return jax.lax.scan(lambda c, _: (c - 1, jax.vmap(printed)(c)), x, None, length=3)
+
+
+def before_a_loop(x):
+    a = jnp.log(x)
+
+    def body(c, _):
+        c = c * 2
+        return c, c
+
+    return jax.lax.scan(body, a, None, length=2)
+
+
+EYE = jnp.eye(2)
+ORIGINS = {
+    "recomputed layers": (jax.value_and_grad(layers), ([EYE * 2, -EYE, EYE], jnp.array([1.0, 2.0])), "a", (), ()),
+    "a print under vmap": (jax.vmap(printed), (jnp.array([1.0, -1.0]),), "a", (), (1,)),
+    "a print under nested vmaps": (jax.vmap(jax.vmap(printed)), (jnp.array([[1.0, 1.0, -1.0]]),), "a", (), (0, 2)),
+    "a print in a scan": (in_a_scan, (jnp.array([2.5, 1.5]),), "a", (2,), (1,)),
+    "a print in what is differentiated": (
+        jax.vmap(jax.grad(lambda x: printed(x) * 2)),
+        (jnp.array([1.0, -1.0]),),
+        "a",
+        (),
+        (1,),
+    ),
+    "a line before a loop": (before_a_loop, (jnp.array([-1.0]),), "a", (), ()),
+}
+
+
+@pytest.mark.parametrize("case", ORIGINS)
+def test_the_first_is_the_one_that_the_program_computes_first(case, tmp_path):
+    function, arguments, name, step, lane = ORIGINS[case]
+    with jdw.capture(watch=True, check="nonfinite") as run:
+        jax.jit(function)(*arguments)
+    jax.effects_barrier()
+    run.save(tmp_path / "run.jdw")
+    for one in (run, jdw.load(tmp_path / "run.jdw")):
+        first = one.status().first_nonfinite
+        event = next(event for event in one.events if event.seq == first.event)
+        told = event.site.label, event.site.phase, event.step, first.lane
+        assert told == (name, "forward", step, lane)
+
+
+def test_a_gradient_of_recomputed_layers_comes_before_what_is_updated_by_it():
+    @jax.checkpoint
+    def root(w, x):
+        n2 = ((w * x) ** 2).sum()
+        return jnp.sqrt(n2)
+
+    def update(w, x):
+        g = jax.grad(root)(w, x)
+        new = w - g
+        return new, new.sum()
+
+    with jdw.capture(watch=True) as run:
+        jax.jit(update)(jnp.zeros(2), jnp.ones(2))
+    jax.effects_barrier()
+    (finding,) = run.findings
+    assert finding.site.label == "grad/n2"
+    assert "new" in [one.site.label for one in finding.followed_by]

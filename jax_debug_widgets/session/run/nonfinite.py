@@ -13,6 +13,7 @@ from jax_debug_widgets.events import CallSite, Derivative, Event, Finding, First
 from jax_debug_widgets.events.amounts import lane_words
 from jax_debug_widgets.events.texts import BAD_LANE
 from jax_debug_widgets.session.run.ports import Counted
+from jax_debug_widgets.session.run.program_order import ProgramOrder
 
 _MOST_NAMES = 4
 """Values that a sentence names."""
@@ -34,8 +35,7 @@ class _Site:
     @property
     def moment(self) -> tuple[Any, ...]:
         """Equal where the lines of one function tell of one step of it."""
-        first = self.first
-        when = (first.call, first.step, first.lane, first.device) if first else self.found.first
+        when = self.step or self.found.first
         return self.site.file, self.site.function, self.site.phase, when
 
     @property
@@ -181,7 +181,8 @@ def _sites(run: Counted) -> list[_Site]:
     """In the order of their first events: but first where the first was born.
 
     That is the first that no choice may have left out, or beside it what that has come from.
-    What one step of a loop says comes in no order: a print may tell of a value before the line that has computed it does.
+    What one step of a call says comes in no order: a print may tell of a value before the line that has computed it does, and
+    the backward pass of one layer before the forward pass of all.
     """
     sites = {site.id: site for site in run.store.sites()}
     kept = [
@@ -190,8 +191,7 @@ def _sites(run: Counted) -> list[_Site]:
     ]
     kept.sort(key=lambda one: one.found.first)
     first = next((one for one in kept if not one.site.choice), next(iter(kept), None))
-    beside = [one for one in kept if first and one.moment == first.moment]
-    born = min(beside, key=_as_computed, default=None)
+    born = _born(kept, first, ProgramOrder(sites.values(), run.name_file)) if first else None
     # An argument is there before the loops of its call, and may be said after them.
     given = (one for one in kept if first and _is_given(one, first))
     root = next(given, born)
@@ -211,11 +211,18 @@ def _nans(value: Any, *, is_count: bool) -> bool:
     return bool((array > 0).any()) if is_count else array.dtype.kind in "fc" and bool(np.isnan(array).any())
 
 
-def _as_computed(one: _Site) -> tuple[int, bool]:
-    """Sorts what one function computes in one step: gradients from its last line to its first."""
-    site = one.site
-    is_gradient = site.watch is not None and site.watch.role == "gradient"
-    return (-site.line if is_gradient else site.line), site.watch is None
+def _born(sites: Sequence[_Site], first: _Site, order: ProgramOrder) -> _Site:
+    """Of the sites the one that the program computes first, from the first that has arrived on."""
+    root, left = first, [one for one in sites if one.first and one is not first]
+    while root.first:
+        moment, event = root.moment, root.first
+        before = (one for one in left if not one.site.choice or one.moment == moment)
+        one = next((one for one in before if one.first and order.is_before(one.first, event)), None)
+        if one is None:
+            break
+        left.remove(one)
+        root = one
+    return root
 
 
 def _groups(run: Counted, sites: Sequence[_Site]) -> list[list[_Site]]:

@@ -189,5 +189,18 @@ def orders(chosen: Sequence[Named], body: int, place: Place) -> list[int]:
     return [first[one.role] + again[position] + position for position, one in enumerate(chosen)]
 
 
+def body_of(site: CallSite) -> int:
+    """The number of the body that a watched value is in, see `orders`."""
+    body = site.order // _MOST
+    if site.watch is not None and site.watch.role == "gradient":
+        return abs(body - _LATE // _MOST)
+    return body - (_AGAIN // _MOST) * (site.order >= _AGAIN)
+
+
+def position_of(site: CallSite) -> int:
+    """The place of a watched value among those of its body, in the order of the program."""
+    return site.order % _MOST
+
+
 def _unflatten(names: tuple[str, ...], values: Sequence[Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
     return (), dict(zip(names, values, strict=True))
