@@ -1,4 +1,4 @@
-"""NumPy arrays from XLA -> the `jax.Array`s that a user's callback expects, without waiting for XLA; and back.
+"""Turn NumPy arrays from XLA into the `jax.Array`s that a user's callback expects, without waiting for XLA; and back.
 
 `jax.device_put` of more than 100 KiB is queued on the thread pool that a blocked callback may be holding: with two
 devices plain `jax.debug.callback` hangs there. A host array aligned to 64 bytes is handed over as it is, without a

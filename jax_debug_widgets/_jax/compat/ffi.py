@@ -1,8 +1,7 @@
-"""XLA's foreign function interface as functions see it that Numba compiles: the frame of a call, its buffers.
+"""XLA's foreign function interface for functions that Numba compiles: the frame of a call, and its buffers.
 
-Importing this module needs Numba. What is compiled with it is kept on disk, and Numba looks only at the file that it is
-compiled for to see whether that is still right: who changes something here touches `rings_native.py` and
-`watch/statistics/native.py`.
+Importing this module needs Numba. Numba keeps compiled functions on disk, and compiles anew only if the file that defines them
+has changed. So after a change of this file, touch `rings_native.py` and `watch/statistics/native.py`, too.
 """
 
 from __future__ import annotations

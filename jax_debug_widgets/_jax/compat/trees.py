@@ -1,7 +1,7 @@
-"""Take a tree of the user's apart, whatever it is: one that contains itself as well, which JAX cannot flatten.
+"""Flatten any tree of the user's, also one that contains itself, which JAX cannot flatten.
 
-JAX flattens in C++, and where a tree has no end it uses up the recursion that Python allows, for good: whatever is called
-later fails. So a tree is opened node by node.
+JAX flattens in C++. An endless tree there uses up the recursion that Python allows, for good: all later calls fail. So a tree
+is opened node by node.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""An un-jitted `shard_map`: JAX runs each operation on all devices, and debugging equations block by block on the host."""
+"""Handle an un-jitted `shard_map`: JAX runs operations on all devices, but debugging equations block by block on the host."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Read JAX's debugging primitives: what is printed or called, and how JAX does it."""
+"""Describe the equations of JAX's debugging primitives: the print or callback, and a function that does what JAX does."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The user's frames around an equation, out of the tracebacks that JAX keeps."""
+"""Find the user's frames around an equation in the tracebacks that JAX keeps."""
 
 from __future__ import annotations
 

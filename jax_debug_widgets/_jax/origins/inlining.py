@@ -1,12 +1,13 @@
-"""Remember who called what JAX inlines: checkpointed functions, and the rules of `custom_jvp` and its like.
+"""Keep the calls of functions that JAX inlines: checkpointed functions, and the rules of `custom_jvp` and its like.
 
-What JAX traces on its own (a jitted function, a loop's body, what `jax.checkpoint` runs) has tracebacks that begin in it;
-the equation that runs it says who called it. Differentiating `jax.checkpoint`, JAX evaluates the forward pass
-equation by equation, and no equation is left that says so. A mark in the name stack says it, which shows in no text.
+A function that JAX traces by itself (a jitted function, a loop's body, the function of `jax.checkpoint`) has tracebacks that
+begin in it; the equation that runs it has the traceback of the call. When JAX differentiates a `jax.checkpoint`, it evaluates
+the forward pass equation by equation, and the equation with the call is lost. A mark in the name stack, which shows in no
+text, keeps the call.
 
-The rule of a function for `jvp`, `vjp` or `vmap` is Python that JAX runs when it differentiates or batches: in the backward
-pass, or when the function was traced long since. Of what the rule computes JAX says that it comes from where the function
-was called, and nothing of the rule's own lines. Here it has these, and a mark has the call.
+JAX runs the rule of a function for `jvp`, `vjp` or `vmap` when it differentiates or batches, which may be long after it has
+traced the function. It gives the rule's equations the traceback of the function's call, without the rule's own lines. Here,
+they get these lines, and a mark has the call.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Prints in Pallas kernels, whose programs JAX's interpreter (`interpret=True`) runs one after the other, as a loop."""
+"""Handle prints in Pallas kernels; JAX's interpreter (`interpret=True`) runs a kernel's programs one by one, in a loop."""
 
 from __future__ import annotations
 

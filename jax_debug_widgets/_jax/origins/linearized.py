@@ -1,7 +1,7 @@
-"""Whether a checkpointed program computes again, for tangents, or is a part of the forward pass.
+"""Find out whether a checkpointed program is recomputed, for tangents, or is a part of the forward pass.
 
-Differentiating a loop, JAX splits its forward pass once more, into what depends on the iteration and what does not, and marks
-what is checkpointed in it as differentiated, though nothing is computed again.
+When JAX differentiates a loop, it splits the loop's forward pass into a part that depends on the iteration and one that does
+not, and marks checkpointed programs in it as differentiated, though nothing is recomputed.
 """
 
 from __future__ import annotations

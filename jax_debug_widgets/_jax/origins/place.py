@@ -1,4 +1,4 @@
-"""Where an equation stands in its program: the scopes, loops, branches and mesh axes around it."""
+"""The place of an equation in its program: the scopes, loops, branches and mesh axes around it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tell from frames which derivatives push an equation: forward mode, rules, and what computes tangents alone."""
+"""Find out from frames which derivatives have pushed an equation forward: forward mode, rules, and linear functions."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""The loops around what runs un-jitted under `jax.disable_jit()`: there JAX's loops are Python's, and their frames count.
+"""Find the loops around un-jitted code under `jax.disable_jit()`: JAX's loops are Python loops there, whose frames count.
 
-That of a `while_loop` does not, but calls `tree_map` before its first iteration and after each.
+The frame of a `while_loop` does not count, but it calls `tree_map` before the first iteration and after each.
 """
 
 from __future__ import annotations

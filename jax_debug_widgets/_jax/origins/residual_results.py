@@ -1,7 +1,7 @@
-"""How many results of a program are its own, where it is the forward pass of what is differentiated un-jitted.
+"""Find out how many results of a program are its own, if it is the forward pass of an un-jitted derivative.
 
-JAX has such a program give what its backward pass needs as well, after its own results, and says of neither which it is.
-What has made the program knows, and is on Python's stack when it is lowered: its line is that which runs the program.
+Such a program returns residuals for the backward pass after its own results, and does not say where they begin. JAX's function
+that made the program knows the number, and its frame is on Python's stack while the program is lowered.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Mark the equations that the rule of a derivative computes beside the value: its residuals.
 
-They have the traceback object of the operation that is differentiated, and may be of its primitive: for `x ** 3` the rule
-computes `x ** 2` as well. Where JAX leaves the value out, that alone is there, and nothing else tells it from the value.
-A mark in the name stack says it, which shows in no text and stays in all that JAX makes of the equation.
+They have the traceback object of the operation that is differentiated, and may have its primitive: for `x ** 3`, the rule
+computes `x ** 2`, too. If JAX drops the value, only the residual is left, and looks like the value. A mark in the name stack
+identifies it; the mark shows in no text, and stays in all equations that JAX makes from this one.
 """
 
 from __future__ import annotations

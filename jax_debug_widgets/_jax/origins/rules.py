@@ -1,4 +1,4 @@
-"""The rules of `custom_jvp`, `custom_vjp` and `custom_vmap` are run in a way that keeps their lines, see `inlining`."""
+"""Run the rules of `custom_jvp`, `custom_vjp` and `custom_vmap` in a way that keeps their lines, see `inlining`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Run a traced program equation by equation, and keep what each gives."""
+"""Run a traced program equation by equation, and keep the results of each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The kernels of a compiled program, read off its text: what each computes, and what is only inside one."""
+"""Read the kernels of a compiled program from its text: the values that they write, and those only inside one."""
 
 from __future__ import annotations
 

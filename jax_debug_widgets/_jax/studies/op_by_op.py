@@ -1,4 +1,4 @@
-"""A program run op by op, and compiled with chosen values as further results: see `graphs.against_op_by_op`."""
+"""Run a program op by op, and compiled with chosen values as further results: see `graphs.against_op_by_op`."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Run a program twice at once, equation by equation: as it is, and in float64 beside it, and measure how far they are apart.
+"""Run a program equation by equation, as it is and in float64 beside it, and measure the differences.
 
-What the program as it is decides holds for both: booleans, whole numbers, the random bits, branches, the number of steps. So
-each value has its partner, however far the numbers are apart.
+Booleans, whole numbers, random bits, branches and numbers of steps are those of the program as it is, in both. So each value
+has a float64 partner, however much the numbers differ.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Run a program equation by equation, and tell before each one where it stands."""
+"""Run a program equation by equation, and report its place before each one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Follow equations into the compiled program: each gets a name scope of its own, which comes out at what is made of it."""
+"""Follow equations into the compiled program: each gets a name scope of its own, which XLA keeps for what it makes of it."""
 
 from __future__ import annotations
 

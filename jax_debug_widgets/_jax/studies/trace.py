@@ -1,4 +1,4 @@
-"""Trace a function for what is asked of its program; it does not run."""
+"""Trace a function to study its program, without running it."""
 
 from __future__ import annotations
 

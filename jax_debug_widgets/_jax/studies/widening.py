@@ -1,4 +1,4 @@
-"""Run equations of a program in float64, whatever floats they were traced for."""
+"""Run equations of a program in float64, whatever float dtypes they were traced for."""
 
 from __future__ import annotations
 

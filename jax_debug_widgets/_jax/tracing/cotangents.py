@@ -1,9 +1,10 @@
 """Find the cotangents of named values in a backward pass.
 
-JAX pushes a tangent beside each value that is differentiated. While a function is differentiated both are at hand, so the
-name of the one is known of the other (`bindings`); in what JAX makes of a program later, by the traceback that operations keep.
-An identity with that name is put behind the tangent. Transposed it takes the cotangent, whole, as nothing else in the
-program does: what is handed on as it is, or added up from several uses, has no equation of its own. It is lowered to nothing.
+JAX pushes a tangent beside each value that is differentiated. While Python differentiates a function, the value's tracer has
+its tangent, so the value's name is noted for both (`bindings`). In programs that JAX makes later, the traceback that operations
+keep links them. An identity with that name is put behind the tangent. When it is transposed, its operand is the whole
+cotangent. No other equation has that: a cotangent that is passed on unchanged, or summed from several uses, has none of its
+own. The identity is lowered to nothing.
 """
 
 from __future__ import annotations

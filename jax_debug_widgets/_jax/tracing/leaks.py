@@ -1,6 +1,6 @@
 """Find traces that are still alive after they have ended, because the user's code holds one of their tracers (S3).
 
-A weak reference a trace. What holds the tracer is looked for only where one of them is alive.
+A weak reference to each trace is kept. Only if one is alive, its tracers are looked for.
 """
 
 from __future__ import annotations

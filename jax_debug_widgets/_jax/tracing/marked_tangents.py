@@ -1,4 +1,4 @@
-"""Put an identity with the name of its value behind each named tangent of a program."""
+"""Mark each named tangent of a program: put an identity with the name of its value behind it."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Find where 64-bit numbers become 32-bit ones, as `jax_enable_x64` is off, and what is lost by that (S12).
 
-JAX warns of an explicit request alone, and never of values. Findings are about what the user's own line gives to JAX:
-JAX has 64-bit constants of its own.
+JAX warns only of an explicit request for 64 bits, never of values. Findings are about values that the user's own line passes
+to JAX, as JAX has 64-bit constants of its own.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Write what runs programs: calls, loops, branches, blocks over a mesh, host functions."""
+"""Write equations that run programs: calls, loops, branches, blocks over a mesh, host functions."""
 
 from __future__ import annotations
 

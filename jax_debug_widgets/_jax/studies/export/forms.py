@@ -1,4 +1,4 @@
-"""How an equation may be written: readable forms first. `proofs` takes the first that JAX traces as this equation."""
+"""The forms in which an equation may be written, readable ones first; `proofs` takes the first that traces as the equation."""
 
 from __future__ import annotations
 

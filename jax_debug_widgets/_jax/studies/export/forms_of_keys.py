@@ -1,4 +1,4 @@
-"""How equations that make PRNG keys may be written: see `forms`."""
+"""The forms in which equations that make PRNG keys may be written: see `forms`."""
 
 from __future__ import annotations
 

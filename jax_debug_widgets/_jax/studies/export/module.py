@@ -1,4 +1,4 @@
-"""The module that is being written: its functions, arrays and host functions, and what it cannot have."""
+"""The module that is being written: its functions, arrays and host functions, and the parts that cannot be written."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Arguments and results: how a leaf is reached, and how a pytree is built again."""
+"""Write arguments and results: the text that reaches a leaf, and the text that builds a pytree again."""
 
 from __future__ import annotations
 
