@@ -10,6 +10,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
+from functools import wraps
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar, overload
 
@@ -76,6 +77,20 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
+def _with_near_names(function: Callable[P, R]) -> Callable[P, R]:
+    """Let a function that takes options say which one is meant by one that there is not."""
+
+    @wraps(function)
+    def checked(*args: P.args, **options: P.kwargs) -> R:
+        from jax_debug_widgets.session.options import refuse_unknown
+
+        refuse_unknown(options)
+        return function(*args, **options)
+
+    return checked
+
+
+@_with_near_names
 def capture(
     *,
     title: str = "capture",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import ast
+import builtins
 import inspect
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -87,6 +88,7 @@ def compared(session: Session, line: str, namespace: dict[str, Any], name_code: 
         how = {"rtol": options.rtol, "against": options.against, "save": options.save}
         return comparison_of(session, function, taken, kwargs, **how)
 
+    _refuse_undefined("compare", functions, namespace)
     others = functions[1] if len(functions) > 1 else "None"
     return given_to(ask, "compare", f"({functions[0]})({others}, {given})", namespace, name_code)
 
@@ -114,6 +116,7 @@ def program_diff(session: Session, line: str, namespace: dict[str, Any], name_co
         other, other_args = programs.transformed(function, options.before, args)
         return programs.diff_of(session, function, other, args, kwargs, other_args=other_args)
 
+    _refuse_undefined("diff", functions, namespace)
     others = functions[1] if len(functions) > 1 else "None"
     return given_to(ask, "diff", f"({functions[0]})({others}, {given})", namespace, name_code)
 
@@ -189,6 +192,15 @@ def _are_arguments(text: str) -> bool:
     return isinstance(call, ast.Call) and isinstance(call.func, ast.Name)
 
 
+def _refuse_undefined(command: str, functions: Sequence[str], namespace: Mapping[str, Any]) -> None:
+    """Say which of the functions, as they were written, is a name that nothing has."""
+    for name in map(str.strip, functions):
+        if name.isidentifier() and name not in namespace and not hasattr(builtins, name):
+            raise UsageError(
+                f"jaxdebug: `{command}`: {name} is no function here: define it, or write what there is before the `--`"
+            )
+
+
 def refuse_unfit(command: str, functions: Sequence[Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
     """Say which of the functions is none, or does not take such arguments.
 
@@ -238,6 +250,9 @@ def _of_call(command: str, ask: Callable[..., Any], **options: Any) -> ProgramCo
     """Make a command without options: it takes one call."""
 
     def answer(session: Session, line: str, namespace: dict[str, Any], name_code: NameCode) -> Any:
+        if option := re.match(r"--[A-Za-z][\w-]*", options_first(line.strip())):
+            raise UsageError(f"jaxdebug: `{command}`: unknown option {option[0]}; it takes a call and no options")
+
         def of_function(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
             return ask(session, function, args, kwargs, **options)
 

@@ -13,6 +13,7 @@ from jax_debug_widgets.magics.options import parse
 from jax_debug_widgets.magics.sites import words_of
 from jax_debug_widgets.session.loading import load
 from jax_debug_widgets.session.run.loaded import LoadedRun
+from jax_debug_widgets.session.run.run import Run
 from jax_debug_widgets.session.studies.replay import call_again
 from jax_debug_widgets.watch import Watch
 
@@ -71,11 +72,11 @@ def replayed(session: Session, line: str, namespace: dict[str, Any]) -> Replayed
 
 
 def _run(session: Session, word: str, namespace: dict[str, Any]) -> Any:
-    """The run that a word means: a variable, or a file; without a word the last one."""
+    """The run that a word means: a variable, or a file; without a word the newest one that keeps inputs."""
     if not word:
         if session.current is None:
             raise ValueError("nothing has been captured yet")
-        return session.current
+        return next((run for run in reversed(session.runs()) if isinstance(run, Run) and run.inputs), session.current)
     return namespace[word] if word in namespace else load(session, word)
 
 
@@ -87,6 +88,15 @@ def _function(run: Any, call: int, name: str | None, namespace: dict[str, Any]) 
             raise ValueError(
                 f"this call was one of `{name}`, which is not here: define it, or add --with F for a function F"
             )
-    if name is not None and not callable(namespace.get(name)):
-        raise ValueError(f"{name} is no function here")
-    return None if name is None else namespace[name]
+    return None if name is None else _named(name, namespace)
+
+
+def _named(name: str, namespace: dict[str, Any]) -> Callable[..., Any]:
+    """The function that a name, or a dotted one (`module.f`), has in the namespace."""
+    root, *parts = name.split(".")
+    found = namespace.get(root)
+    for part in parts:
+        found = getattr(found, part, None)
+    if not callable(found):
+        raise TypeError(f"{name} is no function here")
+    return found

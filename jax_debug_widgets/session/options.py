@@ -109,7 +109,7 @@ class Options:
         **others: Any,
     ) -> Options:
         """The options that `jax_debug_widgets.capture` is called with, which raises what this does."""
-        _refuse_unknown(others)
+        refuse_unknown(others)
         others["record"] = _path_of(others.get("record"))
         watched = Watch.of(watch, ops=ops, every=every, values=values, histograms=histograms, when=when, lanes=lanes)
         conditions = conditions_of(break_on)
@@ -262,7 +262,12 @@ def _stops(conditions: Sequence[Condition]) -> Stops:
     )
 
 
-def _refuse_unknown(names: Iterable[str]) -> None:
+def refuse_unknown(names: Iterable[str]) -> None:
+    """Name the nearest option for one that there is not.
+
+    Raises:
+      TypeError: one of the names is no option.
+    """
     for name in names:
         if name not in _known():
             near = difflib.get_close_matches(name, _known(), n=1)

@@ -313,6 +313,20 @@ def test_what_it_did_not_write_is_not_overwritten(tmp_path):
 
 
 @pytest.mark.behaviour("G4")
+def test_what_it_says_can_be_pasted_and_no_other_function_is_put_over_it(tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    exported = jdw.to_folder(lambda x: x + 1, jnp.ones(2), path=tmp_path / "pasted_plus", name="plus")
+    there, names = set(sys.modules), {}
+    exec("\n".join(repr(exported).splitlines()[1:]), names)  # noqa: S102 - our own text.
+    for name in set(sys.modules) - there:
+        del sys.modules[name]
+    assert names["plus"](2.0) == 3.0
+    with pytest.raises(ValueError, match=r"has another function .* import plus as plus.*or --overwrite"):
+        jdw.to_folder(lambda x: x + 2, jnp.ones(2), path=tmp_path / "pasted_plus", name="two")
+    jdw.to_folder(lambda x: x + 2, jnp.ones(2), path=tmp_path / "pasted_plus", name="two", overwrite=True)
+
+
+@pytest.mark.behaviour("G4")
 def test_an_edited_package_runs_as_it_was_edited(tmp_path):
     exported = jdw.to_folder(net, P, X, path=tmp_path / "net")
     module = tmp_path / "net" / "module.py"

@@ -544,3 +544,24 @@ def test_a_cell_whose_interrupt_python_has_dropped_fails_at_its_end(ours, captur
     assert "Traceback" not in outcome.stdout + outcome.stderr
     assert ours.run("1 + 1").error == "None"
     assert ours.run("f(1.)").error == "None"
+
+
+def test_a_replay_takes_a_dotted_name_and_without_a_run_the_newest_that_keeps_inputs(ours):
+    ours.run("import types; T = types.SimpleNamespace(k=jax.jit(lambda x: [jax.debug.print('{x}', x=x), x * 2][1]))")
+    ours.run("%%jaxdebug --keep-inputs 1 --no-barrier\nT.k(1.5)")
+    ours.run("%%jaxdebug --no-barrier\nT.k(2.5)")
+    done = ours.run("%jaxdebug replay --with T.k")
+    assert done.result.success, done.stderr
+    assert "T.no is no function here" in ours.run("%jaxdebug replay --with T.no").stderr
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("compare f nosuch -- 1.0", "`compare`: nosuch is no function here"),
+        ("diff nosuch -- 1.0 --before grad", "`diff`: nosuch is no function here"),
+        ("graph f(1.0) --foo", "`graph`: unknown option --foo"),
+    ],
+)
+def test_a_program_command_names_the_word_that_it_does_not_know(ours, line, told):
+    assert told in ours.run(f"%jaxdebug {line}").stderr

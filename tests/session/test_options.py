@@ -81,3 +81,14 @@ def test_in_a_script_what_was_not_found_is_written_to_stderr_and_where_the_run_g
     told = [line for line in capsys.readouterr().err.splitlines() if line.startswith("jaxdebug: ")]
     assert [line.removeprefix("jaxdebug: ") in run.notes for line in told] == [True, True]
     assert "recorded into" in told[0] and "s-2.jdw" in told[0] and "Nothing to watch is called 'nosuch'" in told[1]
+
+
+def test_an_option_that_capture_has_not_is_refused_with_the_nearest():
+    with pytest.raises(TypeError, match=r"there is no option watchh; did you mean watch\?"):
+        jdw.capture(watchh="h")  # pyright: ignore[reportCallIssue]
+
+
+def test_a_run_is_shown_by_the_name_that_its_user_gave_it():
+    with jdw.capture(name="lr3") as run:
+        pass
+    assert repr(run).startswith("<Run 'lr3' (capture): done")

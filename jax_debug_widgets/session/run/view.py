@@ -308,7 +308,8 @@ class RunView(ABC):
         events, sites = plural(status.events, "event"), plural(len(self.store.sites()), "site")
         odd = nonfinite.first_nonfinite(self)
         born = f"; first NaN or infinite: {odd}" if odd else ""
-        return f"<Run {self.title!r}: {status.state}, {events} from {sites}{born}>"
+        called = f"{self.name!r} ({self.title})" if self.name not in ("", self.title) else repr(self.title)
+        return f"<Run {called}: {status.state}, {events} from {sites}{born}>"
 
     def _ipython_key_completions_(self) -> list[str]:
         return list(self)

@@ -131,11 +131,16 @@ class Exported:
         told = "the same program" if self.is_same else self._otherwise()
         lines = [f"{self.name} is in {self.path}: {told}"]
         lines += [f"fill in {one} in host.py: it runs on the host, where JAX cannot see it" for one in self.hosts]
-        return [
-            *lines,
-            *self.notes,
-            f"from {self.path.name} import {self.name}; check() runs both and compares the bits",
-        ]
+        return [*lines, *self.notes, *self._path_lines(), f"from {self.path.name} import {self.name}", _CHECKED]
+
+    def _path_lines(self) -> list[str]:
+        """What makes the folder known to `import`, where it is not."""
+        parent = self.path.parent.resolve()
+        is_known = parent in {Path(one or ".").resolve() for one in sys.path}
+        return [] if is_known else [f"import sys; sys.path.insert(0, {str(parent)!r})"]
+
+
+_CHECKED = "# check() of what this command has returned (in IPython: _.check()) runs both and compares the bits"
 
 
 _COUNT = itertools.count(1)
@@ -176,6 +181,8 @@ def export(
         written = write_package(function, args, kwargs, partial(lines_of, capture), reading, name)
     if written.refused:
         raise ExportError(written.name, written.refused)
+    if not overwrite:
+        _refuse_another(folder, written.name)
     _write(folder, written)
 
     def retraced(module: ModuleType) -> Program:
@@ -205,6 +212,20 @@ def _may_write(folder: Path, *, overwrite: bool) -> None:
         raise FolderError(f"{', '.join(edited)} in {folder} was edited: choose another folder, or overwrite=True")
 
 
+def _refuse_another(folder: Path, name: str) -> None:
+    """Raise where a folder has the export of a function of another name."""
+    init = folder / "__init__.py"
+    there = init.read_text(encoding="utf-8") if init.exists() else ""
+    if there and there != _init_text(name):
+        raise FolderError(
+            f"{folder} has another function ({there.strip()}): choose another folder, or --overwrite (overwrite=True)"
+        )
+
+
+def _init_text(name: str) -> str:
+    return f"from .module import {name} as {name}\n"
+
+
 def _digest(path: Path) -> str:
     return hashlib.blake2b(path.read_bytes(), digest_size=16).hexdigest()
 
@@ -212,7 +233,7 @@ def _digest(path: Path) -> str:
 def _write(folder: Path, written: FunctionText) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     texts = {
-        "__init__.py": f"from .module import {written.name} as {written.name}\n",
+        "__init__.py": _init_text(written.name),
         "module.py": written.module,
         "_runtime.py": runtime_text(),
         "README.md": readme_text(folder.name, written),
