@@ -81,6 +81,9 @@ def read_sealed(files: Files, path: str, schema: pa.Schema, problems: list[str])
         raise RunFileError(f"{path} says that it becomes {unpacked >> 20} MiB; it has {size} bytes")
     try:
         return _fitted(file.read(), schema, path)
+    except RunFileError as error:  # The names of columns stand in the file's end, which has no checksum.
+        problems.append(f"{error}: none of its rows can be read.")
+        return schema.empty_table()
     except (pa.ArrowException, OSError):
         groups = [group for group in range(told.num_row_groups) if _can_be_read(file, group)]
     rows = _fitted(file.read_row_groups(groups), schema, path) if groups else schema.empty_table()

@@ -93,7 +93,9 @@ def test_where_jax_calls_its_functions_in_another_way_their_features_are_off_and
 ):
     hooks = {name for feature in hooked for name in hooks_of(feature).split()}
     told = without(f"{how} {' '.join(sorted(hooks))}")
-    assert set(hooked) <= set(told["off"])
+    # The one hook of this feature hands all positional arguments on, whatever they are.
+    unharmed = {features.CALL_PROGRAMS} if how == "extra" else set()
+    assert set(hooked) - unharmed <= set(told["off"])
     check(told, as_it_is)
 
 

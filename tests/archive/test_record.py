@@ -321,7 +321,10 @@ def test_a_process_that_is_asked_to_end_writes_all_and_ends_as_it_would(tmp_path
 
 
 def test_the_handler_of_the_program_is_back_after_the_recording(tmp_path):
-    before = signal.getsignal(signal.SIGTERM)
+    if (
+        before := signal.getsignal(signal.SIGTERM)
+    ) == TERMINATION._heard:  # An earlier recording was ended by its thread.
+        signal.signal(signal.SIGTERM, before := TERMINATION._before)
     with jdw.capture(record=tmp_path / "run.jdw"):
         assert signal.getsignal(signal.SIGTERM) != before
     until(lambda: jdw.load(tmp_path / "run.jdw").is_complete)

@@ -90,7 +90,7 @@ def test_a_row_of_the_table_of_runs_says_what_the_overview_says():
         for _ in range(12):
             w = step(w)
     told, facts = outline(run), {fact.label: fact.value for fact in snapshot_of(run).facts}
-    assert (told.value, told.steps, told.last) == ("w.sum()", 12, pytest.approx(float(w.sum())))
+    assert (told.value, told.steps, told.last) == ("total", 12, pytest.approx(float(w.sum())))
     assert told.ms_a_step is not None
     assert facts["Steps"] == "12" and facts["A step"] == seconds(told.ms_a_step / 1e3)
 
