@@ -421,10 +421,15 @@ def test_a_check_that_finds_nothing_says_what_it_has_looked_for(ours):
     assert "index 7" not in muted
     assert "not checked: oob, because it is muted" in muted
     failed = ours.run("%jaxdebug check pick(jnp.arange(3.0))")
-    assert "not checked" in failed.stdout
+    assert "leaks, because the traceback of an exception holds tracers itself" in failed.stdout
     assert "TypeError" in failed.error
     assert "did you mean oob?" in ours.run("%jaxdebug check obb pick(jnp.arange(3.0), 1)").stderr
     assert "`check` takes a call" in ours.run("%jaxdebug check").stderr
+
+
+def test_a_program_that_failed_leaves_no_leak_to_the_next_check(ours):
+    assert "TypeError" in ours.run("%jaxdebug check jax.jit(lambda x: float(x))(jnp.ones(()))").error
+    assert "no finding" in ours.run("%jaxdebug check leaks g(jnp.ones(17))").stdout
 
 
 def test_a_muted_print_is_not_echoed_either(ours):

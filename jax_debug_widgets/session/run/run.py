@@ -284,18 +284,20 @@ class Run(RunView):
                 self.policy.halted = self.policy.ended = "interrupted"
         elif error is not None:
             self._explain(error)
-        else:
-            self._look_for_leaks()
+        self._look_for_leaks(failed=error is not None)
         if self.options.keep_inputs and not self.inputs:
             self.note(f"The inputs of no call are kept for `jdw.replay`: keep_inputs {SEEN}.")
         was_closed = isinstance(error, GeneratorExit)  # A generator that nobody asks any more has not failed.
         has_failed = error is not None and not was_closed and not self.policy.ends(error)
         self.life.returned(error_line(error) if error is not None and has_failed else "")
 
-    def _look_for_leaks(self) -> None:
+    def _look_for_leaks(self, *, failed: bool = False) -> None:
         """Keep which names hold tracers whose traces are over; after an exception its traceback does."""
-        if "leaks" in self.options.check and self.life.state(self.call_log, self.policy) != "failed":
-            for found in leaks_of(self._ports.leaked()):
+        if "leaks" not in self.options.check:
+            return
+        tracers = self._ports.leaked()  # Those of a program that has failed are forgotten: they are no later run's.
+        if not failed and self.life.state(self.call_log, self.policy) != "failed":
+            for found in leaks_of(tracers):
                 self.checked.note(found)
 
     def _explain(self, error: BaseException) -> None:

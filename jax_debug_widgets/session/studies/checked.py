@@ -50,7 +50,7 @@ def _why_not(run: Run, name: str, muted: frozenset[str], *, is_on: bool) -> str:
         return f"it is muted (`%jaxdebug unmute check:{name}` shows what it finds)"
     if off := features.why_off(_NEEDS.get(name, features.CAPTURE)):
         return off.rstrip(".")
-    if name == "leaks" and run.life.error:
+    if name == "leaks" and run.status().state == "failed":
         return "the traceback of an exception holds tracers itself"
     return _why_not_on_device(run) if name in CHECKERS else ""
 
