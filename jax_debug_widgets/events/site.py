@@ -21,18 +21,20 @@ NO_VALUE = -1
 
 @dataclass(frozen=True, slots=True)
 class Derivative:
-    """A line whose derivative computes a gradient: for that of `n2` the line `n = jnp.sqrt(n2)`.
+    """A line whose derivative may have made a gradient infinite or NaN: that of `n2` the line `n = jnp.sqrt(n2)`.
 
     Attributes:
       text: the expression that is differentiated, `jnp.sqrt(n2)`.
       file, line: where that is.
       where: the same as people call it, `model.py:5`.
+      or_later: whether a later line may have done it as well: the gradient that comes in to this one is not known.
     """
 
     text: str
     file: str
     line: int
     where: str
+    or_later: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +54,8 @@ class Watched:
       gradient: of a value the id of the site of its gradient, where that came first.
       choice: the expression through which alone it goes to the results of its body, if that may leave it out:
         `jnp.where(x > 0, h, 0.0) at model.py:7`.
-      derivatives: of a gradient what it is computed from, as far as one body shows it.
+      derivatives: of a gradient the lines that may make it infinite or NaN, where it is the first that is; none where it
+        is handed on.
       again: `name` where it is there under this name already, as what the iteration before has made or as an argument; `value`
         where it is under another one, nearer to what makes it.
       vmapped: sizes of the `vmap` axes, outermost first, where the site's value `bad lane` counts them: it is the first lane

@@ -65,6 +65,8 @@ def _watch_message(watched: Watched) -> WatchMessage:
         "choice": watched.choice,
         "merges": list(watched.merges),
         "derivatives": [
-            {"text": one.text, "file": one.file, "line": one.line, "where": one.where} for one in watched.derivatives
+            {"text": one.text, "file": one.file, "line": one.line, "where": one.where}
+            for one in watched.derivatives
+            if not one.or_later
         ],
     }

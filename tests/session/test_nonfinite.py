@@ -199,7 +199,8 @@ def test_a_gradient_begins_at_the_line_whose_derivative_is_infinite(wrap):
     def slope(w, x):
         def loss(w):
             h = w * x
-            out = h / (wrap(norm)(h) + 1.0)[..., None]
+            size = wrap(norm)(h)
+            out = h / (size + 1.0)[..., None]
             return (out * out).sum()
 
         return jax.grad(loss)(w)
@@ -219,14 +220,15 @@ def test_a_gradient_begins_at_the_line_whose_derivative_is_infinite(wrap):
     assert f"{guilty}  grad/n2, by the derivative of `jnp.sqrt(n2)`, call 2" in repr(run)
 
 
-def test_a_gradient_of_several_uses_names_each():
+def test_a_gradient_of_several_uses_names_those_that_may_have_made_it():
     @jax.jit
     def slope(x):
         def loss(x):
             a = x * 2
             b = jnp.sqrt(a)
-            c = jnp.sin(a)
-            return (b + c).sum()
+            c = a**1.5
+            d = jnp.sin(a)
+            return (b + c + d).sum()
 
         return jax.grad(loss)(x)
 
@@ -235,9 +237,66 @@ def test_a_gradient_of_several_uses_names_each():
     (finding,) = run.findings
     assert finding.site.label == "grad/a"
     line = finding.site.line
-    places = f"`jnp.sqrt(a)` at test_nonfinite.py:{line + 1} and `jnp.sin(a)` at test_nonfinite.py:{line + 2}"
-    assert f"It is the sum of the derivatives of {places}." in finding.message
+    places = f"`jnp.sqrt(a)` at test_nonfinite.py:{line + 1} or `a ** 1.5` at test_nonfinite.py:{line + 2}"
+    assert f"The derivative of {places} computes it: --check nonfinite tells which" in finding.message
     assert finding.where == finding.site.where
+
+
+def handed_on(x):
+    h = x * 2
+    k = h - 1.0
+    m = k * 3.0
+    o = jnp.sqrt(m)
+    return o.sum()
+
+
+def in_one_line(x):
+    h = x * 2
+    return jnp.sqrt(-(h - 1.0) * -3.0).sum()
+
+
+@jax.custom_vjp
+def ruled(x):
+    return x
+
+
+def of_rule(x):
+    h = x * 2
+    k = h + 1.5
+    return ruled(k).sum()
+
+
+ruled.defvjp(lambda x: (x, x), lambda x, g: (g / (x * 0),))
+MAKERS = {handed_on: ("jnp.sqrt(m)", 4), in_one_line: ("jnp.sqrt(-(h - 1.0) * -3.0)", 2), of_rule: ("ruled(k)", 3)}
+
+
+@pytest.mark.parametrize("function", MAKERS, ids=lambda function: function.__name__)
+@pytest.mark.parametrize("watch", ["x", "h"])
+def test_a_line_whose_derivative_only_hands_on_is_not_named(function, watch):
+    with jdw.capture(watch=watch) as run:
+        jax.jit(jax.grad(function))(jnp.array([0.5, 3.0]))
+    text, line = MAKERS[function]
+    guilty = f"test_nonfinite.py:{inspect.getsourcelines(function)[1] + line}"
+    (finding,) = run.findings
+    assert f"The derivative of `{text}` at {guilty} computes it." in finding.message and finding.where == guilty
+    assert f"{guilty}  grad/{watch}, by the derivative of `{text}`>" in repr(run)
+
+
+def test_where_what_comes_in_is_not_known_no_line_is_named_alone():
+    @jax.jit
+    def inner(a):
+        b = a * 2
+        return jnp.sqrt(b)
+
+    def loss(x):
+        return jnp.sqrt(inner(x) * 3).sum()
+
+    with jdw.capture(watch="b") as run:
+        jax.jit(jax.grad(loss))(jnp.array([0.0, 3.0]))
+    (finding,) = run.findings
+    assert "The derivative of `jnp.sqrt(b)`" in finding.message
+    assert "or what comes after computes it: --check nonfinite tells which" in finding.message
+    assert finding.where == finding.site.where and "or of what comes after it" in repr(run)
 
 
 def test_an_infinity_that_may_be_meant_hides_no_later_nan():
@@ -272,7 +331,7 @@ def test_a_value_that_may_be_masked_follows_nothing_where_it_was_first():
         slope(jnp.array([1.0, 0.0]))
     told = {one.site.label: one for one in run.findings}
     assert "They may be masked" in told["root"].message
-    assert "computes it" in told["grad/x"].message
+    assert "The derivative of `jnp.log(x)`" in told["grad/x"].message
 
 
 @pytest.mark.parametrize("wrap", [lambda f: f, jax.vmap, jax.checkpoint], ids=["jit", "vmap", "checkpoint"])

@@ -62,9 +62,10 @@ class _Site:
         is_count = self.site.watch is not None and "nan" in named
         return any(_nans(one, is_count=is_count) for one in told)
 
-    def finding(self, calls: int, *, masked: bool) -> Finding:
-        """The finding about it, in a run of so many calls."""
-        site, found, derivatives = self.site, self.found, _derivatives(self.site)
+    def finding(self, calls: int, *, masked: bool, follows: bool) -> Finding:
+        """The finding about it, in a run of so many calls; where it follows another one, no derivative has made it."""
+        site, found = self.site, self.found
+        derivatives: Sequence[Derivative] = () if follows else _derivatives(self.site)
         where = when(self.first, self.lane, calls=calls).removeprefix(", ")
         place = f"at {where} (event {found.first})" if where else f"in event {found.first}"
         begins = "an infinite one " if found.nan and not self.has_nan else ""
@@ -72,7 +73,7 @@ class _Site:
         sentences = [f"{_computed(derivatives)}."] if derivatives else []
         if masked:
             sentences.append(f"They may be masked: they reach a result through {site.choice} only.")
-        guilty = derivatives[0] if len(derivatives) == 1 else site
+        guilty = derivatives[0] if _is_one(derivatives) else site
         return Finding(
             "nonfinite",
             site,
@@ -99,7 +100,10 @@ def nonfinite_findings(run: Counted) -> list[Finding]:
     calls = run.call_log.newest + 1
     sites = _sites(run)
     groups = _groups(run, sites)
-    return [_told([one.finding(calls, masked=_is_masked(run, one, sites)) for one in group]) for group in groups]
+    return [
+        _told([one.finding(calls, masked=_is_masked(run, one, sites), follows=one is not group[0]) for one in group])
+        for group in groups
+    ]
 
 
 def joined(found: Sequence[Finding], run: Counted) -> list[Finding]:
@@ -151,8 +155,10 @@ def first_nonfinite(run: Counted) -> str:
         masked = f", which {site.choice} may mask" if _is_masked(run, one, sites) else ""
         derivatives = _derivatives(site)
         where, of = site.where, ""
-        if len(derivatives) == 1:
-            where, of = derivatives[0].where, f", by the derivative of `{derivatives[0].text}`"
+        if derivatives:
+            where = derivatives[0].where if _is_one(derivatives) else where
+            later = "" if _is_one(derivatives) else " or of what comes after it"
+            of = f", by the derivative of `{derivatives[0].text}`{later}"
         return f"{where}  {site.label}{of}{when(one.first, one.lane, calls=calls)}{masked}"
     return ""
 
@@ -268,9 +274,18 @@ def _derivatives(site: CallSite) -> Sequence[Derivative]:
     return site.watch.derivatives if site.watch else ()
 
 
+def _is_one(derivatives: Sequence[Derivative]) -> bool:
+    """Whether it is known which derivative it is."""
+    return len(derivatives) == 1 and not derivatives[0].or_later
+
+
 def _computed(derivatives: Sequence[Derivative]) -> str:
-    """`The derivative of jnp.sqrt(n2) at model.py:5 computes it`."""
+    """`The derivative of jnp.sqrt(n2) at model.py:5 computes it`; of several, that one of them does."""
     texts = [f"`{one.text}` at {one.where}" for one in derivatives]
-    if len(texts) == 1:
+    if _is_one(derivatives):
         return f"The derivative of {texts[0]} computes it"
-    return f"It is the sum of the derivatives of {', '.join(texts[:-1])} and {texts[-1]}"
+    left = len(texts) - _MOST_NAMES
+    texts = [*texts[:_MOST_NAMES], *([f"one of {left} others"] if left > 0 else [])]
+    texts += ["what comes after"] if derivatives[0].or_later else []
+    which = f"{', '.join(texts[:-1])} or {texts[-1]}"
+    return f"The derivative of {which} computes it: --check nonfinite tells which"

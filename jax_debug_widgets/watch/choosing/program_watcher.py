@@ -132,14 +132,18 @@ class ProgramWatcher:
         known = self._lanes.of(body, named, chosen)
         axes = self._lanes.wanted(chosen, known)
         number = next(self._bodies)
+        choices = self._choices(body, chosen)
         columns = (
             chosen,
             zip(axes, known, strict=True),
             orders(chosen, number, place),
-            self._choices(body, chosen),
+            choices,
             self._again(body, chosen),
         )
-        taps = [self._taps.of(*each, body) for each in zip(*columns, strict=True)]
+        # A value that is masked, or a mask, may be infinite before the first finding.
+        sure = (one for one, choice in zip(chosen, choices, strict=True) if one.role == "gradient" or not choice)
+        finite = {one.variable for one in sure} - set(around.meant)
+        taps = [self._taps.of(*each, body, finite) for each in zip(*columns, strict=True)]
         for tap, found in zip(taps, self._found_by(chosen), strict=True):
             for sites in found:
                 sites.add(tap.site.id)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
@@ -45,10 +45,20 @@ class WatchedTaps:
         self._capture, self._watch, self._partners = capture, watch, partners
         self._count: dict[object, int] = {}
 
-    def of(self, one: Named, lanes_of: tuple[Axes, Axes], order: int, choice: str, again: Again, body: Body) -> Tap:
+    def of(
+        self,
+        one: Named,
+        lanes_of: tuple[Axes, Axes],
+        order: int,
+        choice: str,
+        again: Again,
+        body: Body,
+        finite: Container[Any],
+    ) -> Tap:
         """Make the tap of one value of a body, in this order among the sites.
 
         Args:
+          finite: see `derivatives_of`.
           lanes_of: its axes that are lanes, where it is wanted by lane; and whether or not it is.
         """
         aval, place, around = one.variable.aval, body.place, body.around
@@ -70,7 +80,7 @@ class WatchedTaps:
         meant = tuple(sorted(around.meant.get(one.variable, ())))
         values = (*statistics, "value") if is_whole else statistics
         partner = self._partners.of(one, is_pass=around.is_pass)
-        derivatives = tuple(derivatives_of(body, one, self._capture.sites.name_file)) if one.role == "gradient" else ()
+        derivatives = derivatives_of(body, one, finite, self._capture.sites.name_file) if one.role == "gradient" else ()
         about = {"is_whole": is_whole, "meant": meant, "choice": choice, "derivatives": derivatives, "vmapped": vmapped}
         site = self._site(one, values, sizes, order, partner, **about)
         site = replace(site, watch=replace(site.watch, again=again)) if again and site.watch else site
