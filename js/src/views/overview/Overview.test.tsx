@@ -81,7 +81,10 @@ describe("the overview", () => {
       run.draw();
     });
     expect(texts("[data-testid=latest-findings] .latest-text")).toEqual(["key k used twice", "9 operands"]);
-    expect(all("[data-testid=latest-findings] .severity").map((one) => one.getAttribute("aria-label"))).toEqual(["wrong", "slow"]);
+    expect(all("[data-testid=latest-findings] .severity").map((one) => one.getAttribute("aria-label"))).toEqual([
+      "wrong",
+      "slow",
+    ]);
     click("[data-testid=latest-findings] .latest-row");
     expect(find("[aria-selected=true]").id).toBe("tab-findings");
   });

@@ -154,7 +154,7 @@ export function factsOf({ site: newest, nth }: Value, found: SeenValue | null): 
   const known = table.statistics.filter((name) => (get(name) !== 0 || !COUNTS.has(name)) && told(name) !== undefined);
   const numbers = known.map((name) => `${name} ${exact(get(name))}`);
   const { size, ratio } = gradientOf(found);
-  const left = found.earlier && " (the program stands at a later one)";
+  const left = found.earlier && " (the program stopped at a later one)";
   const lines = [head, found.when + left + lanes, numbers.join(" · "), ...notesOf(found)];
   return size ? [...lines, `‖gradient‖ ${size}${ratio && ` · ${ratio} of the value's`}`] : lines;
 }
