@@ -56,7 +56,8 @@ def replayed(session: Session, line: str, namespace: dict[str, Any]) -> Replayed
     line, steps = _WITH.sub("", line), _STEP.search(line) is not None
     before, dashes, rest = _STEP.sub("", line).partition("--")
     options, after = parse(dashes + rest, echo_by_default=False)
-    options = replace(options, watch=options.watch or Watch.of(True, every=options.every))
+    if not steps:  # The debugger shows all values itself.
+        options = replace(options, watch=options.watch or Watch.of(True, every=options.every))
     words = words_of(f"{before} {after}")
     number = words.pop() if words and re.fullmatch(r"-?\d+", words[-1]) else "-1"
     if len(words) > 1:

@@ -88,3 +88,4 @@ def test_a_call_is_replayed_by_a_line(ours, tmp_path, monkeypatch, line, said):
     run: Any = current_session().current
     told = [event.text for event in run.events] + [f"watched {site.label}" for site in run.sites if site.watch]
     assert said in done.error or said in done.stdout or said in told
+    assert not [note for note in run.notes if "Nothing is watched" in note]
