@@ -20,6 +20,7 @@ import numpy as np
 from jax_debug_widgets.breakpoints.nonfinite import KINDS, Kinds, Lanes, Onset, nonfinite_words
 from jax_debug_widgets.events import CallSite, Tap, Watched
 from jax_debug_widgets.events.elementwise import GRADIENT, compiled, names_in, parsed, resolved, why_not, words_of
+from jax_debug_widgets.events.identifiers import as_python_has
 
 _PLACE = re.compile(r"(?:[^:]+:\d+)|\d+|[A-Za-z_]\w*")
 
@@ -91,6 +92,7 @@ def parse_condition(text: str, watched: Iterable[str] = ()) -> Condition:
         return Condition(text.lower(), Onset(kinds), lambda site: bool(site.values), kinds=kinds)
     if _PLACE.fullmatch(text):
         at_it = partial(_is_at, place=text)
+        text = text if ":" in text else as_python_has(text)
         name = frozenset({text} if text.isidentifier() else ())
         return Condition(text, lambda tap, _arrays: list(tap.lane_order) if at_it(tap.site) else [], at_it, names=name)
     tree = parsed(text, f"--break-on wants {_WANTED}", _WORDS)
@@ -221,7 +223,8 @@ class _Computed(NamedTuple):
 def names_of(site: CallSite) -> set[str]:
     """The names by which an expression may call the values of its events: a gradient is `grad.h`, and no `h`."""
     watched = {_name_of(site.watch)} if site.watch and "value" in site.values else set[str]()
-    return {name for name in (*site.values, *site.aliases) if name} - {"value" if watched else ""} | watched
+    names = {as_python_has(name) for name in (*site.values, *site.aliases) if name}
+    return names - {"value" if watched else ""} | watched
 
 
 def _name_of(watch: Watched) -> str:
@@ -234,11 +237,13 @@ def variables_of(tap: Tap, arrays: tuple[np.ndarray, ...], lane: tuple[int, ...]
     named = dict(zip(tap.site.values, values, strict=False))
     if tap.site.watch and "value" in named:
         named[_name_of(tap.site.watch)] = named["value"]
-    return {**{key: value for key, value in zip(tap.site.aliases, values, strict=False) if key}, **named}
+    both = {**{key: value for key, value in zip(tap.site.aliases, values, strict=False) if key}, **named}
+    return {as_python_has(name): value for name, value in both.items()}
 
 
 def _is_at(site: CallSite, place: str) -> bool:
-    if place in (str(site.id), site.where, site.label, site.format, *site.aliases):
+    names = map(as_python_has, (site.label, *site.aliases))
+    if place in (str(site.id), site.where, site.label, site.format, *site.aliases) or as_python_has(place) in names:
         return True
     file, _, line = place.rpartition(":")
     return bool(file) and line == str(site.line) and f"/{site.file}".endswith(f"/{file}")

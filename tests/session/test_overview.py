@@ -128,6 +128,7 @@ def test_a_training_loop_has_facts_its_loss_and_the_gradients_of_its_parameters(
     kept = snapshot_of(run)
     facts = {fact.label: fact for fact in kept.facts}
     assert facts["Steps"].value == "12" and facts["Compiled"].value == "once"
+    assert f"{facts['Compiled'].note} of it compiling" in facts["Steps"].note
     assert "→" in facts["loss"].value and not facts["loss"].bad
     assert facts["First NaN"].value == "∂ n2" and "step 8" in facts["First NaN"].note and facts["First NaN"].bad
     assert [series.name for series in kept.series] == ["loss"]

@@ -151,7 +151,8 @@ def facts(run: RunView, drawn: Sequence[tuple[Series, int]], calls: Sequence[Cal
         steps = run.store.history.steps_of([lead.id])[lead.id]
         number = int(steps[-1]) + 1 if len(steps) else 0
         if number:
-            found.append(Fact("Steps" if number > 1 else "Step", f"{number:,}", f"in {seconds(run.status().elapsed)}"))
+            took = _time_of_steps(run.status().elapsed, _compiling(calls))
+            found.append(Fact("Steps" if number > 1 else "Step", f"{number:,}", took))
         pace = pace_at(run.store, calls, lead.id, steps, run.status().resumed) if number else None
         if pace is not None:
             found.append(Fact("A step", seconds(pace), "with all around it"))
@@ -208,5 +209,15 @@ def _compiled(calls: Sequence[Call]) -> Fact | None:
     names = [call.of for call in compiled]
     most, functions = max(map(names.count, names)), len(set(names))
     words = f"{most} times" if most > 1 else "once" if functions == 1 else plural(functions, "function")
-    took = sum((call.compile or 0) + (call.trace or 0) + (call.lower or 0) for call in compiled)
-    return Fact("Compiled", words, seconds(took))
+    return Fact("Compiled", words, seconds(_compiling(calls)))
+
+
+def _compiling(calls: Sequence[Call]) -> float:
+    """Seconds in which calls were traced, lowered and compiled."""
+    return sum(call.compile + (call.trace or 0) + (call.lower or 0) for call in calls if call.compile is not None)
+
+
+def _time_of_steps(elapsed: float, compiling: float) -> str:
+    """In what time the steps were made: with how much of it was compiling, where that is a tenth or more."""
+    is_much = elapsed / 10 <= compiling <= elapsed
+    return f"in {seconds(elapsed)}" + (f", {seconds(compiling)} of it compiling" if is_much and compiling > 0 else "")

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from jax_debug_widgets.events import CallSite, told_apart
+from jax_debug_widgets.events.identifiers import as_python_has
 from jax_debug_widgets.session.run.gradients import gradients_of
 
 _PATH = re.compile(r"(\[[^\]()]*\]|\.\w+)+")
@@ -115,7 +116,7 @@ def matching(
     Raises:
       KeyError, TypeError: see `choose`.
     """
-    pattern = as_name(pattern)
+    pattern = _as_captured(as_name(pattern), choices)
     if not any(sign in pattern for sign in "*?"):
         try:
             return [choose(pattern, choices, read, untaken)]
@@ -148,7 +149,8 @@ def choose(
     Raises:
       KeyError: none, or several places; the message says which names there are. TypeError: it is no name.
     """
-    plain, _, number = as_name(name).partition("#")
+    name = _as_captured(as_name(name), choices)
+    plain, _, number = name.partition("#")
     kinds = max((len(choice.names) for choice in choices), default=0)
     names = [[choice.names[kind] if kind < len(choice.names) else "" for choice in choices] for kind in range(kinds)]
     # A line that is called from several places has a value for each.
@@ -202,6 +204,13 @@ def as_name(name: object) -> str:
             f"a value is asked for by its name, in a string ('loss'), not by {name!r}; events by their number: run.events[0]"
         )
     return name
+
+
+def _as_captured(name: str, choices: Sequence[SelectedValue]) -> str:
+    """The name as the run has it: a print says it as it was written, what is watched as Python has it."""
+    own, *_ = name.partition("#")
+    is_written = own.isascii() or any(own in one.names for one in choices)
+    return name if is_written else as_python_has(name)
 
 
 def are_same(values: Sequence[np.ndarray]) -> bool:

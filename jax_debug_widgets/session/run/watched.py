@@ -6,6 +6,7 @@ import difflib
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
+from jax_debug_widgets.events.identifiers import as_python_has
 from jax_debug_widgets.session.run.by_name import choices, untaken, watched_sites
 from jax_debug_widgets.session.run.naming import are_same, as_name, leaves_of
 from jax_debug_widgets.session.run.watched_value import WatchedValue
@@ -32,11 +33,13 @@ class WatchedValues(Mapping[str, WatchedValue]):
 
     def __contains__(self, name: object) -> bool:
         """Whether any is called so; of several `values[name]` asks which."""
-        return bool(_called(name, self.sites()))
+        sites = self.sites()
+        return bool(_called(name, sites) or (isinstance(name, str) and _called(as_python_has(name), sites)))
 
     def __getitem__(self, name: str) -> WatchedValue:
-        sites = self.sites()
-        found = _called(as_name(name), sites)
+        sites, name = self.sites(), as_name(name)
+        name = name if _called(name, sites) else as_python_has(name)
+        found = _called(name, sites)
         if len(found) == 1 or name in found:
             return WatchedValue(self._run, found.get(name) or next(iter(found.values())))
         if found and self._are_same(found):

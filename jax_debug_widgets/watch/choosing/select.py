@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from jax_debug_widgets._jax.compat import versions
+from jax_debug_widgets.events.identifiers import as_python_has
 from jax_debug_widgets.watch.choosing.condition import Condition
 from jax_debug_widgets.watch.choosing.stops import NO_STOPS, Stops
 from jax_debug_widgets.watch.naming.named import Named
@@ -128,7 +129,8 @@ def _names_of(watch: Any) -> tuple[str, ...]:
     several = separated(watch) if isinstance(watch, str) else watch
     if not (isinstance(several, Sequence) and all(isinstance(one, str) for one in several)):
         raise TypeError(f"watch must be True, a name or several names (watch='h' or ['h', 'loss']), got {watch!r}")
-    names = tuple(one for one in several if one.strip())
+    # The name of a file in `model.py:40-60` is no identifier.
+    names = tuple(one if ":" in one else as_python_has(one) for one in several if one.strip())
     if not names:
         raise ValueError(f"watch names nothing: give names (watch='h,loss'), True for all, or None, not {watch!r}")
     return names

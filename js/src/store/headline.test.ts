@@ -100,6 +100,13 @@ describe("the facts", () => {
     expect(words(call("f", 1), call("g", 1), call("f", 2))).toBe("2 times");
   });
 
+  it("say how much of the time of the steps was compiling", () => {
+    const note = (elapsed: number, seconds: number) =>
+      factsOf({ ...NOTHING, steps: 40, elapsed, compiled: { name: "f", times: 1, functions: 1, seconds } })[0]?.note;
+    expect(note(31.1, 23.5)).toBe("in 31.1 s, 23.5 s of it compiling");
+    expect([note(31.1, 1), note(1, 2)]).toEqual(["in 31.1 s", "in 1.00 s"]);
+  });
+
   it("mark what is wrong", () => {
     const loss = { name: "loss", where: "In [2]:24", first: 2.29, last: Number.NaN };
     const nan = { name: "∂ n2", where: "In [2]:7", step: 20, lane: [3, 0], nan: true };

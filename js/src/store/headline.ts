@@ -127,7 +127,9 @@ export function factsOf({ steps, pace, elapsed, loss, quality, nan, findings, co
   const course = (id: "loss" | "quality", of: Course | null) =>
     of ? [fact(id, of.name, goneFrom(of.first, of.last), of.where, !Number.isFinite(of.last))] : [];
   return [
-    ...(steps > 0 ? [fact("steps", steps === 1 ? "Step" : "Steps", count(steps), `in ${seconds(elapsed)}`)] : []),
+    ...(steps > 0
+      ? [fact("steps", steps === 1 ? "Step" : "Steps", count(steps), timeOfSteps(elapsed, compiled?.seconds ?? 0))]
+      : []),
     ...(pace !== null ? [fact("pace", "A step", seconds(pace), "with all around it, of late")] : []),
     ...course("loss", loss),
     ...course("quality", quality),
@@ -145,6 +147,12 @@ export function factsOf({ steps, pace, elapsed, loss, quality, nan, findings, co
     ...(findings > 0 ? [fact("findings", "Findings", count(findings), "what is wrong or slow", true)] : []),
     ...(compiled ? [fact("compiled", "Compiled", timesOf(compiled), seconds(compiled.seconds))] : []),
   ];
+}
+
+/** In what time the steps were made: with how much of it was compiling, where that is a tenth or more. */
+function timeOfSteps(elapsed: number, compiling: number): string {
+  const isMuch = compiling > 0 && elapsed / 10 <= compiling && compiling <= elapsed;
+  return `in ${seconds(elapsed)}${isMuch ? `, ${seconds(compiling)} of it compiling` : ""}`;
 }
 
 function timesOf({ times, functions }: Compiled): string {
