@@ -89,7 +89,7 @@ def _differentiates(earlier: str, later: str) -> bool:
 
 
 def _written(site: CallSite) -> tuple[object, ...]:
-    return body_of(site), site.file, site.line, site.column, site.label
+    return site.process, body_of(site), site.file, site.line, site.column, site.label
 
 
 def _parting(own: list[str], its: list[str]) -> int:
