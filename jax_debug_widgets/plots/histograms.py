@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -28,6 +29,7 @@ class Histograms:
       edges: float64[bins + 1].
       counts: int64[n, bins].
       odd: int64[n], how many elements of each are NaN or infinite.
+      ticks: what stands at which of `edges`; empty where these are numbers themselves.
     """
 
     name: str
@@ -35,6 +37,7 @@ class Histograms:
     edges: np.ndarray
     counts: np.ndarray
     odd: np.ndarray
+    ticks: Mapping[int, str] = field(default_factory=dict[int, str])
 
 
 def draw_histograms(histograms: Histograms, kind: Kind, *, ax: Axes | None = None) -> Axes:
@@ -76,6 +79,8 @@ def _draw_ridge(ax: Axes, histograms: Histograms) -> None:
     ax.set_yticks(len(chosen) - 1 - labelled, [f"{x:g}" for x in histograms.x[chosen[labelled]]])
     ax.set_ylabel("step")
     ax.set_xlim(histograms.edges[0], histograms.edges[-1])
+    if histograms.ticks:
+        ax.set_xticks([*histograms.ticks], [*histograms.ticks.values()])
 
 
 def _draw_heat(ax: Axes, histograms: Histograms) -> None:
@@ -88,6 +93,8 @@ def _draw_heat(ax: Axes, histograms: Histograms) -> None:
     labelled = _some(len(histograms.x), _MOST_LABELS)
     ax.set_xticks(labelled, [f"{x:g}" for x in histograms.x[labelled]])
     ax.set_xlabel("step")
+    if histograms.ticks:
+        ax.set_yticks([*histograms.ticks], [*histograms.ticks.values()])
     ax.figure.colorbar(picture, ax=ax, label="elements")
 
 

@@ -95,3 +95,27 @@ def test_the_magic_takes_the_kind():
     assert parse_plot("loss grad_norm") == (["loss", "grad_norm"], "line")
     with pytest.raises(UsageError, match="--knd"):
         parse_plot("x --knd ridge")
+
+
+@pytest.mark.parametrize("kind", ["ridge", "heat"])
+def test_counts_of_magnitudes_are_drawn_where_a_watched_array_has_no_elements(kind):
+    @jax.jit
+    def double(x):
+        h = x * 2
+        jax.debug.print("{h}", h=h.sum())
+        return h
+
+    with jdw.capture(watch="h", histograms=True) as run:
+        double(jnp.array([0.0, -1.0, 2.0, jnp.nan]))
+    ax = run.plot("h", kind=kind)
+    assert ax.get_title() == "h, elements by magnitude without zeros, 1 not finite"
+    labels = {text.get_text() for text in (ax.get_xticklabels() if kind == "ridge" else ax.get_yticklabels())}
+    assert {"0", "2^-18", "-2^-18"} <= labels
+    if kind == "heat":  # -2 and 4 are in the bars from 2^0 on.
+        (picture,) = ax.collections
+        table = np.ma.asarray(picture.get_array()).filled(0)
+        assert [int(row) - 15 for row in np.flatnonzero(table)] == [-11, 10]
+    with jdw.capture(watch="h") as bare:
+        double(jnp.ones(2))
+    with pytest.raises(KeyError, match="--histogram"):
+        bare.plot("h", kind=kind)

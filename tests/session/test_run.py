@@ -239,6 +239,19 @@ def test_the_forward_pass_is_meant_where_a_name_is_in_several_phases():
     assert len(run.series(f"y@{recomputed.where} (recompute)")[1]) == 1
 
 
+def test_of_a_print_and_a_watched_value_of_one_name_the_watched_one_is_meant_everywhere():
+    @jax.jit
+    def step(w):
+        loss = (w * w).sum()
+        jax.debug.print("{loss}", loss=loss)
+        return w / 2
+
+    with jdw.capture(watch="loss") as run:
+        step(step(jnp.ones(4)))
+    for values in (run["loss"]["value"], run.series("loss")[1], run.plot("loss").lines[0].get_ydata()):
+        assert np.asarray(values).tolist() == [4.0, 1.0]
+
+
 def test_an_unknown_name_is_refused_with_the_nearest(run):
     with pytest.raises(KeyError, match=r"no captured value is called 'los'.*Did you mean 'loss'.*There are: loss"):
         run.series("los")

@@ -11,7 +11,7 @@ import numpy as np
 from jax_debug_widgets.events.amounts import lane_words
 from jax_debug_widgets.plots import Series, draw_array, draw_histograms, draw_series
 from jax_debug_widgets.session.run.by_name import choice_called, choices, choices_matching, numbers_of
-from jax_debug_widgets.session.run.histograms import histograms_of
+from jax_debug_widgets.session.run.histograms import histograms_of, histograms_watched
 from jax_debug_widgets.session.run.naming import SelectedValue, full_names
 from jax_debug_widgets.session.run.watched import WatchedValues
 from jax_debug_widgets.session.run.watched_value import WatchedValue
@@ -92,6 +92,8 @@ def draw_spread(run: Values, names: Sequence[str], kind: str, *, ax: Axes | None
         raise ValueError(msg)
     if kind == "lanes":
         return _draw_lanes(run, names[0], ax=ax)
+    if _is_of_statistics(run, names[0]):
+        return draw_histograms(histograms_watched(WatchedValues(run)[names[0]]), kind, ax=ax)
     choice = choice_called(run, names[0])
     return draw_histograms(histograms_of(run, choice.name, choice.site.id, choice.value), kind, ax=ax)
 

@@ -8,14 +8,19 @@ import numpy as np
 
 from jax_debug_widgets.events.numbers import as_numbers, edges_of
 from jax_debug_widgets.plots import Histograms
+from jax_debug_widgets.watch import HISTOGRAM
 
 if TYPE_CHECKING:
     from jax_debug_widgets.session.run.ports import Values
+    from jax_debug_widgets.session.run.watched_value import WatchedValue
 
 MAX_EVENTS = 240
 """Events that get a histogram: columns that a picture can show. Of more every n-th is taken."""
 
 BINS = 64
+
+_LABELLED = 4
+"""One of how many magnitudes is labelled."""
 
 _MAX_ELEMENTS = 1 << 16
 """Elements of one value that are looked at; of larger ones every n-th."""
@@ -36,6 +41,29 @@ def histograms_of(run: Values, name: str, site: int, number: int) -> Histograms:
     # Events may have come, or gone, since.
     places = dict(zip(positions[-len(x) :].tolist(), x[-len(positions) :].tolist(), strict=True))
     return Histograms(name, np.array([places.get(position, np.nan) for position in kept]), edges, counts, odd)
+
+
+def histograms_watched(value: WatchedValue) -> Histograms:
+    """Those of a watched array that were counted on the device (`histograms=True`), by the magnitude of its elements.
+
+    Raises:
+      KeyError: they were not asked for. ValueError: none is kept.
+    """
+    counts, x = value.histogram, value.steps
+    odd = value["nan"] + value["posinf"] + value["neginf"]
+    count = min(map(len, (counts, x, odd)))  # More may come between them.
+    if not count:
+        raise ValueError(f"no event of {value.name} is kept, so there is nothing to draw")
+    chosen = np.unique(np.linspace(0, count - 1, MAX_EVENTS).astype(int))
+    bars = counts.shape[1] // 2
+    lower = [name.removeprefix("hist +") for name in HISTOGRAM[bars:]]
+    labels = [*(f"-{name}" for name in reversed(lower[1:])), *lower]
+    edges = np.arange(-bars, bars + 1, dtype=np.float64)
+    ticks = {edge: label for edge, label in zip(range(1 - bars, bars), labels, strict=True) if edge % _LABELLED == 0}
+    name = f"{value.name}, elements by magnitude without zeros"
+    return Histograms(
+        name, x[chosen].astype(np.float64), edges, counts[chosen].astype(np.int64), odd[chosen].astype(np.int64), ticks
+    )
 
 
 def histograms_of_events(

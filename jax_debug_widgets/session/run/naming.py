@@ -157,7 +157,7 @@ def choose(
     for kind in [*(_with_callers(choices, names[index]) for index in (0, 2, 3) if names), *names]:
         found = [choice for choice, called in zip(choices, kind, strict=True) if plain and called == plain]
         numbered = _numbered(found, choices)
-        chosen = list(numbered.values())
+        chosen = _watched_among(list(numbered.values()))
         if number.isdecimal() and int(number) in numbered:
             return numbered[int(number)]
         # An expression that one call passes twice is one value.
@@ -191,6 +191,11 @@ def choose(
     without = f"; watched and without values: {', '.join(untaken.labels)}" if untaken.labels else ""
     msg = f"no captured value is called {name!r}.{hint} There are: {', '.join(known) or 'none'}{without}"
     raise KeyError(msg)
+
+
+def _watched_among(choices: list[SelectedValue]) -> list[SelectedValue]:
+    """Of what is printed and watched under one name the watched values, as `run[name]`; all, where none is watched."""
+    return [choice for choice in choices if choice.site.watch is not None] or choices
 
 
 def as_name(name: object) -> str:
