@@ -103,7 +103,7 @@ _RUNNING: dict[Rule, CodeType] = {
 }
 """The code of the functions that run rules, by which tracebacks show them."""
 
-_RULES = {id(code): rule for rule, code in _RUNNING.items()}
+_RULES: dict[int, Rule] = {id(code): rule for rule, code in _RUNNING.items()}
 """Maps the `id` of that code to the rule: code compares by content, which is slow for each frame of each traceback."""
 
 

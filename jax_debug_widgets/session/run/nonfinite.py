@@ -73,7 +73,7 @@ class _Site:
         sentences = [f"{_computed(derivatives)}."] if derivatives else []
         if masked:
             sentences.append(f"They may be masked: they reach a result through {site.choice} only.")
-        guilty = derivatives[0] if _is_one(derivatives) else site
+        guilty = derivatives[0] if derivatives and _is_one(derivatives) else site
         return Finding(
             "nonfinite",
             site,
