@@ -25,7 +25,9 @@ export function Sites({ run, ui, status, dark }: Props) {
       <div class="site-list">
         <div class="site-row site-head" aria-hidden="true">
           <span class="grow" />
-          <span title="How many there were: what a vmap prints once is a line for each lane">lines</span>
+          <span title="How often it has fired; in a vmap once for all lanes, which the streams show as a line each">
+            fired
+          </span>
           <span class="every" title="Keep one of so many">
             1 in
           </span>
