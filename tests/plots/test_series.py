@@ -188,7 +188,7 @@ def test_run_plot_draws_all_scalars_where_none_is_named(run):
     made = drawn(run.plot())
     assert isinstance(made, Axes)
     labels = {text.get_text().split("@")[0] for text in made.get_legend().get_texts()}
-    assert labels == {"loss", "ratio: ∞", "flag", "small"}
+    assert labels == {"loss", "ratio", "ratio: ∞", "flag", "small"}
 
 
 @pytest.mark.behaviour("W4")
