@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import difflib
 import fnmatch
+import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -21,6 +22,7 @@ from jax_debug_widgets.breakpoints.nonfinite import KINDS, Kinds, Lanes, Onset, 
 from jax_debug_widgets.events import CallSite, Tap, Watched
 from jax_debug_widgets.events.elementwise import GRADIENT, compiled, names_in, parsed, resolved, why_not, words_of
 from jax_debug_widgets.events.identifiers import as_python_has
+from jax_debug_widgets.watch import MOST_ELEMENTS
 
 _PLACE = re.compile(r"(?:[^:]+:\d+)|\d+|[A-Za-z_]\w*")
 
@@ -137,11 +139,15 @@ def unwatched(conditions: Iterable[Condition]) -> list[str]:
 
 
 def _unmet(condition: Condition, sites: Sequence[CallSite], known: list[str]) -> str:
-    text, names = condition.text, _only_by_statistics(condition, sites)
-    if names:
+    text, watched = condition.text, _watched_names(condition, sites)
+    if watched:
+        # The device has looked at the elements of those that it can hand over whole.
+        large = sorted(name for name, site in watched.items() if math.prod(site.shape) > MOST_ELEMENTS)
+        if not large:
+            return ""
         return (
-            f"--break-on {text} had nothing to look at: of {', '.join(names)} only statistics are taken. `--values` takes "
-            "the elements, too."
+            f"--break-on {text} had nothing to look at: of {', '.join(large)} only statistics are taken, because of more than "
+            f"{MOST_ELEMENTS} elements. `--values` takes them."
         )
     meant = _meant(text, known)
     return (
@@ -150,14 +156,13 @@ def _unmet(condition: Condition, sites: Sequence[CallSite], known: list[str]) ->
     )
 
 
-def _only_by_statistics(condition: Condition, sites: Sequence[CallSite]) -> list[str]:
-    """The watched values that an expression is over, where it could hold if their elements were known."""
+def _watched_names(condition: Condition, sites: Sequence[CallSite]) -> dict[str, Watched]:
+    """The watched values that an expression is over, by name; none where one of its names is not watched."""
     if not condition.is_expression:
-        return []
-    tree = ast.parse(condition.text, mode="eval")
-    known = ({_name_of(site.watch), *site.values} for site in sites if site.watch and "value" not in site.values)
-    found = (resolved(tree, names, _WORDS) for names in known)
-    return sorted({name for one in found if not one.missing for name in one.variables})
+        return {}
+    watched = {_name_of(site.watch): site.watch for site in sites if site.watch}
+    found = resolved(ast.parse(condition.text, mode="eval"), watched, _WORDS)
+    return {} if found.missing else {name: watched[name] for name in found.variables}
 
 
 def _meant(text: str, known: list[str]) -> str:

@@ -134,8 +134,8 @@ def compiled(tree: ast.Expression, xp: Any, words: Words) -> Callable[[Mapping[s
     """What gives the expression's value, which may be an array, for the values of its names."""
     rewritten = ast.fix_missing_locations(_Elementwise().visit(tree))
     code: CodeType = compile(rewritten, "<condition>", "eval")
-    known = {"__builtins__": {}, **words, **_connectives(xp)}
-    # The user's own expression, typed into the user's own kernel.
+    # The user's own expression, typed into the user's own kernel. NumPy imports when a method is called first.
+    known = {"__builtins__": {"__import__": __import__}, **words, **_connectives(xp)}
     return lambda values: eval(code, {**known, **values})  # noqa: S307
 
 

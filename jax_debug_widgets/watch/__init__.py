@@ -9,7 +9,7 @@ from jax_debug_widgets.watch.choosing.lanes import NAME as LANES
 from jax_debug_widgets.watch.choosing.notes import not_found, notes_of
 from jax_debug_widgets.watch.choosing.price import price
 from jax_debug_widgets.watch.choosing.select import BY_LANE, Watch
-from jax_debug_widgets.watch.choosing.stops import Stops
+from jax_debug_widgets.watch.choosing.stops import MOST_ELEMENTS, Stops
 from jax_debug_widgets.watch.choosing.watched_taps import body_of, position_of
 from jax_debug_widgets.watch.choosing.watching import Watching
 from jax_debug_widgets.watch.choosing.why_unwatched import NamedPlace, named_places, why_unwatched
@@ -22,6 +22,7 @@ __all__ = [
     "BY_LANE",
     "HISTOGRAM",
     "LANES",
+    "MOST_ELEMENTS",
     "NamedPlace",
     "Scope",
     "Scopes",

@@ -67,18 +67,21 @@ def test_where_only_a_gradient_is_watched_its_name_is_told():
     assert "Of its gradient it is grad.h." in note
 
 
-def test_where_only_statistics_are_taken_the_option_that_takes_elements_is_told():
+def test_what_the_device_has_looked_at_had_something_to_look_at():
     f = jax.jit(lambda x: jnp.sqrt(r := x * 2) + r)
-    for condition, watch, told in [
-        ("r.min() < 1", "r", "of r only statistics are taken. `--values` takes the elements"),
-        ("grad.r < 9", "grad/r", "of grad.r only statistics are taken"),
-        ("r + x > 1", "r,x", "none shows that"),
-    ]:
+    for condition, watch in [("r.min() < 1", "r"), ("grad.r > 9", "grad/r"), ("r < 1", "r"), ("r + y > 9", "r,y")]:
         with jdw.capture(watch=watch, break_on=condition) as run:
-            jax.jit(jax.grad(lambda x: f(x).sum()))(jnp.ones(3))
-        (note,) = (note for note in run.notes if "nothing to look at" in note)
-        assert told in note
+            jax.jit(jax.grad(lambda x: f(y := x * 1.0).sum() + y.sum()))(jnp.ones(3))
+        assert [note for note in run.notes if "--break-on" in note] == []
+    assert hits(f, jnp.ones(3) / 4, watch="r", break_on="r.min() < 1") == 1
     assert hits(f, jnp.ones(3) / 4, watch="r", values=True, break_on="r.min() < 1") == 1
+
+
+def test_of_a_value_that_is_too_large_the_option_that_takes_its_elements_is_told():
+    with jdw.capture(watch="r", break_on="r < 1") as run:
+        jax.jit(lambda x: (r := x * 2) + r)(jnp.ones((1 << 20) + 1))
+    (note,) = (note for note in run.notes if "--break-on" in note)
+    assert "of r only statistics are taken" in note and "`--values` takes them" in note
 
 
 def assigned(pos):
