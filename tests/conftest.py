@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import signal
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -73,6 +74,14 @@ def own_print_options():
     """What a test asks of NumPy (`%precision 3`) JAX would keep in the programs of others."""
     with np.printoptions():
         yield
+
+
+@pytest.fixture(autouse=True)
+def no_figure_left():
+    """Matplotlib warns where more than 20 figures of earlier tests are open."""
+    yield
+    if pyplot := sys.modules.get("matplotlib.pyplot"):
+        pyplot.close("all")
 
 
 @pytest.fixture

@@ -140,7 +140,7 @@ def unwatched(conditions: Iterable[Condition]) -> list[str]:
 
 def _unmet(condition: Condition, sites: Sequence[CallSite], known: list[str]) -> str:
     text, watched = condition.text, _watched_names(condition, sites)
-    if watched:
+    if any(math.prod(site.shape) > 1 for site in watched.values()):
         # The device has looked at the elements of those that it can hand over whole.
         large = sorted(name for name, site in watched.items() if math.prod(site.shape) > MOST_ELEMENTS)
         if not large:

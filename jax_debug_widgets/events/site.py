@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 Kind = Literal["print", "log", "callback", "breakpoint", "pure", "io", "sharding", "watch"]
@@ -115,7 +115,8 @@ class CallSite:
       watch: what is watched, of a site of kind `watch`: its range is what computes the value, its `values` are statistics.
       format: the format string of a print, the callback's name otherwise.
       name_stack: JAX's name stack, e.g. `jit(f)/transpose(jvp())/while/body`.
-      order: how many debugging calls stand before it in its program; -1 where it is not part of one.
+      order: how many debugging calls stand before it in its program; -1 where it is not part of one. Sites that differ in it
+        alone are equal: a line in a Python loop has several, and another program may have it elsewhere.
       transforms: the transformations in it, outermost first, e.g. `("jit", "transpose", "jvp")`.
       process: the number of the process that it fires in.
     """
@@ -137,7 +138,7 @@ class CallSite:
     name_stack: str
     transforms: tuple[str, ...]
     phase: Phase
-    order: int
+    order: int = field(compare=False)
     aliases: tuple[str, ...] = ()
     callers: tuple[str, ...] = ()
     watch: Watched | None = None

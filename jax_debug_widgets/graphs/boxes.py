@@ -105,7 +105,7 @@ class Boxes:
         if len(children) == 1:
             return self._merged(node, children[0])
         numbers = tuple(number for one in children for number in one.equations)
-        what = "" if node.what.startswith("<") else node.what
+        what = "" if "<" in node.what else node.what
         named = self._names_in(node)
         title = named or what or self._text_of(node) or self._equations[numbers[-1]].primitive
         box = Box(node.kind, title, what if title != what else "", node.source, numbers, self._levels.of(children))
@@ -116,7 +116,7 @@ class Boxes:
 
     def _merged(self, node: _Node, only: Box) -> Box:
         """The box of a node that holds only one."""
-        runs = "" if node.what.startswith("<") or node.what in CALLS else node.what
+        runs = "" if "<" in node.what or node.what in CALLS else node.what
         if node.kind == "function" and not runs:
             return only
         if node.kind == "function":
@@ -126,7 +126,7 @@ class Boxes:
         told = _joined(runs, inner if only.kind == "function" and only.title != runs else "") or inner
         title = self._names_in(node) or (only.title if node.kind != "body" else told) or only.title
         kind = "function" if only.kind == "function" else node.kind if only.children else "equation"
-        told = told.removeprefix(title).strip() if told.partition(" ")[0] == title else told
+        told = told.removeprefix(title).strip() if f"{told} ".startswith(f"{title} ") else told
         gives = self._gives(node) or (only.gives if node.kind == "line" else "")
         return Box(kind, title, told, node.source, only.equations, only.children, gives)
 

@@ -116,9 +116,7 @@ class Recording:
             ends.callback(uninterrupted()(self._close), error)
             ends.callback(self._forget_failed_tokens)
             ends.callback(uninterrupted()(self._session.stop), self.run)
-            with uninterrupted():
-                self._leave(error)
-            self._wait()
+            self._leave_and_wait(error)
         if owed is not None:
             raise owed
 
@@ -142,14 +140,17 @@ class Recording:
         run.call_log.abandon_all(error)
         run.returned(error)
 
-    def _wait(self) -> None:
-        """Wait for the effects, if the options say so; an interrupt ends it."""
+    def _leave_and_wait(self, error: BaseException | None) -> None:
+        """Capture no more, then wait for the effects, if the options say so; an interrupt ends the wait."""
         run = self.run
         try:
+            with uninterrupted():  # An interrupt that comes here is raised at its end.
+                self._leave(error)
             if run.options.barrier and not run.barrier(run.options.timeout):
                 run.gave_up_waiting()
         except KeyboardInterrupt:
-            run.gave_up_waiting(interrupted=True)
+            if run.options.barrier:
+                run.gave_up_waiting(interrupted=True)
             raise
 
     def _forget_failed_tokens(self) -> None:

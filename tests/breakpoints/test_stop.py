@@ -340,7 +340,6 @@ def test_hits_are_those_of_the_run(stopped):
 @pytest.mark.behaviour("B2")
 @pytest.mark.parametrize(("condition", "watch", "told"), [
     ("nonfinite", None, "`--watch-all` shows it every named value"),
-    ("nonfinit", "y", "Did you mean nonfinite?"),
     ("x+y>3", "y", "--break-on x+y>3 had nothing to look at"),
     ("y+yz>3", "y", "Did you mean y?"),
     ("nonfinite", "y", ""),

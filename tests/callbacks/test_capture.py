@@ -120,7 +120,7 @@ def test_a_host_function_gets_the_types_and_bits_that_jax_gives_it(argument, cal
     (event,) = run.events
     assert set(event.kwargs) == {"keyword"}
     assert event.args[1]["a"][1] == 3
-    assert event.site.values == ("x", "tree['a'][0]", "tree['a'][1]", "x")
+    assert event.site.values == ("x", "tree['a'][0]", "tree['a'][1]", "keyword")
     count, doubled = run.callbacks.call_of(event).result
     assert count == 7
     assert doubled.tobytes() == np.asarray(captured["doubled"]).tobytes()

@@ -47,10 +47,6 @@ def made_twice(_key):
     return noise(random.key(7), X) + dropped(random.key(7), X)
 
 
-def cloned_once(key):
-    return noise(key, X) - dropped(random.clone(key), X) + random.uniform(key, (3,))
-
-
 @pytest.mark.behaviour("S8")
 @pytest.mark.parametrize("make", [random.key, random.PRNGKey])
 @pytest.mark.parametrize(
@@ -61,7 +57,6 @@ def cloned_once(key):
         (in_two_functions, "a key is used again: `dropped` splits, and it already draws"),
         (in_a_loop, "each call here uses the same key"),
         (made_twice, "a key is used again"),
-        (cloned_once, "a key is used again: `uniform` draws"),
     ],
 )
 def test_a_key_that_two_calls_use(program, says, make):

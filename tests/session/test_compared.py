@@ -106,7 +106,10 @@ def test_two_runs_part_at_the_step_and_the_line_where_a_value_differs_first():
         runs.append(run)
     told = compared(runs)
     assert (told["parted"]["name"], told["parted"]["first"], told["parted"]["values"]) == ("h", 4.0, [2.0, 1.0])
-    assert [(row["name"], row["worst"], row["first"]) for row in told["values"]] == [("h", 0.5, 4.0), ("x", 0.0, None)]
+    assert [(row["name"], row["worst"], row["first"]) for row in told["values"]] == [
+        ("h", 0.5, 4.0),
+        ("same", 0.0, None),
+    ]
     assert (told["compared"], told["unread"]) == (2, 0)
     assert compared([runs[0], runs[0]])["parted"] is None
 
