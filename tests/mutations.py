@@ -62,7 +62,12 @@ MUTATIONS = (
     Mutation("transport/columns.py", "padding = -len(data) % ALIGNMENT", "padding = 0", "transport/test_wire.py"),
     Mutation("taps/text.py", "static.get(position) for", "None for", "taps/test_text.py"),
     Mutation("session/call_serializer.py", "(alone or not is_own)", "not is_own", "session/test_call_serializer.py"),
-    Mutation("checks/key_calls.py", "uses.clones[numbers] -= 1", "pass", "checks/test_key_calls.py"),
+    Mutation(
+        "checks/key_calls.py",
+        "self._uses_here().clones[_numbers(operands[0])] += 1",
+        "pass",
+        "checks/test_key_calls.py",
+    ),
     Mutation("checks/rewrite/branches.py", "len(then) > 1 and", "len(then) > 2 and", "checks/test_rewrite.py"),
     Mutation("archive/checksums.py", "wanted is None or", "True or", "archive/test_format.py"),
     Mutation("graphs/pairing.py", "bisect_left(tails, other)", "len(tails)", "graphs/test_diff.py"),
