@@ -37,20 +37,7 @@ from jax_debug_widgets._jax.passes.kept_writes import Definitions, define
 from jax_debug_widgets._jax.passes.nan_arguments import of_arguments
 from jax_debug_widgets._jax.passes.operands import new_number, with_counter, with_inputs
 from jax_debug_widgets._jax.passes.record_rows import merged, rows_together
-from jax_debug_widgets._jax.passes.watch_pass import is_jaxs
-
-_CALLS = {
-    "jit": "jaxpr",
-    "pjit": "jaxpr",
-    **dict.fromkeys(versions.CALLS, "call_jaxpr"),
-    "checkpoint": "jaxpr",
-    "remat": "jaxpr",
-    "remat2": "jaxpr",
-    "custom_jvp_call": "call_jaxpr",
-    "custom_vjp_call": "call_jaxpr",
-    "custom_vjp_call_jaxpr": "fun_jaxpr",
-}
-"""Primitive -> the parameter that holds the program it runs once."""
+from jax_debug_widgets._jax.passes.watch_pass import RUN_ONCE, is_jaxs
 
 _UNCHECKED = {
     "shard_map": "what `shard_map` runs",
@@ -178,7 +165,7 @@ class _Pass:
         self, equation: core.JaxprEqn, frames: tuple[Frame, ...], body: Body
     ) -> tuple[list[core.JaxprEqn], list[Record]]:
         name = equation.primitive.name
-        if name in _CALLS and _CALLS[name] in equation.params:
+        if name in RUN_ONCE and RUN_ONCE[name] in equation.params:
             changed, records = self._call(equation, frames, body)
             return [changed], records
         if name == "cond":
@@ -203,7 +190,7 @@ class _Pass:
     def _call(
         self, equation: core.JaxprEqn, frames: tuple[Frame, ...], body: Body
     ) -> tuple[core.JaxprEqn, list[Record]]:
-        key = _CALLS[equation.primitive.name]
+        key = RUN_ONCE[equation.primitive.name]
         called = getattr(equation.params[key], "jaxpr", equation.params[key])
         self.definitions.update(zip(called.invars, equation.invars, strict=False))
         inner, records = self._inner(equation.params[key], equation, frames, body)

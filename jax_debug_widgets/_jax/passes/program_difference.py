@@ -47,11 +47,6 @@ class Difference:
     before: Any = UNKNOWN
     after: Any = UNKNOWN
 
-    @property
-    def is_of_numbers(self) -> bool:
-        """Whether both compute the same with another number."""
-        return self.before is not UNKNOWN and self.after is not UNKNOWN
-
 
 def difference(before: ClosedJaxpr, after: ClosedJaxpr) -> Difference | None:
     """The first difference between two programs of one function; None if they compute the same."""

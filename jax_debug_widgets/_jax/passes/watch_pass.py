@@ -27,7 +27,7 @@ from jax_debug_widgets._jax.passes.uses import Uses
 from jax_debug_widgets._jax.passes.watch_tap import Sampled, tap_equations
 from jax_debug_widgets._jax.passes.watcher import Watcher
 
-_ENTERED = {
+RUN_ONCE = {
     "jit": "jaxpr",
     "pjit": "jaxpr",
     **dict.fromkeys(versions.CALLS, "call_jaxpr"),
@@ -37,6 +37,11 @@ _ENTERED = {
     "custom_jvp_call": "call_jaxpr",
     "custom_vjp_call": "call_jaxpr",
     "custom_vjp_call_jaxpr": "fun_jaxpr",
+}
+"""Primitive -> the parameter that holds the program it runs once."""
+
+_ENTERED = {
+    **RUN_ONCE,
     "custom_vmap_call": "call",
     "shard_map": "jaxpr",
     "scan": "jaxpr",

@@ -59,11 +59,6 @@ class Watch:
     lanes: bool = False
     stops: Stops = NO_STOPS
 
-    @property
-    def wants_lanes(self) -> bool:
-        """Whether anything is wanted by lane."""
-        return self.lanes or any(name.strip().startswith(BY_LANE) for name in (*self.names, *self.added))
-
     def beside(self, added: Iterable[str]) -> Watch:
         """With these names added."""
         return replace(self, added=tuple(name for name in added if name not in self.names))

@@ -103,10 +103,6 @@ def plain_key(key: Any) -> Any:
     return str(key)
 
 
-class NoLeaf:
-    """Stands for an array among the results."""
-
-
 _LITERALS: dict[Any, Callable[[Any, list[str]], str]] = {
     type(None): lambda _, parts: "None",  # noqa: ARG005
     dict: lambda keys, parts: f"{{{', '.join(f'{key!r}: {part}' for key, part in zip(keys, parts, strict=True))}}}",
