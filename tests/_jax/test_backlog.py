@@ -13,7 +13,7 @@ def test_two_calls_have_no_time_in_common_however_soon_one_follows_the_other():
     told, lines = [], range(10**9)  # It would take a second to say so much, a nanosecond a line.
     says = SimpleNamespace(lines=lines, tellings=lambda times, _thread, _results: told.extend(times) or ())
     backlog, program = Backlog(), object()
-    calls = [PendingResult(backlog, program, says, [jnp.zeros(1)]) for _ in range(3)]
+    calls = [PendingResult(backlog, program, says, [jnp.zeros(1).block_until_ready()]) for _ in range(3)]
     for call in calls:
         backlog.add(call)
     backlog.tell()

@@ -220,6 +220,7 @@ RULES = ("_abstract_eval", "_batch", "is_ordered", "_transpose", "<lambda>", "ru
 """Of our own primitives, which are in the place of nothing of JAX's, and what calls the user's function in the program."""
 
 
+@pytest.mark.cpu("compiles the program so often that it takes minutes elsewhere")
 def test_where_any_function_of_ours_fails_the_program_goes_on():
     known: list[CodeType] = []
     with each_called(known.append):

@@ -172,7 +172,7 @@ def test_an_interrupt_ends_it(page, program):
 
     ended_by(user, page, f, x, has_panel=False)
     assert len(page.run.events) < STEPS
-    assert page.run.status().state == page.run.calls[-1].state == "interrupted"
+    assert page.run.status().state == page.run.calls[-1].state == "interrupted", page.run.calls[-1].error
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
     assert signal.set_wakeup_fd(-1) == -1
     assert not [one for one in threading.enumerate() if one.name == "jaxdebug-interrupts"]

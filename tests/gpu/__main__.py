@@ -40,7 +40,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument(
         "tests",
         nargs="*",
-        default=[f"tests/{room}" for room in ROOMS],
+        default=ROOMS,
         help="files, folders or single tests; all that can run",
     )
     parser.add_argument("--minutes", type=float, default=8, help="when the command has ended at the latest")
@@ -66,7 +66,8 @@ def run(command: list[str], seconds: float, **environment: str) -> str:
 def tests(asked: argparse.Namespace, seconds: float, lines: Path) -> str:
     """Run the tests; why they were ended early."""
     command = ["-m", "pytest", "-q", "-p", "tests.gpu.recorder", "-p", "no:cacheprovider", "--cases", "each"]
-    command += ["-c", "tests/gpu/settings.ini", "--rootdir", ".", "--confcutdir", "."]
+    # A plugin that warns where several processes run tests: warnings are errors.
+    command += ["-p", "no:benchmark", "-c", "tests/gpu/settings.ini", "--rootdir", ".", "--confcutdir", "."]
     if asked.workers > 1 and importlib.util.find_spec("xdist") is not None:
         command += ["-n", str(asked.workers)]
     return run([*command, *asked.tests], seconds, JDW_GPU_LINES=str(lines))

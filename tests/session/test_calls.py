@@ -140,8 +140,8 @@ def test_what_a_callback_raised_is_told_by_its_first_line(ours, capfd, error, li
     def refuse(_):
         raise error()
 
-    ours.ip.push({"h": jax.jit(lambda x: jax.debug.callback(refuse, x))})
-    (call,) = calls_of(ours, "h(1.)", error="JaxRuntimeError")
+    ours.ip.push({"h": jax.jit(lambda x: jax.debug.callback(refuse, x)), "wait": jax.effects_barrier})
+    (call,) = calls_of(ours, "h(1.)\nwait()", error="JaxRuntimeError")
     assert call.error == line
     (note,) = [note for note in current_session().current.status().notes if "in refuse" in note]
     assert f"raised {line} in refuse" in note

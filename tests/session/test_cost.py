@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -23,6 +25,7 @@ from jax_debug_widgets.session import current_session
 from jax_debug_widgets.session.studies.cost_report import in_bytes, in_time
 from jax_debug_widgets.session.studies.event_cost import event_cost
 from tests.conftest import DEVICES, mesh
+from tests.devices import PLATFORM
 
 FLOAT32 = np.dtype(np.float32)
 
@@ -151,7 +154,11 @@ def test_every_firing_is_counted_and_the_program_without_them_computes_the_same(
     bare = program.without(set(range(len(program.equations))))
     assert not bare.called
     assert bare.is_cacheable
-    assert same_bits(bare.run(), transform.wrap(jnp.sin)())
+    given, wanted = bare.run(), transform.wrap(jnp.sin)()
+    if PLATFORM == "cpu":
+        assert same_bits(given, wanted)
+    else:  # Un-jitted, and fused into one kernel, a sine is not the same to the bit there.
+        jax.tree.map(partial(np.testing.assert_allclose, rtol=1e-6), given, wanted)
     report = jdw.cost(transform.wrap(body), timeout=1e-9)
     assert {site.per == "a call" for site in report} <= {transform.name not in RUN_TIME_TELLS}
     if transform.name not in RUN_TIME_TELLS:

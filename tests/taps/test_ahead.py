@@ -224,4 +224,4 @@ def test_what_a_host_function_raises_is_of_the_type_that_jax_raises():
         compiled(1.0)
         for _ in range(2):
             with pytest.raises(jax.errors.JaxRuntimeError, match="no such sample"):
-                compiled(2.0)
+                compiled(2.0).block_until_ready()

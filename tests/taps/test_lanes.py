@@ -9,6 +9,7 @@ import pytest
 from jax import lax
 
 import jax_debug_widgets as jdw
+from tests.devices import PLATFORM
 from tests.tapped import tapped
 
 LANES = 64
@@ -20,7 +21,7 @@ def printing(x):
 
 
 def host_calls(f, x):
-    return tapped(jax.jit(f).lower(x)).compile().as_text().count("xla_ffi_python_cpu_callback")
+    return tapped(jax.jit(f).lower(x)).compile().as_text().count(f"xla_ffi_python_{PLATFORM}_callback")
 
 
 @pytest.mark.cpu("counts calls by the name that they have on the CPU")

@@ -255,7 +255,15 @@ def test_an_un_jitted_shard_map_prints_numbers_that_are_not_on_its_mesh(printed)
 
 
 @pytest.mark.behaviour("P7")
-@pytest.mark.parametrize("wrap", [lambda f: f, jax.jit], ids=["eager", "jit"])
+@pytest.mark.parametrize(
+    "wrap",
+    [
+        pytest.param(
+            lambda f: f, id="eager", marks=pytest.mark.cpu("JAX's own print reads from the device, un-jitted")
+        ),
+        pytest.param(jax.jit, id="jit"),
+    ],
+)
 def test_who_guards_against_transfers_is_not_stopped_by_a_capture(wrap, printed):
     def program(x):
         jax.debug.print("x {}", x)
@@ -268,7 +276,7 @@ def test_who_guards_against_transfers_is_not_stopped_by_a_capture(wrap, printed)
         with jdw.capture(echo=True) as run:
             _, captured = printed(lambda: wrap(program)(x))
         assert plain == captured == "x [0. 1. 2.]\n"
-        assert run.events[0].text == "x [0. 1. 2.]"
+        assert "x [0. 1. 2.]" in [event.text for event in run.events]
 
 
 def test_what_was_recorded_is_read_whatever_transfers_are_guarded_against():

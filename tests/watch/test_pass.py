@@ -345,7 +345,7 @@ def test_odd_values_in_long_arrays_are_found_each_way(way, agrees):
 def test_statistics_are_computed_natively_where_each_device_has_the_whole_array_only(agrees):
     mesh = cpu_mesh((4,), ("x",))
     split = jax.sharding.NamedSharding(mesh, jax.P("x"))
-    array = np.linspace(-1, 1, 4096, dtype=np.float32)
+    array = jax.device_put(np.linspace(-1, 1, 4096, dtype=np.float32), jax.devices("cpu")[0])
     program = jax.jit(lambda x: stacked([x]))
     parted = jax.jit(jax.shard_map(program, mesh=mesh, in_specs=jax.P("x"), out_specs=jax.P("x"), check_vma=False))
     lowered = [program.lower(array), program.lower(jax.device_put(array, split)), parted.lower(array)]

@@ -12,6 +12,7 @@ from jax.experimental.roofline import roofline
 from jax.extend.core import jaxpr_as_fun
 
 import jax_debug_widgets as jdw
+from tests.devices import PLATFORM
 
 X = jnp.linspace(0.5, 1.0, 3)
 
@@ -60,7 +61,9 @@ def test_jet_of_a_gradient_gives_what_it_gives_unwatched(wrap):
     with jdw.capture(watch=True):
         given = jax.jit(taylor)(0.5), taylor(0.5)
     for one in given:
-        np.testing.assert_allclose(jax.tree.leaves(one), jax.tree.leaves(wanted), rtol=1e-6)
+        # What is watched is fused otherwise, and GPUs then round otherwise.
+        rtol = 1e-6 if PLATFORM == "cpu" else 1e-5
+        np.testing.assert_allclose(jax.tree.leaves(one), jax.tree.leaves(wanted), rtol=rtol)
 
 
 def test_a_roofline_of_a_gradient_is_that_of_the_unwatched_program():

@@ -46,11 +46,23 @@ def shown(array: np.ndarray) -> Any:
         return on_cpu(array)
 
 
+def begin_to_read(arrays: Sequence[Any]) -> None:
+    """Have arrays that programs compute for us copied from their device, without waiting; see `read`."""
+    with _may_read():
+        for one in arrays:
+            one.copy_to_host_async()
+
+
 def read(arrays: Sequence[Any]) -> list[np.ndarray]:
     """Read arrays that programs have computed for us, from any device; the user's transfer guard does not apply."""
-    is_guarded = config.transfer_guard_device_to_host.value not in (None, "allow")
-    with jax.transfer_guard_device_to_host("allow") if is_guarded else _NO_GUARD:
+    with _may_read():
         return list(map(np.asarray, arrays))
+
+
+def _may_read() -> AbstractContextManager[Any]:
+    """Lift the user's guard against transfers to the host, if there is one."""
+    is_guarded = config.transfer_guard_device_to_host.value not in (None, "allow")
+    return jax.transfer_guard_device_to_host("allow") if is_guarded else _NO_GUARD
 
 
 def unchanging(array: np.ndarray) -> np.ndarray:

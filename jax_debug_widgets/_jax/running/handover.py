@@ -13,6 +13,7 @@ from functools import partial
 from typing import Any, Protocol
 
 from jax_debug_widgets._jax.compat import features
+from jax_debug_widgets._jax.compat.arrays import begin_to_read
 from jax_debug_widgets._jax.compat.private import dispatch, pjit, pxla, sharding_impls
 from jax_debug_widgets._jax.compat.replacements import Replacements, Replacing
 from jax_debug_widgets._jax.compat.uninterrupted import uninterrupted
@@ -262,8 +263,7 @@ class HandoverExecutable:
     def hand_over(self, said: Sequence[Any]) -> PendingResult:
         """Add the further results of a call to the backlog."""
         if self._devices[0].platform != "cpu":
-            for one in said:
-                one.copy_to_host_async()
+            begin_to_read(said)
         handed = PendingResult(self.hooks.backlog, self, self._says, said)
         self.hooks.backlog.add(handed)
         for device in self._devices:  # `jax.effects_barrier` waits for these tokens.

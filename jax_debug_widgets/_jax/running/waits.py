@@ -8,7 +8,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, Literal
 
-from jax_debug_widgets._jax.compat import features
+from jax_debug_widgets._jax.compat import features, hidden_frames
 from jax_debug_widgets._jax.compat.private import array, dispatch, xla_client
 from jax_debug_widgets._jax.compat.replacements import Replacements, Replacing
 from jax_debug_widgets._jax.origins.context import is_capturing
@@ -49,6 +49,11 @@ class Waits(Replacing):
         self._here.waits, began = True, time.perf_counter_ns()
         try:
             return theirs(waited_for)
+        except BaseException as error:
+            hidden_frames.clean(
+                error
+            )  # On a GPU a callback's exception comes here, and not where the program was called.
+            raise
         finally:
             ended = time.perf_counter_ns()
             del self._here.waits
