@@ -8,8 +8,9 @@ import jax
 import jax.numpy as jnp
 import pytest
 from jax import export
-from jax._src import debugging, shard_map  # noqa: TID251 - whether JAX's own tables are untouched is the test.
+from jax._src import debugging, pjit, shard_map  # noqa: TID251 - whether JAX's own tables are untouched is the test.
 from jax._src.interpreters import batching, mlir, pxla  # noqa: TID251
+from jax._src.interpreters import partial_eval as pe  # noqa: TID251
 
 import jax_debug_widgets as jdw
 from tests.tapped import tapped
@@ -126,6 +127,53 @@ def test_captures_in_several_threads_lose_nothing_and_leave_nothing():
     texts = sorted(event.text for run in runs for event in run.events)
     assert texts == sorted(f"x={float(number**2)}" for number in range(4) for _ in range(5))
     assert same(before, tables()) == []
+
+
+def functions_of_jit():
+    return {**vars(pjit), "begin": pe.DynamicJaxprTrace.__init__}
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ({"keep_inputs": 1}, {"keep_inputs": 1}),
+        ({"keep_inputs": 1}, {}),
+        ({"exact": True, "watch": True}, {}),
+    ],
+    ids=["two keep inputs", "inputs", "twins"],
+)
+def test_a_capture_that_ends_before_one_in_another_thread_takes_nothing_of_it_and_leaves_nothing(first, second):
+    """What it has put into JAX first lies below what the other has put there."""
+    before, began, may_end = functions_of_jit(), threading.Event(), threading.Event()
+    with jdw.capture(**second):
+        alone = same(before, functions_of_jit())
+
+    def capture():
+        with jdw.capture(**first):
+            began.set()
+            may_end.wait(60)
+
+    beside = threading.Thread(target=capture)
+    beside.start()
+    assert began.wait(60)
+    with jdw.capture(**second) as run:
+        may_end.set()
+        beside.join(60)
+        assert same(before, functions_of_jit()) == alone
+        jax.jit(printing)(1.0)
+    assert same(before, functions_of_jit()) == []
+    assert [event.text for event in run.events] == ["x=1.0"]
+    assert len(run.inputs) == second.get("keep_inputs", 0)
+
+
+def test_a_capture_that_ends_before_one_that_began_inside_it_leaves_nothing():
+    before = functions_of_jit()
+    outer, inner = jdw.capture(keep_inputs=1), jdw.capture()
+    outer.__enter__()
+    inner.__enter__()
+    outer.__exit__(None, None, None)
+    inner.__exit__(None, None, None)
+    assert same(before, functions_of_jit()) == []
 
 
 def test_a_daemon_beside_the_capture_prints_as_ever(capsys):

@@ -14,6 +14,7 @@ from types import ModuleType
 from typing import Any
 
 from jax_debug_widgets._jax.compat.guard import Told, guarded
+from jax_debug_widgets._jax.compat.places import AttributePlace, ItemPlace, Layer, Place, PropertyPlace
 from jax_debug_widgets._jax.compat.private import batching, itself
 
 
@@ -73,7 +74,7 @@ class Replacements:
         self._undo: list[Callable[[], object]] = []
 
     def undo(self) -> None:
-        """Put back what was there, the last replaced first."""
+        """Take ours out again, the last replaced first; what others have replaced since stays in place."""
         while self._undo:
             self._undo.pop()()
 
@@ -89,17 +90,17 @@ class Replacements:
     ) -> None:
         """`owner.name(...)` becomes `ours(theirs, ...)`, see `guarded`, in the form that `wrap` gives it."""
         owner = itself(owner)
-        theirs = getattr(owner, name)
-        inherited = name not in vars(owner)
-        self._undo.append(partial(delattr, owner, name) if inherited else partial(setattr, owner, name, theirs))
-        hook = guarded(ours, theirs, self.told, begins=begins, retries=retries)
         if wrap is None:
             wrap = _as_it_is if isinstance(owner, type) else InPlace
-        made = wrap(hook)
-        if isinstance(made, InPlace):
-            update_wrapper(made, theirs, updated=())
-            made.theirs, made.is_global = theirs, isinstance(owner, ModuleType)
-        setattr(owner, name, made)
+
+        def make(theirs: Any) -> Any:
+            made = wrap(guarded(ours, theirs, self.told, begins=begins, retries=retries))
+            if isinstance(made, InPlace):
+                update_wrapper(made, theirs, updated=())
+                made.theirs, made.is_global = theirs, isinstance(owner, ModuleType)
+            return made
+
+        self._replace(AttributePlace(owner, name), make)
 
     def item(
         self,
@@ -112,9 +113,8 @@ class Replacements:
     ) -> None:
         """`table[key](...)` becomes `ours(theirs, ...)`, if there is one, see `guarded`."""
         if key in table:
-            theirs = table[key]
-            self._undo.append(partial(table.__setitem__, key, theirs))
-            table[key] = guarded(ours, theirs, self.told, begins=begins, retries=retries)
+            make = partial(guarded, ours, told=self.told, begins=begins, retries=retries)
+            self._replace(ItemPlace(table, key), make)
 
     def batcher(self, primitive: Any, ours: Callable[..., Any], *, begins: bool = False) -> None:
         """The batching rule of `primitive` becomes `ours(theirs, operands, dims, **params)`, see `guarded`."""
@@ -124,9 +124,7 @@ class Replacements:
 
     def computed(self, owner: type, name: str, ours: Callable[..., Any]) -> None:
         """The property `one.name` becomes `ours(theirs, one)`, see `guarded`."""
-        theirs = vars(owner)[name]
-        self._undo.append(partial(setattr, owner, name, theirs))
-        setattr(owner, name, property(guarded(ours, theirs.fget, self.told)))
+        self._replace(PropertyPlace(owner, name), lambda theirs: property(guarded(ours, theirs.fget, self.told)))
 
     def around(self, ours: Callable[..., Any]) -> Callable[..., Any]:
         """Make a decorator that calls `ours(theirs, ...)`, see `guarded`, for JAX to put around a function that it makes."""
@@ -139,6 +137,11 @@ class Replacements:
     def undone_by(self, undo: Callable[[], object]) -> None:
         """Undo what was put in some other way."""
         self._undo.append(undo)
+
+    def _replace(self, place: Place, make: Callable[[Any], Any]) -> None:
+        layer = Layer(place, make)
+        self._undo.append(layer.take_out)
+        layer.put_on_top()
 
 
 def _as_it_is(hook: Callable[..., Any]) -> Callable[..., Any]:
