@@ -104,8 +104,11 @@ class Policy:
 
     def ends(self, error: BaseException) -> bool:
         """Whether `error` is there because the user has ended the program, as opposed to a failure."""
-        told_by_xla = self.ended is not None and is_of_effects(error)
-        return told_by_xla or isinstance(error, KeyboardInterrupt)
+        if isinstance(error, KeyboardInterrupt):
+            return True
+        # Python's own handler may have come before us, in a callback on the main thread.
+        was_interrupted = self.halted == "interrupted" and "KeyboardInterrupt" in str(error)
+        return is_of_effects(error) and (self.ended is not None or was_interrupted)
 
     def noted_lines(self) -> list[str]:
         """The notes about what else became of stops; equal ones are one sentence."""

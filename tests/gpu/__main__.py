@@ -14,12 +14,16 @@ import subprocess
 import sys
 import tempfile
 import time
+from importlib import resources
 from pathlib import Path
 from typing import Any
 
 from tests.gpu.report import lines_in, report_of, text_of
 
 ROOT = Path(__file__).parents[2]
+
+PANEL = Path(str(resources.files("jax_debug_widgets")), "static", "panel.js")
+"""The front end, which the wheel has, and a checkout once it is built."""
 
 ROOMS = [
     f"tests/{room}"
@@ -76,6 +80,9 @@ def tests(asked: argparse.Namespace, seconds: float, lines: Path) -> str:
 def main() -> int:
     """Do all, and write the report; 1 where a test failed or none ran."""
     asked = arguments()
+    if not PANEL.is_file():
+        sys.stderr.write(f"{PANEL} is not there: tests of what opens a panel would all fail\n")
+        return 1
     over = time.monotonic() + 60 * asked.minutes - ENDING_S
     os.environ.setdefault("JDW_PLATFORM", "gpu")
     # Several processes share the GPU: none may take all of its memory.
@@ -102,4 +109,5 @@ def main() -> int:
     return 0 if report["tests"].get("passed") and not report["failures"] else 1
 
 
-sys.exit(main())
+if __name__ == "__main__":
+    sys.exit(main())

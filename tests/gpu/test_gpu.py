@@ -10,6 +10,7 @@ import sys
 import tomllib
 from pathlib import Path
 
+from tests.gpu.__main__ import arguments
 from tests.gpu.report import report_of, text_of
 
 ROOT = Path(__file__).parents[2]
@@ -59,6 +60,12 @@ def test_what_becomes_of_tests_is_in_the_report(tmp_path):
     told = (tmp_path / "gpu-report.md").read_text()
     assert "1 passed, 2 failed, 1 skipped, 0 not run, 4 collected" in told
     assert "test_fails`: AssertionError: as it should" in told
+
+
+def test_where_nothing_is_asked_for_it_runs_all_that_can_run(monkeypatch):
+    monkeypatch.setattr(sys, "argv", ["tests.gpu"])
+    assert "tests/watch" in arguments().tests
+    assert all((ROOT / one).is_dir() for one in arguments().tests)
 
 
 def test_what_was_broken_off_and_what_it_costs_is_told():

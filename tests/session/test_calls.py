@@ -344,6 +344,15 @@ def log():
     return CallLog(0, Waiter(), Backlog(), Policy())
 
 
+@pytest.mark.parametrize(("halted", "state"), [("interrupted", "interrupted"), (None, "failed")])
+def test_an_interrupt_that_xla_tells_of_is_one_where_the_user_has_interrupted(halted, state):
+    """On a GPU the program has been dispatched long since when a callback of it is interrupted."""
+    log = CallLog(0, Waiter(), Backlog(), Policy(halted=halted))
+    told = jax.errors.JaxRuntimeError("INTERNAL: Traceback (most recent call last):\n  File ...\nKeyboardInterrupt")
+    log.executing("jit(f)", False, ())(Execution(finished=True, error=told))
+    assert [(call.state, call.error) for call in log.calls()[0]] == [(state, "KeyboardInterrupt")]
+
+
 def test_a_dispatch_waits_for_nobody_who_looks_at_the_calls(log):
     with log._news._changed:
         program = threading.Thread(target=lambda: log.executing("jit(f)", False, ())(Execution(finished=True)))
