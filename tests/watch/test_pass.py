@@ -21,6 +21,7 @@ from jax_debug_widgets.watch.statistics import statistics
 from jax_debug_widgets.watch.statistics.full_values import MAX_ELEMENTS, sampled, whole_shape
 from jax_debug_widgets.watch.statistics.statistics import STATISTICS, stacked
 from tests.devices import cpu_mesh
+from tests.gpu import cuda_on_host
 
 
 def body(x):
@@ -277,6 +278,7 @@ def test_every_nth_iteration_of_a_while_and_every_nth_call():
     ids=lambda array: f"{array.dtype}{array.shape}",
 )
 @pytest.mark.each
+@pytest.mark.usefixtures("way")
 def test_statistics_of_every_dtype(array, agrees):
     other = np.ones((3, 129), np.float32)
     table = jax.jit(lambda *arrays: stacked(arrays))(array, other)
@@ -285,11 +287,23 @@ def test_statistics_of_every_dtype(array, agrees):
     agrees({name: [number] for name, number in zip(STATISTICS, np.asarray(table[1]), strict=True)}, other)
 
 
-@pytest.fixture(params=[pytest.param("natively", marks=pytest.mark.cpu("Numba reads memory of CPUs")), "by XLA"])
+@pytest.fixture(
+    params=[
+        pytest.param("natively", marks=pytest.mark.cpu("Numba reads memory of CPUs")),
+        "by CUDA's kernels",
+        "by XLA",
+    ]
+)
 def way(request, monkeypatch):
     """Who computes statistics: each has to find the same."""
     if request.param == "by XLA":
         monkeypatch.setattr(statistics, "native_target", lambda: None)
+    elif request.param == "by CUDA's kernels" and jax.default_backend() == "gpu":
+        monkeypatch.setenv(statistics.BY_KERNELS, "1")
+        assert statistics.cuda_target()
+    elif request.param == "by CUDA's kernels":
+        monkeypatch.setattr(statistics, "cuda_target", cuda_on_host.on_host)
+        monkeypatch.setattr(statistics, "computed_natively", cuda_on_host.computed_by_cuda)
     else:
         assert statistics.native_target()
     return request.param
@@ -318,9 +332,8 @@ def test_how_numbers_far_from_zero_are_spread(size, first, way):
         wanted = {"mean": exact.mean(), "std": exact.std(), "l2": np.linalg.norm(exact)}
         if len(exact) < len(each):
             wanted["l2"] = np.nan
-        digits = (
-            1e-5 if way == "natively" else 1e-2
-        )  # The middle of the least and the greatest may be far from the others.
+        # XLA's way compares with the middle of the least and the greatest, which may be far from the others.
+        digits = 1e-2 if way == "by XLA" else 1e-5
         assert {name: told[name] for name in wanted} == pytest.approx(wanted, rel=digits, nan_ok=True)
         lane = dict(
             zip(STATISTICS, np.asarray(jax.jit(lambda x: by_lane(x[None], (0,)))(each))[0].tolist(), strict=True)
@@ -363,6 +376,14 @@ def test_a_numba_that_does_not_work_is_told_and_done_without(monkeypatch):
         assert statistics.native_target() is None
     monkeypatch.undo()
     assert statistics.native_target() == "jax_debug_widgets_statistics"
+
+
+@pytest.mark.usefixtures("way")
+def test_hundreds_of_arrays_have_their_rows():
+    arrays = [np.arange(number, 2 * number, dtype=np.float32) for number in range(1, 302)]
+    table = np.asarray(jax.jit(lambda *arrays: stacked(arrays))(*arrays))
+    assert table[:, 0].tolist() == [*range(1, 302)]
+    assert table[1:, 1].tolist() == [array[-1] for array in arrays[1:]]
 
 
 @pytest.mark.usefixtures("way")

@@ -47,6 +47,20 @@ atomic_exchange: Any = _atomic("xchg")
 """Replace the int64 at an address, in one atomic step; return what it was before."""
 
 
+def _call_address(_typing: Any, _function: Any, _argument: Any) -> Any:
+    def emit(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+        function, argument = arguments
+        word = ir.IntType(64)
+        kind = ir.FunctionType(word, [word])
+        return builder.call(builder.inttoptr(function, kind.as_pointer()), [argument])
+
+    return types.uint64(types.uint64, types.uint64), emit
+
+
+call_address: Any = intrinsic(_call_address)
+"""Call the function of C at an address with an address."""
+
+
 @njit
 def words(address: Any, count: Any) -> Any:
     """The C structure at an address, as uint64[count]."""
@@ -60,7 +74,9 @@ API, CONTEXT, ARGUMENT_COUNT, ARGUMENTS, RESULTS = 2, 3, 7, 9, 14
 _EXTENSION, _ARGUMENTS_BYTES, _RESULTS_BYTES = 1, 5, 10
 _KNOWN_BYTES = 40
 _BUFFER_DATA, _BUFFER_RANK, _BUFFER_SHAPE, _BUFFER_WORDS = 3, 4, 5, 6
-_METADATA, _METADATA_VERSION, _API_VERSION = 3, 3, 4
+_METADATA, _METADATA_VERSION, _TRAITS, _API_VERSION = 3, 3, 4, 4
+_STREAM_GET = 10
+"""The position of `XLA_FFI_Stream_Get` in XLA's `XLA_FFI_Api`."""
 _NO_VERSION = np.uint64(0xFFFFFFFF)
 _FIRST_VERSION = np.uint64(1 << 32)
 """0.1 (the minor number is the upper half). XLA before jax 0.9 knows no other, and asks without saying so."""
@@ -79,7 +95,7 @@ def asks_for_version(frame: Any) -> bool:
 
 
 @njit
-def _buffer(buffers: Any, number: Any) -> Any:
+def buffer_of(buffers: Any, number: Any) -> Any:
     """The words of one of several buffers."""
     return words(words(buffers, number + 1)[number], _BUFFER_WORDS)
 
@@ -87,12 +103,12 @@ def _buffer(buffers: Any, number: Any) -> Any:
 @njit
 def data_of(buffers: Any, number: Any) -> Any:
     """The address of the elements of one of several buffers."""
-    return _buffer(buffers, number)[_BUFFER_DATA]
+    return buffer_of(buffers, number)[_BUFFER_DATA]
 
 
 @njit
-def _size(buffer: Any) -> Any:
-    """How many elements it has."""
+def size_of(buffer: Any) -> Any:
+    """How many elements a buffer has."""
     size: Any = 1
     for length in words(buffer[_BUFFER_SHAPE], np.int64(buffer[_BUFFER_RANK])):
         size *= np.int64(length)
@@ -102,13 +118,30 @@ def _size(buffer: Any) -> Any:
 @njit
 def array_of(buffers: Any, number: Any, dtype: Any) -> Any:
     """One of several buffers, as an array of one axis."""
-    buffer = _buffer(buffers, number)
-    return carray(pointer(buffer[_BUFFER_DATA]), (_size(buffer),), dtype)
+    buffer = buffer_of(buffers, number)
+    return carray(pointer(buffer[_BUFFER_DATA]), (size_of(buffer),), dtype)
 
 
-def register(target: str, handle: Any) -> None:
-    """Let XLA's CPU backend call a `cfunc` of the address of a frame, which returns 0, as this custom call."""
+@njit
+def may_be_recorded(frame: Any) -> None:
+    """Write into the frame that asked for our version: XLA may record the call in a CUDA graph."""
+    words(words(frame[_EXTENSION], _METADATA + 1)[_METADATA], _TRAITS + 1)[_TRAITS] = np.uint64(1)
+
+
+@njit
+def stream_of(frame: Any) -> Any:
+    """The address of the CUDA stream of a call."""
+    arguments = np.zeros(4, np.uint64)
+    arguments[0], arguments[2] = np.uint64(32), frame[CONTEXT]
+    call_address(words(frame[API], _STREAM_GET + 1)[_STREAM_GET], np.uint64(arguments.ctypes.data))
+    return arguments[3]
+
+
+def register(target: str, handle: Any, platform: str = "cpu") -> None:
+    """Let XLA's backend for a platform call a `cfunc` of the address of a frame, which returns 0, as this custom call."""
     capsule = ctypes.pythonapi.PyCapsule_New
     capsule.restype, capsule.argtypes = ctypes.py_object, (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)
-    jax.local_devices(backend="cpu")  # XLA answers now, rather than when it makes its CPU backend, which would fail.
-    jax.ffi.register_ffi_target(target, capsule(handle.address, None, None), platform="cpu")
+    jax.local_devices(
+        backend=platform.lower()
+    )  # XLA answers now, rather than when it makes its backend, which would fail.
+    jax.ffi.register_ffi_target(target, capsule(handle.address, None, None), platform=platform)

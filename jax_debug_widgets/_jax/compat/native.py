@@ -1,7 +1,7 @@
 """A primitive that runs a compiled function of ours inside a program: it reads XLA's memory and needs no Python.
 
-It does so only on the CPU, and only where a device has the whole array. If XLA's partitioner splits a value over several
-devices, a call of ours would make XLA gather the parts.
+It does so on the CPU and with CUDA, and only where a device has the whole array. If XLA's partitioner splits a value over
+several devices, a call of ours would make XLA gather the parts.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ import numpy as np
 from jax.extend import core as jax_core
 
 from jax_debug_widgets._jax.compat import features
+from jax_debug_widgets._jax.compat.cuda import CudaError
 from jax_debug_widgets._jax.compat.private import core, ffi, mlir, sharding_impls
 from jax_debug_widgets._jax.compat.registrations import register_all, registers
 from jax_debug_widgets._jax.compat.uninterrupted import uninterrupted
@@ -69,7 +70,8 @@ def _import(module: str, what: str) -> bool:
         if listener.buffer:
             _spent.seconds = getattr(_spent, "seconds", 0.0) + time.monotonic() - since
     except Exception as error:  # noqa: BLE001 - callers can do without Numba, whatever is wrong with it.
-        warnings.warn(f"Numba cannot be used, so {what}: {error}", stacklevel=4)
+        missing = "CUDA" if isinstance(error, CudaError) else "Numba"
+        warnings.warn(f"{missing} cannot be used, so {what}: {error}", stacklevel=4)
         return False
     finally:
         _importing.pop(module, None)
@@ -106,13 +108,18 @@ def computed_natively(
     otherwise: Callable[..., Sequence[jax.Array]],
     *,
     together: bool = False,
+    on_cuda: tuple[str, int] | None = None,
 ) -> Sequence[jax.Array]:
     """Call the XLA custom call `target`: for each array, or once for all if `together`; each result is float32[shape].
 
     Where `target` cannot run (another platform, an array split over devices, `target` None), run `otherwise(*arrays)`.
+
+    Args:
+      on_cuda: a custom call of the CUDA backend that does the same for all arrays together, and the size of its second result,
+        float32[size], which is its scratch.
     """
     register_all()
-    return native_p.bind(*arrays, target=target, shape=shape, otherwise=otherwise, together=together)
+    return native_p.bind(*arrays, target=target, shape=shape, otherwise=otherwise, together=together, on_cuda=on_cuda)
 
 
 @native_p.def_abstract_eval
@@ -136,6 +143,15 @@ def _lower_on_cpu(ctx: Any, *operands: Any, target: str | None, together: bool, 
     return [emit(ctx.replace(avals_in=[array], avals_out=[out]), one).result for array, out, one in each]
 
 
+def _lower_on_cuda(ctx: Any, *operands: Any, on_cuda: tuple[str, int] | None, **rest: Any) -> Sequence[Any]:
+    if on_cuda is None or not _is_whole(ctx.module_context.axis_context):
+        return _lower(ctx, *operands, **rest)
+    target, size = on_cuda
+    scratch = core.ShapedArray((size,), np.dtype(np.float32))
+    emit = ffi.build_ffi_lowering_function(target)
+    return emit(ctx.replace(avals_out=[*ctx.avals_out, scratch]), *operands).results[:1]
+
+
 def _is_whole(axis_context: Any) -> bool:
     if isinstance(axis_context, sharding_impls.ShardingContext):
         return axis_context.num_devices == 1
@@ -148,3 +164,4 @@ def _is_whole(axis_context: Any) -> bool:
 def _register() -> None:
     mlir.register_lowering(native_p, _lower)
     mlir.register_lowering(native_p, _lower_on_cpu, platform="cpu")
+    mlir.register_lowering(native_p, _lower_on_cuda, platform="cuda")

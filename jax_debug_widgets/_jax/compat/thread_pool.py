@@ -14,7 +14,7 @@ from llvmlite import ir
 from numba import njit, types
 from numba.extending import intrinsic
 
-from jax_debug_widgets._jax.compat.ffi import API, CONTEXT, atomic_add, words
+from jax_debug_widgets._jax.compat.ffi import API, CONTEXT, atomic_add, call_address, words
 
 _NEXT, _DONE, _PARTS, _USERS, WORK = range(5)
 """A job, in words of 8 bytes: the next part that nobody has taken, how many are done, how many there are, how many threads
@@ -28,30 +28,16 @@ _free: Any = types.ExternalFunction("free", types.void(types.uint64))
 _yield: Any = types.ExternalFunction("sched_yield", types.int32())
 
 
-def _call_address(_typing: Any, _function: Any, _argument: Any) -> Any:
-    def emit(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
-        function, argument = arguments
-        word = ir.IntType(64)
-        kind = ir.FunctionType(word, [word])
-        return builder.call(builder.inttoptr(function, kind.as_pointer()), [argument])
-
-    return types.uint64(types.uint64, types.uint64), emit
-
-
-_call: Any = intrinsic(_call_address)
-"""Call the function of C at an address with an address."""
-
-
 @njit
 def _ask(frame: Any, function: int, first: Any, second: Any) -> bool:
     """Call a function of XLA's that takes the context of a call and some words; whether it could do what it was asked."""
     arguments = np.empty(5, np.uint64)
     arguments[0], arguments[1], arguments[2], arguments[3], arguments[4] = 40, 0, frame[CONTEXT], first, second
     api = words(frame[API], _NUM_THREADS + 1)
-    error = _call(api[function], np.uint64(arguments.ctypes.data))
+    error = call_address(api[function], np.uint64(arguments.ctypes.data))
     if error:
         arguments[0], arguments[2] = 24, error
-        _call(api[_DESTROY_ERROR], np.uint64(arguments.ctypes.data))
+        call_address(api[_DESTROY_ERROR], np.uint64(arguments.ctypes.data))
     return not error
 
 
@@ -94,7 +80,7 @@ def do_together(frame: Any, task: Any, job: Any) -> None:
         if not _ask(frame, _SCHEDULE, task, job):
             atomic_add(users, -1)
     atomic_add(users, 1)  # This thread is at work twice, and waits for the others in between.
-    _call(task, job)
+    call_address(task, job)
     while atomic_add(job + np.uint64(8 * _DONE), 0) < parts:
         _yield()  # Somebody is at work on the last of them.
     _leave(job)

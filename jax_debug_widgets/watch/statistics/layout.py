@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 
 STATISTICS = ("min", "max", "mean", "std", "l2", "zeros", "nan", "posinf", "neginf")
@@ -22,6 +24,27 @@ their rows those with these numbers; a number is filled up with zeros."""
 
 TARGET = "jax_debug_widgets_statistics"
 """The custom call: float32[...] -> float32[k], or float32[n, ...] -> float32[n, k], in the order of `STATISTICS`."""
+
+GPU = "jax_debug_widgets_statistics_of_all"
+"""The custom call of the CUDA backend: int32[n], and arrays of the types of `GPU_TYPES` -> float32[n, width], of the arrays'
+rows those with these numbers; and float32[m], scratch of `scratch_of` numbers."""
+
+GPU_TYPES = frozenset({
+    "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16", "float32", "float64",
+    "bfloat16", "complex64", "complex128", "float8_e5m2", "float8_e4m3fn",
+})  # fmt: skip
+"""The element types that the kernels read. Other arrays are converted to float32 by XLA."""
+
+PER_BLOCK, MOST_BLOCKS, NUMBERS_OF_PART = 1 << 14, 1056, 16
+"""Elements that are worth a block of a GPU's threads; the most blocks of an array; float32 of scratch that a block needs."""
+
+
+def scratch_of(sizes: Iterable[int]) -> int:
+    """How many float32 of scratch the kernels need for arrays of these sizes."""
+    sizes = list(sizes)
+    blocks = sum(min(-(-size // PER_BLOCK), MOST_BLOCKS) for size in sizes if size > 1)
+    return blocks * NUMBERS_OF_PART + 2 * len(sizes)
+
 
 LARGEST, LEAST = float(np.finfo(np.float32).max), float(np.finfo(np.float32).tiny)
 

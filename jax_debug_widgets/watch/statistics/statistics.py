@@ -6,6 +6,7 @@ It has more than 300 lines because the formulas of all statistics, and how parti
 from __future__ import annotations
 
 import itertools
+import os
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -17,8 +18,22 @@ from jax.extend import core as jax_core
 
 from jax_debug_widgets._jax.compat.native import computed_natively, importable
 from jax_debug_widgets.watch.statistics.chain import Chain
-from jax_debug_widgets.watch.statistics.layout import CHAIN, LARGEST, LEAST, SCALAR, SMALL, STATISTICS, TABLE
+from jax_debug_widgets.watch.statistics.layout import (
+    CHAIN,
+    GPU,
+    GPU_TYPES,
+    LARGEST,
+    LEAST,
+    SCALAR,
+    SMALL,
+    STATISTICS,
+    TABLE,
+    scratch_of,
+)
 from jax_debug_widgets.watch.statistics.recompute_plan import folded_transposes, shows_all
+
+BY_KERNELS = "JAX_DEBUG_WIDGETS_CUDA_KERNELS"
+"""The environment variable with which kernels of ours compute statistics on a GPU. They have been tested on the host only."""
 
 _MERGED = {"l2": "norm", **{name: name for name in ("min", "max", "mean", "std", "value")}}
 """How statistics of parts become that of the whole, where they are not added up, as counts are."""
@@ -88,6 +103,29 @@ def stacked(
       chains: what is made of the arrays; `rows` names what they watch by the numbers after those of the arrays.
     """
     rows = range(len(arrays)) if rows is None else rows
+    if cuda_target() and not chains:
+        return _by_cuda(arrays, rows)
+    return _in_groups(arrays, rows, chains)
+
+
+def _by_cuda(arrays: Sequence[jax.Array], rows: Sequence[int]) -> jax.Array:
+    """As `stacked`, by one custom call for all arrays where the program runs on a GPU that has them whole."""
+    wanted = sorted(set(rows))
+    order = np.array([wanted.index(row) for row in rows], np.int32)
+    read = [array if (array := arrays[number]).dtype.name in GPU_TYPES else _in_float_bits(array) for number in wanted]
+
+    def otherwise(_order: jax.Array, *read: jax.Array) -> list[jax.Array]:
+        return [_in_groups(read, order.tolist(), ())]
+
+    width = len(STATISTICS if any(array.size > 1 for array in read) else SCALAR)
+    scratch = scratch_of(array.size for array in read)
+    shape = len(order), width
+    operands = [jnp.asarray(order), *read]
+    return computed_natively(None, operands, shape, otherwise, together=True, on_cuda=(GPU, scratch))[0]
+
+
+def _in_groups(arrays: Sequence[jax.Array], rows: Sequence[int], chains: Sequence[ChainOf]) -> jax.Array:
+    """As `stacked`, of some arrays at a time, by `native` or XLA."""
     sizes = [array.size for array in arrays]
     wanted = sorted({number for number in rows if number < len(arrays)})
     found = {number: _in_float_bits(arrays[number]).reshape(1) for number in wanted if sizes[number] == 1}
@@ -194,6 +232,19 @@ def native_target() -> str | None:
     from jax_debug_widgets.watch.statistics.native import TARGET
 
     return TARGET
+
+
+def cuda_target() -> str | None:
+    """The custom call that computes statistics on a GPU; None where the default device is none of CUDA's.
+
+    None, too, where something that it needs is missing; then a warning says what. It has to be asked for, see `BY_KERNELS`.
+    """
+    if not os.environ.get(BY_KERNELS) or jax.default_backend() != "gpu":
+        return None
+    if "cuda" not in jax.local_devices()[0].client.platform_version:
+        return None
+    what = "XLA computes the statistics of watched values on the GPU, which costs several times more"
+    return GPU if importable("jax_debug_widgets.watch.statistics.cuda", what) else None
 
 
 def _by_xla(*arrays: jax.Array) -> list[jax.Array]:

@@ -1,0 +1,171 @@
+"""Compile a CUDA source of ours with NVRTC, which every JAX for CUDA brings, and load it with the driver.
+
+A compiled source is kept on disk, for each architecture. Nothing here needs a GPU but `kernels`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import hashlib
+import importlib.util
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+_MAJOR, _MINOR = 75, 76
+"""`CUdevice_attribute`: the compute capability (cuda.h)."""
+
+_OPTIONS = (b"--std=c++17",)
+
+
+class CudaError(RuntimeError):
+    """NVRTC or the driver could not do what it was asked."""
+
+
+def kernels(source: bytes, names: Sequence[str]) -> list[int]:
+    """Compile a source for the GPUs of this process; return the handle of each kernel, for `cuLaunchKernel`.
+
+    All GPUs use the same handles: they are `CUkernel`, which CUDA 12 has.
+
+    Raises:
+      CudaError: there is no driver, no NVRTC, or the source cannot be compiled or loaded.
+    """
+    cuda = driver()
+    code = _compiled(source, _architecture(cuda))
+    library = ctypes.c_void_p()
+    _check(cuda.cuLibraryLoadData(ctypes.byref(library), code, None, None, 0, None, None, 0), "cuLibraryLoadData")
+    found = []
+    for name in names:
+        kernel = ctypes.c_void_p()
+        _check(cuda.cuLibraryGetKernel(ctypes.byref(kernel), library, name.encode()), f"cuLibraryGetKernel of {name}")
+        found.append(int(kernel.value or 0))
+    for device in _devices(cuda):
+        _load_now(cuda, device, found)
+    return found
+
+
+def driver() -> Any:
+    """NVIDIA's driver.
+
+    Raises:
+      CudaError: there is none, or it finds no GPU.
+    """
+    try:
+        cuda = ctypes.CDLL("libcuda.so.1")
+        cuda.cuLibraryLoadData  # noqa: B018 - since CUDA 12.
+    except (OSError, AttributeError) as error:
+        raise CudaError(f"the driver of CUDA 12 or later cannot be loaded: {error}") from error
+    _check(cuda.cuInit(0), "cuInit")
+    return cuda
+
+
+def launch_address() -> int:
+    """The address of `cuLaunchKernel`."""
+    return ctypes.cast(driver().cuLaunchKernel, ctypes.c_void_p).value or 0
+
+
+def compiled(source: bytes, architecture: str) -> bytes:
+    """Compile a source with NVRTC for an architecture, `sm_90` say.
+
+    Raises:
+      CudaError: there is no NVRTC, or the source is wrong; the message has the compiler's words.
+    """
+    nvrtc = _nvrtc()
+    program = ctypes.c_void_p()
+    made = nvrtc.nvrtcCreateProgram(ctypes.byref(program), source, b"jax_debug_widgets.cu", 0, None, None)
+    _check(made, "nvrtcCreateProgram")
+    try:
+        options = [f"--gpu-architecture={architecture}".encode(), *_OPTIONS]
+        failed = nvrtc.nvrtcCompileProgram(program, len(options), (ctypes.c_char_p * len(options))(*options))
+        if failed:
+            raise CudaError(f"NVRTC cannot compile for {architecture}: {_text(nvrtc, program, 'ProgramLog').decode()}")
+        return _text(nvrtc, program, "CUBIN" if architecture.startswith("sm_") else "PTX")
+    finally:
+        nvrtc.nvrtcDestroyProgram(ctypes.byref(program))
+
+
+def _text(nvrtc: Any, program: Any, kind: str) -> bytes:
+    size = ctypes.c_size_t()
+    _check(getattr(nvrtc, f"nvrtcGet{kind}Size")(program, ctypes.byref(size)), f"nvrtcGet{kind}Size")
+    text = ctypes.create_string_buffer(size.value)
+    _check(getattr(nvrtc, f"nvrtcGet{kind}")(program, text), f"nvrtcGet{kind}")
+    return text.raw
+
+
+def _nvrtc() -> Any:
+    """NVRTC of the Python environment, or else of the system."""
+    package = importlib.util.find_spec("nvidia")
+    folders = list(package.submodule_search_locations or ()) if package else []
+    found = [path for folder in folders for path in sorted(Path(folder).glob("*/lib/libnvrtc.so.*"), reverse=True)]
+    system = [f"libnvrtc.so.{version}" for version in (13, 12)]
+    for path in [*found, *system]:
+        if ".alt." not in str(path):
+            with contextlib.suppress(OSError):
+                return ctypes.CDLL(str(path))
+    raise CudaError("there is no NVRTC: pip install nvidia-cuda-nvrtc (CUDA 13) or nvidia-cuda-nvrtc-cu12")
+
+
+def _architecture(cuda: Any) -> str:
+    """What to compile for: machine code if all GPUs are of one kind, else PTX, which the driver translates."""
+    capabilities = {tuple(_attribute(cuda, device, what) for what in (_MAJOR, _MINOR)) for device in _devices(cuda)}
+    major, minor = min(capabilities)
+    return f"{'sm' if len(capabilities) == 1 else 'compute'}_{major}{minor}"
+
+
+def _devices(cuda: Any) -> range:
+    count = ctypes.c_int()
+    _check(cuda.cuDeviceGetCount(ctypes.byref(count)), "cuDeviceGetCount")
+    if not count.value:
+        raise CudaError("CUDA finds no GPU")
+    return range(count.value)
+
+
+def _attribute(cuda: Any, device: int, what: int) -> int:
+    value = ctypes.c_int()
+    _check(cuda.cuDeviceGetAttribute(ctypes.byref(value), what, device), "cuDeviceGetAttribute")
+    return value.value
+
+
+def _load_now(cuda: Any, device: int, handles: Sequence[int]) -> None:
+    """Load kernels on a device. Otherwise their first launch loads them, which XLA may just be recording in a CUDA graph."""
+    with _context(cuda, device):
+        for handle in handles:
+            function = ctypes.c_void_p()
+            _check(cuda.cuKernelGetFunction(ctypes.byref(function), ctypes.c_void_p(handle)), "cuKernelGetFunction")
+
+
+@contextlib.contextmanager
+def _context(cuda: Any, device: int) -> Iterator[None]:
+    """Make the primary context of a device, which is XLA's, current on this thread."""
+    context = ctypes.c_void_p()
+    _check(cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), device), "cuDevicePrimaryCtxRetain")
+    try:
+        _check(cuda.cuCtxPushCurrent_v2(context), "cuCtxPushCurrent")
+        try:
+            yield
+        finally:
+            cuda.cuCtxPopCurrent_v2(ctypes.byref(ctypes.c_void_p()))
+    finally:
+        cuda.cuDevicePrimaryCtxRelease_v2(device)
+
+
+def _compiled(source: bytes, architecture: str) -> bytes:
+    """As `compiled`, from disk if it is there."""
+    home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    kept = home / "jax_debug_widgets" / f"{hashlib.sha256(source).hexdigest()[:16]}_{architecture}.cubin"
+    with contextlib.suppress(OSError):
+        return kept.read_bytes()
+    code = compiled(source, architecture)
+    with contextlib.suppress(OSError):  # Without it, it is compiled again.
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        written = kept.with_suffix(f".{os.getpid()}")
+        written.write_bytes(code)
+        written.replace(kept)
+    return code
+
+
+def _check(code: int, what: str) -> None:
+    if code:
+        raise CudaError(f"{what} failed with error {code}")

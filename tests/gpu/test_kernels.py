@@ -1,0 +1,36 @@
+"""The CUDA source is compiled for GPUs without one."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from jax_debug_widgets._jax.compat import cuda
+from jax_debug_widgets.watch.statistics.layout import NUMBERS_OF_PART
+from tests.gpu.cuda_on_host import SOURCE
+
+
+@pytest.mark.parametrize("architecture", ["sm_80", "sm_90", "sm_100"])
+def test_the_kernels_are_compiled_for_each_architecture(architecture):
+    code = cuda.compiled(SOURCE.read_bytes(), architecture)
+    assert code.startswith(b"\x7fELF")
+    for kernel in (b"statistics_read", b"statistics_write", b"statistics_read_odd"):
+        assert kernel in code
+
+
+def test_what_is_wrong_in_a_source_is_told_in_the_compilers_words():
+    with pytest.raises(cuda.CudaError, match=r'NVRTC cannot compile for sm_80: .*identifier "nothing" is undefined'):
+        cuda.compiled(b"__global__ void f() { nothing(); }", "sm_80")
+
+
+def test_scratch_has_the_same_size_in_the_source():
+    assert f"#define PART_BYTES {NUMBERS_OF_PART * np.dtype(np.float32).itemsize}\n" in SOURCE.read_text()
+
+
+def test_without_a_driver_it_says_so(monkeypatch):
+    def cannot(*_: object) -> None:
+        raise OSError("libcuda.so.1: cannot open shared object file")
+
+    monkeypatch.setattr(cuda.ctypes, "CDLL", cannot)
+    with pytest.raises(cuda.CudaError, match="the driver of CUDA 12 or later cannot be loaded: libcuda"):
+        cuda.kernels(b"", [])
