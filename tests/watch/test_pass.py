@@ -298,8 +298,8 @@ def way(request, monkeypatch):
     """Who computes statistics: each has to find the same."""
     if request.param == "by XLA":
         monkeypatch.setattr(statistics, "native_target", lambda: None)
+        monkeypatch.setattr(statistics, "cuda_target", lambda: None)
     elif request.param == "by CUDA's kernels" and jax.default_backend() == "gpu":
-        monkeypatch.setenv(statistics.BY_KERNELS, "1")
         assert statistics.cuda_target()
     elif request.param == "by CUDA's kernels":
         monkeypatch.setattr(statistics, "cuda_target", cuda_on_host.on_host)
@@ -338,6 +338,7 @@ def test_how_numbers_far_from_zero_are_spread(size, first, way):
         lane = dict(
             zip(STATISTICS, np.asarray(jax.jit(lambda x: by_lane(x[None], (0,)))(each))[0].tolist(), strict=True)
         )
+        digits = digits if jax.default_backend() == "cpu" else 1e-2  # Lanes are XLA's.
         assert {name: lane[name] for name in wanted} == pytest.approx(wanted, rel=digits, nan_ok=True)
 
 

@@ -106,16 +106,17 @@ _launched: Any = intrinsic(_call_launch)
 @njit
 def _launch_job(job: Any, first: int, arrays: Any, stream: Any) -> int:
     """Launch the three kernels; return CUDA's error, 0 if there is none."""
-    arguments = np.empty(1, np.uint64)
-    arguments[0] = np.uint64(job.ctypes.data)
-    handles, address = words(_kernels(), 3), np.uint64(arguments.ctypes.data)
+    # In the job, which the caller holds: Numba frees an array of ours as soon as only its address is used.
+    address = np.uint64(job.ctypes.data)
+    job[_JOB_WORDS] = address
+    arguments, handles = address + np.uint64(8 * _JOB_WORDS), words(_kernels(), 3)
     blocks, each = np.uint64(first), np.uint64(arrays)
     error = 0
     if first:
-        error |= _launched(_launch(), handles[0], blocks, stream, address)
-    error |= _launched(_launch(), handles[1], each, stream, address)
+        error |= _launched(_launch(), handles[0], blocks, stream, arguments)
+    error |= _launched(_launch(), handles[1], each, stream, arguments)
     if first:
-        error |= _launched(_launch(), handles[2], blocks, stream, address)
+        error |= _launched(_launch(), handles[2], blocks, stream, arguments)
     return error
 
 
@@ -129,7 +130,7 @@ def _run(frame: Any) -> int:
     marks = scratch[3] + np.uint64(4 * (size_of(scratch) - 2 * arrays))
     before, error = 0, 0
     for base in range(0, arrays, _MOST):
-        job = np.zeros(_JOB_WORDS, np.uint64)
+        job = np.zeros(_JOB_WORDS + 1, np.uint64)
         numbers = job.view(np.int32)
         count, first = min(arrays - base, _MOST), 0
         for at in range(count):

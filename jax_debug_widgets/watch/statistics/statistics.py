@@ -6,7 +6,6 @@ It has more than 300 lines because the formulas of all statistics, and how parti
 from __future__ import annotations
 
 import itertools
-import os
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -31,9 +30,6 @@ from jax_debug_widgets.watch.statistics.layout import (
     scratch_of,
 )
 from jax_debug_widgets.watch.statistics.recompute_plan import folded_transposes, shows_all
-
-BY_KERNELS = "JAX_DEBUG_WIDGETS_CUDA_KERNELS"
-"""The environment variable with which kernels of ours compute statistics on a GPU. They have been tested on the host only."""
 
 _MERGED = {"l2": "norm", **{name: name for name in ("min", "max", "mean", "std", "value")}}
 """How statistics of parts become that of the whole, where they are not added up, as counts are."""
@@ -237,11 +233,9 @@ def native_target() -> str | None:
 def cuda_target() -> str | None:
     """The custom call that computes statistics on a GPU; None where the default device is none of CUDA's.
 
-    None, too, where something that it needs is missing; then a warning says what. It has to be asked for, see `BY_KERNELS`.
+    None, too, where something that it needs is missing; then a warning says what.
     """
-    if not os.environ.get(BY_KERNELS) or jax.default_backend() != "gpu":
-        return None
-    if "cuda" not in jax.local_devices()[0].client.platform_version:
+    if jax.default_backend() != "gpu" or "cuda" not in jax.local_devices()[0].client.platform_version:
         return None
     what = "XLA computes the statistics of watched values on the GPU, which costs several times more"
     return GPU if importable("jax_debug_widgets.watch.statistics.cuda", what) else None
