@@ -359,12 +359,13 @@ def test_odd_values_in_long_arrays_are_found_each_way(way, agrees):
 def test_statistics_are_computed_natively_where_each_device_has_the_whole_array_only(agrees):
     mesh = cpu_mesh((4,), ("x",))
     split = jax.sharding.NamedSharding(mesh, jax.P("x"))
-    array = jax.device_put(np.linspace(-1, 1, 4096, dtype=np.float32), jax.devices("cpu")[0])
+    array = np.linspace(-1, 1, 4096, dtype=np.float32)
+    whole = jax.device_put(array, jax.devices("cpu")[0])
     program = jax.jit(lambda x: stacked([x]))
     parted = jax.jit(jax.shard_map(program, mesh=mesh, in_specs=jax.P("x"), out_specs=jax.P("x"), check_vma=False))
-    lowered = [program.lower(array), program.lower(jax.device_put(array, split)), parted.lower(array)]
+    lowered = [program.lower(whole), program.lower(jax.device_put(array, split)), parted.lower(array)]
     assert ["jax_debug_widgets_statistics" in one.as_text() for one in lowered] == [True, False, True]
-    for one in (array, jax.device_put(array, split)):
+    for one in (whole, jax.device_put(array, split)):
         agrees(dict(zip(STATISTICS, np.asarray(program(one))[0][:, None], strict=True)), array)
     for row, quarter in zip(np.asarray(parted(array)), np.split(array, 4), strict=True):
         agrees(dict(zip(STATISTICS, row[:, None], strict=True)), quarter)
