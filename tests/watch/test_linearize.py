@@ -354,7 +354,7 @@ def test_a_rule_of_the_users_is_linearized(call, watched):
         return y, pushed, rest
 
     run = watched(f, X)
-    assert not any("runs unwatched" in note for note in run.status().notes)
+    assert [note for note in run.status().notes if "runs unwatched" in note] == []
     y, pushed, rest = run.result
     assert run["y"]["value"] == y
     assert run["pushed"]["value"] == pushed
