@@ -128,6 +128,7 @@ def test_under_transformations(notebook, page, call, values):
 
 
 @pytest.mark.behaviour("B4")
+@pytest.mark.cpu("a cell goes on while a GPU runs its program")
 @pytest.mark.parametrize("how", ["quit", "halt"])
 def test_ended_the_cell_says_so_in_one_line_and_the_next_one_runs(notebook, page, how, caplog):
     def end(page, stop):

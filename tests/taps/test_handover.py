@@ -536,6 +536,7 @@ def test_a_program_in_a_capture_that_stops_calls_the_host(handed):
     assert len(run.events) == 1
 
 
+@pytest.mark.cpu("a GPU copies to the host later")
 def test_an_interrupt_while_something_is_told_loses_no_later_call():
     kept, heard, one = backlog.Backlog(), [], jnp.float32(1)
 

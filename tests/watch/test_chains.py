@@ -222,6 +222,7 @@ def test_random_programs(program):
         check(program, *arrays, tolerance=0)
 
 
+@pytest.mark.cpu("chains are the CPU's")
 def test_reading_all_of_a_training_loop_leaves_its_kernels_and_its_results_as_they_are():
     keys = jax.random.split(jax.random.key(0), 5)
     params, x = [jax.random.normal(key, (64, 64)) / 8 for key in keys[1:]], jax.random.normal(keys[0], (128, 64))
