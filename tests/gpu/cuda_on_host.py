@@ -21,9 +21,7 @@ from jax_debug_widgets._jax.compat import cuda, ffi
 from jax_debug_widgets.watch.statistics import statistics
 
 SOURCE = Path(statistics.__file__).with_name("statistics.cu")
-_OPTIONS = (
-    "-std=c++20 -O2 -ffp-contract=off -Wall -Wextra -Werror -Wno-unknown-pragmas -shared -fPIC -pthread -DTHREADS=8"
-)
+_OPTIONS = "-std=c++20 -O2 -ffp-contract=off -shared -fPIC -pthread -DTHREADS=8"
 
 
 @functools.cache
