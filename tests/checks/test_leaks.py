@@ -89,8 +89,11 @@ USES = {
 }
 
 
+CASES = [*((one, "jit") for one in LEAKS), *(("a global", one) for one in USES if one != "jit")]
+
+
 @pytest.mark.behaviour("S3")
-@pytest.mark.parametrize(("name", "use"), [*((one, "jit") for one in LEAKS), *(("a global", one) for one in USES if one != "jit")])
+@pytest.mark.parametrize(("name", "use"), CASES)
 def test_the_name_that_holds_a_tracer(name, use):
     function, holder = LEAKS[name]
     with jdw.capture(check="leaks") as run:
