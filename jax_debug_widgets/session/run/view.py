@@ -18,6 +18,7 @@ from jax_debug_widgets.session.run.by_name import choice_called
 from jax_debug_widgets.session.run.event_view import EventView
 from jax_debug_widgets.session.run.figures import draw_lines, draw_spread, value_at
 from jax_debug_widgets.session.run.tables import Calls, Sites, events_frame, write_parquet
+from jax_debug_widgets.session.run.tensorboard import write_tensorboard
 from jax_debug_widgets.session.run.texts import Texts
 from jax_debug_widgets.session.run.watched import WatchedValues
 from jax_debug_widgets.session.run.watched_value import WatchedValue
@@ -289,6 +290,23 @@ class RunView(ABC):
         """
         self.collect()
         write_parquet(self.store, path)
+
+    def to_tensorboard(self, folder: str | PathLike[str], *names: str) -> None:
+        """Write numbers as a log of TensorBoard's into a new folder: `tensorboard --logdir FOLDER` shows it.
+
+        Each lane, device and element of an array has a curve. Steps are those of `series`; where these are fractions the points
+        are numbered. TensorBoard keeps float32, and each point has the time at which it fired.
+
+        Args:
+          folder: where. A log that is there is not written over.
+          names: as for `plot`; all scalar values where none is given.
+
+        Raises:
+          ImportError: tensorboardX is not installed (`pip install "jax-debug-widgets[tensorboard]"`).
+          FileExistsError: the folder has a log already. KeyError: see `series`.
+        """
+        self.collect()
+        write_tensorboard(self, self.status().started, folder, names)
 
     def report(self) -> str:
         """The run as one Markdown text: facts, findings with their source lines, values, the last lines, versions.
