@@ -89,12 +89,20 @@ class Boxes:
             self._put(node, one, skip)
 
     def _program(self, node: _Node, name: str) -> Box:
-        """The box of all; a program of one equation, or of none, has a box of its own around it."""
+        """The box of all; a program of one equation, one loop, or of nothing has a box of its own around it."""
         box = self._box(node) if node.inside else Box("program", name)
-        if not box.children and box.equations:
+        if box.equations and (not box.children or self._only_loop_of(node)):
             return Box("program", name, equations=box.equations, children=[box])
         box.kind, box.title = "program", name
         return box
+
+    def _only_loop_of(self, node: _Node) -> str:
+        """`scan × 4`, if all of a node is one equation that runs its bodies otherwise than a call does."""
+        while len(node.inside) == 1:
+            (node,) = node.inside.values()
+            if node.kind == "body" and node.number >= 0 and self._equations[node.number].primitive not in CALLS:
+                return node.what
+        return ""
 
     def _box(self, node: _Node) -> Box:
         """The box of a node; one that only holds another is both."""
@@ -120,7 +128,7 @@ class Boxes:
         if node.kind == "function" and not runs:
             return only
         if node.kind == "function":
-            what = only.what if only.children else ""
+            what = (only.what or self._only_loop_of(node)) if only.children else ""
             return Box("function", runs, what, node.source, only.equations, only.children)
         inner = _joined(only.title, only.what) if only.kind == "function" else only.what
         told = _joined(runs, inner if only.kind == "function" and only.title != runs else "") or inner

@@ -2,53 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from jax_debug_widgets.graphs.diff import paired
+from jax_debug_widgets.events.amounts import plural
+from jax_debug_widgets.graphs.executed import LOOPS, ExecutedProgram
 from jax_debug_widgets.graphs.figures import Figure, figure_of
-from jax_debug_widgets.graphs.flat import Edge, FlatProgram, Node
 from jax_debug_widgets.graphs.page import Line, Page
-from jax_debug_widgets.graphs.program import Equation, Program, text_of
+from jax_debug_widgets.graphs.parting import Pair, paired_runs
+from jax_debug_widgets.graphs.program import Equation, text_of
 
 if TYPE_CHECKING:
     import pandas as pd
-
-
-@dataclass(frozen=True, eq=False)
-class ExecutedProgram:
-    """A program with the values of one run.
-
-    Attributes:
-      paths: what its outputs are called, `['w']`; `outputs`: their values.
-      values: the path and number of an equation -> its results.
-      inputs: what it was given, PRNG keys as their numbers; empty where that is not known.
-    """
-
-    program: Program
-    paths: Sequence[str]
-    outputs: Sequence[Any]
-    values: Mapping[Any, Sequence[Any]]
-    inputs: Sequence[Any] = ()
-
-    def of(self, node: Node) -> Sequence[Any] | None:
-        """The results of an equation."""
-        return self.values.get((node.equation.path, node.equation.number))
-
-
-@dataclass(frozen=True, eq=False)
-class Pair:
-    """Two equations that stand for each other, and how far their results are apart."""
-
-    before: Equation
-    after: Equation
-    figures: tuple[Figure, ...]
-
-    @property
-    def differs(self) -> bool:
-        """Whether any result is beyond the tolerance."""
-        return any(one.verdict == "differs" for one in self.figures)
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,6 +29,8 @@ class Comparison:
         again is none.
       alone: the first equation of each program that stands for none of the other, and that this pair is computed of, or if
         no pair differs an output that does; None where there is none.
+      around: the loops and branches that these are in, outermost first; `steps`: the first step of each loop at which the
+        two differ.
       structure: what keeps the outputs from being compared one by one, in words.
       arguments: of the arguments that are not the same each by its name with how it differs.
     """
@@ -73,6 +41,8 @@ class Comparison:
     only: tuple[int, int]
     first: Pair | None
     alone: tuple[Equation | None, Equation | None] = (None, None)
+    around: Sequence[Pair] = ()
+    steps: Sequence[int] = ()
     structure: str = ""
     arguments: Sequence[tuple[str, str]] = ()
 
@@ -103,9 +73,11 @@ class Comparison:
         for name, one in zip(self.names, self.alone, strict=True):
             if one is not None:
                 lines.append(Line((word, f"only in {name}", text_of(one), str(one.source or ""))))
+        if self.around:
+            lines.append(Line(("", "in", *self._place())))
         notes = [self.structure] if self.structure else []
         notes.append(
-            f"{len(self.pairs)} pairs of equations; {self.only[0]} only in {self.names[0]}, {self.only[1]} only in "
+            f"{plural(len(self.pairs), 'pair')} of equations; {self.only[0]} only in {self.names[0]}, {self.only[1]} only in "
             f"{self.names[1]}. Both ran equation by equation: XLA has fused nothing."
         )
         given = ", of other arguments" if self.arguments else ""
@@ -116,6 +88,15 @@ class Comparison:
             notes,
             longest=120,
         )
+
+    def _place(self) -> tuple[str, str]:
+        """Which loops it is in, at which step: `step 3 of scan`."""
+        steps = iter(self.steps)
+        told = [
+            f"step {next(steps)} of {one.after.primitive}" if one.after.primitive in LOOPS else one.after.primitive
+            for one in self.around
+        ]
+        return f"{', '.join(told)}: the first that differs", str(self.around[-1].after.source or "")
 
     def to_pandas(self) -> pd.DataFrame:
         """A row a pair of equations, in the order of the second program.
@@ -149,15 +130,7 @@ def _places(pair: Pair) -> tuple[str, str]:
 
 def compare(before: ExecutedProgram, after: ExecutedProgram, rtol: float | None = None) -> Comparison:
     """Compare two programs that have run on the same arguments."""
-    one, other, pairing = paired(before.program.body, after.program.body)
-    pairs: dict[int, Pair] = {}
-    for number, partner in sorted(pairing.back.items()):
-        nodes = one.nodes[partner], other.nodes[number]
-        own, its = before.of(nodes[0]), after.of(nodes[1])
-        if own is None or its is None or [a.shape for a in own] != [b.shape for b in its]:
-            continue
-        figures = tuple(figure_of(a, b, rtol) for a, b in zip(own, its, strict=True))
-        pairs[number] = Pair(nodes[0].equation, nodes[1].equation, figures)
+    both = paired_runs(before.program.body, after.program.body, before, after, rtol)
     outputs = [
         (path, figure_of(a, b, rtol)) for path, a, b in zip(after.paths, before.outputs, after.outputs, strict=False)
     ]
@@ -168,24 +141,18 @@ def compare(before: ExecutedProgram, after: ExecutedProgram, rtol: float | None 
             f"{_told(after.paths)}. Those above are compared in their order."
         )
     differ = [figure.verdict == "differs" for _, figure in outputs]
-    ends = [edge for edge, is_other in zip(other.results, differ, strict=False) if is_other]
-    close = {number for number, pair in pairs.items() if not pair.differs}
-    way = [number for number in _made_of(other, ends, close) if number in pairs]
-    first = min(way, default=None)
-    if first is None:
-        own_ends = [edge for edge, is_other in zip(one.results, differ, strict=False) if is_other]
-    else:
-        own_ends, ends = one.nodes[pairing.back[first]].operands, other.nodes[first].operands
-    own_close = {pairing.back[number] for number in close}
-    alone = _alone(one, own_ends, own_close, pairing.forth), _alone(other, ends, close, pairing.back)
+    parting = both.parting(differ)
+    (one, other), pairing = both.flats, both.pairing
     only = len(one.nodes) - len(pairing.forth), len(other.nodes) - len(pairing.back)
     return Comparison(
         (before.program.name, after.program.name),
         outputs,
-        list(pairs.values()),
+        list(both.pairs.values()),
         only,
-        None if first is None else pairs[first],
-        alone,
+        parting.first,
+        parting.alone,
+        parting.around,
+        parting.steps,
         structure,
         list(_other_arguments(before, after)),
     )
@@ -210,21 +177,3 @@ def _other_arguments(before: ExecutedProgram, after: ExecutedProgram) -> Iterato
             yield other.text, f"DIFFERS: {one.type} against {other.type}"
         elif figure.verdict != "equal":
             yield other.text, "DIFFERS: another key" if other.type.dtype.startswith("key<") else str(figure)
-
-
-def _alone(flat: FlatProgram, ends: Sequence[Edge], close: Container[int], paired: Container[int]) -> Equation | None:
-    """The first of the equations without a pair that these values are made of."""
-    found = [number for number in _made_of(flat, ends, close) if number not in paired]
-    return flat.nodes[min(found)].equation if found else None
-
-
-def _made_of(flat: FlatProgram, ends: Sequence[Edge], close: Container[int]) -> set[int]:
-    """The equations that these values are made of, up to those that are close."""
-    todo = [edge[1] for edge in ends if edge[0] == "result"]
-    seen: set[int] = set()
-    while todo:
-        number = todo.pop()
-        if number not in seen and number not in close:
-            seen.add(number)
-            todo += [edge[1] for edge in flat.nodes[number].operands if edge[0] == "result"]
-    return seen

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from jax_debug_widgets.events.amounts import in_bytes, plural
-from jax_debug_widgets.graphs.compare import ExecutedProgram
+from jax_debug_widgets.graphs.executed import ExecutedProgram
 from jax_debug_widgets.graphs.page import Page
 from jax_debug_widgets.graphs.program import Body, Equation, Operand, Program, Source, Type
 

@@ -78,6 +78,64 @@ def test_an_equation_that_one_function_has_more_is_named_with_the_first_line_tha
     assert mirrored.alone[1] is None and mirrored.alone[0].primitive == after.primitive
 
 
+def scanned(rate):
+    def step(carry, x):
+        kept = jnp.sin(carry) * rate(x)
+        return kept + x, kept
+
+    return lambda x: lax.scan(step, 0.5, x)
+
+
+def repeated(rate):
+    def step(state):
+        at, x = state
+        grown = x * rate(at)
+        return at + 1, grown
+
+    return lambda x: lax.while_loop(lambda state: state[0] < 5, step, (0, x))
+
+
+def nested(rate):
+    def outer(carry, x):
+        carry = lax.cond(x > 2, lambda c: c * rate(c), lambda c: c + 1.0, carry)
+        return carry, carry
+
+    return lambda x: lax.scan(outer, 1.0, x)
+
+
+def less(step):
+    """1.0, and from that step on a little less."""
+    return lambda at: jnp.where(at < step, 1.0, 0.9)
+
+
+@pytest.mark.behaviour("G1")
+@pytest.mark.parametrize(
+    ("make", "rates", "around", "steps"),
+    [
+        (scanned, (less(9), less(3)), ["scan"], (3,)),
+        (repeated, (less(9), less(3)), ["while"], (3,)),
+        (nested, (less(-9), less(9)), ["scan", "cond"], (3,)),
+    ],
+    ids=["scan", "while", "a branch in a scan"],
+)
+def test_the_first_divergence_in_a_loop_is_the_line_in_its_body_at_the_first_step_that_differs(
+    make, rates, around, steps
+):
+    found = jdw.compare(make(rates[0]), make(rates[1]), jnp.arange(6.0))
+    assert [one.before.primitive for one in found.around] == around and tuple(found.steps) == steps
+    assert found.first is not None and not found.first.before.bodies
+    assert f"step {steps[0]} of {around[0]}" in str(found)
+
+
+@pytest.mark.behaviour("G1")
+def test_a_loop_that_starts_otherwise_is_no_divergence_of_its_body():
+    def of(start):
+        return lambda x: lax.scan(lambda c, a: (c + a, c), x[0] * start, x)
+
+    found = jdw.compare(of(1.0), of(2.0), jnp.arange(1.0, 4.0))
+    assert found.first.before.primitive == "mul" and found.around == ()
+
+
 @pytest.mark.behaviour("G1")
 def test_an_overflow_is_found_where_it_is_born():
     found = jdw.compare(plain, shifted, jnp.array([100.0, 1.0, 2.0]))

@@ -236,3 +236,27 @@ def test_a_program_of_one_equation_has_a_box_for_it(function):
     assert "sin" in str(graph).splitlines()[2]
     assert "▸" not in str(graph)
     assert [one.equations for one in graph.scene().placed if not one.is_open] == [(numbers_of(graph, "sin")[0],)]
+
+
+def scanned(c, a):
+    c = jnp.tanh(c + a)
+    return c, c
+
+
+def halved(state):
+    return state * 0.5
+
+
+@pytest.mark.behaviour("G1")
+@pytest.mark.parametrize(
+    ("f", "loop"),
+    [
+        (lambda x: lax.scan(scanned, jnp.zeros(4), x), "scan × 2"),
+        (lambda x: lax.while_loop(lambda s: jnp.sum(s) > 1.0, halved, x), "while"),
+        (jax.jit(lambda x: lax.cond(x[0, 0] > 0, jnp.sin, jnp.cos, x)), "cond"),
+    ],
+    ids=["scan", "while", "cond"],
+)
+def test_a_loop_that_is_the_whole_program_has_a_box(f, loop):
+    found = jdw.graph(f, X)
+    assert any(loop in f"{one.title} {one.what}" for one in found.boxes.all if one.children), found

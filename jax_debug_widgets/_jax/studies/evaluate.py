@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import jax
@@ -12,61 +12,105 @@ import numpy as np
 from jax_debug_widgets._jax.compat.private import core
 from jax_debug_widgets._jax.passes.inventory import programs_in
 from jax_debug_widgets._jax.passes.program_difference import on_host
-from jax_debug_widgets._jax.studies.programs import opened, runs_one_call
+from jax_debug_widgets._jax.studies.programs import as_typed, opened, runs_one_call
 from jax_debug_widgets._jax.studies.stepping import bind
 from jax_debug_widgets._jax.studies.trace import Traced
+from jax_debug_widgets._jax.studies.turns import turns_of
+from jax_debug_widgets.graphs.executed import Key, Turn
 from jax_debug_widgets.graphs.program import CALLS
 
 Path = tuple[tuple[int, str], ...]
 
-Values = dict[tuple[Path, int], tuple[np.ndarray, ...]]
-"""The path and number of an equation, as in `graphs.Program` -> its results; PRNG keys as their numbers."""
+
+class Evaluated:
+    """The values of a program that has run; of loops and branches as a whole.
+
+    Attributes:
+      outputs: its results; `values`: the path and number of an equation, as in `graphs.Program` -> its results. PRNG keys are
+        their numbers.
+    """
+
+    def __init__(self) -> None:
+        self.outputs: list[np.ndarray] = []
+        self.values: dict[Key, tuple[np.ndarray, ...]] = {}
+        self._held: dict[Key, tuple[core.JaxprEqn, list[Any]]] = {}
+        """The loops and branches, with what they were given."""
+
+    def inside(self, key: Key) -> Iterator[Turn]:
+        """Run a loop or a branch turn by turn."""
+        if key not in self._held:
+            return
+        equation, inputs = self._held[key]
+        found: list[Turn] = []
+
+        def run(body: str, number: int | None, program: Any, operands: Sequence[Any]) -> list[Any]:
+            jaxpr, consts = opened(program)
+            own = Evaluated()
+            results = own.run(jaxpr, consts, operands, (*key[0], (key[1], body)))
+            found.append(Turn(body, number, own.outputs, own.values, own.inside))
+            return results
+
+        for _ in turns_of(equation, inputs, run):
+            yield found.pop()
+
+    def run(
+        self,
+        jaxpr: core.Jaxpr,
+        consts: Sequence[Any],
+        operands: Sequence[Any],
+        path: Path,
+        *,
+        is_whole: bool = False,
+    ) -> list[Any]:
+        """Run a program, which lies there; return its results, which are its outputs then."""
+        results = self._run(jaxpr, consts, operands, path, is_whole=is_whole)
+        self.outputs = [on_host(one) for one in results if _is_array(one)]
+        return results
+
+    def _run(
+        self, jaxpr: core.Jaxpr, consts: Sequence[Any], operands: Sequence[Any], path: Path, *, is_whole: bool = False
+    ) -> list[Any]:
+        known = dict(zip((*jaxpr.constvars, *jaxpr.invars), (*consts, *operands), strict=True))
+
+        def read(atom: Any) -> Any:
+            return as_typed(atom) if isinstance(atom, core.Literal) else known[atom]
+
+        for number, equation in enumerate(jaxpr.eqns):
+            inputs = [read(atom) for atom in equation.invars]
+            bodies = list(programs_in(equation)) if equation.primitive.name in CALLS else []
+            if len(bodies) == 1 and len(bodies[0][1].invars) == len(inputs):
+                ((key, _),) = bodies
+                inner, inner_consts = opened(equation.params[key])
+                within = path if is_whole and runs_one_call(jaxpr) else (*path, (number, key))
+                results = self._run(inner, inner_consts, inputs, within)
+            else:
+                results = bind(equation, inputs)
+                self.values[path, number] = tuple(on_host(one) for one in results if _is_array(one))
+                if equation.primitive.name in _WITH_TURNS and not equation.effects:
+                    self._held[path, number] = equation, inputs
+            known.update(zip(equation.outvars, results, strict=True))
+        return [read(atom) for atom in jaxpr.outvars]
 
 
-def evaluate(traced: Traced) -> tuple[list[np.ndarray], Values]:
-    """The results of a program, and of each of its equations; of loops and branches as a whole.
+_WITH_TURNS = ("scan", "while", "cond")
+"""Primitives whose bodies run turn by turn. One that calls the host would call it once more, and is left alone."""
+
+
+def evaluate(traced: Traced) -> Evaluated:
+    """Run a program equation by equation.
 
     Raises:
       Exception: what an equation raises.
     """
-    values: Values = {}
     operands = [jnp.asarray(one) for one in traced.operands]
-    results = _run(traced.jaxpr, traced.consts, operands, (), values, is_whole=True)
-    return [on_host(one) for one in results], values
+    found = Evaluated()
+    found.run(traced.jaxpr, traced.consts, operands, (), is_whole=True)
+    return found
 
 
 def given_to(traced: Traced) -> list[np.ndarray]:
     """The operands of a program as NumPy arrays; PRNG keys as their numbers."""
     return [on_host(jnp.asarray(one)) for one in traced.operands]
-
-
-def _run(
-    jaxpr: core.Jaxpr,
-    consts: Sequence[Any],
-    operands: Sequence[Any],
-    path: Path,
-    values: Values,
-    *,
-    is_whole: bool = False,
-) -> list[Any]:
-    known = dict(zip((*jaxpr.constvars, *jaxpr.invars), (*consts, *operands), strict=True))
-
-    def read(atom: Any) -> Any:
-        return atom.val if isinstance(atom, core.Literal) else known[atom]
-
-    for number, equation in enumerate(jaxpr.eqns):
-        inputs = [read(atom) for atom in equation.invars]
-        bodies = list(programs_in(equation)) if equation.primitive.name in CALLS else []
-        if len(bodies) == 1 and len(bodies[0][1].invars) == len(inputs):
-            ((key, _),) = bodies
-            inner, inner_consts = opened(equation.params[key])
-            within = path if is_whole and runs_one_call(jaxpr) else (*path, (number, key))
-            results = _run(inner, inner_consts, inputs, within, values)
-        else:
-            results = bind(equation, inputs)
-            values[path, number] = tuple(on_host(one) for one in results if _is_array(one))
-        known.update(zip(equation.outvars, results, strict=True))
-    return [read(atom) for atom in jaxpr.outvars]
 
 
 def _is_array(value: Any) -> bool:

@@ -63,7 +63,8 @@ def comparison_of(
         if not args or not callable(args[0]):
             raise TypeError('compare takes two functions and their arguments, or one function and against="float64"')
         before, after = (_ran(session, one, args[1:], kwargs) for one in (function, args[0]))
-        return compare(before, after, rtol)
+        with session.capture.explaining():  # It runs the steps of loops that differ.
+            return compare(before, after, rtol)
     against = against if isinstance(against, str) else f"{SAVED}{fspath(against)}"
     refuse_unknown(against)
     if against.startswith(SAVED):
@@ -134,9 +135,9 @@ def _cpu(
                 consts=[jax.device_put(one, device) for one in found.consts],
                 operands=[jax.device_put(one, device) for one in found.operands],
             )
-            own = ExecutedProgram(program, found.paths, *evaluate(moved))
-        ran.append(_called(own, f"{program.name} on {device.platform}"))
-    return compare(ran[0], ran[1], rtol)
+            ran.append(_called(_executed(moved, program), f"{program.name} on {device.platform}"))
+    with session.capture.explaining():
+        return compare(ran[0], ran[1], rtol)
 
 
 def _accelerator() -> Any:
@@ -154,7 +155,12 @@ def _ran(
 ) -> ExecutedProgram:
     found, program = traced(session, function, args, kwargs)
     with session.capture.explaining():
-        return ExecutedProgram(program, found.paths, *evaluate(found), inputs=given_to(found))
+        return _executed(found, program)
+
+
+def _executed(found: Traced, program: Program) -> ExecutedProgram:
+    own = evaluate(found)
+    return ExecutedProgram(program, found.paths, own.outputs, own.values, given_to(found), own.inside)
 
 
 def _float64(session: Session, found: Traced, program: Program) -> AgainstFloat64:

@@ -1,0 +1,139 @@
+"""Where two runs part first: back from what differs through pairs that differ, and into the first step that does."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from jax_debug_widgets.graphs.diff import paired
+from jax_debug_widgets.graphs.executed import ExecutedProgram, Turn, key_of
+from jax_debug_widgets.graphs.figures import Figure, figure_of
+from jax_debug_widgets.graphs.flat import Edge, FlatProgram
+from jax_debug_widgets.graphs.pairing import Pairing
+from jax_debug_widgets.graphs.program import Body, Equation
+
+
+@dataclass(frozen=True, eq=False)
+class Pair:
+    """Two equations that stand for each other, and how far their results are apart."""
+
+    before: Equation
+    after: Equation
+    figures: tuple[Figure, ...]
+
+    @property
+    def differs(self) -> bool:
+        """Whether any result is beyond the tolerance."""
+        return any(one.verdict == "differs" for one in self.figures)
+
+
+@dataclass(frozen=True, eq=False)
+class Parting:
+    """Where two runs of one body part: see `Comparison`.
+
+    Attributes:
+      around: the loops and branches that `first` and `alone` are in, outermost first; `steps`: the first step of each loop
+        among them at which the two differ.
+    """
+
+    first: Pair | None
+    alone: tuple[Equation | None, Equation | None]
+    around: tuple[Pair, ...] = ()
+    steps: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class PairedRuns:
+    """Two bodies that have run, paired."""
+
+    flats: tuple[FlatProgram, FlatProgram]
+    pairing: Pairing
+    pairs: dict[int, Pair]
+    runs: tuple[ExecutedProgram | Turn, ExecutedProgram | Turn]
+    rtol: float | None
+
+    def parting(self, differ: Sequence[bool]) -> Parting:
+        """Where they part first, if these of their results differ."""
+        found = self._in_body(differ)
+        if found.first is None or not found.first.before.bodies:
+            return found
+        inner = self._inside(found.first)
+        return found if inner is None else inner
+
+    def _in_body(self, differ: Sequence[bool]) -> Parting:
+        (one, other), pairing = self.flats, self.pairing
+        ends = [edge for edge, is_other in zip(other.results, differ, strict=False) if is_other]
+        close = {number for number, pair in self.pairs.items() if not pair.differs}
+        way = [number for number in _made_of(other, ends, close) if number in self.pairs]
+        first = min(way, default=None)
+        if first is None:
+            own_ends = [edge for edge, is_other in zip(one.results, differ, strict=False) if is_other]
+        else:
+            own_ends, ends = one.nodes[pairing.back[first]].operands, other.nodes[first].operands
+        own_close = {pairing.back[number] for number in close}
+        alone = _alone(one, own_ends, own_close, pairing.forth), _alone(other, ends, close, pairing.back)
+        return Parting(None if first is None else self.pairs[first], alone)
+
+    def _inside(self, pair: Pair) -> Parting | None:
+        """Where they part in the first step of a loop, or in the branch, that differs."""
+        turns = (run.inside(key_of(side)) for run, side in zip(self.runs, (pair.before, pair.after), strict=True))
+        for one, other in zip(*turns, strict=False):
+            if one.body != other.body:
+                return None
+            bodies = [_body_of(side, turn.body) for side, turn in ((pair.before, one), (pair.after, other))]
+            if None in bodies or len(one.outputs) != len(other.outputs):
+                return None
+            differ = _differ(one.outputs, other.outputs, self.rtol)
+            if any(differ):
+                inner = paired_runs(bodies[0], bodies[1], one, other, self.rtol).parting(differ)  # pyright: ignore[reportArgumentType]
+                if inner.first is None and inner.alone == (None, None):
+                    return None
+                steps = () if one.number is None else (one.number,)
+                return replace(inner, around=(pair, *inner.around), steps=(*steps, *inner.steps))
+        return None
+
+
+def paired_runs(
+    before: Body, after: Body, one: ExecutedProgram | Turn, other: ExecutedProgram | Turn, rtol: float | None
+) -> PairedRuns:
+    """Pair the equations of two bodies, and compare their results."""
+    flat, its_flat, pairing = paired(before, after)
+    pairs: dict[int, Pair] = {}
+    for number, partner in sorted(pairing.back.items()):
+        nodes = flat.nodes[partner], its_flat.nodes[number]
+        own, its = one.of(nodes[0]), other.of(nodes[1])
+        if own is None or its is None or [a.shape for a in own] != [b.shape for b in its]:
+            continue
+        figures = tuple(figure_of(a, b, rtol) for a, b in zip(own, its, strict=True))
+        pairs[number] = Pair(nodes[0].equation, nodes[1].equation, figures)
+    return PairedRuns((flat, its_flat), pairing, pairs, (one, other), rtol)
+
+
+def _differ(one: Sequence[object], other: Sequence[object], rtol: float | None) -> list[bool]:
+    return [figure_of(a, b, rtol).verdict == "differs" for a, b in zip(one, other, strict=True)]
+
+
+def _body_of(equation: Equation, key: str) -> Body | None:
+    return next((one for one in equation.bodies if one.key == key), None)
+
+
+def _alone(flat: FlatProgram, ends: Sequence[Edge], close: Container[int], paired: Container[int]) -> Equation | None:
+    """The first of the equations without a pair that these values are made of."""
+    found = [number for number in _made_of(flat, ends, close) if number not in paired]
+    return flat.nodes[min(found)].equation if found else None
+
+
+def _made_of(flat: FlatProgram, ends: Sequence[Edge], close: Container[int]) -> set[int]:
+    """The equations that these values are made of, up to those that are close."""
+    todo = list(_equations_of(ends))
+    seen: set[int] = set()
+    while todo:
+        number = todo.pop()
+        if number not in seen and number not in close:
+            seen.add(number)
+            todo += _equations_of(flat.nodes[number].operands)
+    return seen
+
+
+def _equations_of(edges: Sequence[Edge]) -> Iterator[int]:
+    return (edge[1] for edge in edges if edge[0] == "result")
