@@ -14,6 +14,7 @@ from jax_debug_widgets.graphs.graph_svg import picture
 from jax_debug_widgets.graphs.layout import Scene, scene_of
 from jax_debug_widgets.graphs.page import Line, Page
 from jax_debug_widgets.graphs.program import Amount, Equation, Program, Source, text_of
+from jax_debug_widgets.graphs.seen import Seen
 from jax_debug_widgets.graphs.table import ProgramTable
 from jax_debug_widgets.graphs.tones import Colour, in_short, tones_of
 
@@ -30,7 +31,7 @@ class Graph:
     Attributes:
       results: what the results of the program are called.
       lines: the text of lines of its source.
-      not_finite: of equations that were watched how many elements were NaN or infinite, all steps together.
+      seen: what runs have shown of its equations.
     """
 
     def __init__(
@@ -38,10 +39,10 @@ class Graph:
         program: Program,
         results: Sequence[str] = (),
         lines: Mapping[Source, str] | None = None,
-        not_finite: Mapping[int, int] | None = None,
+        seen: Seen | None = None,
     ) -> None:
         self.program, self.results, self.lines = program, tuple(results), lines or {}
-        self.not_finite = not_finite or {}
+        self.seen = seen or Seen()
 
     @cached_property
     def boxes(self) -> Boxes:
@@ -157,7 +158,9 @@ class Graph:
     def picture(self, colour: Colour = "role") -> str:
         """The picture of what is open at first, as SVG."""
         scene = self.scene()
-        tones = tones_of(self.program.equations, [one.equations for one in scene.placed], colour, self.not_finite)
+        tones = tones_of(
+            self.program.equations, [one.equations for one in scene.placed], colour, self.seen, self.program.devices
+        )
         return picture(scene, [self.detail(one.box, one.equations) for one in scene.placed], tones, self.program.name)
 
     def detail(self, box: Box, numbers: Sequence[int]) -> str:

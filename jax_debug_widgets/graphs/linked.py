@@ -11,7 +11,7 @@ from jax_debug_widgets.events.amounts import in_bytes, plural
 from jax_debug_widgets.graphs.hlo import MADE_BY_XLA, Executable, Instruction
 from jax_debug_widgets.graphs.linked_html import Cell, columns
 from jax_debug_widgets.graphs.page import Line, Page
-from jax_debug_widgets.graphs.program import Equation, Program, Source, text_of
+from jax_debug_widgets.graphs.program import Program, Source, text_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,6 +38,7 @@ class Linked:
       chains: of each equation the tags of those around it and its own; empty where nothing was compiled.
       stablehlo: lines with their tags. `executable`: None where nothing was compiled.
       exact: whether the compiled program is the one that runs, but for the tags. `why`: what is to be known of the links.
+      values: of an equation that was watched its last value, in words.
     """
 
     program: Program
@@ -47,6 +48,7 @@ class Linked:
     exact: bool = True
     why: str = ""
     source_lines: Mapping[Source, str] = field(default_factory=dict[Source, str])
+    values: Mapping[int, str] = field(default_factory=dict[int, str])
 
     @cached_property
     def _by_tags(self) -> Mapping[tuple[int, ...], AbstractSet[int]]:
@@ -132,7 +134,10 @@ class Linked:
             last = source or last
             compiled = ", ".join(dict.fromkeys(each.name for each in self.instructions_of(number)))
             is_folded = self.is_folded(number)
-            yield Line((text_of(one), compiled or ("folded away" if is_folded else ""), ""), one.depth + 1)
+            yield Line(
+                (text_of(one), compiled or ("folded away" if is_folded else ""), self.values.get(number, "")),
+                one.depth + 1,
+            )
 
     def __repr__(self) -> str:
         return self.page().text()
@@ -146,7 +151,13 @@ class Linked:
         yield (
             "jaxpr",
             [
-                Cell(text_of(one), frozenset({number}), one.depth, is_gone=self.is_folded(number), note=_role(one))
+                Cell(
+                    text_of(one),
+                    frozenset({number}),
+                    one.depth,
+                    is_gone=self.is_folded(number),
+                    note=self._note(number),
+                )
                 for number, one in enumerate(equations)
             ],
         )
@@ -157,6 +168,11 @@ class Linked:
             [Cell(text, self.equations_of(tags) if tags else frozenset()) for text, tags in self.stablehlo],
         )
         yield "optimised HLO", list(self._instruction_cells())
+
+    def _note(self, number: int) -> str:
+        """The role of an equation, and what it gave in the last run."""
+        role = self.program.equations[number].role
+        return " · ".join(word for word in (role if role != "forward" else "", self.values.get(number, "")) if word)
 
     def _source_cells(self) -> Iterator[Cell]:
         numbers: dict[tuple[str, int], set[int]] = {}
@@ -177,10 +193,6 @@ class Linked:
             is_made = one.opcode in MADE_BY_XLA
             note = str(fusion) if fusion else "" if is_made else f"{in_bytes(one.nbytes)} written"
             yield Cell(one.text, self.of_instruction(one), note=note, is_box=fusion is not None, is_grey=is_made)
-
-
-def _role(one: Equation) -> str:
-    return one.role if one.role != "forward" else ""
 
 
 def _by_line(place: str) -> tuple[str, int]:

@@ -127,6 +127,7 @@ class Equation:
       flops, nbytes: of one execution, of the equation by itself: floating-point operations, bytes read and written.
       repeats: how often it runs its bodies; None where only run time tells.
       has_effects: whether it does something besides giving results.
+      device: where it runs, `host`, `each of x=4`; empty where it runs with the rest of the program.
     """
 
     number: int
@@ -148,6 +149,7 @@ class Equation:
     bodies: tuple[Body, ...] = ()
     repeats: int | None = 1
     has_effects: bool = False
+    device: str = ""
 
     @property
     def depth(self) -> int:
@@ -182,11 +184,13 @@ class Program:
 
     Attributes:
       structure: the tree of what the function returns, as text.
+      devices: those that hold its arguments; empty where that is not known.
     """
 
     name: str
     body: Body
     structure: str = ""
+    devices: str = ""
 
     @cached_property
     def equations(self) -> tuple[Equation, ...]:

@@ -19,7 +19,8 @@ def scene_data(graph: Graph, request: Mapping[str, Any]) -> dict[str, Any]:
 
     Args:
       request: `opened`, the numbers of open boxes (None: those that are open at first); `colour`; `find`, a text; `way`, of
-        the box `box` on its `side`: `outputs`, `inputs` or `dtype`; `reveal`, the number of an equation that is to be seen.
+        the box `box` on its `side`: `outputs`, `inputs` or `dtype`, or `nan`, from all that was not finite to the outputs;
+        `reveal`, the number of an equation that is to be seen.
     """
     asked = request.get("opened")
     opened = graph.opened if asked is None else frozenset(map(int, asked)) | {0}
@@ -30,7 +31,8 @@ def scene_data(graph: Graph, request: Mapping[str, Any]) -> dict[str, Any]:
     scene = graph.scene(opened)
     colour = request.get("colour")
     colour = colour if colour in COLOURS else "role"
-    tones = tones_of(graph.program.equations, [one.equations for one in scene.placed], colour, graph.not_finite)
+    placed = [one.equations for one in scene.placed]
+    tones = tones_of(graph.program.equations, placed, colour, graph.seen, graph.program.devices)
     return {
         "width": scene.width,
         "height": scene.height,
@@ -47,8 +49,9 @@ def scene_data(graph: Graph, request: Mapping[str, Any]) -> dict[str, Any]:
             for one in scene.wires
         ],
         "legend": tones.legend,
-        "colours": [one for one in COLOURS if one != "nan" or graph.not_finite],
+        "colours": [one for one in COLOURS if one != "nan" or graph.seen.not_finite],
         "told": told,
+        "spoilt": sum(map(bool, graph.seen.not_finite.values())),
         "found": _found(graph, request, scene),
         "shown": None if not isinstance(reveal, int) else scene.of_equation.get(reveal),
     }
@@ -71,7 +74,7 @@ def _box(graph: Graph, one: Placed, tone: tuple[str, str], marked: Collection[in
         "parent": box.parent.number if box.parent else -1,
         "count": count,
         "tone": tone[0],
-        "says": tone[1],
+        "says": " · ".join(word for word in (tone[1], graph.seen.of(one.equations[-1:])) if word),
         "lit": marked is None or any(each in marked for each in one.equations),
     }
 
@@ -81,7 +84,8 @@ def _told(graph: Graph, numbers: Collection[int]) -> str:
     types = list(dict.fromkeys(str(kind) for one in sorted(numbers) for kind in graph.program.equations[one].types))
     more = f" and {len(types) - 3} more types" if len(types) > 3 else ""  # noqa: PLR2004 - as many as are read.
     many = f"{len(numbers)} values: " if len(numbers) > 1 else ""
-    return f"{many}{', '.join(types[:3])}{more}"
+    seen = graph.seen.of(sorted(numbers))
+    return f"{many}{', '.join(types[:3])}{more}{f': {seen}' if seen else ''}"
 
 
 def _marked(graph: Graph, request: Mapping[str, Any]) -> tuple[Collection[int] | None, str]:
@@ -97,6 +101,8 @@ def _marked(graph: Graph, request: Mapping[str, Any]) -> tuple[Collection[int] |
 
 
 def _way(graph: Graph, request: Mapping[str, Any]) -> Way:
+    if request["way"] == "nan":
+        return graph.flow.to_outputs([one for one, count in graph.seen.not_finite.items() if count], graph.results)
     box = graph.boxes.all[int(request["box"])]
     is_backward = request.get("side") == "backward"
     own = [one for one in box.equations if (graph.program.equations[one].role != "forward") == is_backward] or list(

@@ -1,4 +1,4 @@
-"""Colours of boxes: by role, dtype, flops, bytes, or where values were not finite."""
+"""Colours of boxes: by role, dtype, device, flops, bytes, error growth, or where values were not finite."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from typing import Literal, get_args
 
 from jax_debug_widgets.events.amounts import in_bytes
 from jax_debug_widgets.graphs.program import Equation
+from jax_debug_widgets.graphs.seen import Seen
 
-Colour = Literal["role", "dtype", "flops", "bytes", "nan"]
+Colour = Literal["role", "dtype", "flops", "bytes", "device", "error growth", "nan"]
 """The quantity that the colours show."""
 
 COLOURS: tuple[Colour, ...] = get_args(Colour)
@@ -33,21 +34,29 @@ def tones_of(
     equations: Sequence[Equation],
     boxes: Sequence[Sequence[int]],
     by: Colour,
-    not_finite: Mapping[int, int] | None = None,
+    seen: Seen | None = None,
+    devices: str = "",
 ) -> Tones:
     """The colours of boxes that hold these equations.
 
     Args:
-      not_finite: of equations that were watched how many of their elements were NaN or infinite.
+      seen: what runs have shown of them.
+      devices: those that hold the arguments of the program; empty where that is not known.
     """
+    seen = seen or Seen()
     match by:
         case "role":
             found = [_role(equations, own) for own in boxes]
             return Tones(found, [(tone, word) for word, tone in _ROLES.items() if (tone, word) in found])
         case "dtype":
-            return _dtypes(equations, boxes)
+            return _kinds([_weights_of_dtypes(equations, own) for own in boxes])
+        case "device":
+            own = devices or "where the arguments are"
+            return _kinds([Counter(equations[one].device or own for one in numbers) for numbers in boxes])
         case "nan":
-            return _not_finite(boxes, not_finite or {})
+            return _not_finite(boxes, seen.not_finite)
+        case "error growth":
+            return _growth(boxes, seen.growth)
     return _amounts(equations, boxes, by)
 
 
@@ -57,18 +66,43 @@ def _role(equations: Sequence[Equation], own: Sequence[int]) -> tuple[str, str]:
     return _ROLES[word], word
 
 
-def _dtypes(equations: Sequence[Equation], boxes: Sequence[Sequence[int]]) -> Tones:
-    def dtype(own: Sequence[int]) -> str:
-        sizes: Counter[str] = Counter()
-        for one in own:
-            for kind in equations[one].types:
-                sizes[kind.dtype] += max(kind.size * kind.nbytes, 1)
-        return sizes.most_common(1)[0][0] if sizes else ""
+def _weights_of_dtypes(equations: Sequence[Equation], own: Sequence[int]) -> Counter[str]:
+    sizes: Counter[str] = Counter()
+    for one in own:
+        for kind in equations[one].types:
+            sizes[kind.dtype] += max(kind.size * kind.nbytes, 1)
+    return sizes
 
-    found = [dtype(own) for own in boxes]
+
+def _kinds(boxes: Sequence[Counter[str]]) -> Tones:
+    """A hue for each kind; a box has that which most of it is."""
+    found = [own.most_common(1)[0][0] if own else "" for own in boxes]
     order = [name for name, _ in Counter(found).most_common() if name]
     hues = {name: f"hue-{min(number, _HUES - 1)}" for number, name in enumerate(order)}
     return Tones([(hues.get(name, ""), name) for name in found], [(hues[name], name) for name in order])
+
+
+def _growth(boxes: Sequence[Sequence[int]], growth: Mapping[int, float]) -> Tones:
+    if not growth:
+        return Tones(
+            [("", "not measured") for _ in boxes], [("", "not measured: %jaxdebug compare f -- x --against float64")]
+        )
+
+    def told(own: Sequence[int]) -> tuple[str, str]:
+        known = [growth[one] for one in own if one in growth]
+        if not known:
+            return "", "not measured"
+        most = max(known)
+        shade = sum(most >= limit for limit in _LIMITS)
+        return f"shade-{shade}", f"error × {most:.2g}" if most >= _LIMITS[0] else "loses no digit"
+
+    words = ["loses no digit", *(f"error × {limit:,.0f} or more" for limit in _LIMITS)]
+    legend = [(f"shade-{shade}", word) for shade, word in reversed(list(enumerate(words)))]
+    return Tones(list(map(told, boxes)), [*legend, ("", "not measured")])
+
+
+_LIMITS = (10.0, 1e3, 1e5, 1e7)
+"""How many times the error of its operands that of an equation is, from shade to shade."""
 
 
 def _not_finite(boxes: Sequence[Sequence[int]], counts: Mapping[int, int]) -> Tones:

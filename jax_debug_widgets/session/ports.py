@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
     from pathlib import Path
 
     from jax_debug_widgets._jax.running.inputs import InputHooks
     from jax_debug_widgets._jax.running.twins import TwinHooks
     from jax_debug_widgets.breakpoints import Debugger, InterruptWatch
+    from jax_debug_widgets.graphs import AgainstFloat64
     from jax_debug_widgets.session.collecting import Collector
     from jax_debug_widgets.session.contexts import Contexts
     from jax_debug_widgets.session.panel.listing import Listing
@@ -28,11 +29,20 @@ class Captures(Protocol):
     def capture(self) -> Capture: ...
 
 
+class Measured(Protocol):
+    """Keeps the newest comparisons with float64."""
+
+    @property
+    def measured(self) -> Iterable[AgainstFloat64]: ...
+
+
 class CapturesAndRuns(Captures, Protocol):
     """That, and the newest run."""
 
     @property
     def current(self) -> Run | None: ...
+    @property
+    def program_views(self) -> Measured: ...
 
 
 class ProgramsOfCalls(Protocol):

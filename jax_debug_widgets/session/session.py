@@ -41,6 +41,7 @@ from jax_debug_widgets.session.run_ports import ports_of
 from jax_debug_widgets.session.runs import Runs
 from jax_debug_widgets.session.studies.call_programs import CallPrograms
 from jax_debug_widgets.session.studies.program_views import ProgramViews
+from jax_debug_widgets.session.studies.seen import seen_of
 from jax_debug_widgets.session.switches import Switches
 from jax_debug_widgets.session.thread_capture import ThreadCapture
 from jax_debug_widgets.session.uncaptured import UncapturedPrograms
@@ -64,7 +65,7 @@ class Session:
 
     def __init__(self) -> None:
         self.panels = Panels(self)
-        self.program_views = ProgramViews()
+        self.program_views = ProgramViews(lambda program: seen_of(self, program))
         self._runs = Runs(self._forget)
         self.capture = Capture()
         self.collector = Collector(self.capture, self._runs)

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 import pytest
 from jax import lax
 
@@ -15,6 +16,8 @@ import jax_debug_widgets as jdw
 from jax_debug_widgets.graphs import Graph
 from jax_debug_widgets.graphs.flow import Flow
 from jax_debug_widgets.graphs.levels import MOST_BOXES
+from jax_debug_widgets.graphs.scene_data import scene_data
+from jax_debug_widgets.graphs.seen import Seen
 from jax_debug_widgets.graphs.tones import COLOURS, tones_of
 
 P = {"a": jnp.ones((4, 8)), "b": jnp.ones((8, 4)), "d": jnp.ones((5, 4, 4))}
@@ -180,7 +183,9 @@ def test_search_finds_names_primitives_types_and_lines(graph):
 @pytest.mark.parametrize("by", COLOURS)
 def test_colours_say_what_they_stand_for(graph, by):
     placed = graph.scene().placed
-    tones = tones_of(graph.program.equations, [one.equations for one in placed], by, {3: 0, 4: 2})
+    tones = tones_of(
+        graph.program.equations, [one.equations for one in placed], by, Seen({3: 0, 4: 2}, {}, {3: 1.0, 4: 1e4})
+    )
     assert len(tones.of) == len(placed)
     assert {tone for tone, _ in tones.of} <= {tone for tone, _ in tones.legend} | {"shade-0"}
     assert len({words for _, words in tones.legend}) == len(tones.legend) >= 1
@@ -260,3 +265,43 @@ def halved(state):
 def test_a_loop_that_is_the_whole_program_has_a_box(f, loop):
     found = jdw.graph(f, X)
     assert any(loop in f"{one.title} {one.what}" for one in found.boxes.all if one.children), found
+
+
+def lost(x):
+    mean = jnp.mean(x)
+    square = jnp.mean(x * x)
+    var = square - mean * mean
+    return jnp.sqrt(var)
+
+
+def says(found, colour):
+    """What the boxes of a program say in a colour."""
+    scene = scene_data(found, {"colour": colour, "opened": [box.number for box in found.boxes.all]})
+    return {one["title"]: (one["tone"], one["says"]) for one in scene["boxes"] if not one["open"]}
+
+
+@pytest.mark.behaviour("G1")
+def test_error_growth_that_was_measured_colours_the_boxes_of_the_same_program():
+    x = jnp.asarray(1000 + np.random.default_rng(0).normal(size=32), jnp.float32)
+    assert "not measured" in says(jdw.graph(jnp.cos, x), "error growth")["cos_1"][1]
+    jdw.compare(lost, x, against="float64")
+    told = says(jdw.graph(lost, x), "error growth")
+    assert told["var"][0] in ("shade-3", "shade-4") and told["square"][0] == "shade-0", told
+    assert "not measured" in says(jdw.graph(jnp.cos, x), "error growth")["cos_1"][1], "it is of another program"
+
+
+@pytest.mark.behaviour("G1")
+def test_the_device_of_a_box_is_the_arguments_but_where_the_program_says_more():
+    mesh = jax.make_mesh((1,), ("d",), axis_types=(jax.sharding.AxisType.Auto,))
+    spec = jax.sharding.PartitionSpec("d")
+
+    def f(x):
+        h = jnp.sin(x)
+        y = jax.shard_map(jnp.tanh, mesh=mesh, in_specs=spec, out_specs=spec)(h)
+        z = jax.pure_callback(np.cos, jax.ShapeDtypeStruct(x.shape, x.dtype), y)
+        return jax.device_put(z, jax.devices("cpu")[0])
+
+    told = {title: words for title, (_, words) in says(jdw.graph(f, jnp.ones(4)), "device").items()}
+    own = f"{jax.devices()[0].platform}:0"
+    assert (told["h"], told["z"]) == (own, "host"), told
+    assert "each of d=1" in told.values() and "cpu:0" in told.values(), told

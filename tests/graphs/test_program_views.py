@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import pytest
 
 import jax_debug_widgets as jdw
+from jax_debug_widgets.graphs.tones import COLOURS
 from jax_debug_widgets.magics.program_outputs import live_html
 from jax_debug_widgets.session import current_session
 from jax_debug_widgets.session.panel.requests import answer
@@ -39,7 +40,7 @@ def test_a_box_is_opened_searched_and_followed_to_the_outputs():
     views, graph = ProgramViews(), jdw.graph(jax.grad(f), X)
     first = asked(views, graph, "scene", opened=None)
     nll = next(one for one in first["boxes"] if (one["title"], one["side"]) == ("nll", "forward"))
-    assert nll["opens"] and not nll["open"] and first["colours"] == ["role", "dtype", "flops", "bytes"]
+    assert nll["opens"] and not nll["open"] and first["colours"] == [one for one in COLOURS if one != "nan"]
     inside = asked(views, graph, "scene", opened=[*first["opened"], nll["box"]], find="= exp ", reveal=None)
     assert {one["title"] for one in inside["boxes"]} > {"exp_1"}
     assert [one["primitive"] for one in inside["found"]] == ["exp"]
@@ -105,6 +106,11 @@ def test_values_that_were_not_finite_in_the_last_run_colour_their_boxes():
         jax.jit(spoilt)(jnp.array([-1.0, 2.0, -3.0]))
     scene = asked(ProgramViews(), jdw.graph(spoilt, X[0]), "scene", colour="nan")
     said = {one["title"]: (one["tone"], one["says"]) for one in scene["boxes"] if not one["open"]}
-    assert said["h"] == ("bad", "2 not finite") and said["y"][0] == "fine", said
+    assert said["h"] == ("bad", "2 not finite · 0.693 … 0.693, 2 NaN") and said["y"][0] == "fine", said
+    assert any("0.693 … 0.693, 2 NaN" in one["told"] for one in scene["wires"]), "the value is on its edge"
+    followed = asked(ProgramViews(), jdw.graph(spoilt, X[0]), "scene", way="nan", box=0)
+    assert scene["spoilt"] == 1 and followed["told"].startswith("reaches ")
+    assert next(one for one in followed["boxes"] if one["title"] == "h")["lit"]
+    assert "0.693 … 0.693, 2 NaN" in str(jdw.linked(spoilt, X[0], compiled=False))
     assert "nan" in scene["colours"]
     assert "nan" not in asked(ProgramViews(), jdw.graph(g, X), "scene")["colours"], "nothing of it was watched"

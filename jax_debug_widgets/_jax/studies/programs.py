@@ -22,6 +22,7 @@ from jax_debug_widgets._jax.passes.body_context import BodyContext, around_progr
 from jax_debug_widgets._jax.passes.inventory import programs_in
 from jax_debug_widgets._jax.passes.program import outermost
 from jax_debug_widgets._jax.passes.uses import Uses
+from jax_debug_widgets._jax.studies.devices import device_of, devices_of
 from jax_debug_widgets._jax.studies.flops import flops_of, nbytes_of, width_of
 from jax_debug_widgets._jax.studies.repeats import repeats_of
 from jax_debug_widgets._jax.studies.texts import digest, params_of, text_of_array, without_addresses
@@ -75,7 +76,7 @@ def program_of(traced: Traced, reading: ProgramAnnotations) -> Program:
         known |= zip(call.outvars, (_read(one, inner) for one in jaxpr.outvars), strict=True)
     results = tuple(_read(one, known) for one in whole.outvars)
     body = Body("", inputs, (None,) * len(inputs), equations, results)
-    return Program(traced.name, body, without_addresses(str(traced.result)))
+    return Program(traced.name, body, without_addresses(str(traced.result)), devices_of(traced.operands))
 
 
 def body_of(jaxpr: core.Jaxpr, consts: Sequence[Any], name: str, reading: ProgramAnnotations) -> Body:
@@ -167,6 +168,7 @@ class _Body:
             bodies=bodies,
             repeats=repeats_of(equation),
             has_effects=bool(equation.effects),
+            device=device_of(equation, self._place),
         )
 
     def _name(self, equation: core.JaxprEqn, variable: Any) -> str:

@@ -15,9 +15,9 @@ from jax_debug_widgets._jax.studies.programs import program_of
 from jax_debug_widgets._jax.studies.trace import Traced
 from jax_debug_widgets.graphs import Graph
 from jax_debug_widgets.session.run.run import Run
-from jax_debug_widgets.session.studies.graph import not_finite_in
 from jax_debug_widgets.session.studies.linked import lines_of_sources
 from jax_debug_widgets.session.studies.programs import reading_of
+from jax_debug_widgets.session.studies.seen import seen_in
 
 if TYPE_CHECKING:
     from jax_debug_widgets.session.run.view import RunView
@@ -102,7 +102,7 @@ class CallPrograms:
         if run.key not in graphs:
             traced = Traced(_name_of(program), program.jaxpr, program.consts, (), "", ())
             found = program_of(traced, reading_of(self._capture))
-            graphs[run.key] = Graph(found, (), lines_of_sources(found), not_finite_in(run, found))
+            graphs[run.key] = Graph(found, (), lines_of_sources(found), seen_in(run, found))
         return graphs[run.key]
 
 

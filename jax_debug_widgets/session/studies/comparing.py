@@ -72,7 +72,11 @@ def comparison_of(
     if against == "cpu":
         return _cpu(session, function, args, kwargs, rtol)
     found, program = traced(session, function, args, kwargs)
-    return _float64(session, found, program) if against == "float64" else against_op_by_op(session, found, program)
+    if against == "op-by-op":
+        return against_op_by_op(session, found, program)
+    measured = _float64(session, found, program)
+    session.program_views.measured.appendleft(measured)
+    return measured
 
 
 def refuse_overwriting(save: str | PathLike[str]) -> None:

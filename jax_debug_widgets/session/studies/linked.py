@@ -12,9 +12,10 @@ from jax_debug_widgets.graphs.hlo import read_hlo, read_stablehlo, without_metad
 from jax_debug_widgets.graphs.linked import Linked
 from jax_debug_widgets.graphs.program import Source
 from jax_debug_widgets.session.studies.programs import traced
+from jax_debug_widgets.session.studies.seen import seen_of
 
 if TYPE_CHECKING:
-    from jax_debug_widgets.session.ports import Captures
+    from jax_debug_widgets.session.ports import CapturesAndRuns
 
 EXACT = "Links are exact: the program was compiled with a name for each equation, and is the same without these names."
 INEXACT = (
@@ -24,7 +25,7 @@ INEXACT = (
 
 
 def linked_of(
-    session: Captures,
+    session: CapturesAndRuns,
     function: Callable[..., Any],
     args: Sequence[Any],
     kwargs: Mapping[str, Any],
@@ -37,9 +38,9 @@ def linked_of(
       Exception: what tracing, lowering or compiling the function raises.
     """
     found, program = traced(session, function, args, kwargs)
-    lines = lines_of_sources(program)
+    lines, values = lines_of_sources(program), seen_of(session, program).values
     if not compiled:
-        return Linked(program, source_lines=lines)
+        return Linked(program, source_lines=lines, values=values)
     with session.capture.explaining():
         texts, numbers = tagged_texts(found)
     is_same = without_metadata(texts.hlo) == without_metadata(texts.plain_hlo)
@@ -51,6 +52,7 @@ def linked_of(
         is_same,
         EXACT if is_same else INEXACT,
         lines,
+        values,
     )
 
 

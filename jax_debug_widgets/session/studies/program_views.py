@@ -5,12 +5,13 @@ from __future__ import annotations
 import linecache
 import threading
 import uuid
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import Callable, Mapping
 from typing import Any, get_args
 
-from jax_debug_widgets.graphs import Diff, Graph, Linked, Program, ProgramTable
+from jax_debug_widgets.graphs import AgainstFloat64, Diff, Graph, Linked, Program, ProgramTable
 from jax_debug_widgets.graphs.scene_data import scene_data
+from jax_debug_widgets.graphs.seen import Seen
 from jax_debug_widgets.graphs.table import By
 from jax_debug_widgets.session.studies.linked import lines_of_sources
 
@@ -22,6 +23,8 @@ MOST_KEPT = 24
 MOST_LINKED = 3000
 """Equations of a program whose source and equations are shown in columns; a page holds all of these rows."""
 
+_MOST_MEASURED = 4
+
 _AROUND = 8
 """Lines of source above and below the one that is shown."""
 
@@ -32,7 +35,8 @@ FIRST: dict[type[View], str] = {Graph: "graph", ProgramTable: "table", Linked: "
 class _Kept:
     """One view, and the others of the same program, made when first asked for."""
 
-    def __init__(self, view: View) -> None:
+    def __init__(self, view: View, seen_of: Callable[[Program], Seen]) -> None:
+        self._seen_of = seen_of
         self.view, self._graph = view, view if isinstance(view, Graph) else None
         self.program: Program | None = view.program
 
@@ -42,7 +46,7 @@ class _Kept:
             if self.program is None:
                 raise ValueError(_NO_PROGRAM)
             results = self.view.results if isinstance(self.view, Graph) else ()
-            self._graph = Graph(self.program, results, lines_of_sources(self.program))
+            self._graph = Graph(self.program, results, lines_of_sources(self.program), self._seen_of(self.program))
         return self._graph
 
     def linked(self) -> Linked:
@@ -53,7 +57,7 @@ class _Kept:
             msg = f"The columns are for programs of up to {MOST_LINKED:,} equations; `%jaxdebug jaxpr f(x)` shows a part of it."
             raise ValueError(msg)
         why = "`%jaxdebug hlo f(x)` compiles the program, and shows what XLA has made of these equations."
-        return Linked(graph.program, why=why, source_lines=graph.lines)
+        return Linked(graph.program, why=why, source_lines=graph.lines, values=graph.seen.values)
 
 
 _NO_PROGRAM = "Only the differences are kept of these programs; `%jaxdebug graph f(x)` shows one."
@@ -65,9 +69,15 @@ _NO_DIFF = (
 
 
 class ProgramViews:
-    """Keeps the views that were shown, and answers pages. Safe from any thread."""
+    """Keeps the views that were shown, and answers pages. Safe from any thread.
 
-    def __init__(self) -> None:
+    Attributes:
+      measured: the newest comparisons with float64, whose error growth colours the graph of the same program.
+    """
+
+    def __init__(self, seen_of: Callable[[Program], Seen] = lambda _: Seen()) -> None:
+        self._seen_of = seen_of
+        self.measured: deque[AgainstFloat64] = deque(maxlen=_MOST_MEASURED)
         self._kept: OrderedDict[str, _Kept] = OrderedDict()
         self._session, self._count = uuid.uuid4().hex[:12], 0
         self._lock = threading.Lock()
@@ -80,7 +90,7 @@ class ProgramViews:
                 return known
             self._count += 1
             key = f"program-{self._session}-{self._count}"
-            self._kept[key] = _Kept(view)
+            self._kept[key] = _Kept(view, self._seen_of)
             while len(self._kept) > MOST_KEPT:
                 self._kept.popitem(last=False)
             return key

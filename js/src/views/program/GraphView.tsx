@@ -130,6 +130,18 @@ export function GraphView({ ask, about }: Props) {
             </button>
           </span>
         )}
+        {scene.spoilt > 0 && (
+          <button
+            type="button"
+            class="button"
+            aria-pressed={wanted.way === "nan"}
+            data-testid="way-nan"
+            title="What the values that were not finite in the newest run reach"
+            onClick={() => change({ way: wanted.way === "nan" ? "" : "nan", find: "" })}
+          >
+            from NaN to the outputs
+          </button>
+        )}
         <span class="told" role="status" data-testid="told">
           {scene.told}
         </span>

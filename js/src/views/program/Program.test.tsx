@@ -43,6 +43,7 @@ const SCENE: Scene = {
   legend: [["role-forward", "forward"]],
   colours: ["role", "dtype"],
   told: "",
+  spoilt: 0,
   found: [],
   shown: null,
 };
@@ -132,4 +133,12 @@ it("shows the programs that were traced for a call, or why there is none, and th
   await settled();
   await settled();
   expect(gone.find("[data-testid=graph]")).not.toBeNull();
+});
+
+it("follows what was not finite to the outputs, where there is such", async () => {
+  const none = await show();
+  expect(none.find('[data-testid="way-nan"]')).toBeNull();
+  const { asked, find } = await show({ scene: { ...SCENE, spoilt: 2 } });
+  await press(find('[data-testid="way-nan"]'), new MouseEvent("click", { bubbles: true }));
+  expect(asked.filter(([what]) => what === "scene").at(-1)?.[1]).toMatchObject({ way: "nan" });
 });

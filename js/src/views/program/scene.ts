@@ -45,6 +45,8 @@ export interface Scene {
   legend: [tone: string, words: string][];
   colours: string[];
   told: string;
+  /** How many equations have given NaN or infinities in the newest run. */
+  spoilt: number;
   found: Found[];
   /** Of the equation that was to be seen, the place of its box. */
   shown: number | null;
