@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,36 +18,10 @@ from jax_debug_widgets.archive.files import Files
 from jax_debug_widgets.archive.layout import INPUT, INPUTS, RunFileError, input_name
 from jax_debug_widgets.archive.row_ranges import read_sealed
 from jax_debug_widgets.archive.schemas import SCHEMAS
+from jax_debug_widgets.archive.stored_call import Leaf, StoredCall
 from jax_debug_widgets.archive.tables import write_part
 
 _TREE = "tree"
-
-
-@dataclass(frozen=True)
-class Leaf:
-    """An array among the inputs of a call.
-
-    Attributes:
-      path: where it stands, as JAX writes it: `args[0]['w']`.
-      kind: `array` of JAX, `numpy` array, NumPy `scalar`, or PRNG `key`, whose data it then is.
-      data: its elements.
-      impl: the name of the implementation of a key.
-      weak: whether its type is weak: that of a Python number.
-    """
-
-    path: str
-    kind: str
-    data: np.ndarray
-    impl: str = ""
-    weak: bool = False
-
-
-@dataclass(frozen=True)
-class StoredCall:
-    """The inputs of one call: what is around its arrays, see `session.run.input_trees`, and these."""
-
-    tree: dict[str, Any]
-    leaves: tuple[Leaf, ...]
 
 
 def write_call(own: Path, call: int, stored: StoredCall) -> int:

@@ -122,6 +122,11 @@ def test_the_package_loads_without_ipython_and_matplotlib_and_starts_no_thread()
     assert after["threads"] == []
 
 
+def test_what_captures_loads_without_any_extra():
+    loaded = after_importing("jax_debug_widgets.session", "jax_debug_widgets.magics", "jax_debug_widgets.pytest")
+    assert {"numba", "pandas", "pyarrow", "treescope"}.isdisjoint(loaded["modules"])
+
+
 def test_the_probe_sees_what_an_import_brings_along(tmp_path):
     (tmp_path / "stray.py").write_text(THREAD_STARTER)
     after = after_importing("IPython", "stray", cwd=tmp_path)

@@ -14,7 +14,7 @@ import jax
 from jax_debug_widgets.session.run.input_trees import array_of
 
 if TYPE_CHECKING:
-    from jax_debug_widgets.archive.inputs import StoredCall
+    from jax_debug_widgets.archive.stored_call import StoredCall
 
 _FIRST, _FUNCTION, _REST = "'first'", "'fun'", "'rest'"
 """The names by equinox of the arrays of the first argument, of the function itself, and of the other arguments."""

@@ -11,7 +11,7 @@ from jax_debug_widgets.events.amounts import in_bytes
 from jax_debug_widgets.session.run.inputs import SEEN, not_kept
 
 if TYPE_CHECKING:
-    from jax_debug_widgets.archive.inputs import StoredCall
+    from jax_debug_widgets.archive.stored_call import StoredCall
     from jax_debug_widgets.archive.writer import RunWriter
     from jax_debug_widgets.session.options import Options
     from jax_debug_widgets.session.run.inputs import KeptInputs

@@ -25,7 +25,7 @@ import numpy as np
 from jax_debug_widgets._jax.compat.arrays import read
 from jax_debug_widgets.archive import RunFileError
 from jax_debug_widgets.archive.dtypes import is_known
-from jax_debug_widgets.archive.inputs import Leaf, StoredCall
+from jax_debug_widgets.archive.stored_call import Leaf, StoredCall
 
 _LITERALS = (bool, int, complex, str, bytes, type(None))
 

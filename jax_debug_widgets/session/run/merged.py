@@ -8,7 +8,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from jax_debug_widgets.archive.reader import SavedRun
 from jax_debug_widgets.events import Finding, Status, ThreadSpans
 from jax_debug_widgets.session.run import nonfinite, replicas
 from jax_debug_widgets.session.run.findings import Findings
@@ -18,6 +17,7 @@ from jax_debug_widgets.session.run.loaded_calls import LoadedSpans
 from jax_debug_widgets.session.run.merging import Merging
 
 if TYPE_CHECKING:
+    from jax_debug_widgets.archive.reader import SavedRun
     from jax_debug_widgets.store import Budget
     from jax_debug_widgets.widgets import Panel
 
@@ -162,6 +162,8 @@ class _PartsReader:
 
     def read(self) -> SavedRun:
         """Merge what has come."""
+        from jax_debug_widgets.archive.reader import SavedRun
+
         parts = self.parts
         self.merging.take(awaited=[part.process for part in parts if part.is_followed and part.goes_on])
         spans: ThreadSpans = self._spans.take(parts, self.shifts_ns())
