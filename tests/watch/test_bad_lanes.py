@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -10,6 +12,8 @@ from jax import lax
 
 import jax_debug_widgets as jdw
 from jax_debug_widgets.session import snapshot_of
+from jax_debug_widgets.watch.choosing import lane_ranks
+from jax_debug_widgets.watch.choosing.lane_ranks import LaneValue, first_bad_lanes
 
 
 def root(x):
@@ -132,3 +136,50 @@ def test_results_are_the_same_to_the_bit(same_bits):
     plain = f(x)
     with jdw.capture(watch=True):
         assert same_bits(f(x), plain)
+
+
+def lane_by_numpy(value):
+    """The number of the first lane with a NaN, else with an infinity that is not meant, else -1."""
+    array = np.moveaxis(np.asarray(value.array).astype(np.complex128), value.axes, range(len(value.axes)))
+    array = array.reshape(np.prod(array.shape[: len(value.axes)]), -1)
+    infinite = np.isinf(array)
+    for name, sign in (("posinf", np.inf), ("neginf", -np.inf)):
+        infinite &= (array != sign) if name in value.meant else True
+    bad = [np.flatnonzero(kind.any(1)) for kind in (np.isnan(array), infinite)]
+    return next((one[0] for one in bad if len(one)), -1)
+
+
+def test_the_lanes_of_many_values_are_those_of_each(monkeypatch):
+    monkeypatch.setattr(lane_ranks, "_SMALL", 1000)  # Some are looked at one by one.
+    rng = np.random.default_rng(0)
+    shapes = [
+        ((7,), (0,)),
+        ((5, 60), (1,)),
+        ((3, 4, 50), (0, 2)),
+        ((4, 3, 6), (2, 0)),
+        ((130,), (0,)),
+        ((50, 60), (0,)),
+    ]
+    values, dtypes = [], itertools.cycle([np.float32, jnp.bfloat16, np.float32, np.complex64, np.float64])
+    for (shape, axes), bad in itertools.product(shapes, [[], [np.nan], [np.inf, -np.inf], [np.nan, np.inf]]):
+        array = (1e-10 + rng.normal(size=shape)).astype(dtype := next(dtypes))
+        array = array * 1e300 if dtype == np.float64 else array  # float32 has no such number.
+        array.reshape(-1)[rng.integers(array.size, size=3 * len(bad))] = np.array(bad * 3)
+        values.append(LaneValue(array, axes, ("neginf",) if dtype == jnp.bfloat16 else ()))
+    with jax.enable_x64(True):
+        arrays = [one.array for one in values]
+        found = jax.jit(
+            lambda *arrays: first_bad_lanes(
+                [one._replace(array=array) for one, array in zip(values, arrays, strict=True)]
+            )
+        )
+        assert found(*arrays).tolist() == [lane_by_numpy(one) for one in values]
+
+
+def test_many_small_values_take_as_many_reductions_as_two():
+    def reductions(count):
+        arrays = [jnp.ones((8, 3 + number)) for number in range(count)]
+        program = jax.make_jaxpr(lambda *arrays: first_bad_lanes([LaneValue(one, (0,), ()) for one in arrays]))(*arrays)
+        return [one.primitive.name for one in program.eqns if one.primitive.name.startswith("reduce")]
+
+    assert len(reductions(20)) == len(reductions(2)) == 2
