@@ -60,6 +60,7 @@ class Watched:
         where it is under another one, nearer to what makes it.
       vmapped: sizes of the `vmap` axes, outermost first, where the site's value `bad lane` counts them: it is the first lane
         that is not finite.
+      given_on: what the next iteration of its loop calls it, as an argument.
       merges: for each of the site's values how those of lanes that fire one by one become that of all, see `merges_of`.
     """
 
@@ -79,6 +80,7 @@ class Watched:
     merges: tuple[str, ...] = ()
     derivatives: tuple[Derivative, ...] = ()
     vmapped: tuple[int, ...] = ()
+    given_on: tuple[str, ...] = ()
 
     def lane(self, number: int) -> tuple[int, ...]:
         """The lane that `bad lane` counts with this number, outermost first; () where it is none."""

@@ -60,7 +60,8 @@ class WatchMessage(TypedDict):
     puts there, and that are nothing bad. `choice` is what may mask a NaN of it: `jnp.where(x > 0, h, 0.0) at model.py:7`.
     `merges` says for each of the site's values how those of several lanes or devices become that of all: `min`, `max`, `mean`
     and `std` of finite elements, `norm`, `sum`, `value` (the mean of single numbers); empty where nothing does.
-    `derivatives` are of a gradient the lines whose derivative computes it.
+    `derivatives` are of a gradient the lines whose derivative computes it. `given_on` are the names that the next iteration of
+    its loop has for it.
     The range of its site is what the source computes it by: the right-hand side of the assignment to `name`. Its columns
     count characters, as those of `answers.NameMessage` do.
     """
@@ -79,6 +80,7 @@ class WatchMessage(TypedDict):
     choice: str
     merges: list[str]
     derivatives: list[DerivativeMessage]
+    given_on: list[str]
 
 
 class SiteMessage(TypedDict):

@@ -69,4 +69,5 @@ def _watch_message(watched: Watched) -> WatchMessage:
             for one in watched.derivatives
             if not one.or_later
         ],
+        "given_on": list(watched.given_on),
     }

@@ -211,3 +211,65 @@ def test_items_of_a_slice_of_what_a_helper_lists(watched, agrees, program, neede
     assert {name for name in run.values if name.startswith("hs[")} == {f"hs[{number}]" for number in range(needed)}
     for number in range(needed):
         agrees(run[f"hs[{number}]"], trunk(X)[number])
+
+
+def as_array(pos):
+    def step(pos, _):
+        y = jnp.log(pos)
+        new = pos - 1
+        return new, y
+
+    return lax.scan(step, pos, length=3)[1].sum()
+
+
+def in_containers(x):
+    def body(carry):
+        i, state = carry
+        moved = state["h"] * 2
+        n = i + 1
+        return n, {"h": moved}
+
+    return lax.while_loop(lambda carry: carry[0] < 3, body, (0, {"h": x}))[1]["h"].sum()
+
+
+def nested(x):
+    def outer(h, _):
+        def inner(g, _):
+            kept = g * 2
+            return kept, None
+
+        last = lax.scan(inner, h, length=2)[0]
+        halved = last / 2
+        return halved, None
+
+    return lax.scan(outer, x, length=3)[0].sum()
+
+
+def shifted(x):
+    def step(carry, _):
+        a, b = carry
+        c = a + b
+        return (b, c), None
+
+    return lax.scan(step, (x, x), length=3)[0][1].sum()
+
+
+GIVEN_ON = {
+    "as_array": (as_array, {"new": ("pos",)}),
+    "in_containers": (in_containers, {"moved": ("state['h']",), "n": ("i",)}),
+    "nested": (nested, {"kept": ("g",), "halved": ("h",)}),
+    "shifted": (shifted, {"c": ("b",)}),
+    "with_its_gradient": (jax.grad(as_array), {"new": ("pos",)}),
+    "in_lanes": (jax.vmap(as_array), {"new": ("pos",)}),
+}
+
+
+@pytest.mark.parametrize("case", GIVEN_ON)
+def test_a_value_knows_what_the_next_iteration_calls_it(case, watched):
+    function, wanted = GIVEN_ON[case]
+    run = watched(jax.jit(function), jnp.full(3, 5.0))
+    assert {name: given for name, given in given_on(run).items() if given} == wanted
+
+
+def given_on(run):
+    return {site.watch.name: site.watch.given_on for site in run.sites if site.watch.role == "value"}

@@ -370,6 +370,7 @@ def watched(number: int, name: str, role: str, *, line: int, **changes: Any) -> 
         "meant": [],
         "choice": "",
         "derivatives": [],
+        "given_on": [],
     }
     values = changes.pop("values", STATISTICS)
     about["merges"] = [MERGES.get(name, "sum") for name in values]

@@ -27,7 +27,7 @@ from jax_debug_widgets.watch.choosing.reading import reading_of
 from jax_debug_widgets.watch.choosing.select import Pattern, Watch, scope_of, wants_file
 from jax_debug_widgets.watch.choosing.stops import whole_of
 from jax_debug_widgets.watch.choosing.watched_taps import Again, WatchedTaps, orders
-from jax_debug_widgets.watch.naming.arguments import arguments
+from jax_debug_widgets.watch.naming.arguments import arguments, names_given_on
 from jax_debug_widgets.watch.naming.bindings_of_body import BodyBindings
 from jax_debug_widgets.watch.naming.body import Body
 from jax_debug_widgets.watch.naming.named import Named, label_of
@@ -140,10 +140,11 @@ class ProgramWatcher:
             choices,
             self._again(body, chosen),
         )
+        given_on = names_given_on(body, named)
         # A value that is masked, or a mask, may be infinite before the first finding.
         sure = (one for one, choice in zip(chosen, choices, strict=True) if one.role == "gradient" or not choice)
         finite = {one.variable for one in sure} - set(around.meant)
-        taps = [self._taps.of(*each, body, finite) for each in zip(*columns, strict=True)]
+        taps = [self._taps.of(*each, body, finite, given_on) for each in zip(*columns, strict=True)]
         for tap, found in zip(taps, self._found_by(chosen), strict=True):
             for sites in found:
                 sites.add(tap.site.id)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
@@ -54,11 +54,13 @@ class WatchedTaps:
         again: Again,
         body: Body,
         finite: Container[Any],
+        given_on: Mapping[Any, tuple[str, ...]],
     ) -> Tap:
         """Make the tap of one value of a body, in this order among the sites.
 
         Args:
           finite: see `derivatives_of`.
+          given_on: see `names_given_on`.
           lanes_of: its axes that are lanes, where it is wanted by lane; and whether or not it is.
         """
         aval, place, around = one.variable.aval, body.place, body.around
@@ -83,7 +85,9 @@ class WatchedTaps:
         derivatives = derivatives_of(body, one, finite, self._capture.sites.name_file) if one.role == "gradient" else ()
         about = {"is_whole": is_whole, "meant": meant, "choice": choice, "derivatives": derivatives, "vmapped": vmapped}
         site = self._site(one, values, sizes, order, partner, **about)
-        site = replace(site, watch=replace(site.watch, again=again)) if again and site.watch else site
+        later = given_on.get(one.variable, ()) if one.role == "value" else ()
+        if site.watch and (again or later):
+            site = replace(site, watch=replace(site.watch, again=again, given_on=later))
         self._partners.add(one, site)
         return Tap(
             site=site,

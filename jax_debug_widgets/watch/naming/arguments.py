@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from jax_debug_widgets._jax.compat import versions
+from jax_debug_widgets._jax.tracing.marks import is_named
 from jax_debug_widgets.watch.naming.bindings_of_body import BodyBindings
 from jax_debug_widgets.watch.naming.body import Body
 from jax_debug_widgets.watch.naming.loops import LOOPS
+from jax_debug_widgets.watch.naming.named import Named
 from jax_debug_widgets.watch.naming.variable_types import is_array
 from jax_debug_widgets.watch.syntax.statements import Function, Span
 
@@ -49,22 +51,47 @@ def arguments(
             yield Argument(variable, name, file, argument_span(function, name), function.name, variable in carried)
 
 
+def names_given_on(body: Body, named: Iterable[Named]) -> dict[Any, tuple[str, ...]]:
+    """The results of a loop's body -> the names that its next iteration has for each.
+
+    Args:
+      named: the values of the body that have names.
+    """
+    if body.place.in_condition:
+        return {}
+    (first, _), place = _carried(body), {one: number for number, one in enumerate(body.jaxpr.invars)}
+    found: dict[Any, tuple[str, ...]] = {}
+    for one in named:
+        if one.carried and one.role == "value" and one.variable in place:
+            result = body.jaxpr.outvars[place[one.variable] - first]
+            while is_array(result):
+                found[result] = (*found.get(result, ()), one.name)
+                maker = body.equations[made[1]] if (made := body.maker_of(result)) else None
+                result = maker.invars[0] if maker is not None and is_named(maker) else None
+    return found
+
+
 def _given_to_loop(body: Body) -> tuple[list[Any], list[Any]]:
     """The values that a loop hands from one iteration to the next, and its parts of `xs`; none in another body.
 
     Without tangents, where somebody around the loop pushes such through it.
     """
-    equation: Any = body.around.equation
-    variables = list(body.jaxpr.invars)
-    if equation is None or equation.primitive.name not in LOOPS:
+    (first, carried), variables = _carried(body), list(body.jaxpr.invars)
+    if not carried:
         return [], []
-    if equation.primitive.name == "scan":
-        first, carried = versions.scan_counts(equation.params)
-    else:
-        first = equation.params["cond_nconsts" if body.place.in_condition else "body_nconsts"]
-        carried = len(variables) - first
     carry, sliced = variables[first : first + carried], variables[first + carried :]
     return [one for one in carry if not body.is_tangent(one)], [one for one in sliced if not body.is_tangent(one)]
+
+
+def _carried(body: Body) -> tuple[int, int]:
+    """Where the inputs of a loop's body begin that the iteration before has made, and how many they are."""
+    equation: Any = body.around.equation
+    if equation is None or equation.primitive.name not in LOOPS:
+        return 0, 0
+    if equation.primitive.name == "scan":
+        return versions.scan_counts(equation.params)
+    first = equation.params["cond_nconsts" if body.place.in_condition else "body_nconsts"]
+    return first, len(body.jaxpr.invars) - first
 
 
 def _told(body: Body) -> Iterator[tuple[str, Any]]:

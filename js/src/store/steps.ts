@@ -91,6 +91,17 @@ export function firingOf(log: EventLog, position: number, site: SiteMessage | un
   return execution < 0 || site?.loops.length ? log.occurrence(position) : execution;
 }
 
+/** The iteration of the innermost loop before this one, as `step` and `inner` count it; null for the first. */
+export function before(site: SiteMessage, step: number, inner: number): { step: number; inner: number } | null {
+  const { loops, reverse } = site;
+  const [length, isReversed] = [loops.at(-1) || OPEN, reverse.at(-1) ?? false];
+  const isOnly = loops.length === 1;
+  const own = isOnly ? step : inner % length;
+  if (loops.length === 0 || step < 0 || (!isOnly && inner < 0) || own === (isReversed ? length - 1 : 0)) return null;
+  const by = isReversed ? 1 : -1;
+  return isOnly ? { step: step + by, inner } : { step, inner: inner + by };
+}
+
 /** Of each loop, outermost first; empty where it is not known. */
 export function stepsOf(log: EventLog, position: number, site: SiteMessage | undefined): number[] {
   const step = log.step(position);

@@ -1,9 +1,10 @@
 import { describe, expect, it } from "vitest";
 import { TestRun } from "../../test/fakes";
 import { goldenBatch } from "../../test/golden";
-import type { Batch } from "../transport/wire";
+import type { Batch, SiteMessage } from "../transport/wire";
 import type { Line } from "./series";
 import { Sites } from "./sites";
+import { before } from "./steps";
 import { Watched, type WatchTable } from "./watched";
 
 const NOW = { moment: null, call: null };
@@ -146,6 +147,27 @@ describe("watched values", () => {
     const row = value.rowAt({ moment: 1, call: null });
     const beside = gradient.rowBeside(value, row, { moment: 1, call: null });
     expect([gradient.at(beside, "step"), gradient.at(beside, "inner")]).toEqual([0, 1]);
+  });
+
+  it("find the iteration before their own, in their own call", () => {
+    const run = new TestRun();
+    run.store.apply(goldenBatch("types"));
+    const h = table(run, 1);
+    expect([0, 1, 2, 3, 4, 7, 8, 10].map((row) => h.rowBefore(h, row))).toEqual([-1, 0, 1, -1, 3, 6, -1, 9]);
+  });
+
+  it("know the iteration before in inner loops, and in loops from the end", () => {
+    const [site] = goldenBatch("types").sites as [SiteMessage];
+    const at = (loops: number[], reverse: boolean[], step: number, inner: number) =>
+      before({ ...site, loops, reverse }, step, inner);
+    expect(at([4, 3], [false, false], 2, 1)).toEqual({ step: 2, inner: 0 });
+    expect(at([4, 3], [false, true], 2, 1)).toEqual({ step: 2, inner: 2 });
+    expect(at([4, 3], [false, false], 2, 0)).toBeNull();
+    expect(at([4, 3], [false, true], 2, 2)).toBeNull();
+    expect(at([4], [true], 2, -1)).toEqual({ step: 3, inner: -1 });
+    expect(at([4], [true], 3, -1)).toBeNull();
+    expect(at([4, 0], [false, false], 1, 7)).toEqual({ step: 1, inner: 6 });
+    expect([at([], [], -1, -1), at([4, 3], [false, false], 2, -1)]).toEqual([null, null]);
   });
 
   it("are thinned when they are too many, but for those that were not finite", () => {

@@ -10,7 +10,7 @@ import type { Batch, DerivativeMessage, EventColumns, SiteMessage, WatchMessage 
 import { Growable } from "./growable";
 import { Series } from "./series";
 import type { Sites } from "./sites";
-import { LoopsOf } from "./steps";
+import { before, LoopsOf } from "./steps";
 
 /** Of all tables together; beyond them the older half of a table is thinned. */
 const MOST_ROWS = 1_000_000;
@@ -191,6 +191,20 @@ export class WatchTable {
     for (let row = from; row < end; row++) if (isSame(row, ["call", "step", "inner"])) return row;
     for (let row = last; row >= 0 && row > last - MOST_LOOKED; row--) if (isSame(row, ["inner"])) return row;
     return last;
+  }
+
+  /** The row of row `of`'s iteration before in another table; -1 for none. */
+  rowBefore(other: WatchTable, of: number): number {
+    const site = other.siteAt(of);
+    const told = (name: string) => other.at(of, name) as number;
+    const wanted = site && before(site, told("step"), told("inner"));
+    if (!wanted) return -1;
+    const end = this.after(told(EVENT));
+    for (let row = end - 1; row >= 0 && row >= end - MOST_LOOKED; row--) {
+      const isIt = this.at(row, "step") === wanted.step && this.at(row, "inner") === wanted.inner;
+      if (isIt && this.at(row, "call") === told("call")) return row;
+    }
+    return -1;
   }
 
   /** Row `row` first, with those of the other lanes and devices of its execution. */

@@ -40,6 +40,8 @@ export interface WatchMessage {
   merges: string[];
   /** Of a gradient what it is computed from, as far as one program shows it. */
   derivatives: DerivativeMessage[];
+  /** The names that the next iteration of its loop has for it. */
+  given_on: string[];
 }
 
 /** A value that had a NaN after the one that a finding is about. */
@@ -692,7 +694,16 @@ const UNTOLD = {
   callers: [],
   process: 0,
 };
-const UNTOLD_WATCH = { lanes: [], value: null, gradient: null, meant: [], choice: "", merges: [], derivatives: [] };
+const UNTOLD_WATCH = {
+  lanes: [],
+  value: null,
+  gradient: null,
+  meant: [],
+  choice: "",
+  merges: [],
+  derivatives: [],
+  given_on: [],
+};
 
 /** With what a kernel that is a little older than this page leaves out. */
 function completed({ sites, calls, status }: BatchHeader): Pick<BatchHeader, "sites" | "calls" | "status"> {

@@ -5,7 +5,7 @@ import type { UiState } from "../../store/ui";
 import { guilty, isWatched, type WatchSite } from "../../store/watched";
 import { watchedName } from "../sites/name";
 import { firstOfCall } from "../source/badOfCall";
-import { badOf, type LookAtStop, type Seen, type SeenValue, seenOf } from "../source/reading";
+import { badOf, type LookAtStop, type Seen, type SeenValue, seenBefore, seenOf } from "../source/reading";
 import { Section } from "./Section";
 
 const MOST_OPERANDS = 8;
@@ -35,7 +35,7 @@ export function Why({ run, ui, found, look }: Props) {
         <tbody>
           {first && <Began run={run} ui={ui} site={first} look={look} />}
           {operands.slice(0, MOST_OPERANDS).map((one) => (
-            <Operand key={one.id} run={run} ui={ui} site={one} look={look} />
+            <Operand key={one.name} ui={ui} operand={one} found={seenAs(run, one, found, look)} />
           ))}
           <tr>
             <td>
@@ -61,6 +61,7 @@ function Began({ run, ui, site, look }: { run: RunStore; ui: UiState; site: Watc
   const by = guilty(site);
   const text = by?.text ?? expressionOf(run, site);
   const [file, line] = [by?.file ?? site.file, by?.line ?? site.line];
+  const found = seenOf(run, site, look);
   return (
     <>
       <tr>
@@ -72,30 +73,44 @@ function Began({ run, ui, site, look }: { run: RunStore; ui: UiState; site: Watc
       {operandsOf(run, { text, file, line, of: site })
         .slice(0, MOST_OPERANDS)
         .map((one) => (
-          <Operand key={`first ${one.id}`} run={run} ui={ui} site={one} look={look} />
+          <Operand key={`first ${one.name}`} ui={ui} operand={one} found={found && seenAs(run, one, found, look)} />
         ))}
-      <Operand run={run} ui={ui} site={site} look={look} />
+      <Operand ui={ui} operand={{ site, name: watchedName(site), isBefore: false }} found={found} />
     </>
   );
 }
 
-function Operand({ run, ui, site, look }: { run: RunStore; ui: UiState; site: WatchSite; look: LookAtStop }) {
-  const found = seenOf(run, site, look);
+/** A value that another is computed from, as the expression calls it; `isBefore`: the iteration before has made it. */
+export interface OperandOf {
+  site: WatchSite;
+  name: string;
+  isBefore: boolean;
+}
+
+function seenAs(run: RunStore, { site, isBefore }: OperandOf, found: Seen, look: LookAtStop): Seen | null {
+  if (!isBefore) return seenOf(run, site, look);
+  // A backward pass counts steps of its own.
+  return found.site.watch.role === "value" ? seenBefore(run, site, found) : null;
+}
+
+function Operand({ ui, operand, found }: { ui: UiState; operand: OperandOf; found: Seen | null }) {
+  const { site, name, isBefore } = operand;
   const bad = found && badOf(found);
   return (
-    <tr data-operand={watchedName(site)}>
+    <tr data-operand={name}>
       <td class="muted">line {site.line}</td>
       <td>
         <button
           type="button"
           class="link"
-          title="Inspect it"
+          title={isBefore ? `${watchedName(site)} of the iteration before` : "Inspect it"}
           onClick={() => {
             ui.value.value = site.id;
           }}
         >
-          {watchedName(site)}
+          {name}
         </button>
+        {isBefore && <span class="muted"> {watchedName(site)}, an iteration before</span>}
       </td>
       <td class={`number ${bad ? "bad-text" : ""}`}>{found ? bad || inShort(found) : "–"}</td>
     </tr>
@@ -123,22 +138,30 @@ interface Wanted {
   of: WatchSite;
 }
 
-/** The values whose names stand in `text`: of each name the one that was computed last before that line. */
-export function operandsOf(run: RunStore, { text, file, line, of }: Wanted): WatchSite[] {
+/**
+ * The values whose names stand in `text`: of each name the one that was computed last before that line, else what the
+ * iteration before has handed on under that name.
+ */
+export function operandsOf(run: RunStore, { text, file, line, of }: Wanted): OperandOf[] {
   const wanted = new Set(text.match(NAME));
-  const found = new Map<string, WatchSite>();
+  const stands = (name: string) => {
+    const [root = ""] = /^[A-Za-z_]\w*/.exec(name) ?? [];
+    return name === root ? wanted.has(name) : wanted.has(root) && text.includes(name);
+  };
+  const found = new Map<string, OperandOf>();
   for (const id of run.watched.tables.keys()) {
     const site = run.sites.get(id);
     if (!site || !isWatched(site) || site.watch.role !== "value" || site.file !== file) continue;
-    const { name } = site.watch;
-    const [root = ""] = /^[A-Za-z_]\w*/.exec(name) ?? [];
-    const isNamed = name === root ? wanted.has(name) : wanted.has(root) && text.includes(name);
-    if (!isNamed || site.line > line || (site.line === line && site.id === of.id)) continue;
     if (site.function !== functionAt(run, file, line, of)) continue;
-    const before = found.get(name);
-    if (!before || before.line <= site.line) found.set(name, site);
+    const { name, given_on } = site.watch;
+    const known = found.get(name);
+    const isEarlier = site.line < line || (site.line === line && site.id !== of.id);
+    if (isEarlier && stands(name) && (!known || known.isBefore || known.site.line <= site.line))
+      found.set(name, { site, name, isBefore: false });
+    for (const other of given_on)
+      if (stands(other) && !found.has(other)) found.set(other, { site, name: other, isBefore: true });
   }
-  return [...found.values()].sort((a, b) => a.line - b.line);
+  return [...found.values()].sort((a, b) => a.site.line - b.site.line);
 }
 
 function functionAt(run: RunStore, file: string, line: number, of: WatchSite): string {

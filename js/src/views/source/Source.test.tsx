@@ -217,6 +217,20 @@ describe("the source", () => {
     });
   });
 
+  it("tells why by what the iteration before has handed on, under the name that it has now", () => {
+    withHeight(600, () => {
+      const batch = goldenBatch("types");
+      const sites = batch.sites.map((site) => ({ ...site, watch: site.watch && { ...site.watch, given_on: ["x"] } }));
+      const [row, value, y] = [Uint32Array.of(3, 3, 4, 4), Uint16Array.of(0, 1, 0, 6), Float64Array.of(0.75, 2, 1, 2)];
+      const { ui } = open({ ...batch, sites, points: { ...batch.points, row, value, y } });
+      act(() => {
+        ui.moment.value = 4;
+        ui.value.value = 1;
+      });
+      expect(texts(".why-table tr")).toEqual(["line 21x h, an iteration before0.75 … 2", "line 21w.dot(x) + b2 nan"]);
+    });
+  });
+
   it("says of one that a choice may mask which it is", () => {
     withHeight(600, () => {
       const batch = goldenBatch("watch");

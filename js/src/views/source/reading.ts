@@ -68,6 +68,12 @@ export function seen(run: RunStore, { site, gradient }: Value, look: LookAtStop)
   return { ...found, gradient: other?.earlier === found.earlier ? other : null };
 }
 
+/** What a site's value was an iteration before that of `of`; null where there was none, or nobody knows it. */
+export function seenBefore(run: RunStore, { id }: WatchSite, { table, row }: Seen): Seen | null {
+  const other = run.watched.tables.get(id);
+  return other ? seenAt(run, other, other.rowBefore(table, row)) : null;
+}
+
 function seenAt(run: RunStore, table: WatchTable, row: number, stop: AtStop | null = null): Seen | null {
   if (row < 0) return null;
   const rows = table.together(row);
