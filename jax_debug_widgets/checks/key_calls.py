@@ -69,10 +69,12 @@ class KeyUses:
     Attributes:
       first: the numbers of a key -> its first use.
       clones: the numbers of a key -> how often it may be used again, because somebody has cloned it.
+      meant: the uses of keys that were cloned for them.
     """
 
     first: dict[bytes, _Use] = field(default_factory=dict)
     clones: Counter[bytes] = field(default_factory=Counter)
+    meant: set[tuple[bytes, _Use]] = field(default_factory=set)
 
 
 class KeyWatch:
@@ -121,11 +123,14 @@ class KeyWatch:
         uses = self._uses_here()
         first = uses.first.setdefault(numbers, use)
         is_here = first.frame == use.frame
-        # The very same call once more is a repetition; at one line JAX may call several functions of its own.
-        if first is use or (is_here and (first.others == use.others or first.function != use.function)):
+        # The very same call once more is a repetition, and JAX may look up the program of one call twice; at one line it may
+        # call several functions of its own.
+        is_repeated = first == use or (numbers, use) in uses.meant
+        if is_repeated or (is_here and (first.others == use.others or first.function != use.function)):
             return
         if uses.clones[numbers]:
             uses.clones[numbers] -= 1
+            uses.meant.add((numbers, use))
             return
         found = Reused(use.function, use.what, first.frame, first.what, is_here)
         self._log().note(Checked("keys", "call", (use.frame,), found))

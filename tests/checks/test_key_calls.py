@@ -108,6 +108,19 @@ def test_what_uses_each_key_once_or_says_that_it_is_meant_is_silent(program, mak
     assert run.findings == []
 
 
+def test_a_clone_is_for_one_call_also_where_jax_looks_up_a_program_twice_that_it_compiled_before():
+    first, second = jax.jit(noise.__wrapped__), jax.jit(dropped.__wrapped__)
+
+    def program(key):
+        return first(key, X) - second(random.clone(key), X)
+
+    program(random.key(0))
+    program(random.key(0))
+    with jdw.capture(check="keys") as run:
+        program(random.key(0))
+    assert run.findings == []
+
+
 def test_without_the_check_calls_are_not_compared():
     with jdw.capture() as run:
         in_two_functions(random.key(0))
