@@ -12,11 +12,8 @@ if TYPE_CHECKING:
 
 
 def moment(seen: LineHits, lanes: Sequence[int] = ()) -> str:
-    """`, call 2, step 3, lane 1`: as far as there are any; the first call is not told."""
+    """`, call 2 of its program, step 3, lane 1`; of nested loops `, step 3, 0`. Call 0 is left out."""
     steps = seen.numbers[1 : 1 + seen.checked.loops]
-    said = [f"call {seen.call}"] if seen.call else []
-    if steps:
-        said.append(f"step {', '.join(map(str, steps))}" if len(steps) == 1 else f"steps {', '.join(map(str, steps))}")
-    if lanes:
-        said.append(lane_words(lanes))
-    return "".join(f", {one}" for one in said)
+    call = f"call {seen.call} of its program" if seen.call else ""
+    step = f"step {', '.join(map(str, steps))}" if steps else ""
+    return "".join(f", {one}" for one in (call, step, lane_words(lanes)) if one)

@@ -95,6 +95,7 @@ class FirstNonFinite:
       nan: it has a NaN, and not infinities alone.
       lane: as of a finding.
       masked: nothing shows that it reaches a result: a choice (`jnp.where`) may leave it out.
+      where, file, line: the line that is named: where a check has seen it born, else the derivative or the site it comes from.
     """
 
     site: int
@@ -102,3 +103,6 @@ class FirstNonFinite:
     nan: bool
     masked: bool
     lane: tuple[int, ...] = ()
+    where: str = ""
+    file: str = ""
+    line: int = 0

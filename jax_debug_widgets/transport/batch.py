@@ -195,6 +195,9 @@ def _first_message(first: FirstNonFinite | None) -> FirstNonFiniteMessage | None
         "nan": first.nan,
         "masked": first.masked,
         "lane": list(first.lane),
+        "where": first.where,
+        "file": first.file,
+        "line": first.line,
     }
 
 

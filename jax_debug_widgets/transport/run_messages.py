@@ -203,13 +203,16 @@ class ProcessMessage(TypedDict):
 
 
 class FirstNonFiniteMessage(TypedDict):
-    """The event with the first NaN or infinity of all: whether it has a NaN, a choice may leave it out, and its lane."""
+    """See `events.FirstNonFinite`."""
 
     site: int
     event: int
     nan: bool
     masked: bool
     lane: list[int]
+    where: str
+    file: str
+    line: int
 
 
 class StatusMessage(TypedDict):

@@ -130,7 +130,7 @@ def test_the_call_of_a_training_loop_is_told():
         for number in range(5, -2, -1):
             step(jnp.float32(number))
     (finding,) = run.findings
-    assert "is inf, call 5" in finding.message
+    assert "is inf, call 5 of its program" in finding.message
 
 
 def test_half_and_double_precision_are_told_with_their_values():
@@ -300,7 +300,7 @@ def test_an_argument_that_arrives_with_nan_is_named_at_the_functions_first_line(
         w, _ = loses(jnp.ones(3), {"y": X.at[1].set(jnp.nan)})
         loses(w, {"y": X})  # What follows from it is none of its own.
     (finding,) = run.findings
-    assert finding.headline == "argument `batch['y']` of `loses` arrives with NaN, call 1"
+    assert finding.headline == "argument `batch['y']` of `loses` arrives with NaN, call 1 of its program"
     assert finding.where.endswith(f":{loses.__wrapped__.__code__.co_firstlineno + 1}")
 
 

@@ -79,7 +79,7 @@ PROGRAMS = {
     "scan": (row, row, (X, ROW), "index 12 is outside axis 0 (size 10), step 1"),
     "vmap of scan": (jax.vmap(row, (None, 0)), row, (X, TABLE), ", step 1, lane 1"),
     "reversed scan": (backwards, backwards, (X, ROW), ", step 1"),
-    "nested loops": (nested, row_of, (X, TABLE), "index 12 is outside axis 0 (size 10), steps 1, 1"),
+    "nested loops": (nested, row_of, (X, TABLE), "index 12 is outside axis 0 (size 10), step 1, 1"),
     "while": (until, until, (X, 14), "index 12 is outside axis 0 (size 10), step 4"),
     "cond": (in_branch, in_branch, (X, 11), "index 11"),
     "jitted helper": (helped, helped, (X, ROW), "index 12"),

@@ -22,8 +22,12 @@ _asked = options.checks_of
 
 
 def checked(code: str) -> str:
-    """The cell, in a capture; one that begins with a magic stays as it is."""
-    return code if code.startswith("%") or "jdw.capture" in code else f"%%jaxdebug\n{code}"
+    """The cell in a capture with all checks; one that begins with another magic, or says which checks, stays as it is."""
+    first, _, rest = code.partition("\n")
+    if first.startswith("%%jaxdebug"):
+        has_own = "--check" in first or "--exact" in first
+        return code if has_own else f"{first} --check all\n{rest}"
+    return code if code.startswith("%") or "jdw.capture" in code else f"%%jaxdebug --check all\n{code}"
 
 
 def run(path: Path) -> int:

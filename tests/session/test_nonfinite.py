@@ -353,6 +353,53 @@ def test_what_reaches_a_gradient_is_not_called_masked_and_the_root_at_0_is_named
     assert (first.site, first.event, first.nan, first.masked) == (found.site.id, found.event, True, False)
 
 
+def masks(x):
+    logs = jnp.log(x)
+    kept = jnp.where(x > 0, logs, 0.0)
+    ratio = kept / 0.0
+    jax.debug.print("{}", ratio)
+    return ratio.sum()
+
+
+def overflows(x):
+    def step(carry, _):
+        carry = carry * 2e10
+        jax.debug.print("{}", carry)
+        gap = carry - carry * 1.5
+        return carry, gap / gap
+
+    return jax.lax.scan(step, x, None, length=6)[1]
+
+
+def norms(x):
+    size = jnp.linalg.norm(x)
+    unit = x / size
+    jax.debug.print("{}", unit)
+    return size
+
+
+@pytest.mark.parametrize("watch", [True, None])
+@pytest.mark.parametrize(
+    ("program", "x", "begins"),
+    [
+        (masks, [-1.0, 0.0], "`kept / 0.0` is NaN"),
+        (overflows, [1.0], "`carry * 2e10` is inf, step 3"),
+        (jax.grad(norms), [0.0, 0.0], "the derivative of `jnp.linalg.norm(x)` is infinite"),
+    ],
+    ids=["masks", "overflows", "norms"],
+)
+def test_what_a_check_sees_being_born_is_what_all_views_call_the_first(program, x, begins, watch):
+    with jdw.capture(watch=watch, check="nonfinite") as run:
+        jax.block_until_ready(jax.jit(program)(jnp.array(x)))
+    born, first = run.findings[0], run.status().first_nonfinite
+    assert born.headline == begins and born.followed_by and born.event == born.followed_by[0].event
+    assert first is not None and (first.where, first.file, first.line) == (born.where, born.file, born.span[0])
+    assert f"first NaN or infinite: {born.where}  {begins}" in str(run)
+    (fact,) = (one for one in overview.facts(run, [], []) if one.label.startswith("First"))
+    assert fact.note.startswith(born.where)
+    assert not [one for one in run.findings if one.site and not one.site.choice]
+
+
 @pytest.mark.parametrize("options", [{}, {"values": True}, {"lanes": True}], ids=str)
 def test_the_first_is_one_and_the_same_in_the_status_the_findings_and_the_overview(options):
     @jax.jit

@@ -21,7 +21,7 @@ from jax_debug_widgets.session.run.charted import Leaf
 from jax_debug_widgets.session.run.groups import Path, hues_of, is_bias
 from jax_debug_widgets.session.run.headline import numbers_of
 from jax_debug_widgets.session.run.naming import SelectedValue
-from jax_debug_widgets.session.run.nonfinite import first_event, in_lane, nonfinite_findings
+from jax_debug_widgets.session.run.nonfinite import in_lane, nonfinite_findings
 from jax_debug_widgets.session.run.scalars import pace_at, scalars
 from jax_debug_widgets.session.run.thinning import thinned
 from jax_debug_widgets.widgets import Fact, Group, GroupLine, Series
@@ -173,7 +173,7 @@ def facts(run: RunView, drawn: Sequence[tuple[Series, int]], calls: Sequence[Cal
 def _first_odd(run: RunView, finding: Finding) -> Fact:
     site = finding.site
     assert site is not None
-    first = first_event(run)
+    first = run.status().first_nonfinite
     name = (
         f"∂ {site.watch.name}"
         if site.watch and site.watch.role == "gradient"
@@ -183,7 +183,7 @@ def _first_odd(run: RunView, finding: Finding) -> Fact:
     at = np.flatnonzero(positions == finding.event)
     step = f", step {int(steps[at[0]])}" if len(at) and at[0] < len(steps) else ""
     kind = "First NaN" if first and first.nan else "First infinity"
-    return Fact(kind, name, f"{finding.where or site.where}{step}{in_lane(finding.lane)}", True)
+    return Fact(kind, name, f"{(first and first.where) or site.where}{step}{in_lane(finding.lane)}", True)
 
 
 def _odd_value(run: RunView, finding: Finding) -> str:

@@ -11,8 +11,9 @@ import numpy as np
 from jax_debug_widgets.events.cut import cut
 from jax_debug_widgets.session.panel.feed import shown
 from jax_debug_widgets.session.panel.overview import facts, groups, numbers
+from jax_debug_widgets.session.run.first_nonfinite import birth, first_words
 from jax_debug_widgets.session.run.headline import headline, numbers_of
-from jax_debug_widgets.session.run.nonfinite import counted, first_nonfinite, nonfinite_findings
+from jax_debug_widgets.session.run.nonfinite import counted, nonfinite_findings
 from jax_debug_widgets.widgets import Course, Line, Snapshot
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ def snapshot_of(run: RunView, *, lines: bool = True) -> Snapshot:
         findings=[finding.message for finding in nonfinite_findings(run)],
         calls=calls,
         dropped_calls=run.call_log.dropped,
-        first_nonfinite=first_nonfinite(run),
+        first_nonfinite=first_words(run, birth(run.found_so_far(), run.status().notes)),
         file=run.file,
         name=run.name,
         cell=run.cell,

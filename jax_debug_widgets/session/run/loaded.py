@@ -14,8 +14,8 @@ from jax_debug_widgets.checks import named_now
 from jax_debug_widgets.events import CallSite, Finding, Status, TracePrint
 from jax_debug_widgets.events.amounts import plural
 from jax_debug_widgets.session.options import Options
-from jax_debug_widgets.session.run import nonfinite
 from jax_debug_widgets.session.run.findings import Findings
+from jax_debug_widgets.session.run.first_nonfinite import birth, first_event, joined
 from jax_debug_widgets.session.run.input_files import StoredInputs
 from jax_debug_widgets.session.run.liveness import has_just_written, is_alive, sign_of, still_open
 from jax_debug_widgets.session.run.loaded_calls import LoadedCalls, LoadedSpans
@@ -164,7 +164,7 @@ class LoadedRun(RunView):
     @property
     def findings(self) -> Findings:
         """The findings, see `Run.findings`."""
-        return Findings(nonfinite.joined(self._findings, self))
+        return Findings(joined(self._findings, self, self._status.notes))
 
     def found_so_far(self) -> list[Finding]:
         """See `RunView`."""
@@ -272,7 +272,7 @@ class LoadedRun(RunView):
             state="interrupted" if is_cut else status.state,
             events=len(self.store),
             dropped=self.store.dropped,
-            first_nonfinite=nonfinite.first_event(self),
+            first_nonfinite=first_event(self, birth(self._findings, notes)),
             dropped_by_site=self.store.dropped_by_site(),
             notes=tuple(notes),
             added=(),

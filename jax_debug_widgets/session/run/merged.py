@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from jax_debug_widgets.events import Finding, Status, ThreadSpans
-from jax_debug_widgets.session.run import nonfinite, replicas
+from jax_debug_widgets.session.run import replicas
 from jax_debug_widgets.session.run.findings import Findings
+from jax_debug_widgets.session.run.first_nonfinite import joined
 from jax_debug_widgets.session.run.joint import SpansOfAll, calls_of_all, found_by_all, status_of_all
 from jax_debug_widgets.session.run.loaded import LoadedRun
 from jax_debug_widgets.session.run.loaded_calls import LoadedSpans
@@ -94,7 +95,7 @@ class MergedRun(LoadedRun):
     @property
     def findings(self) -> Findings:
         """The findings of each process, and about where they differ."""
-        return Findings([*self._found, *nonfinite.joined(self._findings, self)])
+        return Findings([*self._found, *joined(self._findings, self, self._status.notes)])
 
     def found_so_far(self) -> list[Finding]:
         """See `RunView`."""

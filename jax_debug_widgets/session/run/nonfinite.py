@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from jax_debug_widgets.events import CallSite, Derivative, Event, Finding, FirstNonFinite, NonFinite
+from jax_debug_widgets.events import CallSite, Derivative, Event, Finding, NonFinite
 from jax_debug_widgets.events.amounts import lane_words
 from jax_debug_widgets.events.texts import BAD_LANE
 from jax_debug_widgets.session.run.ports import Counted
@@ -20,7 +19,7 @@ _MOST_NAMES = 4
 
 
 @dataclass(frozen=True)
-class _Site:
+class OddSite:
     """A site with values that are not finite.
 
     Attributes:
@@ -65,7 +64,7 @@ class _Site:
     def finding(self, calls: int, *, masked: bool, follows: bool) -> Finding:
         """The finding about it, in a run of so many calls; where it follows another one, no derivative has made it."""
         site, found = self.site, self.found
-        derivatives: Sequence[Derivative] = () if follows else _derivatives(self.site)
+        derivatives: Sequence[Derivative] = () if follows else derivatives_of(self.site)
         where = when(self.first, self.lane, calls=calls).removeprefix(", ")
         place = f"at {where} (event {found.first})" if where else f"in event {found.first}"
         begins = "an infinite one " if found.nan and not self.has_nan else ""
@@ -73,7 +72,7 @@ class _Site:
         sentences = [f"{_computed(derivatives)}."] if derivatives else []
         if masked:
             sentences.append(f"They may be masked: they reach a result through {site.choice} only.")
-        guilty = derivatives[0] if derivatives and _is_one(derivatives) else site
+        guilty = derivatives[0] if derivatives and is_one(derivatives) else site
         return Finding(
             "nonfinite",
             site,
@@ -98,21 +97,15 @@ def nonfinite_findings(run: Counted) -> list[Finding]:
     be meant. So may be what a choice (`jnp.where`) leaves out: where such a site was first it is a finding of its own.
     """
     calls = run.call_log.newest + 1
-    sites = _sites(run)
+    sites = sites_of(run)
     groups = _groups(run, sites)
     return [
-        _told([one.finding(calls, masked=_is_masked(run, one, sites), follows=one is not group[0]) for one in group])
+        _told([one.finding(calls, masked=is_masked(run, one, sites), follows=one is not group[0]) for one in group])
         for group in groups
     ]
 
 
-def joined(found: Sequence[Finding], run: Counted) -> list[Finding]:
-    """These findings and those of values that are not finite, but for lines that a check names already."""
-    told = {(one.file, one.span[0]) for one in found if one.kind == "nonfinite"}
-    return [*found, *(one for one in nonfinite_findings(run) if (one.file, one.span[0]) not in told)]
-
-
-def _is_masked(run: Counted, one: _Site, sites: Sequence[_Site]) -> bool:
+def is_masked(run: Counted, one: OddSite, sites: Sequence[OddSite]) -> bool:
     """Whether a `where` may mask it.
 
     False if a value computed from it in the same call is non-finite and is not behind a `where`.
@@ -120,47 +113,13 @@ def _is_masked(run: Counted, one: _Site, sites: Sequence[_Site]) -> bool:
     seen = run.watch_seen()
     upstream = seen.upstream if seen else {}
 
-    def is_reached(other: _Site) -> bool:
+    def is_reached(other: OddSite) -> bool:
         if other.site.choice or (other.first and one.first and other.first.call != one.first.call):
             return False
         own, beside = upstream.get(other.site.id), upstream.get(one.site.id)
         return own is None or beside is None or own.may_come_from(beside)
 
     return bool(one.site.choice) and not any(map(is_reached, sites))
-
-
-def first_event(run: Counted) -> FirstNonFinite | None:
-    """The event with the run's first NaN or infinity: what the panel, the overview and the findings name alike."""
-    firsts = {number: found.first for number, found in run.store.nonfinite().items()}
-    if not firsts:
-        return None
-    known = _KNOWN.get(run.store)
-    if known is None or known[0] != firsts:
-        sites = _sites(run)
-        one = sites[0]
-        first = FirstNonFinite(one.site.id, one.found.first, one.has_nan, _is_masked(run, one, sites), one.lane)
-        known = _KNOWN[run.store] = firsts, first
-    return known[1]
-
-
-_KNOWN: WeakKeyDictionary[Any, tuple[dict[int, int], FirstNonFinite]] = WeakKeyDictionary()
-"""By store: the events among which the first was chosen, and the first. A status is made many times a second."""
-
-
-def first_nonfinite(run: Counted) -> str:
-    """The place of the run's first NaN or infinity, and at which call and step; empty where all was finite."""
-    sites = _sites(run)
-    for one in sites:
-        site, calls = one.site, run.call_log.newest + 1
-        masked = f", which {site.choice} may mask" if _is_masked(run, one, sites) else ""
-        derivatives = _derivatives(site)
-        where, of = site.where, ""
-        if derivatives:
-            where = derivatives[0].where if _is_one(derivatives) else where
-            later = "" if _is_one(derivatives) else " or of what comes after it"
-            of = f", by the derivative of `{derivatives[0].text}`{later}"
-        return f"{where}  {site.label}{of}{when(one.first, one.lane, calls=calls)}{masked}"
-    return ""
 
 
 def when(event: Event | None, lane: tuple[int, ...], *, calls: int) -> str:
@@ -183,7 +142,7 @@ def counted(found: NonFinite) -> str:
     return ", ".join(parts)
 
 
-def _sites(run: Counted) -> list[_Site]:
+def sites_of(run: Counted) -> list[OddSite]:
     """In the order of their first events: but first where the first was born.
 
     That is the first that no choice may have left out, or beside it what that has come from.
@@ -192,7 +151,7 @@ def _sites(run: Counted) -> list[_Site]:
     """
     sites = {site.id: site for site in run.store.sites()}
     kept = [
-        _Site(sites[number], found, next(iter(run.store.range(found.first, found.first + 1)), None))
+        OddSite(sites[number], found, next(iter(run.store.range(found.first, found.first + 1)), None))
         for number, found in run.store.nonfinite().items()
     ]
     kept.sort(key=lambda one: one.found.first)
@@ -204,7 +163,7 @@ def _sites(run: Counted) -> list[_Site]:
     return sorted(kept, key=lambda one: one is not root)
 
 
-def _is_given(one: _Site, other: _Site) -> bool:
+def _is_given(one: OddSite, other: OddSite) -> bool:
     """Whether it is an argument of the call in which the other was first."""
     watch, own, beside = one.site.watch, one.first, other.first
     if watch is None or own is None or beside is None or own.step or watch.role == "gradient":
@@ -217,7 +176,7 @@ def _nans(value: Any, *, is_count: bool) -> bool:
     return bool((array > 0).any()) if is_count else array.dtype.kind in "fc" and bool(np.isnan(array).any())
 
 
-def _born(sites: Sequence[_Site], first: _Site, order: ProgramOrder) -> _Site:
+def _born(sites: Sequence[OddSite], first: OddSite, order: ProgramOrder) -> OddSite:
     """Of the sites the one that the program computes first, from the first that has arrived on."""
     root, left = first, [one for one in sites if one.first and one is not first]
     while root.first:
@@ -231,12 +190,12 @@ def _born(sites: Sequence[_Site], first: _Site, order: ProgramOrder) -> _Site:
     return root
 
 
-def _groups(run: Counted, sites: Sequence[_Site]) -> list[list[_Site]]:
+def _groups(run: Counted, sites: Sequence[OddSite]) -> list[list[OddSite]]:
     """The groups of sites: one that began, and those that followed it."""
     seen = run.watch_seen()
     upstream = seen.upstream if seen else {}
 
-    def follows(one: _Site, root: _Site) -> bool:
+    def follows(one: OddSite, root: OddSite) -> bool:
         if (
             one.step != root.step
         ):  # Later it may have come by any way, but for a NaN from what is infinite, and may be meant.
@@ -245,7 +204,7 @@ def _groups(run: Counted, sites: Sequence[_Site]) -> list[list[_Site]]:
         return own is None or other is None or own.may_come_from(other)
 
     masked = [one for one in sites if one.site.choice and one.found.first < sites[0].found.first]
-    groups: list[list[_Site]] = []
+    groups: list[list[OddSite]] = []
     for one in sites:
         if one not in masked:
             known = next((group for group in groups if any(follows(one, before) for before in group)), None)
@@ -270,11 +229,12 @@ def _called(site: CallSite) -> str:
     return f"the gradient of `{site.watch.name}`" if is_gradient and site.watch else f"`{site.label}`"
 
 
-def _derivatives(site: CallSite) -> Sequence[Derivative]:
+def derivatives_of(site: CallSite) -> Sequence[Derivative]:
+    """The derivatives that may have made it."""
     return site.watch.derivatives if site.watch else ()
 
 
-def _is_one(derivatives: Sequence[Derivative]) -> bool:
+def is_one(derivatives: Sequence[Derivative]) -> bool:
     """Whether it is known which derivative it is."""
     return len(derivatives) == 1 and not derivatives[0].or_later
 
@@ -282,7 +242,7 @@ def _is_one(derivatives: Sequence[Derivative]) -> bool:
 def _computed(derivatives: Sequence[Derivative]) -> str:
     """`The derivative of jnp.sqrt(n2) at model.py:5 computes it`; of several, that one of them does."""
     texts = [f"`{one.text}` at {one.where}" for one in derivatives]
-    if _is_one(derivatives):
+    if is_one(derivatives):
         return f"The derivative of {texts[0]} computes it"
     left = len(texts) - _MOST_NAMES
     texts = [*texts[:_MOST_NAMES], *([f"one of {left} others"] if left > 0 else [])]

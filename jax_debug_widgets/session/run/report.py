@@ -16,8 +16,8 @@ from jax_debug_widgets.events import Finding, NonFinite, Status
 from jax_debug_widgets.session.run.call_book import MAX_CALLS
 from jax_debug_widgets.session.run.callbacks import MAX_HOST_CALLS
 from jax_debug_widgets.session.run.expectations import phantoms_in
+from jax_debug_widgets.session.run.first_nonfinite import birth, first_event, joined
 from jax_debug_widgets.session.run.misordered import misordered_notes
-from jax_debug_widgets.session.run.nonfinite import first_event, joined
 from jax_debug_widgets.session.run.ports import RunPorts, Values
 from jax_debug_widgets.session.run.report_findings import explained, of_key, of_retraces, of_stale
 from jax_debug_widgets.taps import formatted_while_tracing
@@ -155,7 +155,7 @@ def status(run: Reported, ports: RunPorts) -> Status:
         added=ports.added_names(),
         lines=ports.added_lines(),
         nonfinite=_nonfinite_in_streams(run),
-        first_nonfinite=first_event(run),
+        first_nonfinite=first_event(run, birth(found, run.noted)),
         barrier=run.life.barrier(run.call_log),
         notes=(
             *(_of_failure(run) if state == "failed" else ()),
@@ -170,7 +170,7 @@ def status(run: Reported, ports: RunPorts) -> Status:
             *_of_watching(run),
             *_of_checking(run, state),
         ),
-        findings=len(joined(found, run)),
+        findings=len(joined(found, run, run.noted)),
         when=run.options.watch.when if run.options.watch else "",
         resumed=max(0, run.policy.resumed_ns - run.life.origin_ns) * 1e-9,
         **ports.debugging_status(run),

@@ -20,12 +20,13 @@ from jax_debug_widgets.checks.keys import Reuse, reuses
 from jax_debug_widgets.checks.leaks import leaks_of
 from jax_debug_widgets.events import CallSite, StaleRead, Status, Tap, TracePrint
 from jax_debug_widgets.events.errors import error_line
-from jax_debug_widgets.session.run import nonfinite, report
+from jax_debug_widgets.session.run import report
 from jax_debug_widgets.session.run.call_span import CallSpan
 from jax_debug_widgets.session.run.callbacks import RunCallbacks
 from jax_debug_widgets.session.run.calls import CallLog
 from jax_debug_widgets.session.run.expectations import Expectations
 from jax_debug_widgets.session.run.findings import Findings
+from jax_debug_widgets.session.run.first_nonfinite import joined
 from jax_debug_widgets.session.run.inputs import SEEN, KeptInputs
 from jax_debug_widgets.session.run.known_values import known_at
 from jax_debug_widgets.session.run.life import Life
@@ -131,7 +132,7 @@ class Run(RunView):
         self.collect()
         self._look_for_leaks()
         self.checked.seen(wait=True)
-        return Findings(nonfinite.joined(report.findings(self, self._ports.muted_checks()), self))
+        return Findings(joined(report.findings(self, self._ports.muted_checks()), self, self.noted))
 
     def found_so_far(self) -> list[Finding]:
         """See `RunView`."""

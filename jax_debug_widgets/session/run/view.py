@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Any
 from jax_debug_widgets.events import CallSite, Event, Finding, Status
 from jax_debug_widgets.events.amounts import plural
 from jax_debug_widgets.plots import array_tree, draw_array
-from jax_debug_widgets.session.run import markdown, nonfinite
+from jax_debug_widgets.session.run import markdown
 from jax_debug_widgets.session.run.by_name import choice_called
 from jax_debug_widgets.session.run.event_view import EventView
 from jax_debug_widgets.session.run.figures import draw_lines, draw_spread, value_at
+from jax_debug_widgets.session.run.first_nonfinite import birth, first_words
 from jax_debug_widgets.session.run.tables import Calls, Sites, events_frame, write_parquet
 from jax_debug_widgets.session.run.tensorboard import write_tensorboard
 from jax_debug_widgets.session.run.texts import Texts
@@ -324,7 +325,7 @@ class RunView(ABC):
     def __repr__(self) -> str:
         status = self.status()
         events, sites = plural(status.events, "event"), plural(len(self.store.sites()), "site")
-        odd = nonfinite.first_nonfinite(self)
+        odd = first_words(self, birth(self.found_so_far(), self.status().notes))
         born = f"; first NaN or infinite: {odd}" if odd else ""
         called = f"{self.name!r} ({self.title})" if self.name not in ("", self.title) else repr(self.title)
         return f"<Run {called}: {status.state}, {events} from {sites}{born}>"

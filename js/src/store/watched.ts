@@ -6,7 +6,14 @@
  *
  * It has more than 300 lines because writing, looking up and plotting share the layout of the table.
  */
-import type { Batch, DerivativeMessage, EventColumns, SiteMessage, WatchMessage } from "../transport/wire";
+import type {
+  Batch,
+  DerivativeMessage,
+  EventColumns,
+  FirstNonFiniteMessage,
+  SiteMessage,
+  WatchMessage,
+} from "../transport/wire";
 import { Growable } from "./growable";
 import { Series } from "./series";
 import type { Sites } from "./sites";
@@ -57,6 +64,14 @@ export function laneName(lane: readonly number[] | undefined): string {
 export function laneWords(lane: readonly number[] | undefined): string {
   if (!lane?.length) return "";
   return lane.length === 1 ? `lane ${lane[0]}` : `lane (${lane.join(", ")})`;
+}
+
+/** Where to look for what makes the run's first NaN; a kernel of before tells none. */
+export function firstPlace(
+  first: FirstNonFiniteMessage,
+  site: WatchSite,
+): { file: string; line: number; index: number } {
+  return first.line ? { file: first.file, line: first.line, index: 0 } : guiltyPlace(site);
 }
 
 /** Where to look for what makes a value NaN or infinite. */

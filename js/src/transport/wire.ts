@@ -221,6 +221,10 @@ export interface FirstNonFiniteMessage {
   masked: boolean;
   /** The `vmap` lane, of nested ones the outermost first; empty where none is known. */
   lane: number[];
+  /** The line that is named: where a check has seen it born, else the derivative or the site that it comes from. */
+  where: string;
+  file: string;
+  line: number;
 }
 
 export interface StatusMessage {

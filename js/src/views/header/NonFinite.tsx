@@ -2,7 +2,7 @@
 import { count } from "../../kit/format";
 import type { RunStore } from "../../store/run";
 import type { UiState } from "../../store/ui";
-import { guiltyPlace, isWatched, laneName } from "../../store/watched";
+import { firstPlace, isWatched, laneName } from "../../store/watched";
 
 interface Props {
   run: RunStore;
@@ -17,7 +17,7 @@ export function goToNonFinite({ run, ui }: Props): void {
   const site = run.sites.get(first.site);
   if (site && isWatched(site)) {
     ui.tab.value = "source";
-    ui.place.value = guiltyPlace(site);
+    ui.place.value = firstPlace(first, site);
     ui.value.value = site.id;
     ui.lane.value = laneName(first.lane);
     return;

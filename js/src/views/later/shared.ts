@@ -22,7 +22,7 @@ export { decimate } from "../../store/decimate";
 export { FilteredStream } from "../../store/filter";
 export { FIELDS, Query } from "../../store/query";
 export { toggled } from "../../store/ui";
-export { guilty, guiltyPlace, ITSELF, isWatched, laneName, laneWords } from "../../store/watched";
+export { firstPlace, guilty, guiltyPlace, ITSELF, isWatched, laneName, laneWords } from "../../store/watched";
 export { allArrays, arraysOf, canBeImage, namesOf, typeName } from "../arrays/values";
 export { meanwhile, STEPS, WAYS } from "../debugger/ways";
 export { useFindings } from "../findings/useFindings";

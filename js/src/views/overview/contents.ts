@@ -241,7 +241,7 @@ function badOf(run: RunStore): Known["nan"] {
   const name = isWatched(site)
     ? watchedName(site)
     : siteName(run, site, odd === undefined ? undefined : site.values[odd]);
-  const where = (isWatched(site) && guilty(site)?.where) || site.where;
+  const where = first.where || (isWatched(site) && guilty(site)?.where) || site.where;
   const step = steps.length > 0 ? Math.floor(Math.min(...steps)) : null;
   return { name, where, step, lane: first.lane ?? [], nan: first.nan };
 }

@@ -236,12 +236,25 @@ describe("the source", () => {
       const batch = goldenBatch("watch");
       const choice = "jnp.where(m, logits, 0) at train.py:22";
       const sites = batch.sites.map((site) => ({ ...site, watch: site.watch && { ...site.watch, choice } }));
-      const first_nonfinite = { site: 3, event: 5, nan: true, masked: true, lane: [] };
+      const first_nonfinite = { site: 3, event: 5, nan: true, masked: true, lane: [], where: "", file: "", line: 0 };
       open({ ...batch, sites, status: { ...batch.status, first_nonfinite } });
       expect(texts(".first-bad")).toEqual(["first NaN: ∂ logits line 21, masked?"]);
       click("[data-testid=first-nan]");
       const facts = find("[data-testid=inspect] .inspector-head").textContent;
       expect(facts).toContain(`${choice} may mask it`);
+    });
+  });
+
+  it("names the line that a check has seen it born at, and goes there", () => {
+    withHeight(600, () => {
+      const batch = goldenBatch("watch");
+      const file = batch.sites.find(({ id }) => id === 3)?.file ?? "";
+      const born = { where: "train.py:20", file, line: 20 };
+      const first_nonfinite = { site: 3, event: 5, nan: true, masked: false, lane: [], ...born };
+      const { ui } = open({ ...batch, status: { ...batch.status, first_nonfinite } });
+      expect(texts(".first-bad")).toEqual(["first NaN: ∂ logits line 20"]);
+      click("[data-testid=first-nan]");
+      expect(ui.place.value?.line).toBe(20);
     });
   });
 

@@ -3,7 +3,7 @@ import { count } from "../../kit/format";
 import { Toggle } from "../../kit/Toggle";
 import type { RunStore } from "../../store/run";
 import type { UiState } from "../../store/ui";
-import { guilty, guiltyPlace, isWatched, laneName, laneWords } from "../../store/watched";
+import { firstPlace, guilty, isWatched, laneName, laneWords } from "../../store/watched";
 import type { FirstNonFiniteMessage, StatusMessage } from "../../transport/wire";
 import { StatisticChoice } from "../names/StatisticChoice";
 import { watchedName } from "../sites/name";
@@ -72,14 +72,16 @@ function FirstBad({ run, ui, first }: BadProps) {
   const position = run.log.find(first.event);
   const site = run.sites.of(first.site, position < 0 ? 0 : run.log.type(position));
   if (!site || !isWatched(site)) return null;
+  const place = firstPlace(first, site);
   const go = () => {
     if (position >= 0) ui.moment.value = first.event;
-    ui.place.value = guiltyPlace(site);
+    ui.place.value = place;
     ui.value.value = site.id;
     ui.lane.value = laneName(first.lane);
   };
   const by = guilty(site);
-  const title = by ? `The derivative of ${by.text} at ${by.where} computes it` : site.where;
+  const title =
+    by?.line === place.line ? `The derivative of ${by.text} at ${by.where} computes it` : first.where || site.where;
   return (
     <button
       type="button"
@@ -88,7 +90,7 @@ function FirstBad({ run, ui, first }: BadProps) {
       title={title}
       onClick={go}
     >
-      first {first.nan ? "NaN" : "∞"}: <b class="mono">{watchedName(site)}</b> line {by?.line ?? site.line}
+      first {first.nan ? "NaN" : "∞"}: <b class="mono">{watchedName(site)}</b> line {place.line}
       {(first.lane?.length ?? 0) > 0 && `, ${laneWords(first.lane)}`}
       {first.masked && ", masked?"}
     </button>

@@ -1,0 +1,104 @@
+"""The line by which header, overview, findings and saved output name a run's first NaN: where a check has seen it born."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from jax_debug_widgets.events import Finding, FirstNonFinite
+from jax_debug_widgets.events.amounts import plural
+from jax_debug_widgets.session.run.nonfinite import (
+    OddSite,
+    derivatives_of,
+    is_masked,
+    is_one,
+    nonfinite_findings,
+    sites_of,
+    when,
+)
+from jax_debug_widgets.session.run.ports import Counted
+
+
+def birth(found: Sequence[Finding], notes: Sequence[str]) -> Finding | None:
+    """The first birth that `--check nonfinite` has seen; None where it has not looked at all of the programs."""
+    if any("not checked (" in note and "nonfinite" in note for note in notes):
+        return None
+    return next((one for one in found if one.kind == "nonfinite" and one.site is None), None)
+
+
+def joined(found: Sequence[Finding], run: Counted, notes: Sequence[str]) -> list[Finding]:
+    """These findings and those of values that are not finite, which follow from what a check has seen being born."""
+    named = {(one.file, one.span[0]) for one in found if one.kind == "nonfinite"}
+    born, seen = birth(found, notes), nonfinite_findings(run)
+    follows = partial(_is_of_a_program, run) if born is not None else lambda _: False
+    alone = [_without(one, follows) for one in seen if not follows(one) and (one.file, one.span[0]) not in named]
+    each = [part for one in seen for part in (replace(one, followed_by=()), *one.followed_by)]
+    following = [one for one in each if follows(one) and (one.file, one.span[0]) not in named]
+    return [*(_with(one, following) if one is born else one for one in found), *alone]
+
+
+def _without(one: Finding, follows: Callable[[Finding], bool]) -> Finding:
+    return replace(one, followed_by=tuple(other for other in one.followed_by if not follows(other)))
+
+
+def _is_of_a_program(run: Counted, finding: Finding) -> bool:
+    """Whether a compiled program has computed it, and no choice may leave it out: then a check has seen where it began."""
+    if finding.site is None or finding.site.choice:
+        return False
+    event = next(iter(run.store.range(finding.event, finding.event + 1)), None)
+    return event is not None and event.call >= 0
+
+
+def _with(born: Finding, following: Sequence[Finding]) -> Finding:
+    if not following:
+        return born
+    follow = f" {plural(len(following), 'value')} had one later."
+    return replace(born, message=born.message + follow, event=following[0].event, followed_by=tuple(following))
+
+
+def first_event(run: Counted, born: Finding | None) -> FirstNonFinite | None:
+    """The event with the run's first NaN or infinity, and the line that is named: of a birth, where a check has seen it."""
+    firsts = {number: found.first for number, found in run.store.nonfinite().items()}
+    if not firsts:
+        return None
+    known = _KNOWN.get(run.store)
+    if known is None or known[0] != firsts:
+        sites = sites_of(run)
+        known = _KNOWN[run.store] = firsts, _told(sites[0], masked=is_masked(run, sites[0], sites))
+    first = known[1]
+    return first if born is None else replace(first, where=born.where, file=born.file, line=born.span[0], masked=False)
+
+
+def _told(one: OddSite, *, masked: bool) -> FirstNonFinite:
+    at = next(iter(_guilty(one)), one.site)
+    return FirstNonFinite(one.site.id, one.found.first, one.has_nan, masked, one.lane, at.where, at.file, at.line)
+
+
+def _guilty(one: OddSite) -> Iterator[Any]:
+    """Yield the derivative that computes it, where it is known which."""
+    derivatives = derivatives_of(one.site)
+    if derivatives and is_one(derivatives):
+        yield derivatives[0]
+
+
+_KNOWN: WeakKeyDictionary[Any, tuple[dict[int, int], FirstNonFinite]] = WeakKeyDictionary()
+"""By store: the events among which the first was chosen, and the first. A status is made many times a second."""
+
+
+def first_words(run: Counted, born: Finding | None) -> str:
+    """The place of the run's first NaN or infinity, and at which call and step; empty where all was finite."""
+    if born is not None:
+        return f"{born.where}  {born.headline}"
+    for one in (sites := sites_of(run))[:1]:
+        site, calls = one.site, run.call_log.newest + 1
+        masked = f", which {site.choice} may mask" if is_masked(run, one, sites) else ""
+        where, of = site.where, ""
+        if derivatives := derivatives_of(site):
+            where = next((each.where for each in _guilty(one)), where)
+            later = "" if is_one(derivatives) else " or of what comes after it"
+            of = f", by the derivative of `{derivatives[0].text}`{later}"
+        return f"{where}  {site.label}{of}{when(one.first, one.lane, calls=calls)}{masked}"
+    return ""
