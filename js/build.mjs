@@ -3,7 +3,7 @@
 import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import { dirname, join, relative } from "node:path";
 import { build, context, transform } from "esbuild";
-import { packed, unpacker } from "./sheets.mjs";
+import { clashes, packed, unpacker } from "./sheets.mjs";
 
 const PANEL = { outfile: "../jax_debug_widgets/static/panel.js", limitKb: 200 };
 const VIEWS = { outfile: "../jax_debug_widgets/static/views.js", limitKb: 120 };
@@ -15,8 +15,11 @@ const LATER = /^(source|names|inspector|debugger|findings|arrays|spread|runs\.ra
 const OF_PROGRAMS = /^program\.css$/;
 const OF_LINES = /^(ansi|hits|terms)\.css$/;
 
+/** By bundle its style sheets, minified. */
+const looks = {};
+
 /** A style sheet imported by a module arrives there as minified text; the panel puts it into its shadow root. */
-const cssAsText = (isMine) => ({
+const cssAsText = ({ outfile }, isMine) => ({
   name: "css-as-text",
   setup(esbuild) {
     let all;
@@ -28,9 +31,10 @@ const cssAsText = (isMine) => ({
         const { code } = await transform(await readFile(path, "utf8"), { loader: "css", minify: true });
         return [path, code.trim()];
       };
-      all = packed(
-        Object.fromEntries(await Promise.all(paths.map((path) => minified(join(import.meta.dirname, "src", path))))),
-      );
+      const sheets = await Promise.all(paths.map((path) => minified(join(import.meta.dirname, "src", path))));
+      all = packed(Object.fromEntries(sheets));
+      looks[outfile] = sheets.map(([, sheet]) => sheet);
+      return { errors: clashes(looks).map((text) => ({ text })) };
     });
     esbuild.onLoad({ filter: /\.css$/ }, ({ path }) => {
       if (!(path in all.sheets)) return { errors: [{ text: `${path} belongs to the other bundle, see LATER` }] };
@@ -103,7 +107,7 @@ const panel = {
   outfile: PANEL.outfile,
   format: "esm",
   plugins: [
-    cssAsText((sheet) => !LATER.test(sheet) && !OF_PROGRAMS.test(sheet) && !OF_LINES.test(sheet)),
+    cssAsText(PANEL, (sheet) => !LATER.test(sheet) && !OF_PROGRAMS.test(sheet) && !OF_LINES.test(sheet)),
     writeIfSmall(PANEL),
   ],
 };
@@ -128,7 +132,7 @@ async function laterBundle(first, entry, product, sheets) {
     footer: { js: "return views}" },
     plugins: [
       sharedFrom(modulesOf(first), names),
-      cssAsText((sheet) => sheets.test(sheet)),
+      cssAsText(product, (sheet) => sheets.test(sheet)),
       holdsNoneOf(modulesOf(first)),
       writeIfSmall(product),
     ],

@@ -16,6 +16,24 @@ const LEAST_SAVED = 4;
 const SYMBOL_BYTES = 2;
 const QUOTES = 3;
 
+/** The classes that a minified sheet gives a look wherever they are: those that stand alone, `.link`. */
+export function classesOf(sheet) {
+  const selectors = [...sheet.matchAll(/([^{}]+)\{/g)].flatMap(([, all]) => all.split(","));
+  return new Set(selectors.flatMap((one) => /^\.([\w-]+)$/.exec(one)?.slice(1) ?? []));
+}
+
+/** What is wrong where a bundle gives a look to a class of another one: all of them share the panel's shadow root. */
+export function clashes(bundles) {
+  const owners = new Map();
+  return Object.entries(bundles).flatMap(([bundle, sheets]) =>
+    [...classesOf(sheets.join(""))].flatMap((name) => {
+      const owner = owners.get(name) ?? bundle;
+      owners.set(name, owner);
+      return owner === bundle ? [] : [`the class .${name} has a look of its own in ${owner} and in ${bundle}`];
+    }),
+  );
+}
+
 /** The dictionary, and the sheets by name in its terms. */
 export function packed(sheets) {
   const names = Object.keys(sheets);

@@ -23,7 +23,7 @@ export function Lines({ slice, name }: { slice: ArraySlice; name: string }) {
       return `${column > 0 && Number.isFinite(before) ? "L" : "M"}${column} ${y(number)}h0`;
     }).join("");
   return (
-    <figure class="lines mono number">
+    <figure class="lane-lines mono number">
       <svg
         viewBox={`0 -0.05 ${columns - 1} 1.1`}
         preserveAspectRatio="none"

@@ -76,9 +76,9 @@ function Statistics({ slice }: { slice: ArraySlice }) {
           n > 0 && (
             <span key={name} class="bad-text">
               {" "}
-              <i class="swatch" style={{ background: css(colour) }} />
-              {name === "infinite" && <i class="swatch" style={{ background: css(MINUS_INF_COLOUR) }} />} {count(n)}{" "}
-              {name}
+              <i class="array-swatch" style={{ background: css(colour) }} />
+              {name === "infinite" && <i class="array-swatch" style={{ background: css(MINUS_INF_COLOUR) }} />}{" "}
+              {count(n)} {name}
             </span>
           ),
       )}

@@ -200,7 +200,7 @@ describe("the locals", () => {
     const wanted = { type: "local", stop: 3, frame: 0, name: "h", index: [] };
     expect(run.debugged).toEqual([wanted]);
     answer(run, goldenArray("array", { rows: 1, columns: 3, pixels: Float32Array.of(1, Number.NaN, 2) }));
-    expect(find(".lines path").getAttribute("d")).toMatch(/^M0 [\d.]+h0M2 [\d.]+h0$/);
+    expect(find(".lane-lines path").getAttribute("d")).toMatch(/^M0 [\d.]+h0M2 [\d.]+h0$/);
     click("[data-testid=local-array] .mini");
     draw(run);
     expect(all("[data-testid=heat-map]")).toHaveLength(1);
@@ -215,7 +215,7 @@ describe("the locals", () => {
     answer(run, goldenArray("array", { rows: 1, columns: 3, pixels: Float32Array.of(1, Number.NaN, 2) }));
     stopAt(run, null);
     draw(run);
-    expect(all(".lines path")).toHaveLength(1);
+    expect(all(".lane-lines path")).toHaveLength(1);
     const { run: other } = showStop();
     stopAt(other, null);
     draw(other);
