@@ -48,6 +48,25 @@ def test_a_nan_of_a_branch_that_its_lane_does_not_take_is_said_to_be_masked():
     assert "They may be masked: they reach a result through jax.lax.cond(depth > 0, wet" in finding.message
 
 
+def shrink(v):
+    return jax.lax.while_loop(lambda c: ((c <= 0) | (c > 1e-3)) & (c > -9), lambda c: c - 0.5, v)
+
+
+def shrunk(v):
+    return jax.lax.cond(v >= 0, shrink, lambda v: -v, v)
+
+
+@pytest.mark.parametrize(("function", "told"), [(shrunk, 1), (shrink, 0)])
+def test_a_loop_that_a_batch_runs_for_lanes_of_the_other_branch_is_told(function, told):
+    with jdw.capture() as run:
+        jax.jit(jax.vmap(function))(jnp.array([1.0, -1.0]))
+    notes = [note for note in run.notes if "under vmap this loop ends" in note]
+    loop, choice = (f"test_questions.py:{one.__code__.co_firstlineno + 1}" for one in (shrink, shrunk))
+    assert [note.startswith(f"{loop}: ") and f"whose result {choice} leaves out" in note for note in notes] == [
+        True
+    ] * told
+
+
 def narrow(x, _y):
     return np.asarray(x, np.float32)
 

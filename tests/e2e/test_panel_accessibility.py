@@ -42,6 +42,7 @@ def test_no_view_has_a_serious_violation(harness: Harness, tab: str, theme: str)
     panel = harness.open(state="done", rate=300, seconds=4, calls=3, tab=tab, theme=theme)
     panel.locator(f"#tab-{tab}[aria-selected=true]").wait_for()
     if tab == "arrays":
+        panel.get_by_test_id("axis-tiles").select_option("0")
         panel.get_by_test_id("slice").wait_for()
     assert violations(harness.page) == []
 
@@ -63,6 +64,13 @@ def test_what_opens_has_none_either(harness: Harness, theme: str):
     harness.page.evaluate("() => kernel.stop()")  # Where rows run by, a slow machine cannot click one.
     panel.locator(".row").nth(3).click()
     panel.locator("[data-mute='3']").click()
+    panel.get_by_test_id("filter").fill("loss")
+    panel.get_by_test_id("filter").press("Enter")
+    panel.get_by_test_id("filter").fill("la")
+    panel.locator(".filter-term").first.wait_for()
+    panel.get_by_test_id("filter").press("ArrowDown")
+    assert violations(harness.page) == []
+    panel.get_by_test_id("filter").press("Escape")
     panel.get_by_label("Copy and export").click()
     panel.get_by_test_id("export-csv").wait_for()
     assert violations(harness.page) == []

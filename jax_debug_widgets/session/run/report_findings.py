@@ -8,6 +8,7 @@ from jax_debug_widgets.checks import Kind
 from jax_debug_widgets.events import Finding
 
 if TYPE_CHECKING:
+    from jax_debug_widgets._jax.origins.frames import Frame
     from jax_debug_widgets.checks import Explanation
     from jax_debug_widgets.checks.keys import Reuse
     from jax_debug_widgets.checks.retraces import FunctionTraces
@@ -41,6 +42,16 @@ def of_key(found: Reuse, name_file: NameFile) -> Finding:
     frame, headline = found.frame, found.headline.replace("{before}", before)
     span = frame.line, frame.column, frame.end_line, frame.end_column
     return Finding(Kind.KEY.word, None, 0, 0, 0, message, where, (), headline, "", f"{found.advice}.", frame.file, span)
+
+
+def of_lane_loop(loop: Frame, choice: Frame, name_file: NameFile) -> str:
+    """The note that tells of a loop in a branch which a `vmap` runs for every lane."""
+    where, chosen = (f"{name_file(one.file)}:{one.line}" for one in (loop, choice))
+    return (
+        f"{where}: under vmap this loop ends when its condition is false in all lanes, also in those whose result {chosen} "
+        "leaves out: a cond runs both branches for every lane. If it does not end, choose what these lanes begin with as well: "
+        "jnp.where(pred, x, safe)."
+    )
 
 
 def explained(explanation: Explanation, name_file: NameFile) -> Finding:

@@ -14,6 +14,7 @@ from functools import partial
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
+from jax_debug_widgets._jax.passes.lane_loops import lane_loops
 from jax_debug_widgets._jax.running.dispatch import is_compiled_function
 from jax_debug_widgets.checks import Explanation, excerpt, explain
 from jax_debug_widgets.checks.keys import Reuse, reuses
@@ -30,12 +31,14 @@ from jax_debug_widgets.session.run.first_nonfinite import joined
 from jax_debug_widgets.session.run.inputs import SEEN, KeptInputs
 from jax_debug_widgets.session.run.known_values import known_at
 from jax_debug_widgets.session.run.life import Life
+from jax_debug_widgets.session.run.report_findings import of_lane_loop
 from jax_debug_widgets.session.run.save import file_name, save
 from jax_debug_widgets.session.run.sources import source_fields
 from jax_debug_widgets.session.run.trace_prints import TracePrints
 from jax_debug_widgets.session.run.view import RunView, new_key
 from jax_debug_widgets.store import Store
 from jax_debug_widgets.taps.check_log import CheckLog
+from jax_debug_widgets.watch import is_library
 
 if TYPE_CHECKING:
     from os import PathLike
@@ -158,11 +161,14 @@ class Run(RunView):
         return self._trace_prints.findings()
 
     def take_trace(self, trace: Trace, program: Any) -> None:
-        """Take in a trace that has just ended; keys are looked for in its program, if there is one."""
+        """Take in a trace that has just ended; keys, and loops of all lanes, are looked for in its program, if there is one."""
         if not trace.is_ours:
             self.traces.append(trace)
         if program is not None:
             self.reused_keys.update(dict.fromkeys(reuses(program)))
+            for loop, choice in lane_loops(program.jaxpr):
+                if not is_library(loop.file):
+                    self.note(of_lane_loop(loop, choice, self.name_file))
 
     def take_print(self, printed: Printed) -> None:
         """A function that the current thread traces has called Python's `print`."""
