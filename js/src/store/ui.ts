@@ -67,7 +67,7 @@ export interface UiState {
   array: Signal<string>;
   /** The line of source that the arrow keys start from, and which of its values. */
   place: Signal<Place | null>;
-  /** The watched site that is shown in full. */
+  /** The watched value, or the print, that is shown in full beside the code. */
   value: Signal<number | null>;
   /** The watched sites that are plotted together. */
   ticked: Signal<ReadonlySet<number>>;

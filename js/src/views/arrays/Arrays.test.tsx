@@ -39,6 +39,19 @@ describe("the arrays", () => {
     expect(texts(".colour-bar small")).toEqual(["6", "0", "-6"]);
   });
 
+  it("lead to the line that prints one, where it is inspected beside the code", () => {
+    const { ui } = showSlice(goldenArray("array", { event: 3, index: [0] }));
+    click("[data-testid=line-of]");
+    expect([ui.tab.value, ui.place.value?.line, ui.value.value]).toEqual(["source", 17, 2]);
+    expect(find("[data-testid=inspect]").dataset.site).toBe("2");
+    expect(find("[data-testid=inspect] [data-testid=heat-map]").getAttribute("aria-label")).toContain(
+      "x, float32[2,4,6]",
+    );
+    expect(texts("[data-testid=printed]")).toContain("print x ↗");
+    click("[data-testid=print-lines]");
+    expect([ui.tab.value, ui.site.value]).toEqual(["streams", 2]);
+  });
+
   it("have no colour bar without a finite number", () => {
     const { stats } = goldenArray("array");
     showSlice(

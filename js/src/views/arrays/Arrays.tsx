@@ -1,4 +1,5 @@
 /** The values that are arrays: one of them, at one step and lane, as a picture. */
+import type { ComponentChildren } from "preact";
 import { useMemo, useState } from "preact/hooks";
 import { count } from "../../kit/format";
 import { FilteredStream } from "../../store/filter";
@@ -6,6 +7,7 @@ import { Query } from "../../store/query";
 import type { RunStore } from "../../store/run";
 import type { Positions } from "../../store/stream";
 import type { UiState } from "../../store/ui";
+import { LineOf } from "../source/LineOf";
 import { Full } from "./Full";
 import { PlaneChoice, usePlane } from "./PlaneChoice";
 import { usePicture } from "./picture";
@@ -37,7 +39,9 @@ export function Arrays({ run, ui, dark }: Props) {
   }
   return (
     <div class="arrays" data-testid="arrays">
-      <Chosen key={shown.key} run={run} ui={ui} dark={dark} array={shown} arrays={arrays} />
+      <ArrayAtStep key={shown.key} run={run} ui={ui} dark={dark} array={shown} arrays={arrays}>
+        <LineOf run={run} ui={ui} site={shown.site} />
+      </ArrayAtStep>
     </div>
   );
 }
@@ -45,9 +49,12 @@ export function Arrays({ run, ui, dark }: Props) {
 interface ChosenProps extends Props {
   array: ArrayValue;
   arrays: ArrayValue[];
+  /** Further tools. */
+  children?: ComponentChildren;
 }
 
-function Chosen({ run, ui, dark, array, arrays }: ChosenProps) {
+/** One of the arrays, at the step that is looked at. */
+export function ArrayAtStep({ run, ui, dark, array, arrays, children }: ChosenProps) {
   run.watch();
   const [lane, setLane] = useState("");
   const [spread, setSpread] = useState(false);
@@ -67,7 +74,8 @@ function Chosen({ run, ui, dark, array, arrays }: ChosenProps) {
   return (
     <>
       <div class="toolbar">
-        <ArrayChoice ui={ui} array={array} arrays={arrays} />
+        {(arrays.length > 1 || children) && <ArrayChoice ui={ui} array={array} arrays={arrays} />}
+        {children}
         {lanes > 0 && <LaneChoice lanes={lanes} lane={lane} setLane={setLane} />}
         <Slider
           name="firing"

@@ -7,7 +7,7 @@ import { scrollTo, sliceAt } from "../../kit/virtual";
 import { moveBy } from "../../store/clock";
 import type { RunStore } from "../../store/run";
 import type { UiState } from "../../store/ui";
-import type { SourceName } from "../../transport/wire";
+import type { SiteMessage, SourceName } from "../../transport/wire";
 import { toggleWatch } from "../inspector/Inspector";
 import { choicesOf, wordFor } from "../names/statistic";
 import { Facts } from "./Facts";
@@ -22,6 +22,7 @@ const STEPS: Readonly<Record<string, number>> = { ArrowUp: -1, ArrowDown: 1, Pag
 const MOVES: Readonly<Record<string, number>> = { ArrowLeft: -1, ArrowRight: 1 };
 const NONE: readonly Value[] = [];
 const NOTHING: readonly SourceName[] = [];
+const NO_PRINT: readonly SiteMessage[] = [];
 
 interface Props {
   run: RunStore;
@@ -33,6 +34,8 @@ interface Props {
   /** The event up to which a live line is drawn. */
   newest: number;
   over: ReadonlyMap<number, Value[]>;
+  /** By line. */
+  prints: ReadonlyMap<number, readonly SiteMessage[]>;
   names: readonly SourceName[];
   /** The line where the program stands. */
   now: number | null;
@@ -45,7 +48,8 @@ interface Props {
 }
 
 export function CodeList(props: Props) {
-  const { run, ui, file, rows, values, look, newest, over, names, now, assigned, stepping, isOpen, open } = props;
+  const { run, ui, file, rows, values, look, newest, over, prints, names, now, assigned, stepping, isOpen, open } =
+    props;
   run.watch();
   const viewport = useRef<HTMLElement>(null);
   const { height } = useSize(viewport);
@@ -77,11 +81,16 @@ export function CodeList(props: Props) {
   const choose = (value: Value | null) => {
     if (value) ui.value.value = value.site.id;
   };
+  const inspect = (row: Row) => {
+    const [print] = row.value ? [] : (prints.get(row.code.line) ?? []);
+    if (print) ui.value.value = print.id;
+    else choose(row.value);
+  };
   const runTo = (line: number) => run.debugger.resume("line", line);
   const onKeyDown = (event: KeyboardEvent) => {
     const row = rows[current];
     const keys: Record<string, () => void> = {
-      Enter: () => (stepping && row ? runTo(row.code.line) : choose(row?.value ?? null)),
+      Enter: () => (stepping && row ? runTo(row.code.line) : row && inspect(row)),
       " ": () => row && open(row.code.line),
       t: () => nextStatistic(run, ui),
       F9: () => row && toggleBreakpoint(run, nameOf(run, file, row.code.line)),
@@ -143,9 +152,12 @@ export function CodeList(props: Props) {
                   runTo={stepping ? runTo : null}
                   place={nameOf(run, file, one.code.line)}
                   unseen={unseen(names, one)}
+                  prints={one.index === 0 ? (prints.get(one.code.line) ?? NO_PRINT) : NO_PRINT}
                   choose={(event) => {
                     go(slice.first + i);
-                    choose(pointed(event) ?? one.value);
+                    const value = pointed(event);
+                    if (value) choose(value);
+                    else inspect(one);
                   }}
                   open={() => open(one.code.line)}
                   isOpen={isOpen(one.code.line)}

@@ -5,8 +5,8 @@ import { brief } from "../../kit/format";
 import { siteColour } from "../../kit/theme";
 import type { RunStore } from "../../store/run";
 import { ITSELF } from "../../store/watched";
-import type { SourceName } from "../../transport/wire";
-import { watchedName } from "../sites/name";
+import type { SiteMessage, SourceName } from "../../transport/wire";
+import { siteName, watchedName } from "../sites/name";
 import { Bars } from "./Bars";
 import { breakpointAt, toggleBreakpoint } from "./gutter";
 import { badOf, factsOf, gradientOf, heatOf, type SeenValue, typeOf } from "./reading";
@@ -25,6 +25,8 @@ interface Props {
   isLive: boolean;
   newest: number;
   isCurrent: boolean;
+  /** Where it has no watched value. */
+  prints: readonly SiteMessage[];
   /** Names of this line that have no value. */
   unseen: readonly SourceName[];
   /** The program stands here. */
@@ -41,7 +43,8 @@ interface Props {
 }
 
 export function Line(props: Props) {
-  const { run, row, found, over, isCurrent, isNow, assigned, runTo, place, unseen, isOpen, choose, open } = props;
+  const { run, row, found, over, isCurrent, isNow, assigned, runTo, place, unseen, prints, isOpen, choose, open } =
+    props;
   const { code, index, value, isLast, more } = row;
   const pieces = useMemo(() => piecesOf(code, over), [code, over]);
   const isOff = value && run.status?.muted.includes(value.site.id);
@@ -69,11 +72,17 @@ export function Line(props: Props) {
           <Gutter run={run} place={place} line={code.line} />
         )}
       </span>
-      <code class={value || unseen.length ? "" : "whole"} title={code.text}>
+      <code class={value || unseen.length || prints.length ? "" : "whole"} title={code.text}>
         {index === 0 ? pieces.map(drawn) : value && <span class="muted again">{watchedName(value.site)}</span>}
         {assigned && <span class="assigned muted">{assigned}</span>}
       </code>
-      {value ? <Cells {...props} value={value} /> : <Unseen run={run} names={unseen} />}
+      {value ? (
+        <Cells {...props} value={value} />
+      ) : prints.length > 0 ? (
+        <Printed run={run} prints={prints} />
+      ) : (
+        <Unseen run={run} names={unseen} />
+      )}
       {isLast && (more > 0 || isOpen) && (
         <button
           type="button"
@@ -89,6 +98,15 @@ export function Line(props: Props) {
         </button>
       )}
     </div>
+  );
+}
+
+/** What is printed here; a click on the line inspects it. */
+function Printed({ run, prints }: { run: RunStore; prints: readonly SiteMessage[] }) {
+  return (
+    <span class="why muted" data-testid="printed">
+      {prints.map((site) => `${site.kind} ${siteName(run, site)}`).join(" · ")} ↗
+    </span>
   );
 }
 

@@ -8,6 +8,7 @@ import { Breakpoints } from "../debugger/Breakpoints";
 import { shownStop, standsAt } from "../debugger/Stopped";
 import { filesOf, type WatchedFile } from "./files";
 import { Nothing } from "./Nothing";
+import { printedFile } from "./prints";
 import { Workspace } from "./Workspace";
 
 const NO_FILE: WatchedFile = { file: "", name: "", functions: [] };
@@ -30,7 +31,9 @@ export function Source({ run, ui, status, dark }: Props) {
   useLayoutEffect(() => {
     if (frame && stands) ui.place.value = { file: frame.file, line: frame.line, index: 0 };
   }, [stop?.id, frame?.index, frame?.line, stands]);
-  const files = frame && watched.every(({ file }) => file !== frame.file) ? [fileOf(frame), ...watched] : watched;
+  const printed = printedFile(run, ui);
+  const known = printed && watched.every(({ file }) => file !== printed.file) ? [...watched, printed] : watched;
+  const files = frame && known.every(({ file }) => file !== frame.file) ? [fileOf(frame), ...known] : known;
   const file = files.find((one) => one.file === ui.place.value?.file) ?? files[0];
   if (!file && !stop) {
     return (
@@ -43,7 +46,7 @@ export function Source({ run, ui, status, dark }: Props) {
   }
   const shown = file ?? NO_FILE;
   const all = { run, ui, status, dark, files, stop, frame };
-  return <Workspace key={shown.file} {...all} file={shown} isWatched={watched.includes(shown)} />;
+  return <Workspace key={shown.file} {...all} file={shown} isWatched={known.includes(shown)} />;
 }
 
 function fileOf({ file, where, function: name, line }: FrameMessage): WatchedFile {

@@ -12,9 +12,11 @@ import { Expressions } from "../debugger/Expressions";
 import { Locals } from "../debugger/Locals";
 import { Stopped, standsAt } from "../debugger/Stopped";
 import { Inspector } from "../inspector/Inspector";
+import { PrintInspector } from "../inspector/PrintInspector";
 import { Names } from "../names/Names";
 import { CodeList } from "./CodeList";
 import type { WatchedFile } from "./files";
+import { printsOf } from "./prints";
 import { lookOf } from "./reading";
 import { codeOf, linesOf, rowsOf, type Value, valuesOf } from "./rows";
 import { Toolbar } from "./Toolbar";
@@ -29,7 +31,7 @@ interface Props {
   dark: boolean;
   file: WatchedFile;
   files: WatchedFile[];
-  /** It has watched values, so that the kernel has its source. */
+  /** It has values, so that the kernel has its source. */
   isWatched: boolean;
   stop: StopBody | null;
   frame: FrameMessage | null;
@@ -54,9 +56,11 @@ export function Workspace({ run, ui, status, dark, file, files, isWatched, stop,
   const newest = useNewest(run);
   const look = lookOf(run, ui, newest);
   const chosen = useChosen(run, ui, sites);
+  const prints = useMemo(() => printsOf(run, file.file), [run, file.file, run.sites.size]);
+  const print = chosen || ui.value.value === null ? undefined : run.sites.get(ui.value.value);
   const stands = standsAt(run);
   const states = [
-    chosen || stop ? "inspecting" : "",
+    chosen || print || stop ? "inspecting" : "",
     stop ? "stopped" : "",
     stop && !stands ? "over" : "",
     ui.names.value ? "choosing" : "",
@@ -83,6 +87,7 @@ export function Workspace({ run, ui, status, dark, file, files, isWatched, stop,
             look={look}
             newest={newest}
             over={values.over}
+            prints={prints}
             names={names}
             now={frame?.line ?? null}
             assigned={set}
@@ -92,9 +97,10 @@ export function Workspace({ run, ui, status, dark, file, files, isWatched, stop,
           />
           {stop && <Console run={run} ui={ui} stands={stands} />}
         </div>
-        {(chosen || stop) && (
+        {(chosen || print || stop) && (
           <div class="side">
             {chosen && <Inspector key={chosen.site.id} run={run} ui={ui} value={chosen} look={look} dark={dark} />}
+            {print && <PrintInspector key={print.id} run={run} ui={ui} site={print} dark={dark} />}
             {stop && <Expressions run={run} stands={stands} />}
             {stop && <Locals run={run} ui={ui} stop={stop} stands={stands} dark={dark} />}
           </div>
