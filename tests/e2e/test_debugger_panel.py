@@ -50,7 +50,7 @@ def test_a_stop_has_no_serious_violation(harness: Harness, theme: str):
     harness.lab_page.screenshot(f"debugger-{theme}")
     panel.get_by_test_id("prompt").press("Escape")
     panel.locator("[data-local=logp] > button").click()
-    panel.locator(".lines").wait_for()
+    panel.locator(".lane-lines").wait_for()
     panel.get_by_label("Keys", exact=True).click()
     panel.get_by_test_id("keys").get_by_text("go on to the next stop").wait_for()
     assert violations(harness.page) == []
