@@ -150,4 +150,6 @@ def test_at_any_width_the_code_comes_first_and_no_room_is_left(harness: Harness,
     assert shown["height"] >= 5 * current["height"] and shown["y"] < console["y"]
     assert beside["y"] > console["y"] or beside["x"] >= shown["x"] + shown["width"]
     assert body["y"] + body["height"] - (whole["y"] + whole["height"]) < 2
+    if width >= 640:
+        assert max(console["y"] + console["height"], beside["y"] + 2 * current["height"]) <= body["y"] + body["height"]
     assert violations(harness.page) == []
