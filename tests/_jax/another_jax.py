@@ -114,10 +114,10 @@ def call_otherwise(how: str, names: list[str]) -> None:
 
     shifted: set[tuple[Any, str]] = set()
     for module, _, path in (name.partition(".") for name in names):
-        owner = private.itself(getattr(private, module))
-        *inside, name = path.split(".")
+        first, *inside = path.split(".")
+        owner, name = private.place_of(getattr(private, module), first)
         for part in inside:
-            owner = getattr(owner, part)
+            owner, name = getattr(owner, name), part
         theirs = vars(owner)[name]
         is_bound = isinstance(theirs, classmethod | staticmethod)
         setattr(owner, name, staticmethod(Otherwise(getattr(owner, name), how)) if is_bound else Otherwise(theirs, how))
@@ -125,7 +125,7 @@ def call_otherwise(how: str, names: list[str]) -> None:
     plainly = Replacements.attribute
 
     def attribute(self: Any, owner: Any, name: str, ours: Any, **options: Any) -> None:
-        owner = private.itself(owner)
+        owner, name = private.place_of(owner, name)
         plainly(self, owner, name, ours, **options)
         if not isinstance(owner, Hashable) or (owner, name) not in shifted:
             return

@@ -12,6 +12,7 @@ import pytest
 
 import jax_debug_widgets
 from jax_debug_widgets._jax.compat import features, private
+from jax_debug_widgets._jax.compat.replacements import Replacements
 
 PACKAGE = Path(jax_debug_widgets.__file__).parent
 SOURCES = sorted(PACKAGE.rglob("*.py"))
@@ -135,7 +136,21 @@ def test_a_public_spelling_is_the_very_same(path):
 
 def test_a_name_that_is_gone_says_so_where_it_is_used_and_not_before():
     gone = private.Module("jax._src.core.gone")
-    for use in (lambda: gone.anything, lambda: private.core.no_such_name, lambda: private.itself(gone)):
+    for use in (lambda: gone.anything, lambda: private.core.no_such_name, lambda: private.place_of(gone, "anything")):
         with pytest.raises(private.MissingNameError, match=r"^jax [\d.]+ has no jax\._src\.core\.(gone|no_such_name)"):
             use()
     assert getattr(private.core, "no_such_name", None) is None
+
+
+def test_a_name_that_jax_has_renamed_is_found_and_replaced_by_one_line_of_the_table(monkeypatch):
+    monkeypatch.setitem(private.RENAMED, "jax._src.pjit", {"_infer": "_no_such_name _infer_params"})
+    private.spelled.cache_clear()
+    theirs = private.pjit._infer_params
+    assert private.pjit._infer is theirs
+    assert [*features._absent("pjit", "_infer(fun, ji|jit_info)")] == []
+    replacements = Replacements()
+    replacements.attribute(private.pjit, "_infer", lambda theirs, *args, **params: theirs(*args, **params))
+    assert private.pjit._infer.theirs is private.pjit._infer_params.theirs is theirs
+    replacements.undo()
+    assert private.pjit._infer is theirs
+    private.spelled.cache_clear()

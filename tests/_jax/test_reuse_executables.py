@@ -13,10 +13,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from jax import lax
-from jax._src import monitoring  # noqa: TID251 - what JAX itself says that it compiles is the test.
 
 import jax_debug_widgets as jdw
 from jax_debug_widgets._jax.compat import versions
+from jax_debug_widgets._jax.compat.private import monitoring
 from jax_debug_widgets._jax.running import reuse_executables
 
 X = jnp.linspace(0.1, 1, 5)
@@ -33,7 +33,7 @@ def compiled():
 
     monitoring.register_event_duration_secs_listener(note)
     yield seen
-    versions.stop_listening(note)
+    monitoring.unregister_event_duration_listener(note)
 
 
 @pytest.fixture(autouse=True)

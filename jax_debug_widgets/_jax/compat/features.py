@@ -88,6 +88,7 @@ NEEDED: dict[str, dict[str, str]] = {
     CALLS: {
         "api_util": "InternalFloatingPointError",
         "dispatch": "runtime_tokens.current_tokens runtime_tokens.output_runtime_tokens",
+        "monitoring": "unregister_event_duration_listener",
         "pjit": "_get_fastpath_data(executable)",
         "pxla": "ExecuteReplicated.__call__ ExecuteReplicated.__init__:has_host_callbacks "
         "ExecuteReplicated.__init__:has_unordered_effects ExecuteReplicated.__init__:keepalive "
@@ -244,10 +245,11 @@ def _absent(module: str, text: str) -> Iterator[str]:
 
 def _exists(owner: Any, path: str, key: str | None, variable: str | None, parameters: str | None) -> bool:
     target: Any = owner
+    first, *inside = path.split(".")
     try:
         if parameters is not None and not key:  # One of ours takes its place where JAX looks for it.
-            target = private.itself(owner)
-        for part in path.split("."):
+            target, first = private.place_of(owner, first)
+        for part in (first, *inside):
             target = getattr(target, part)
         if key:
             target = next(rule for primitive, rule in target.items() if primitive.name == key)

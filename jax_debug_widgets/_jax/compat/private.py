@@ -56,11 +56,6 @@ def path_of(owner: Module) -> str:
     return owner._path
 
 
-def itself(owner: Any) -> Any:
-    """The object whose attribute is to be replaced: JAX's module if `owner` stands for one, else `owner`."""
-    return module(owner._path) if isinstance(owner, Module) else owner
-
-
 def lookup(path: str, name: str) -> Any:
     """Look up a name in a module of JAX's, in the public module if there is one.
 
@@ -68,9 +63,21 @@ def lookup(path: str, name: str) -> Any:
       MissingNameError: the module has no such name.
     """
     try:
-        return getattr(_home(path, name), name)
+        return getattr(_home(path, name), spelled(path, name))
     except AttributeError as error:
         raise MissingNameError(f"jax {jax.__version__} has no {path}.{name}") from error
+
+
+def place_of(owner: Any, name: str) -> tuple[Any, str]:
+    """The object that has the attribute `name` in the installed JAX, and what the attribute is called there."""
+    return (module(owner._path), spelled(owner._path, name)) if isinstance(owner, Module) else (owner, name)
+
+
+@functools.cache
+def spelled(path: str, name: str) -> str:
+    """What the installed JAX calls `name` of a module: that, or the first of its other names that it has (`RENAMED`)."""
+    others = RENAMED.get(path, {}).get(name, "").split()
+    return next((one for one in (name, *others) if others and hasattr(module(path), one)), name)
 
 
 @functools.cache
@@ -119,6 +126,12 @@ PUBLIC = {
     "jax._src.tree_util": {"jax.tree_util": "default_registry"},
 }
 """Module -> public modules -> the names that these have, too, in all supported versions: some in 0.8 in `jax.core` only."""
+
+
+RENAMED = {
+    "jax._src.monitoring": {"unregister_event_duration_listener": "_unregister_event_duration_listener_by_callback"},
+}
+"""Module -> the name that we use -> what other supported versions of JAX call it."""
 
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from typing import Any
 
 from jax_debug_widgets._jax.compat.guard import Told, guarded
 from jax_debug_widgets._jax.compat.places import AttributePlace, ItemPlace, Layer, Place, PropertyPlace
-from jax_debug_widgets._jax.compat.private import batching, itself
+from jax_debug_widgets._jax.compat.private import batching, place_of
 
 
 class Replacing(ABC):
@@ -89,7 +89,7 @@ class Replacements:
         retries: bool = False,
     ) -> None:
         """`owner.name(...)` becomes `ours(theirs, ...)`, see `guarded`, in the form that `wrap` gives it."""
-        owner = itself(owner)
+        owner, name = place_of(owner, name)
         if wrap is None:
             wrap = _as_it_is if isinstance(owner, type) else InPlace
 

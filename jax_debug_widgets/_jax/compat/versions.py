@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import inspect
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import jax
@@ -17,7 +17,6 @@ from jax_debug_widgets._jax.compat.private import (
     flattree,
     mesh,
     mlir,
-    monitoring,
     sharding_impls,
 )
 
@@ -76,13 +75,6 @@ def type_of(aval: Any) -> jax.ShapeDtypeStruct:
     name = "vma" if hasattr(aval, "vma") else "manual_axis_type"
     whole = NamedSharding(aval.sharding.mesh, PartitionSpec(*[None] * len(aval.shape)))
     return jax.ShapeDtypeStruct(aval.shape, aval.dtype, sharding=whole, **{name: getattr(aval, name)})
-
-
-def stop_listening(listener: Callable[..., None]) -> None:
-    """Undo `jax.monitoring.register_event_duration_secs_listener`; public since 0.9."""
-    public = "unregister_event_duration_listener"
-    name = public if hasattr(monitoring, public) else "_unregister_event_duration_listener_by_callback"
-    getattr(monitoring, name)(listener)
 
 
 def scan_counts(params: Mapping[str, Any]) -> tuple[int, int]:

@@ -17,9 +17,9 @@ from typing import Any, Literal, Protocol
 
 import jax
 
-from jax_debug_widgets._jax.compat import features, hidden_frames, versions
+from jax_debug_widgets._jax.compat import features, hidden_frames
 from jax_debug_widgets._jax.compat.names import function_of
-from jax_debug_widgets._jax.compat.private import api_util, dispatch, pxla
+from jax_debug_widgets._jax.compat.private import api_util, dispatch, monitoring, pxla
 from jax_debug_widgets._jax.compat.processes import ProcessShare
 from jax_debug_widgets._jax.origins.equation import Recorders
 from jax_debug_widgets._jax.running.backlog import PendingResult
@@ -154,7 +154,7 @@ class Watch:
         self._is_on = False
         if pxla.ExecuteReplicated.__call__ is self._replacement:
             pxla.ExecuteReplicated.__call__ = self._original
-        versions.stop_listening(self._on_duration)
+        monitoring.unregister_event_duration_listener(self._on_duration)
 
     def _on_duration(self, event: str, duration_secs: float, **details: Any) -> None:
         stage = _STAGE_EVENTS.get(event)
