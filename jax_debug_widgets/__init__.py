@@ -689,10 +689,12 @@ def find_run(key: str) -> RunView:
 
 
 @overload
-def load(path: PathLike[str], *, max_mb: float = ..., follow: bool = ...) -> LoadedRun: ...
+def load(path: PathLike[str], *, max_events: int = ..., max_mb: float = ..., follow: bool = ...) -> LoadedRun: ...
 @overload
-def load(path: str, *, max_mb: float = ..., follow: bool = ...) -> Any: ...
-def load(path: str | PathLike[str], *, max_mb: float = 2048.0, follow: bool = False) -> Any:
+def load(path: str, *, max_events: int = ..., max_mb: float = ..., follow: bool = ...) -> Any: ...
+def load(
+    path: str | PathLike[str], *, max_events: int = 5_000_000, max_mb: float = 2048.0, follow: bool = False
+) -> Any:
     """Load a run that `run.save`, `--record` or `capture(record=...)` has written, here or elsewhere.
 
     It has the same values, series, findings and panel as it had then. JAX and a device are not asked for anything. Nothing in
@@ -710,7 +712,7 @@ def load(path: str | PathLike[str], *, max_mb: float = 2048.0, follow: bool = Fa
 
     Args:
       path: the folder, or the zip file; or a pattern, or a folder of such, for several runs.
-      max_mb: how much of the values of a run is loaded, in MiB; the newest.
+      max_events, max_mb: how much of a run is loaded, in events and MiB; the newest. `plot` draws the rest as mean and range.
       follow: read on while another process writes the run, until that is over; its panel is live.
 
     Returns:
@@ -723,7 +725,7 @@ def load(path: str | PathLike[str], *, max_mb: float = 2048.0, follow: bool = Fa
     from jax_debug_widgets.session import current_session
     from jax_debug_widgets.session.loading import load as load_run
 
-    return load_run(current_session(), path, max_mb=max_mb, follow=follow)
+    return load_run(current_session(), path, max_events=max_events, max_mb=max_mb, follow=follow)
 
 
 def last() -> Run:

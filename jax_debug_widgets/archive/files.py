@@ -17,6 +17,7 @@ from jax_debug_widgets.archive.layout import (
     INPUT,
     INPUTS,
     LIVE,
+    OVERVIEW,
     PART,
     PROCESS,
     RUN,
@@ -179,7 +180,7 @@ def copy_files(path: Path, target: Path, *, sources: bool, process: int | None =
         processes = [name for name in processes if name == f"p{process:05d}"]
     names = [RUN, *(f"{own}/{name}" for own in processes for name in (WRITER, SITES, STATE, *([SOURCES] * sources)))]
     for own in processes:
-        for table in (*TABLES, INPUTS):
+        for table in (*TABLES, OVERVIEW, INPUTS):
             there = files.names(f"{own}/{table}")
             own_names = (PART, LIVE, INPUT)
             names += [f"{own}/{table}/{one}" for one in there if any(name.fullmatch(one) for name in own_names)]

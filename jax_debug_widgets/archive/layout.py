@@ -9,6 +9,8 @@ state.json              status, notes, findings and the like as they were last; 
 events/  watched/  arrays/  calls/  spans/
 part-FIRST-STOP.parquet    sealed
 live-FIRST.arrow           an Arrow IPC stream that is being written, or was when the process ended
+overview/
+part-FIRST-STOP.parquet    what the numbers of these events were, some hundred executions in a row; only for long files
 inputs/
 call-CALL.parquet          what a call was given, see `archive.inputs`
 """
@@ -28,7 +30,7 @@ RUN, SITES, SOURCES, STATE = "run.json", "sites.jsonl", "sources.jsonl", "state.
 
 WRITER = "process.json"
 
-INPUTS = "inputs"
+INPUTS, OVERVIEW = "inputs", "overview"
 
 FOLLOWED = "followed"
 """An empty file that who follows a run touches: whoever writes the run then writes more often."""

@@ -180,6 +180,7 @@ class RunReader:
         stretches, store = stretches_of(files, own, _OF_EVENTS), self._store
         if not self._has_begun:
             self._begin_at(stretches[0].first if stretches else _first(state), _dropped(state, problems))
+            stretches = self._newest(stretches)
         for number, stretch in enumerate(stretches):
             if self._has_begun and stretch.stop <= self._next:
                 continue
@@ -194,6 +195,16 @@ class RunReader:
                     )
                 break
             self._has_begun = len(store) > store.oldest
+
+    def _newest(self, stretches: list[RowRange]) -> list[RowRange]:
+        """The last of them that have as many events as are kept; those before are not read."""
+        end = max((one.stop for one in stretches if one.stop != OPEN), default=0)
+        enough = [one for one in stretches if end - one.first >= self._store.budget.events]
+        if not enough or enough[-1] is stretches[0]:
+            return stretches
+        self._next = enough[-1].first
+        self._store.skip_to(self._next)
+        return stretches[stretches.index(enough[-1]) :]
 
     def _read_calls(self, table: pa.Table) -> list[Call]:
         """All calls, in the order in which they began; what was read before is not read again."""

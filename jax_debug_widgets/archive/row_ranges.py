@@ -80,13 +80,13 @@ def read_sealed(files: Files, path: str, schema: pa.Schema, problems: list[str])
     if unpacked > size * _MOST_UNPACKED or told.num_rows > size * _MOST_UNPACKED:
         raise RunFileError(f"{path} says that it becomes {unpacked >> 20} MiB; it has {size} bytes")
     try:
-        return _fitted(file.read(), schema, path)
+        return fitted(file.read(), schema, path)
     except RunFileError as error:  # The names of columns stand in the file's end, which has no checksum.
         problems.append(f"{error}: none of its rows can be read.")
         return schema.empty_table()
     except (pa.ArrowException, OSError):
         groups = [group for group in range(told.num_row_groups) if _can_be_read(file, group)]
-    rows = _fitted(file.read_row_groups(groups), schema, path) if groups else schema.empty_table()
+    rows = fitted(file.read_row_groups(groups), schema, path) if groups else schema.empty_table()
     problems.append(f"{path} is damaged: {told.num_rows - len(rows)} of its {told.num_rows} rows cannot be read.")
     return rows
 
@@ -118,10 +118,10 @@ def _live(files: Files, path: str, schema: pa.Schema, problems: list[str]) -> pa
             pass
     if not batches:
         return schema.empty_table()
-    return _fitted(pa.Table.from_batches(batches, found), schema, path)
+    return fitted(pa.Table.from_batches(batches, found), schema, path)
 
 
-def _fitted(table: pa.Table, schema: pa.Schema, path: str) -> pa.Table:
+def fitted(table: pa.Table, schema: pa.Schema, path: str) -> pa.Table:
     """The columns that are known, in their order; those that older files lack are null.
 
     Raises:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from jax_debug_widgets.archive.layout import ARRAYS, CALLS, EVENTS, INPUTS, SPANS, VERSION, WATCHED
+from jax_debug_widgets.archive.layout import ARRAYS, CALLS, EVENTS, INPUTS, OVERVIEW, SPANS, VERSION, WATCHED
 from jax_debug_widgets.events import Call
 
 _EVENT: dict[str, Any] = {
@@ -71,6 +71,26 @@ _INPUT: dict[str, Any] = {
 }
 
 
+_AXIS = ("seq", "step", "inner", "call", "execution", "occurrence")
+
+_OVERVIEW: dict[str, Any] = {
+    **dict.fromkeys(("site", "lane", "count", "nan", "posinf", "neginf", "first_seq", "from_ns", "to_ns"), pa.int64()),
+    **dict.fromkeys(("tap", "device", "value", "element"), pa.int32()),
+    **dict.fromkeys(("low", "high", "mean", "last", "low_x", "last_x", "high_x"), pa.float64()),
+    **{f"{which}_{name}": pa.int64() for which in ("last", "high") for name in _AXIS},
+    **{f"{which}_device": pa.int32() for which in ("last", "high")},
+}
+"""A row for some hundred events of one lane on one device, and each number that they have:
+
+count, nan, posinf, neginf     how many there are, and how many of them are not finite
+low, high, mean                of those that are finite; NaN where none is
+last                           the number of the last of them
+low_x, high_x                  where they stand on the axis of steps: `store.axis`
+last_x, last_seq, last_step, … the last of them; what comes later is counted on from it
+high_seq, high_step, …         the one that stands at high_x: in a loop that runs from its end another than the last
+"""
+
+
 def _schema(columns: dict[str, Any]) -> pa.Schema:
     return pa.schema(columns, metadata={"jdw_version": str(VERSION)})
 
@@ -82,6 +102,7 @@ SCHEMAS: dict[str, pa.Schema] = {
     # A row each time that a call has come further; the last row of an id counts.
     CALLS: _schema({field.name: _CALL_TYPES.get(str(field.type), pa.string()) for field in dataclasses.fields(Call)}),
     SPANS: _schema(_SPAN),
+    OVERVIEW: _schema(_OVERVIEW),
     INPUTS: _schema(_INPUT),
 }
 

@@ -7,7 +7,7 @@ other goes: whoever reads in between finds the rows in the sealed one, whose nam
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from io import FileIO
 from pathlib import Path
@@ -18,13 +18,14 @@ import pyarrow as pa
 from pyarrow import parquet
 
 from jax_debug_widgets.archive.checksums import with_checksum
-from jax_debug_widgets.archive.layout import ARRAYS, CALLS, INPUTS, SPANS, WATCHED, live_name, part_name
+from jax_debug_widgets.archive.layout import ARRAYS, CALLS, INPUTS, OVERVIEW, SPANS, WATCHED, live_name, part_name
 from jax_debug_widgets.archive.schemas import SCHEMAS
 
 _WELL_PACKED = 500
 """Whoever reads a file refuses one whose bytes become many more: what packs so well, such as zeros, is packed less."""
 
-_ROW_GROUP, _ARRAY_ROW_GROUP = 65_536, 8
+_ROW_GROUP = 65_536
+_ROW_GROUPS = {ARRAYS: 8, INPUTS: 8, OVERVIEW: 4096}
 _DELTAS = ("seq", "time_ns", "occurrence", "execution", "ordinal", "step", "inner")
 _FLATS = ("site", "tap", "call", "lane", "device")
 
@@ -60,8 +61,11 @@ class TableWriter:
         if self._file is not None:
             os.fsync(self._file.fileno())
 
-    def seal(self, stop: int) -> int:
-        """Rows `first .. stop - 1` become a Parquet file, if there are any: how large that is. The next row is `stop`."""
+    def seal(self, stop: int, see: Callable[[pa.Table], object] = len) -> int:
+        """Rows `first .. stop - 1` become a Parquet file, if there are any: how large that is. The next row is `stop`.
+
+        `see` is called with the rows when they are sealed.
+        """
         first, has_rows, nbytes = self.first, self._file is not None, 0
         self.close()
         if has_rows:
@@ -71,6 +75,7 @@ class TableWriter:
             sealed = self._folder / part_name(first, stop)
             write_part(sealed, self._name, table)
             nbytes = sealed.stat().st_size
+            see(table)
             del table
             live.unlink()
         self.first = self.stop = stop
@@ -133,10 +138,10 @@ def _sorted(name: str, table: pa.Table) -> pa.Table:
 
 
 def _options(name: str, schema: pa.Schema) -> dict[str, Any]:
-    encoded = {} if name in (ARRAYS, CALLS, SPANS, INPUTS) else dict.fromkeys(_DELTAS, "DELTA_BINARY_PACKED")
+    encoded = {} if name in (ARRAYS, CALLS, SPANS, INPUTS, OVERVIEW) else dict.fromkeys(_DELTAS, "DELTA_BINARY_PACKED")
     return {
         "compression": "none" if name == INPUTS else "zstd",
-        "row_group_size": _ARRAY_ROW_GROUP if name in (ARRAYS, INPUTS) else _ROW_GROUP,
+        "row_group_size": _ROW_GROUPS.get(name, _ROW_GROUP),
         "use_dictionary": [one for one in (*_FLATS, "dtype", "name", "thread") if one in schema.names],
         "column_encoding": encoded or None,
         "write_page_checksum": True,

@@ -21,6 +21,7 @@ from jax_debug_widgets.archive.layout import (
     EVENTS,
     FORMAT,
     INPUTS,
+    OVERVIEW,
     PROCESS,
     RUN,
     SITES,
@@ -35,14 +36,18 @@ from jax_debug_widgets.archive.layout import (
     input_name,
     part_name,
 )
+from jax_debug_widgets.archive.overview import Overview
 from jax_debug_widgets.archive.rows import TapNumber, batches_of, writable
 from jax_debug_widgets.archive.schemas import SCHEMAS
-from jax_debug_widgets.archive.tables import PrivateFile, TableWriter, being_written
+from jax_debug_widgets.archive.tables import PrivateFile, TableWriter, being_written, write_part
 from jax_debug_widgets.archive.taps import written_tap
 from jax_debug_widgets.events import Call, Tap, ThreadSpans
 from jax_debug_widgets.store import SegmentSlice
 
 _OF_EVENTS = (EVENTS, WATCHED, ARRAYS)
+
+_LONG = 1 << 14
+"""Events of a file that has an overview: of fewer the reader makes it as fast."""
 
 
 @dataclass(frozen=True)
@@ -81,6 +86,7 @@ class RunWriter:
         self._lines: dict[Tap, TapNumber] = {}
         self._known: dict[str, TapNumber] = {}
         self._sources: dict[str, int] = {}
+        self._overview = Overview()
         self._parts: list[_Part] = []
         self._sealed_bytes = 0
         self.inputs: dict[int, int] = {}
@@ -177,19 +183,32 @@ class RunWriter:
 
     def seal(self) -> None:
         """Turn what was written into Parquet; what comes goes to new files."""
-        first = self._tables[EVENTS].first
-        nbytes = sum(self._tables[name].seal(self.next) for name in reversed(_OF_EVENTS))
+        first, seen = self._tables[EVENTS].first, []
+        nbytes = self._tables[ARRAYS].seal(self.next)
+        for name in (WATCHED, EVENTS):
+            nbytes += self._tables[name].seal(self.next, lambda rows: seen.append(self._overview_of(rows)))
+        if self.next - first >= _LONG:
+            nbytes += self._write_overview(part_name(first, self.next), pa.concat_tables(seen))
         if self.next > first:
             self._parts.append(_Part(first, self.next, nbytes, self._counts))
             self._counts = Counter()
         self._sealed_bytes += nbytes + sum(self._tables[name].seal(self._tables[name].stop) for name in (CALLS, SPANS))
+
+    def _overview_of(self, rows: pa.Table) -> pa.Table:
+        return self._overview.of(rows, {number.line: tap for tap, number in self._lines.items()})
+
+    def _write_overview(self, name: str, rows: pa.Table) -> int:
+        folder = self._own / OVERVIEW
+        folder.mkdir(mode=0o700, exist_ok=True)
+        write_part(folder / name, OVERVIEW, rows.sort_by("site"))
+        return (folder / name).stat().st_size
 
     def let_go(self) -> bool:
         """Remove the oldest sealed events; whether there were any besides the newest."""
         if len(self._parts) < 2:  # noqa: PLR2004 - the newest stays.
             return False
         part = self._parts.pop(0)
-        for name in _OF_EVENTS:
+        for name in (*_OF_EVENTS, OVERVIEW):
             (self._own / name / part_name(part.first, part.stop)).unlink(missing_ok=True)
         self.first = part.stop
         self.dropped += part.counts

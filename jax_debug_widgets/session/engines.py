@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from jax_debug_widgets._jax.compat.processes import COUNT, NUMBER
-from jax_debug_widgets.session.loading import LOADED_MB, load
+from jax_debug_widgets.session.loading import load
 from jax_debug_widgets.session.recorder import VARIABLE
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ class Engines:
             )
             raise LookupError(msg)
         if path not in self._loaded:
-            loaded = load(self._session, path, max_mb=LOADED_MB, follow=True)
+            loaded = load(self._session, path, follow=True)
             self._loaded[path] = loaded  # pyright: ignore[reportArgumentType] - a run, and no table of several.
         return self._loaded[path]
 

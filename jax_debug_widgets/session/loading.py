@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING
 
 from jax_debug_widgets.archive import RunFileError
 from jax_debug_widgets.session.following import Follower
-from jax_debug_widgets.session.run.compare import LoadedRuns, RunRow, row_of
+from jax_debug_widgets.session.run.compare import LoadedRuns
 from jax_debug_widgets.session.run.loaded import LoadedRun
 from jax_debug_widgets.session.run.merged import MergedRun
+from jax_debug_widgets.session.run.run_row import RunRow, row_of
 from jax_debug_widgets.session.run.save import require_pyarrow
 from jax_debug_widgets.session.run.view import new_key
 from jax_debug_widgets.store import Budget
@@ -25,8 +26,8 @@ from jax_debug_widgets.transport import Pump
 if TYPE_CHECKING:
     from jax_debug_widgets.session.ports import Loading
 
-LOADED_MB = 2048.0
-"""How much of the values of a run is loaded, in MiB, unless said otherwise."""
+LOADED_MB, LOADED_EVENTS = 2048.0, 5_000_000
+"""How much of a run is loaded, in MiB and in events, unless said otherwise. The rest is drawn from its overview."""
 
 _MEBIBYTE = 1 << 20
 
@@ -42,27 +43,31 @@ _SHARE = 1 / 5
 
 
 def load(
-    session: Loading, path: str | PathLike[str], *, max_mb: float = LOADED_MB, follow: bool = False
+    session: Loading,
+    path: str | PathLike[str],
+    *,
+    max_events: int = LOADED_EVENTS,
+    max_mb: float = LOADED_MB,
+    follow: bool = False,
 ) -> LoadedRun | LoadedRuns:
     """See `jax_debug_widgets.load`."""
     require_pyarrow("load()")
+    budget = Budget(events=max_events, nbytes=max(int(max_mb * _MEBIBYTE), 1))
     at = Path(path).expanduser()
     if not at.exists() and glob.has_magic(str(at)):
         paths = [Path(one) for one in glob.glob(str(at), recursive=True)]
         if not paths:
             raise RunFileError(f"there is nothing like {path}")
-        return _load_all(session, paths, max_mb)
+        return _load_all(session, paths, budget)
     inner = [one for one in at.glob("*") if (one / _RUN).exists() or one.suffix == ".zip"] if at.is_dir() else []
     if inner and not (at / _RUN).exists():
-        return _load_all(session, inner, max_mb)
-    run = _load_one(session, max_mb, at)
+        return _load_all(session, inner, budget)
+    run = _load_one(session, budget, at)
     return _follow(session, run) if follow else run
 
 
-def _load_one(session: Loading, max_mb: float, at: Path, *, key: str | None = None) -> LoadedRun:
+def _load_one(session: Loading, budget: Budget, at: Path, *, key: str | None = None) -> LoadedRun:
     from jax_debug_widgets.archive.reader import RunReader, processes_at
-
-    budget = Budget(events=1 << 40, nbytes=max(int(max_mb * _MEBIBYTE), 1))
 
     def parts(known: Sequence[int]) -> list[LoadedRun]:
         """The parts that other processes have written; each is a run of its own, too."""
@@ -108,13 +113,13 @@ def _follow(session: Loading, run: LoadedRun) -> LoadedRun:
     return run
 
 
-def _load_all(session: Loading, paths: list[Path], max_mb: float) -> LoadedRuns:
+def _load_all(session: Loading, paths: list[Path], budget: Budget) -> LoadedRuns:
     keys: dict[Path, str] = {path: new_key() for path in paths}
     loaded: dict[Path, LoadedRun] = {}
 
     def load_one(path: Path) -> LoadedRun:
         if path not in loaded:
-            loaded[path] = _load_one(session, max_mb, path, key=keys[path])
+            loaded[path] = _load_one(session, budget, path, key=keys[path])
         return loaded[path]
 
     rows: list[RunRow] = []

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from jax_debug_widgets.session.contexts import Contexts
     from jax_debug_widgets.session.panel.listing import Listing
     from jax_debug_widgets.session.panel.panels import Panels
-    from jax_debug_widgets.session.run.compare import RunRow
     from jax_debug_widgets.session.run.loaded import LoadedRun
     from jax_debug_widgets.session.run.run import Run
+    from jax_debug_widgets.session.run.run_row import RunRow
     from jax_debug_widgets.taps import Capture
 
 

@@ -12,9 +12,9 @@ from weakref import WeakSet
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from jax_debug_widgets.session.run.compare import RunRow
     from jax_debug_widgets.session.run.loaded import LoadedRun
     from jax_debug_widgets.session.run.run import Run
+    from jax_debug_widgets.session.run.run_row import RunRow
     from jax_debug_widgets.session.run.view import RunView
 
 _MAX_RUNS = 100

@@ -52,8 +52,8 @@ from jax_debug_widgets.widgets import running_cell
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from jax_debug_widgets.session.run.compare import RunRow
     from jax_debug_widgets.session.run.loaded import LoadedRun
+    from jax_debug_widgets.session.run.run_row import RunRow
     from jax_debug_widgets.session.run.view import RunView
 
 LOADED_BYTES = 4 << 30

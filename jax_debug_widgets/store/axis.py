@@ -32,7 +32,7 @@ def along_steps(
     """
     x = occurrence.astype(np.float64)
     has_loops = _of_each(kind, [bool(one.loops) for one in nestings], dtype=bool)
-    for number in np.unique(device).tolist():
+    for number in numbers_in(device):
         mine = device == number
         told = np.flatnonzero(mine & (step >= 0))
         if len(told):
@@ -49,12 +49,19 @@ def _of_each(kind: np.ndarray, values: Sequence[float], dtype: type = np.float64
     return np.array(values, dtype)[kind]
 
 
+def numbers_in(column: np.ndarray) -> list[int]:
+    """The numbers of a column, ascending; most often there is one, and to sort them takes long."""
+    if len(column) and (column == column[0]).all():
+        return [int(column[0])]
+    return np.unique(column).tolist()
+
+
 def _places(
     outer: np.ndarray, flat: np.ndarray, nestings: Sequence[Nesting], kind: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Where each event stands in its call, float64[n]; and where it would if no loop ran from the end: that only rises."""
     at, turns = np.zeros(len(outer)), np.zeros(len(outer))
-    for number in np.unique(kind).tolist():
+    for number in numbers_in(kind):
         mine, loops, reverse = kind == number, nestings[number].loops, nestings[number].reverse
         own = outer[mine] + _fraction(flat[mine] / math.prod(length or 1 for length in loops[1:]), loops)
         at[mine] = own

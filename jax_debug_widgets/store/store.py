@@ -96,6 +96,11 @@ class Store:
             self._kept.count = self._kept.oldest = position
             self._tally.begin(dropped, position)
 
+    def skip_to(self, position: int) -> None:
+        """Before `restore`: the events before this position are not taken in."""
+        with self._lock:
+            self._kept.count = self._kept.oldest = position
+
     def tell(self, told: Callable[[SegmentSlice], None] | None) -> None:
         """Hand the events that are kept, and from now on those that come, to `told`, which returns at once; None ends it."""
         with self._lock:

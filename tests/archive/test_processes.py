@@ -54,6 +54,7 @@ def texts(run, process):
     return [event.text for event in run.events if event.process == process and event.kind == "print"]
 
 
+@pytest.mark.behaviour("R6")
 @pytest.mark.behaviour("W6")
 def test_processes_are_one_run_and_each_a_run_of_its_own(tmp_path):
     run = jdw.load(of_processes(tmp_path / "run.jdw", steps(1.0, 2.0), steps(1.0, 2.0)))
@@ -65,6 +66,7 @@ def test_processes_are_one_run_and_each_a_run_of_its_own(tmp_path):
     assert all(one.panel.bundle()["text/html"] for one in (run, *run.processes))
 
 
+@pytest.mark.behaviour("R6")
 @pytest.mark.behaviour("W6")
 def test_a_value_that_is_the_same_in_all_processes_is_one_series_and_others_are_one_each(tmp_path):
     run = jdw.load(of_processes(tmp_path / "run.jdw", steps(1.0, 2.0), steps(1.0, 2.0), steps(1.0, 5.0)))
@@ -79,6 +81,7 @@ def test_a_value_that_is_the_same_in_all_processes_is_one_series_and_others_are_
     assert copies == [1] * 4, "both sites of process 1 are those of process 0"
 
 
+@pytest.mark.behaviour("R6")
 @pytest.mark.behaviour("W6")
 def test_the_order_is_that_of_one_clock(tmp_path):
     folder = of_processes(tmp_path / "run.jdw", steps(1.0, 2.0), steps(1.0, 2.0))
@@ -96,6 +99,7 @@ def test_the_order_is_that_of_one_clock(tmp_path):
     assert any("The clock of process 1" in note and "+3.000000 s" in note for note in run.notes)
 
 
+@pytest.mark.behaviour("R6")
 @pytest.mark.behaviour("W6")
 def test_a_value_that_was_the_same_in_all_processes_and_is_not_any_more_is_found(tmp_path):
     ours, theirs = steps(1.0, 2.0, 3.0, 4.0), steps(1.0, 2.0, 3.0, np.nextafter(np.float32(4), np.float32(5)))
@@ -109,6 +113,7 @@ def test_a_value_that_was_the_same_in_all_processes_and_is_not_any_more_is_found
     assert not constant.findings, "what has not changed tells nothing"
 
 
+@pytest.mark.behaviour("R6")
 @pytest.mark.behaviour("W6")
 def test_a_value_of_the_processes_own_is_no_replica_though_one_statistic_is_equal(tmp_path):
     batch = np.array([0.0, 1.0, 2.0])
@@ -132,6 +137,7 @@ def evaluated(*kinds: str):
 @pytest.mark.parametrize(
     "theirs", [("eval", "eval", "eval", "other", "eval"), ("eval", "eval", "eval", "", "eval")], ids=["another", "none"]
 )
+@pytest.mark.behaviour("R6")
 @pytest.mark.behaviour("W6")
 def test_behind_a_call_of_another_program_nothing_is_said_of_replicas(tmp_path, theirs):
     run = jdw.load(of_processes(tmp_path / "run.jdw", evaluated(*["eval"] * 5), evaluated(*theirs)))
@@ -140,6 +146,7 @@ def test_behind_a_call_of_another_program_nothing_is_said_of_replicas(tmp_path, 
     ]
 
 
+@pytest.mark.behaviour("R6")
 @pytest.mark.behaviour("W6")
 def test_a_replica_that_parts_is_found_in_its_call_though_another_program_follows(tmp_path):
     def parting():
@@ -151,6 +158,7 @@ def test_a_replica_that_parts_is_found_in_its_call_though_another_program_follow
     assert [one.kind for one in run.findings if "call 2" in one.why] == ["replicas"] * 2
 
 
+@pytest.mark.behaviour("R6")
 @pytest.mark.behaviour("W6")
 def test_processes_that_call_different_programs_are_found(tmp_path):
     def evaluated():
@@ -163,6 +171,7 @@ def test_processes_that_call_different_programs_are_found(tmp_path):
     assert [call.name for call in run.calls] == ["train_step", "train_step | eval_step"]
 
 
+@pytest.mark.behaviour("R6")
 @pytest.mark.behaviour("W6")
 def test_a_process_that_died_is_named_with_its_last_event_and_what_it_has_not_called(tmp_path):
     folder = of_processes(tmp_path / "run.jdw", steps(1.0, 2.0, 3.0), steps(1.0, 2.0))
@@ -181,6 +190,7 @@ def test_a_process_that_died_is_named_with_its_last_event_and_what_it_has_not_ca
     assert not first.sign and second.sign == "is gone"
 
 
+@pytest.mark.behaviour("R6")
 @pytest.mark.behaviour("W6")
 def test_a_table_of_runs_says_of_a_run_what_its_processes_say_together(tmp_path):
     folder = of_processes(

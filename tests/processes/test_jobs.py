@@ -91,6 +91,7 @@ def test_each_process_counts_the_firings_of_its_own_devices(told):
     assert any(note.startswith("Told by process 0, not here: job.py") for note in second["notes"])
 
 
+@pytest.mark.behaviour("R6")
 @pytest.mark.behaviour("W6")
 def test_a_breakpoint_in_a_job_is_recorded_and_holds_nobody(told):
     for process in told:
@@ -99,6 +100,7 @@ def test_a_breakpoint_in_a_job_is_recorded_and_holds_nobody(told):
         assert "skipped once: in a job of several processes the others would wait" in note
 
 
+@pytest.mark.behaviour("R6")
 @pytest.mark.behaviour("W6")
 def test_a_job_is_paused_and_ended_before_the_same_call_in_all_processes(told):
     first, second = (process["stops"] for process in told)
@@ -118,6 +120,7 @@ def test_a_job_whose_processes_have_not_agreed_says_why_it_is_not_paused(monkeyp
         answers.answer(current_session().debugger, run.key, 1, {"type": "pause"}, print)
 
 
+@pytest.mark.behaviour("R6")
 @pytest.mark.behaviour("W6")
 def test_a_recorded_job_is_one_run_in_the_order_of_one_clock(told, folder):
     assert told

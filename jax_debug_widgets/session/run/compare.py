@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
-from jax_debug_widgets.archive.layout import stem_of
-from jax_debug_widgets.archive.plain import from_plain
-from jax_debug_widgets.plots import draw_series
+from jax_debug_widgets.archive import RunFileError
+from jax_debug_widgets.plots import Series, draw_series
 from jax_debug_widgets.session.run.figures import series_of
-from jax_debug_widgets.session.run.run_summary import RunSummary, outline
-from jax_debug_widgets.session.run.said import cell_of, config_of, name_of
+from jax_debug_widgets.session.run.from_overview import series_in_file
+from jax_debug_widgets.session.run.run_row import RunRow
 from jax_debug_widgets.session.run.side_by_side import differing, short
 from jax_debug_widgets.widgets.table import Table
 
@@ -23,85 +23,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from jax_debug_widgets.session.run.loaded import LoadedRun
-
-
-@dataclass(frozen=True)
-class RunRow:
-    """One run of a table.
-
-    Attributes:
-      path: where it is.
-      name: what its user calls it; empty for nothing.
-      title: what was run.
-      state: how it has ended; `interrupted` also where its process is still running.
-      started: seconds since the epoch; `elapsed`: seconds until its end, or until it was written last.
-      events: how many have come.
-      findings: how many there are.
-      outline: its most telling value, its steps and how fast they were.
-      options: the options of its capture that were asked for.
-      config: what its user has said of it.
-      cell: the number of the cell that it ran in; None where there was none, or it is not known.
-      asked: the options, as they are written after `%%jaxdebug`.
-      key: names the run to the browser.
-    """
-
-    path: Path
-    name: str
-    title: str
-    state: str
-    started: float
-    elapsed: float
-    events: int
-    findings: int
-    outline: RunSummary
-    options: Mapping[str, Any]
-    config: Mapping[str, Any]
-    cell: int | None = None
-    asked: str = ""
-    key: str = ""
-
-    @property
-    def called(self) -> str:
-        """The name that distinguishes it: its own, else that of its file."""
-        return self.name or stem_of(self.path)
-
-
-def row_of(
-    path: Path,
-    about: Mapping[str, Any],
-    state: Mapping[str, Any],
-    load: Callable[[], LoadedRun],
-    *,
-    of_one: bool = True,
-) -> RunRow:
-    """The row of a run; `load` reads all of it, where what it said of itself last is not enough.
-
-    `of_one` says whether one process has written it: of several each says something of itself.
-    """
-    told, status = state.get("outline"), state.get("status")
-    if isinstance(told, dict) and isinstance(status, dict) and state.get("is_over") and of_one:
-        found, findings = from_plain(RunSummary, told), told.get("findings", 0)
-        title, how, elapsed, events = (status.get(name) for name in ("title", "state", "elapsed", "events"))
-    else:
-        run = load()
-        found, findings, now = outline(run), len(run.findings), run.status()
-        title, how, elapsed, events = now.title, now.state, now.elapsed, now.events
-    started = about.get("started")
-    return RunRow(
-        path=path,
-        name=name_of(about, state),
-        title=str(title),
-        state=str(how),
-        started=float(started) if isinstance(started, int | float) else 0.0,
-        elapsed=float(elapsed) if isinstance(elapsed, int | float) else 0.0,
-        events=events if isinstance(events, int) else 0,
-        findings=findings if isinstance(findings, int) else 0,
-        outline=found,
-        options=_asked_for(about.get("options")),
-        config=config_of(about, state),
-        cell=cell_of(about),
-        asked=str(about.get("asked", "")),
-    )
 
 
 class LoadedRuns(Sequence["LoadedRun"]):
@@ -165,6 +86,9 @@ class LoadedRuns(Sequence["LoadedRun"]):
     def plot(self, name: str, *, ax: Axes | None = None, log: bool = False, band: bool = False) -> Axes:
         """Draw one value of all runs, with a legend by what differs between them.
 
+        Where more than 500,000 events were to be read for it, runs of more than 20,000 are not: a point of such a line is the
+        mean of some hundred executions, with their range as a band. `runs[0].plot("loss")` draws each.
+
         Args:
           name: as for `Run.series`. Runs without such a value are left out.
           ax, log, band: as for `Run.plot`.
@@ -173,9 +97,10 @@ class LoadedRuns(Sequence["LoadedRun"]):
           KeyError: no run has it; the message is that of the last one.
         """
         drawn, missing = [], KeyError(f"there is no run to draw {name!r} of")
-        for label, run in zip(self.labels(), self, strict=True):
+        is_long = sum(row.events for row in self.rows if row.path not in self._loaded) > _LONG
+        for label, row in zip(self.labels(), self.rows, strict=True):
             try:
-                drawn += [replace(one, name=label) for one in series_of(run, name)]
+                drawn += [replace(one, name=label) for one in self._series(row, name, is_long=is_long)]
             except KeyError as error:
                 missing = error
         if not drawn:
@@ -184,6 +109,13 @@ class LoadedRuns(Sequence["LoadedRun"]):
         axes.set_ylabel(name)
         axes.legend(loc="best", fontsize="small")
         return axes
+
+    def _series(self, row: RunRow, name: str, *, is_long: bool) -> list[Series]:
+        """What is drawn of one run: of a long one that was not read what its overview tells, where that tells it."""
+        if is_long and row.of_one and row.events > _LONG_RUN and row.path not in self._loaded:
+            with contextlib.suppress(KeyError, RunFileError):
+                return series_in_file(row.path, name)
+        return series_of(self._run(row), name)
 
     def to_pandas(self) -> pd.DataFrame:
         """One row a run: name, title, state, started, elapsed, steps, ms_a_step, value, last, findings, events.
@@ -260,6 +192,9 @@ class LoadedRuns(Sequence["LoadedRun"]):
 
 _PARTS = ("config", "options")
 
+_LONG, _LONG_RUN = 500_000, 20_000
+"""Events of runs that are drawn as a whole; events of a run whose overview is drawn where there are more."""
+
 
 def _last(row: RunRow, *, with_name: bool) -> str:
     if row.outline.last is None:
@@ -271,23 +206,3 @@ def _short(value: Any) -> str:
     if value is None:
         return ""
     return f"{value:.6g}" if isinstance(value, float) else str(value)
-
-
-def _asked_for(options: Any) -> dict[str, Any]:
-    """The options of a capture that all captures do not have, as they are written."""
-    if not isinstance(options, dict):
-        return {}
-    watch = options.get("watch")
-    found: dict[str, Any] = {}
-    if isinstance(watch, dict):
-        names = watch.get("names")
-        found["watch"] = (
-            "all" if watch.get("everything") else ",".join(map(str, names if isinstance(names, list) else []))
-        )
-        wishes = ("ops", "values", "histograms", "lanes", "when")
-        found |= {name: watch[name] for name in wishes if watch.get(name)}
-    if isinstance(options.get("every"), int) and options["every"] > 1:
-        found["every"] = options["every"]
-    if options.get("break_on"):
-        found["break_on"] = ", ".join(map(str, options["break_on"]))
-    return found

@@ -11,6 +11,7 @@ import numpy as np
 from jax_debug_widgets.events.amounts import lane_words
 from jax_debug_widgets.plots import Series, draw_array, draw_histograms, draw_series
 from jax_debug_widgets.session.run.by_name import choice_called, choices, choices_matching, numbers_of
+from jax_debug_widgets.session.run.from_overview import with_earlier
 from jax_debug_widgets.session.run.histograms import histograms_of, histograms_watched
 from jax_debug_widgets.session.run.naming import SelectedValue, full_names
 from jax_debug_widgets.session.run.watched import WatchedValues
@@ -41,7 +42,7 @@ def draw_lines(run: Values, names: Sequence[str], *, ax: Axes | None, log: bool,
                 raise
             continue
         if names or _is_scalar(values):
-            drawn.append(_series(run.store, full_name, choice, values))
+            drawn.append(_whole(run, _series(run.store, full_name, choice, values), choice))
     if not drawn:
         raise ValueError(_nothing_to_plot(chosen))
     return draw_series(drawn, ax=ax, log=log, band=band)
@@ -57,7 +58,7 @@ def series_of(run: Values, name: str) -> list[Series]:
         return [_range(run, name)]
     chosen = choices_matching(run, name)
     return [
-        _series(run.store, full_name, choice, numbers_of(run, choice))
+        _whole(run, _series(run.store, full_name, choice, numbers_of(run, choice)), choice)
         for choice, full_name in zip(chosen, full_names(chosen), strict=True)
     ]
 
@@ -79,7 +80,18 @@ def _range(run: Values, name: str) -> Series:
     marked = [np.where(where, what, mean) for where, what in zip(found, odd.values(), strict=True)]
     table = np.stack([low, high, mean, *marked], axis=1)
     drawn = _series(run.store, f"{name}, mean and range over elements", SelectedValue(value.site, 0), table)
-    return replace(drawn, values=drawn.values[:, 2:], ends=drawn.values[:, :2])
+    drawn = replace(drawn, values=drawn.values[:, 2:], ends=drawn.values[:, :2])
+    return _whole(run, drawn, SelectedValue(value.site, 0), of_statistics=True)
+
+
+def _whole(run: Values, drawn: Series, choice: SelectedValue, *, of_statistics: bool = False) -> Series:
+    """With what came before, of a run that has left events in its file."""
+    if drawn.values.ndim > 1 and not of_statistics:
+        return drawn
+    rows = run.earlier(choice.site.id)
+    if rows is None:
+        return drawn
+    return with_earlier(drawn, rows, run.store, choice, of_statistics=of_statistics)
 
 
 def draw_spread(run: Values, names: Sequence[str], kind: str, *, ax: Axes | None) -> Axes:

@@ -9,24 +9,23 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from jax_debug_widgets.archive import RunFileError
-from jax_debug_widgets.archive.plain import from_plain
 from jax_debug_widgets.checks import named_now
 from jax_debug_widgets.events import CallSite, Finding, Status, TracePrint
 from jax_debug_widgets.events.amounts import plural
-from jax_debug_widgets.session.options import Options
 from jax_debug_widgets.session.run.findings import Findings
 from jax_debug_widgets.session.run.first_nonfinite import birth, first_event, joined
 from jax_debug_widgets.session.run.input_files import StoredInputs
 from jax_debug_widgets.session.run.liveness import has_just_written, is_alive, sign_of, still_open
 from jax_debug_widgets.session.run.loaded_calls import LoadedCalls, LoadedSpans
 from jax_debug_widgets.session.run.place import Place, place_of
-from jax_debug_widgets.session.run.said import all_of, cell_of, config_of, name_of, status_of
+from jax_debug_widgets.session.run.said import all_of, cell_of, config_of, name_of, options_of, status_of, whole_number
 from jax_debug_widgets.session.run.save import file_name, save_copy
 from jax_debug_widgets.session.run.view import RunView, new_key
-from jax_debug_widgets.watch import Watch
 
 if TYPE_CHECKING:
     from os import PathLike
+
+    import numpy as np
 
     from jax_debug_widgets.archive.reader import SavedRun
     from jax_debug_widgets.watch.choosing.compile_report import CompiledPrograms
@@ -144,7 +143,7 @@ class LoadedRun(RunView):
         self._saved, state = saved, saved.state
         watched = all_of(saved, CallSite, "watched")
         self.watched = {replace(site, process=self.process) for site in watched}
-        self._call_log.take(saved.calls, LoadedSpans(saved.spans), _whole(state, "dropped_calls"))
+        self._call_log.take(saved.calls, LoadedSpans(saved.spans), whole_number(state, "dropped_calls"))
         self.trace_prints = all_of(saved, TracePrint, "trace_prints")
         told = state.get("compilations")
         self.compilations: dict[str, float] = told if isinstance(told, dict) else {}
@@ -230,6 +229,17 @@ class LoadedRun(RunView):
     def collect(self) -> None:
         """All that was recorded is there."""
 
+    def earlier(self, site_id: int) -> Mapping[str, np.ndarray] | None:
+        """See `RunView`."""
+        if not self._saved.left_out:
+            return None
+        from jax_debug_widgets.archive.overview_reader import OverviewReader
+
+        try:
+            return OverviewReader(self.path, self.process).read([site_id])
+        except RunFileError:  # A note says what is damaged.
+            return None
+
     def name_file(self, file: str) -> str:
         """The name of a file for people."""
         return str(self._saved.sources.get(file, {}).get("where", file))
@@ -256,8 +266,8 @@ class LoadedRun(RunView):
         notes = [*(note for note in status.notes if note not in told), *self._saved.problems]
         if left_out := self._saved.left_out:
             notes.append(
-                f"{plural(left_out, 'event')}, the oldest, are in the file and were not loaded: `jdw.load(path, max_mb=…)` "
-                "with a larger number loads more."
+                f"{plural(left_out, 'event')}, the oldest, are in the file and were not loaded: `run.plot` draws them as mean "
+                "and range. `jdw.load(path, max_events=…, max_mb=…)` with larger numbers loads more."
             )
         if not is_over and not goes_on:
             notes.append(still_open(about, state))
@@ -283,18 +293,3 @@ class LoadedRun(RunView):
             paused=False,
             stoppable=False,
         )
-
-
-def options_of(about: Mapping[str, Any]) -> Options:
-    """The watch options of the run; the others have no meaning here."""
-    data = about.get("options")
-    watch = data.get("watch") if isinstance(data, dict) else None
-    try:
-        return Options(watch=None if watch is None else from_plain(Watch, watch))
-    except ValueError as error:
-        raise RunFileError(f"what the run was asked to watch cannot be read: {error}") from None
-
-
-def _whole(state: Mapping[str, Any], name: str) -> int:
-    found = state.get(name, 0)
-    return found if type(found) is int else 0

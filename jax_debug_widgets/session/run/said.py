@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from jax_debug_widgets.archive import RunFileError
 from jax_debug_widgets.archive.plain import from_plain
 from jax_debug_widgets.events import Barrier, RunState, Status
+from jax_debug_widgets.session.options import Options
+from jax_debug_widgets.watch import Watch
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -32,6 +34,22 @@ def cell_of(about: Mapping[str, Any]) -> int | None:
     """The number of its cell."""
     cell = about.get("cell")
     return cell if type(cell) is int else None
+
+
+def options_of(about: Mapping[str, Any]) -> Options:
+    """The watch options of the run; the others have no meaning here."""
+    data = about.get("options")
+    watch = data.get("watch") if isinstance(data, dict) else None
+    try:
+        return Options(watch=None if watch is None else from_plain(Watch, watch))
+    except ValueError as error:
+        raise RunFileError(f"what the run was asked to watch cannot be read: {error}") from None
+
+
+def whole_number(state: Mapping[str, Any], name: str) -> int:
+    """A number that a state has; 0 where it has none."""
+    found = state.get(name, 0)
+    return found if type(found) is int else 0
 
 
 def all_of(saved: SavedRun, kind: type[T], name: str) -> list[T]:

@@ -143,6 +143,10 @@ class RunView(ABC):
     def collect(self) -> None:
         """Take in what has fired until now. Reading anything of the run does it."""
 
+    def earlier(self, site_id: int) -> Mapping[str, np.ndarray] | None:  # noqa: ARG002 - of a run that is in memory.
+        """The overview of a site, where its file has events that were not loaded; see `archive.overview`."""
+        return None
+
     @abstractmethod
     def name_file(self, file: str) -> str:
         """The name of a file for people, see `taps.sites.NameFile`."""

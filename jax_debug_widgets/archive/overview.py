@@ -1,0 +1,234 @@
+"""An overview of events: of each number what it was over some hundred executions, so that a plot of a long run reads little.
+
+It is written when a file is sealed, and made once more of the events where it is missing.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from jax_debug_widgets.archive.firings import Lists
+from jax_debug_widgets.archive.layout import OVERVIEW
+from jax_debug_widgets.archive.schemas import SCHEMAS
+from jax_debug_widgets.archive.taps import small, width
+from jax_debug_widgets.events import Tap
+from jax_debug_widgets.store.axis import along_steps, numbers_in
+
+BLOCK = 250
+"""Events of one lane on one device that become one row."""
+
+_AT_ONCE = 1 << 17
+"""Events that are gone through together: few enough that memory is used again."""
+
+_OF_AXIS = ("step", "inner", "call", "execution", "device", "occurrence")
+_WHICH = ("last", "high")
+READ = ("seq", "time_ns", "site", "tap", "lane", "phantom", *_OF_AXIS, "numbers")
+"""The columns of events that are read for it."""
+
+
+class _Event(NamedTuple):
+    """An event that what comes later is counted on from.
+
+    Attributes:
+      place: what it has of `_OF_AXIS`.
+      tap: its line of sites.jsonl.
+      x: where it stands on the axis of steps.
+      seq: its position.
+    """
+
+    place: tuple[int, ...]
+    tap: int
+    x: float
+    seq: int
+
+
+class Overview:
+    """Makes the overview of events that follow one another, file by file."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, dict[tuple[int, bool, str], _Event]] = {}
+        """Site -> the newest event of each device, and the one furthest on the axis. In a reversed loop these are two.
+
+        Of events whose step is known and of others.
+        """
+
+    def resume(self, rows: pa.Table) -> None:
+        """Go on behind these rows of an overview."""
+        site, tap = (rows[name].to_pylist() for name in ("site", "tap"))
+        for which in _WHICH:
+            columns = [rows[f"{which}_{name}"].to_pylist() for name in ("x", "seq", *_OF_AXIS)]
+            for number, line, x, seq, *place in zip(site, tap, *columns, strict=True):
+                self._remember(number, which, _Event(tuple(place), line, x, seq))
+
+    def of(self, events: pa.Table, taps: Mapping[int, Tap]) -> pa.Table:
+        """The rows for these events, by site. The events of one site stand in their order."""
+        starts = range(0, len(events), _AT_ONCE)
+        found = [part for start in starts for part in self._of_some(events.slice(start, _AT_ONCE), taps)]
+        schema = SCHEMAS[OVERVIEW]
+        joined = {name: np.concatenate([part[name] for part in found]) for name in schema.names} if found else {}
+        return pa.table({name: joined.get(name, []) for name in schema.names}, schema)
+
+    def _of_some(self, events: pa.Table, taps: Mapping[int, Tap]) -> Iterator[dict[str, np.ndarray]]:
+        columns = {name: events[name].to_numpy() for name in READ if name != "numbers"}
+        numbers = Lists.of(events["numbers"])
+        for site, rows in _by_site(columns["site"], columns["phantom"]):
+            yield from self._of_site(site, rows, columns, numbers, taps)
+
+    def _of_site(
+        self, site: int, rows: np.ndarray, columns: Mapping[str, np.ndarray], numbers: Lists, taps: Mapping[int, Tap]
+    ) -> Iterator[dict[str, np.ndarray]]:
+        """The rows of one site, whose events are at these places."""
+        own = {name: columns[name][rows] for name in ("tap", *_OF_AXIS)}
+        x = self._along_steps(site, own, taps)
+        self._remember_ends(site, own, x, columns["seq"][rows])
+        lines = numbers_in(own["tap"])
+        for line in lines:
+            mine = np.flatnonzero(own["tap"] == line) if len(lines) > 1 else slice(None)
+            places, values, elements = _numbers(taps[line])
+            if len(places):
+                table = numbers.rows(rows[mine], width(taps[line]), "numbers")
+                table = table if len(places) == table.shape[1] else table[:, places]
+                yield _blocks(columns, rows[mine], x[mine], table, values, elements)
+
+    def _along_steps(self, site: int, own: Mapping[str, np.ndarray], taps: Mapping[int, Tap]) -> np.ndarray:
+        """Where each event stands, counted on from those before."""
+        before = sorted(set(self._known.get(site, {}).values()), key=lambda one: one.seq)
+        lines = np.unique([*(one.tap for one in before), *numbers_in(own["tap"])])
+        places = np.array([one.place for one in before], np.int64).reshape(len(before), len(_OF_AXIS))
+        axis = {
+            name: np.concatenate([places[:, at], own[name]]).astype(np.int64, copy=False)
+            for at, name in enumerate(_OF_AXIS)
+        }
+        kind = np.searchsorted(lines, np.concatenate([np.array([one.tap for one in before], np.int64), own["tap"]]))
+        x = along_steps(nestings=[taps[line].nesting for line in lines.tolist()], kind=kind, **axis)
+        for at, one in enumerate(before):
+            if x[at] != one.x:
+                alike = (axis["device"] == axis["device"][at]) & ((axis["step"] >= 0) == (axis["step"][at] >= 0))
+                x[alike] += one.x - x[at]
+        return x[len(before) :]
+
+    def _remember_ends(self, site: int, own: Mapping[str, np.ndarray], x: np.ndarray, seq: np.ndarray) -> None:
+        device, is_told = own["device"], own["step"] >= 0
+        for number in numbers_in(device):
+            for told in numbers_in(is_told):
+                mine = np.flatnonzero((device == number) & (is_told == told))
+                for which, at in zip(
+                    _WHICH, (mine[-1:], mine[np.argmax(x[mine]) :][:1] if len(mine) else mine), strict=True
+                ):
+                    for row in at.tolist():
+                        place = tuple(int(own[name][row]) for name in _OF_AXIS)
+                        event = _Event(place, int(own["tap"][row]), float(x[row]), int(seq[row]))
+                        self._remember(site, which, event)
+
+    def _remember(self, site: int, which: str, event: _Event) -> None:
+        place = dict(zip(_OF_AXIS, event.place, strict=True))
+        known, key = self._known.setdefault(site, {}), (place["device"], place["step"] >= 0, which)
+        before = known.get(key)
+        if before is None or (before.seq <= event.seq if which == "last" else before.x < event.x):
+            known[key] = event
+
+
+def _by_site(site: np.ndarray, phantom: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
+    """Each site and the places of its events, ascending; phantoms left out."""
+    if not len(site):
+        return
+    low = int(site.min())
+    key = (site - low).astype(np.int16) if int(site.max()) - low < 1 << 15 else site  # Sorted by its digits then.
+    order = np.argsort(key, kind="stable")
+    if phantom.any():
+        order = order[~phantom[order]]
+    ordered = site[order]
+    starts = np.flatnonzero(np.diff(ordered, prepend=ordered[:1] - 1))
+    for rows in np.split(order, starts[1:]):
+        if len(rows):
+            yield int(site[rows[0]]), rows
+
+
+def _numbers(tap: Tap) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Which of the numbers of a row are drawn, int64[n]: their places, the values they are of, and which element of it."""
+    places, values, elements, start = [], [], [], 0
+    for value in small(tap):
+        size = math.prod(tap.shapes[value])
+        if tap.dtypes[value].kind != "c":
+            places += range(start, start + size)
+            values += [value] * size
+            elements += range(size)
+        start += size
+    return tuple(np.array(one, np.int64) for one in (places, values, elements))  # pyright: ignore[reportReturnType]
+
+
+def _blocks(
+    columns: Mapping[str, np.ndarray],
+    rows: np.ndarray,
+    x: np.ndarray,
+    table: np.ndarray,
+    values: np.ndarray,
+    elements: np.ndarray,
+) -> dict[str, np.ndarray]:
+    """The rows for events of one tap, whose numbers are `[events, n]`; n rows a block."""
+    lane, device = columns["lane"][rows], columns["device"][rows]
+    if len(numbers_in(lane)) > 1 or len(numbers_in(device)) > 1:
+        order = np.lexsort((device, lane))
+        rows, x, table, lane, device = (one[order] for one in (rows, x, table, lane, device))
+    starts = _starts(lane, device)
+    stops = np.append(starts[1:], len(rows))
+    first, last, count = rows[starts], rows[stops - 1], stops - starts
+    of_block: dict[str, np.ndarray] = {
+        **{name: columns[name][first] for name in ("site", "tap", "lane", "device")},
+        "count": count,
+        "first_seq": columns["seq"][first],
+        "from_ns": columns["time_ns"][first],
+        "to_ns": columns["time_ns"][last],
+        "low_x": np.minimum.reduceat(x, starts),
+        "last_x": x[stops - 1],
+        "high_x": (high_x := np.maximum.reduceat(x, starts)),
+        **{f"last_{name}": columns[name][last] for name in ("seq", *_OF_AXIS)},
+        **{f"high_{name}": columns[name][rows[_first_of(x, high_x, starts, count)]] for name in ("seq", *_OF_AXIS)},
+    }
+    return {
+        **{name: np.repeat(column, table.shape[1]) for name, column in of_block.items()},
+        **{name: column.ravel() for name, column in _reduced(table, starts, count).items()},
+        "last": table[stops - 1].ravel(),
+        "value": np.tile(values, len(starts)),
+        "element": np.tile(elements, len(starts)),
+    }
+
+
+def _first_of(x: np.ndarray, high_x: np.ndarray, starts: np.ndarray, count: np.ndarray) -> np.ndarray:
+    """int64[blocks]: where each block first has its highest x."""
+    places = np.flatnonzero(x == np.repeat(high_x, count))
+    return places[np.searchsorted(places, starts)]
+
+
+def _starts(lane: np.ndarray, device: np.ndarray) -> np.ndarray:
+    """Where a row begins: with each lane and device, and each so many events of them."""
+    changes = np.flatnonzero((np.diff(lane) != 0) | (np.diff(device) != 0)) + 1
+    strands = np.concatenate([[0], changes, [len(lane)]])
+    return np.concatenate([np.arange(start, stop, BLOCK) for start, stop in pairwise(strands)])
+
+
+def _reduced(table: np.ndarray, starts: np.ndarray, count: np.ndarray) -> dict[str, np.ndarray]:
+    """What `[events, n]` numbers are block by block: `[blocks, n]` each. The mean and the range are of what is finite."""
+    finite = np.isfinite(table)
+    none = np.zeros((len(starts), table.shape[1]), np.int64)
+    if finite.all():
+        low, high = np.minimum.reduceat(table, starts), np.maximum.reduceat(table, starts)
+        nan = posinf = neginf = none
+        there = np.broadcast_to(count[:, None], none.shape)
+    else:
+        low = np.minimum.reduceat(np.where(finite, table, np.inf), starts)
+        high = np.maximum.reduceat(np.where(finite, table, -np.inf), starts)
+        odd = (np.isnan(table), table == np.inf, table == -np.inf)
+        nan, posinf, neginf = (np.add.reduceat(one.astype(np.int64), starts) for one in odd)
+        there = count[:, None] - nan - posinf - neginf
+        table = np.where(finite, table, 0.0)
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        mean = np.add.reduceat(table / BLOCK, starts) / (there / BLOCK)  # No sum of some hundred is too large so.
+    low, high, mean = (np.where(there > 0, one, np.nan) for one in (low, high, mean))
+    return {"low": low, "high": high, "mean": np.clip(mean, low, high), "nan": nan, "posinf": posinf, "neginf": neginf}
