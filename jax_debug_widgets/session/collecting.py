@@ -29,12 +29,12 @@ class Collector:
                 if run is None:
                     continue
                 # Asked first: what these calls have fired is in the box now, if not in the store already.
-                drained = run.call_log.take_drained()
+                pending, drained = run.call_log.pending(), run.call_log.take_drained()
                 if box.firings:
                     _ingest(run, box.take())
                 self.make_room(run)
                 run.callbacks.take()
-                run.expectations.compare(drained)
+                run.expectations.compare(drained, pending)
 
     def make_room(self, run: Run) -> None:
         """Let as much wait in the box of `run` as its store could hold."""

@@ -10,8 +10,10 @@ import pytest
 
 from jax_debug_widgets.events import CallSite, FiringBatch, Nesting, Tap
 from jax_debug_widgets.events.firing_batch import TapFirings
+from jax_debug_widgets.session.run.expectations import Expectations
 from jax_debug_widgets.session.run.in_flight import InFlight
 from jax_debug_widgets.session.run.record import CallRecord
+from jax_debug_widgets.store import Budget, Store
 
 
 def tap_of(number, **nesting: Any):
@@ -179,3 +181,16 @@ def test_what_did_not_fire_leaves_no_doubt(in_flight):
         in_flight.add(call(number, number, None, mine, others, ident=number + 1))
     assert attributed(in_flight, others=(others, [5, 6], [7, 7])) == [[-1, -1]]
     assert attributed(in_flight, mine=(mine, [8, 9], [1, 2])) == [[0, 1]]
+
+
+def test_what_another_call_in_flight_may_have_been_given_is_no_finding_yet():
+    one, store = tap_of(0), Store(Budget(), 0)
+    expectations, calls = Expectations(store), [call(number, 10 * number, None, one) for number in range(2)]
+    calls[0].fired[one], calls[1].fired[one] = 0, 2
+    expectations.compare(calls[:1], calls)
+    assert not expectations.findings(), "a process that is killed now has written nothing wrong"
+    expectations.compare(calls[1:], calls[1:])
+    assert not expectations.findings()
+    alone = call(2, 30, None, one)
+    expectations.compare([alone], [alone])
+    assert [(found.expected, found.seen) for found in expectations.findings()] == [(1, 0)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -17,9 +17,15 @@ if TYPE_CHECKING:
 
 @dataclass
 class _Tally:
+    """How often a tap should have fired in some calls, and has.
+
+    `awaited` are the calls that were in flight with the last of them: what is missing may have been given to these.
+    """
+
     expected: int = 0
     seen: int = 0
     calls: int = 0
+    awaited: Sequence[CallRecord] = ()
 
 
 class Expectations:
@@ -31,16 +37,22 @@ class Expectations:
         self._told: dict[tuple[tuple[Tap, ...], ProcessShare | None], dict[Tap, int | None]] = {}
         self._ahead: Counter[Tap] = Counter()
         """Firings beyond what a call has, of calls in flight together: they are of the next, and were given to the oldest."""
+        self._awaited: set[int] = set()
+        """The calls that a tally awaits, and that were not compared."""
 
-    def compare(self, records: Iterable[CallRecord]) -> None:
-        """Take in calls that have drained."""
+    def compare(self, records: Iterable[CallRecord], pending: Sequence[CallRecord] = ()) -> None:
+        """Take in calls that have drained; `pending` had not a moment before."""
+        records = [*records]
+        taken = {record.id for record in records}
+        self._awaited -= taken
+        others = [record for record in pending if record.id not in taken]
         for record in records:
             if (
                 self._short
                 or any(self._ahead.values())
                 or record.fired != self._told_by(tuple(record.taps), record.share)
             ):
-                self._compare(record)
+                self._compare(record, others)
             record.fired.clear()
 
     def _told_by(self, program: tuple[Tap, ...], share: ProcessShare | None) -> dict[Tap, int | None]:
@@ -49,7 +61,7 @@ class Expectations:
             self._told[program, share] = {tap: tap.nesting.firings_in(share) for tap in program}
         return self._told[program, share]
 
-    def _compare(self, record: CallRecord) -> None:
+    def _compare(self, record: CallRecord, others: Sequence[CallRecord]) -> None:
         for tap in (one for one in record.taps if one.site.watch is None):
             expected, seen = _expected(tap, record.share), record.fired[tap]
             if tap.nesting.firings_in(record.share) is not None:
@@ -57,6 +69,8 @@ class Expectations:
             if seen < expected and not self._store.is_doubtful(tap.site.id, record.id):
                 tally = self._short.setdefault(tap, _Tally())
                 tally.expected, tally.seen, tally.calls = tally.expected + expected, tally.seen + seen, tally.calls + 1
+                tally.awaited = others
+                self._awaited.update(one.id for one in others)
 
     def _from_others(self, tap: Tap, ahead: int) -> int:
         """Firings of a call that was given `ahead` more than it has, or fewer if negative, that others have been given."""
@@ -72,8 +86,11 @@ class Expectations:
         return given
 
     def findings(self) -> list[Finding]:
-        """The findings about them, one a call site."""
-        return [_finding(tap, tally) for tap, tally in list(self._short.items())]
+        """The findings about them, one a call site; none while a call may still say that it was given what is missing."""
+        return [_finding(tap, tally) for tap, tally in list(self._short.items()) if not self._is_open(tally)]
+
+    def _is_open(self, tally: _Tally) -> bool:
+        return any(record.id in self._awaited and not record.error for record in tally.awaited)
 
 
 def phantoms_in(store: Store) -> list[Finding]:
