@@ -25,6 +25,7 @@ _WELL_PACKED = 500
 """Whoever reads a file refuses one whose bytes become many more: what packs so well, such as zeros, is packed less."""
 
 _ROW_GROUP = 65_536
+_GROUP_BYTES = 64 << 20
 _ROW_GROUPS = {ARRAYS: 8, INPUTS: 8, OVERVIEW: 4096}
 _DELTAS = ("seq", "time_ns", "occurrence", "execution", "ordinal", "step", "inner")
 _FLATS = ("site", "tap", "call", "lane", "device")
@@ -64,19 +65,14 @@ class TableWriter:
     def seal(self, stop: int, see: Callable[[pa.Table], object] = len) -> int:
         """Rows `first .. stop - 1` become a Parquet file, if there are any: how large that is. The next row is `stop`.
 
-        `see` is called with the rows when they are sealed.
+        `see` is called with the rows, some after the other.
         """
         first, has_rows, nbytes = self.first, self._file is not None, 0
         self.close()
         if has_rows:
-            live = self._folder / live_name(first)
-            with pa.memory_map(str(live)) as file:
-                table = pa.ipc.open_stream(file).read_all()
-            sealed = self._folder / part_name(first, stop)
-            write_part(sealed, self._name, table)
+            live, sealed = self._folder / live_name(first), self._folder / part_name(first, stop)
+            _seal(sealed, self._name, live, see)
             nbytes = sealed.stat().st_size
-            see(table)
-            del table
             live.unlink()
         self.first = self.stop = stop
         return nbytes
@@ -90,13 +86,52 @@ class TableWriter:
 
 def write_part(path: Path, name: str, table: pa.Table) -> None:
     """Write a sealed file; it has its name only when it is complete."""
+    _write_part(path, name, lambda: iter([table]))
+
+
+def _seal(path: Path, name: str, live: Path, see: Callable[[pa.Table], object]) -> None:
+    """Write the rows of an Arrow stream as a sealed file."""
+    with pa.memory_map(str(live)) as source:
+
+        def read() -> Iterator[pa.Table]:
+            source.seek(0)
+            return _groups(pa.ipc.open_stream(source), at_once=_ROW_GROUP if name != WATCHED else None)
+
+        _write_part(path, name, read, see)
+
+
+def _groups(stream: pa.ipc.RecordBatchStreamReader, at_once: int | None) -> Iterator[pa.Table]:
+    """The rows of a stream, so many at once that memory is used again; None for all."""
+    batches: list[pa.RecordBatch] = []
+    for batch in stream:
+        batches.append(batch)
+        is_much = sum(one.nbytes for one in batches) >= _GROUP_BYTES
+        if at_once is not None and (is_much or sum(one.num_rows for one in batches) >= at_once):
+            yield pa.Table.from_batches(batches)
+            batches = []
+    if batches:
+        yield pa.Table.from_batches(batches)
+
+
+def _write_part(
+    path: Path, name: str, read: Callable[[], Iterator[pa.Table]], see: Callable[[pa.Table], object] = len
+) -> None:
+    """Write the rows that `read` gives as a sealed file; once more if they pack so well that no reader would take them."""
+    options = _options(name, SCHEMAS[name])
+    group = _ROW_GROUPS.get(name, _ROW_GROUP)
     with being_written(path) as part, PrivateFile(part) as file:
-        options = _options(name, table.schema)
-        parquet.write_table(_sorted(name, table), file, **options)
-        if table.nbytes > file.tell() * _WELL_PACKED:
+        for compression in (options.pop("compression"), "lz4"):
+            nbytes = 0
+            with parquet.ParquetWriter(file, SCHEMAS[name], compression=compression, **options) as writer:
+                for rows in read():
+                    see(rows)
+                    writer.write_table(_sorted(name, rows), group)
+                    nbytes += rows.nbytes
+            if nbytes <= file.tell() * _WELL_PACKED:
+                break
+            see = len
             file.seek(0)
             file.truncate()
-            parquet.write_table(_sorted(name, table), file, **{**options, "compression": "lz4"})
         os.fsync(file.fileno())
 
 
@@ -141,7 +176,6 @@ def _options(name: str, schema: pa.Schema) -> dict[str, Any]:
     encoded = {} if name in (ARRAYS, CALLS, SPANS, INPUTS, OVERVIEW) else dict.fromkeys(_DELTAS, "DELTA_BINARY_PACKED")
     return {
         "compression": "none" if name == INPUTS else "zstd",
-        "row_group_size": _ROW_GROUPS.get(name, _ROW_GROUP),
         "use_dictionary": [one for one in (*_FLATS, "dtype", "name", "thread") if one in schema.names],
         "column_encoding": encoded or None,
         "write_page_checksum": True,

@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import math
 import shutil
+import time
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from jax import lax
 from matplotlib import pyplot as plt
 
 import jax_debug_widgets as jdw
@@ -85,6 +87,35 @@ def test_one_picture_has_the_series_of_all_with_what_differs_between_them(sweep)
         np.testing.assert_array_equal(line.get_ydata(), run.series("loss")[1])
     with pytest.raises(KeyError, match="acc"):
         runs.plot("acc")
+    plt.close("all")
+
+
+@jax.jit
+def many(x):
+    def body(loss, _):
+        jax.debug.print("loss {loss}", loss=loss)
+        return loss * 0.9999, None
+
+    return lax.scan(body, x, None, length=50_000)[0]
+
+
+def test_twenty_runs_of_fifty_thousand_steps_are_drawn_in_less_than_a_second(tmp_path):
+    with jdw.capture(config={"lr": 0}) as run:
+        many(jnp.float32(1))
+    run.save(tmp_path / "0.jdw")
+    for number in range(1, 20):
+        copy = shutil.copytree(tmp_path / "0.jdw", tmp_path / f"{number}.jdw")
+        for file in (copy / "run.json", copy / "p00000/state.json"):
+            file.write_text(json.dumps({**json.loads(file.read_text()), "config": {"lr": number}}))
+    plt.subplots()  # And matplotlib is there.
+    began = time.process_time()
+    axes = jdw.load(f"{tmp_path}/*.jdw").plot("loss")
+    assert time.process_time() - began < 1.0
+    assert [text.get_text() for text in axes.get_legend().get_texts()] == [f"lr {number}" for number in range(20)]
+    x, y = axes.lines[7].get_data()
+    whole = run.series("loss")[1].astype(float).reshape(-1, 250)
+    np.testing.assert_array_equal(x, np.arange(200) * 250 + 124)
+    np.testing.assert_allclose(y, whole.mean(1), rtol=1e-12)
     plt.close("all")
 
 

@@ -118,7 +118,7 @@ def test_a_full_disk_stops_the_recording_and_nothing_else(tmp_path, monkeypatch,
         if failing == "append":
             monkeypatch.setattr(tables.TableWriter, "append", full)
         elif failing == "seal":
-            monkeypatch.setattr(tables, "write_part", full)
+            monkeypatch.setattr(tables, "_write_part", full)
         elif failing == "state":
             monkeypatch.setattr(writer, "_write_whole", full)
         steps(2)
