@@ -105,7 +105,8 @@ def _live(files: Files, path: str, schema: pa.Schema, problems: list[str]) -> pa
     found = schema
     with files.source(path) as source:
         try:
-            reader = pa.ipc.open_stream(source)
+            # Small columns are unpacked sooner than threads have woken.
+            reader = pa.ipc.open_stream(source, options=pa.ipc.IpcReadOptions(use_threads=False))
             found = reader.schema
             while True:
                 batch, metadata = reader.read_next_batch_with_custom_metadata()

@@ -127,8 +127,8 @@ def _batch(
     row_of[places] = np.arange(len(places))
     rows = [row_of[one.events - first] for one in fired]
     tap, ordinal = (np.empty(len(places), np.int64) for _ in range(2))
-    doubles, around, texts = [], [], np.full(len(places), None, object)
-    raw = np.full(len(places), None, object)
+    doubles, around = [], []
+    seldom: dict[str, np.ndarray] = {}  # Most often there is none.
     for one, own in zip(fired, rows, strict=True):
         tap[own] = numbers[one.tap].line
         ordinal[own] = np.repeat(one.ordinals, one.tap.size)
@@ -136,17 +136,17 @@ def _batch(
         doubles.append(table)
         around.append(one.around())
         if exact is not None:
-            raw[own] = exact
+            seldom.setdefault("raw", np.full(len(places), None, object))[own] = exact
         if numbers[one.tap].stores_text:
-            texts[own] = np.fromiter(map(writable, one.tap.texts(one.rows())), object, len(own))
+            texts = np.fromiter(map(writable, one.tap.texts(one.rows())), object, len(own))
+            seldom.setdefault("text", np.full(len(places), None, object))[own] = texts
     made: dict[str, Any] = {
         **{name: column[places] for name, column in columns.items()},
         "tap": tap,
         "ordinal": ordinal,
         "around": _lists(around, rows, len(places)),
         "numbers": _lists(doubles, rows, len(places)),
-        "raw": raw,
-        "text": texts,
+        **{name: seldom.get(name, pa.nulls(len(places), schema.field(name).type)) for name in ("raw", "text")},
     }
     return pa.RecordBatch.from_arrays([_array(made[field.name], field.type) for field in schema], schema=schema)
 

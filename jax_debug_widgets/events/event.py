@@ -28,7 +28,7 @@ class Event:
         loops, and where it cannot be told (what XLA may move out of its loop, in a branch of `cond` or a loop of unknown
         length). The axes of the grid of an interpreted Pallas kernel are such loops.
       mesh_coords: mesh axis -> coordinate of the device that fired (`shard_map`, `pmap`); empty elsewhere.
-      device: its name, e.g. `cpu:2`; empty where it is not known.
+      device: its name, e.g. `cpu:2`; empty outside `shard_map`, where one device fires for all, and where it is not known.
       lane: index over the `vmap` axes, outermost first; empty outside `vmap`.
       phantom: whether it fired only because `vmap` turned a `cond` into a `select` of all its branches, or let the
         finished lanes of a `while` run on: without `vmap` it would not have been.

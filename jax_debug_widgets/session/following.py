@@ -15,8 +15,8 @@ _TOUCH_S, _GONE_S = 1.0, 5.0
 _PAUSE_S = 0.04
 """Seconds between two writes of a run that is followed."""
 
-_SHARE = 1 / 20
-"""The largest share of time spent on writing."""
+_SHARE = 1 / 12
+"""The largest share of time spent on writing while somebody follows."""
 
 
 class Follower:

@@ -179,13 +179,13 @@ for folder in sys.stdin:  # JAX is imported once, and each child starts its own 
 
 
 @pytest.mark.behaviour("R1")
-def test_killed_processes_leave_all_that_was_written(tmp_path):
-    """Each is killed at another moment: after so many files were sealed, or while one is. `JAXDEBUG_SOAK=20` kills more."""
+def test_killed_processes_leave_all_that_was_written(tmp_path, pytestconfig):
+    """Each is killed at another moment: after so many files were sealed, or while one is. `--cases all` kills 20 in a row."""
     (script := tmp_path / "train.py").write_text(KILLED)
     command = [sys.executable, "-W", "ignore", str(script)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as parent:
         assert parent.stdin is not None and parent.stdout is not None
-        for number in range(int(os.environ.get("JAXDEBUG_SOAK", "3"))):
+        for number in range(20 if pytestconfig.getoption("cases") == "all" else 3):
             folder = tmp_path / f"run{number}.jdw"
             parent.stdin.write(f"{folder}\n")
             parent.stdin.flush()

@@ -7,6 +7,7 @@ import type { StatusMessage } from "../../transport/wire";
 import { NonFinite } from "./NonFinite";
 
 const RETURNED = "The program has returned: only its effects are waited for";
+const FOLLOWED = "Read from a file: its program runs in another process, and only the panel there can pause or stop it";
 const ELSEWHERE = "The program runs in another process, or the processes of its job have not agreed on this capture";
 
 interface Props {
@@ -91,7 +92,9 @@ function Control({ run, status }: Props) {
   run.watch();
   const { stop, resuming, wanted } = run.debugger;
   const held = status.stoppable || stop !== null;
-  const elsewhere = status.state === "running" ? ELSEWHERE : RETURNED;
+  // Of a run that is read from a file nobody can say how requests reach its program.
+  const running = status.commands ? ELSEWHERE : FOLLOWED;
+  const elsewhere = status.state === "running" ? running : RETURNED;
   const why = run.over || (held ? "" : elsewhere);
   const can = !why && !resuming;
   return (
