@@ -9,7 +9,7 @@ import pyarrow as pa
 from pyarrow import parquet
 
 from jax_debug_widgets.archive.checksums import is_as_written
-from jax_debug_widgets.archive.files import Files
+from jax_debug_widgets.archive.files import Files, VanishedError
 from jax_debug_widgets.archive.layout import LIVE, PART, RunFileError, live_name, part_name
 from jax_debug_widgets.archive.schemas import LATER, SCHEMAS
 from jax_debug_widgets.events.errors import error_line
@@ -48,12 +48,20 @@ def is_sealed(files: Files, own: str, names: Sequence[str]) -> bool:
 
 
 def read_stretch(files: Files, own: str, name: str, stretch: RowRange, problems: list[str]) -> pa.Table:
-    """The rows of a table in a stretch; empty where it has none."""
+    """The rows of a table in a stretch; empty where it has none.
+
+    Raises:
+      VanishedError: they have been sealed since the stretch was looked up.
+    """
     there, schema = files.names(f"{own}/{name}"), SCHEMAS[name]
     sealed, live = part_name(*stretch), live_name(stretch.first)
     if sealed in there:
         return read_sealed(files, f"{own}/{name}/{sealed}", schema, problems)
     if live not in there:
+        if stretch.stop == OPEN and any(
+            found and int(found[1]) == stretch.first for found in map(PART.fullmatch, there)
+        ):
+            raise VanishedError(f"{own}/{name}/{live} has been sealed")
         return schema.empty_table()
     rows = _live(files, f"{own}/{name}/{live}", schema, problems)
     return rows.filter(pa.array(rows["seq"].to_numpy() < stretch.stop)) if "seq" in schema.names else rows

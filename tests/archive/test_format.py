@@ -18,7 +18,7 @@ import pytest
 from pyarrow import parquet
 
 import jax_debug_widgets as jdw
-from jax_debug_widgets.archive import RunFileError, tables
+from jax_debug_widgets.archive import RunFileError, reader, tables
 from jax_debug_widgets.archive.checksums import is_as_written, with_checksum
 from jax_debug_widgets.archive.layout import VERSION, part_name
 from jax_debug_widgets.archive.reader import read_run
@@ -135,6 +135,25 @@ def test_a_process_that_ends_while_it_seals_loses_nothing(open_run, tmp_path):
                 live.unlink()
         run = read_run(torn, Budget())
         assert [event.text for event in run.store.range(0, 99)] == whole and not run.problems
+
+
+def test_what_is_sealed_between_two_looks_is_looked_for_again(open_run, tmp_path, monkeypatch):
+    """Its live files were seen, and are sealed when they are read."""
+    path, count = shutil.copytree(open_run[0], tmp_path / "run.jdw"), len(read_run(open_run[0], Budget()).store)
+    look, looks = reader.stretches_of, []
+
+    def sealed_then(*args: object):
+        stretches = look(*args)
+        looks.append(stretches)
+        for live in path.rglob("live-*") if len(looks) == 1 else ():
+            with pa.memory_map(str(live)) as source:
+                rows = pa.ipc.open_stream(source).read_all()
+                write_part(live.with_name(part_name(0, count)), live.parent.name, rows)
+            live.unlink()
+        return stretches
+
+    monkeypatch.setattr(reader, "stretches_of", sealed_then)
+    assert len(read_run(path, Budget()).store) == count > 0
 
 
 def test_a_process_that_ends_while_it_removes_the_oldest_keeps_the_rest(open_run, tmp_path):
