@@ -86,7 +86,13 @@ class Channel:
 
 def outputs_are_isolated() -> bool:
     """Whether the front end shows outputs where they cannot find the page's models."""
-    return "google.colab" in sys.modules or "VSCODE_PID" in os.environ
+    return "google.colab" in sys.modules or "VSCODE_PID" in os.environ or marimo_notebook() is not None
+
+
+def marimo_notebook() -> Any:
+    """The module `marimo` where this runs in one of its notebooks; else None."""
+    marimo = sys.modules.get("marimo")
+    return marimo if marimo is not None and marimo.running_in_notebook() else None
 
 
 @functools.cache

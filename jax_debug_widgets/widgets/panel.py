@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from jax_debug_widgets.events.legible import legible
-from jax_debug_widgets.widgets.channel import Channel, outputs_are_isolated
+from jax_debug_widgets.widgets.channel import Channel, marimo_notebook, outputs_are_isolated
 from jax_debug_widgets.widgets.kernel import is_engine
 from jax_debug_widgets.widgets.static import static_html
 from jax_debug_widgets.widgets.summary import summary
@@ -62,6 +62,8 @@ class Panel:
 
     def _repr_mimebundle_(self, **_: Any) -> tuple[dict[str, Any], dict[str, Any]]:
         bundle = self.bundle()
-        if outputs_are_isolated():
+        if marimo := marimo_notebook():  # It takes one of several forms: a widget brings the picture beside it to life.
+            bundle["text/html"] += marimo.as_html(self.channel.model).text
+        elif outputs_are_isolated():
             bundle[_WIDGET_VIEW] = {"version_major": 2, "version_minor": 0, "model_id": self.channel.model.model_id}
         return bundle, {}

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import gc
 import json
+import sys
 import threading
 import weakref
+from types import SimpleNamespace
 
 import jax
 import jax.numpy as jnp
@@ -86,6 +88,20 @@ def test_where_outputs_are_isolated_each_run_has_a_channel_of_its_own(comms, mon
     bundle, _ = Panel("run-1", snapshot, channel)._repr_mimebundle_()
     view = bundle["application/vnd.jupyter.widget-view+json"]
     assert view["model_id"] == channel.model.model_id == comms[-1].comm_id
+
+
+def marimo(*, is_notebook):
+    """What is asked of marimo, in one of its notebooks or imported elsewhere."""
+    html = lambda model: SimpleNamespace(text=f"<marimo-anywidget data-model={model.model_id}>")  # noqa: E731
+    return SimpleNamespace(running_in_notebook=lambda: is_notebook, as_html=html)
+
+
+@pytest.mark.parametrize("is_notebook", [True, False])
+def test_in_marimo_the_picture_stands_in_the_page_and_the_widget_beside_it(comms, monkeypatch, snapshot, is_notebook):
+    monkeypatch.setitem(sys.modules, "marimo", marimo(is_notebook=is_notebook))
+    bundle, _ = Panel("run-1", snapshot, Channel.open("run-1", lambda _: []))._repr_mimebundle_()
+    assert set(bundle) == {"text/plain", "text/html"} and 'data-jaxdebug-run="run-1"' in bundle["text/html"]
+    assert bundle["text/html"].endswith(f"<marimo-anywidget data-model={comms[-1].comm_id}>") is is_notebook
 
 
 def test_a_panel_is_text_and_html_without_a_widget_view(opened, snapshot):

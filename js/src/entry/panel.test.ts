@@ -266,6 +266,21 @@ describe("a model", () => {
     expect(el.children).toHaveLength(0);
   });
 
+  it("renders it in a shadow root, and nothing where the output stands on the page", async () => {
+    const model = start(new FakeModel("run-1"));
+    const root = document.body.appendChild(document.createElement("div")).attachShadow({ mode: "open" });
+    const el = root.appendChild(document.createElement("div"));
+    const cleanup = panel.render({ model, el });
+    model.receive("small");
+    await settled();
+    expect(live(el.firstElementChild as HTMLElement)?.dataset.events).toBe("5");
+    cleanup();
+    const output = addOutput("run-1");
+    panel.render({ model, el });
+    await settled();
+    expect([el.children.length, live(output)?.dataset.events]).toEqual([0, "5"]);
+  });
+
   it("asks only its own run's model for news where each run has a model", async () => {
     const first = start(new FakeModel("run-1"));
     const second = start(new FakeModel("run-2"));

@@ -69,6 +69,8 @@ export class Registry {
   private readonly hidden = new Map<string, RunStore>();
   /** By output of a program, what takes its views away. */
   private readonly programs = new Map<HTMLElement, () => void>();
+  /** Outputs that a front end has given us itself: it may keep each in a shadow root, into which no search sees. */
+  private readonly given = new Set<HTMLElement>();
   private readonly askedFor = new WeakMap<HTMLElement, Set<RunSource>>();
   private readonly observer = new MutationObserver(() => this.sweepSoon());
   private sweeping = false;
@@ -92,6 +94,17 @@ export class Registry {
       }
     }
   };
+
+  /** Makes an output live whenever its run is there; returns what ends that. */
+  give(output: HTMLElement): () => void {
+    this.given.add(output);
+    this.attach(output);
+    return () => {
+      this.given.delete(output);
+      output.remove();
+      this.sweepSoon();
+    };
+  }
 
   /** Each kernel of the page is asked once whether the program is its own. */
   private attachProgram(output: HTMLElement, key: string): void {
@@ -124,7 +137,7 @@ export class Registry {
   sweep(): void {
     this.removeDisconnected();
     const outputs = `[${RUN_ATTRIBUTE}], [${PROGRAM_ATTRIBUTE}]`;
-    for (const output of document.querySelectorAll<HTMLElement>(outputs)) this.attach(output);
+    for (const output of [...document.querySelectorAll<HTMLElement>(outputs), ...this.given]) this.attach(output);
     if (this.sources.size === 0 && this.views.size === 0 && this.programs.size === 0) this.observer.disconnect();
   }
 
