@@ -145,7 +145,7 @@ class JaxDebugMagics(Magics):
         options, more = parse(rest, echo_by_default=False)
         self._refuse_rest("barrier", more)
         if self._session.barrier(options.timeout):
-            print("jaxdebug: effects drained")
+            print("jaxdebug: all effects arrived")
         else:
             print(
                 f"jaxdebug: effects still pending after {options.timeout:g} s; `%jaxdebug barrier --timeout S` waits longer"

@@ -87,9 +87,9 @@ def barrier_words(barrier: Barrier) -> str:
     """The effects barrier in words."""
     match barrier.state:
         case "off" | "idle":
-            return "no effects to wait for"
+            return "nothing to wait for"
         case "drained":
-            return "effects drained"
+            return "all effects arrived"
         case "failed":
             return "effects failed"
         case "pending" | "timeout":

@@ -89,7 +89,7 @@ def test_the_panel_of_a_cell_is_stored_as_html_and_text_with_its_prints(outputs)
     assert set(panel) == {"text/html", "text/plain"}
     assert "x 1.0" in panel["text/html"] and "x 1.0" in panel["text/plain"]
     assert "data-jaxdebug-run" in panel["text/html"]
-    assert "Done" in panel["text/html"] and "effects drained" in panel["text/html"]
+    assert "Done" in panel["text/html"] and "all effects arrived" in panel["text/html"]
     assert panel["text/plain"].startswith("jaxdebug: f(1.0) — done after ")
 
 
@@ -160,9 +160,9 @@ def test_effects_that_do_not_drain_are_given_up_on_and_land_later(outputs):
     assert "Waiting" in panel["text/html"]
     assert "gave up after 0.1 s: slow(jnp.arange(4.0))" in panel["text/html"]
     assert "had not drained after 0.1 s" in panel["text/html"]
-    assert "4 events, effects drained" in stream(outputs["released"])
+    assert "4 events, all effects arrived" in stream(outputs["released"])
     assert "x 9.0" in panels(outputs["next"])[0]["text/html"]
-    assert ", 1 event, effects drained" in panels(outputs["next"])[0]["text/plain"].split("\n")[0]
+    assert ", 1 event, all effects arrived" in panels(outputs["next"])[0]["text/plain"].split("\n")[0]
 
 
 def test_after_unloading_a_cell_is_plain_and_no_pump_is_left(outputs):

@@ -77,8 +77,8 @@ def test_status_says_what_is_pending_and_for_how_long(ours, slow):
     gave_up = ours.run("%jaxdebug barrier --timeout 0.05").stdout
     assert "effects still pending after 0.05 s" in gave_up
     slow.release()
-    assert "effects drained" in ours.run("%jaxdebug barrier").stdout
-    assert "effects drained" in ours.run("%jaxdebug status").stdout
+    assert "all effects arrived" in ours.run("%jaxdebug barrier").stdout
+    assert "all effects arrived" in ours.run("%jaxdebug status").stdout
 
 
 @pytest.mark.behaviour("P9")

@@ -69,7 +69,7 @@ class Elements(HTMLParser):
 def test_it_shows_what_the_run_was(snapshot):
     page = Elements(static_html("run-1", snapshot()))
     for part in (
-        "Done", "step(params)", "3 events", "2.50 s", "effects drained", "Ordered 3", "loss 0.0", "loss 0.2",
+        "Done", "step(params)", "3 events", "2.50 s", "all effects arrived", "Ordered 3", "loss 0.0", "loss 0.2",
         "train.py:41", "1 call", "traced 0.250 s", "compiled 1.500 s", "3 events",
     ):  # fmt: skip
         assert part in page.text, part

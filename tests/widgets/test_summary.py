@@ -13,7 +13,7 @@ from tests.widgets.conftest import CALL, SITE
 
 def test_it_says_how_the_run_did_and_what_it_saw(snapshot):
     assert summary(snapshot()).split("\n") == [
-        "jaxdebug: step(params) — done after 2.50 s, 3 events, effects drained",
+        "jaxdebug: step(params) — done after 2.50 s, 3 events, all effects arrived",
         "  train.py:41  loss  3 events (ordered print)",
         "  step(params): traced 0.250 s · lowered 0.500 s · compiled 1.500 s · ran 0.750 s · drained, 3 events",
         "  last ordered:",
@@ -89,9 +89,9 @@ def test_notes_and_drops_are_told(snapshot):
 @pytest.mark.parametrize(
     ("state", "words"),
     [
-        ("off", "no effects to wait for"),
-        ("idle", "no effects to wait for"),
-        ("drained", "effects drained"),
+        ("off", "nothing to wait for"),
+        ("idle", "nothing to wait for"),
+        ("drained", "all effects arrived"),
         ("failed", "effects failed"),
         ("pending", "effects pending for 1.5 s: f(x), g(y)"),
         ("timeout", "effects pending for 1.5 s, gave up after 1 s: f(x), g(y)"),

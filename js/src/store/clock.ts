@@ -37,7 +37,7 @@ export function whenAt(
   at: (column: "call" | "execution" | "occurrence" | "step" | "inner" | "device") => number,
 ): string {
   const execution = at("execution") < 0 ? at("occurrence") : at("execution");
-  const step = at("step") < 0 ? `execution ${execution}` : `step ${at("step")}`;
+  const step = at("step") < 0 ? `#${execution}` : `step ${at("step")}`;
   return [
     at("call") < 0 ? "" : `call ${at("call")}`,
     step,

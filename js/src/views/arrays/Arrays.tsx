@@ -78,7 +78,7 @@ export function ArrayAtStep({ run, ui, dark, array, arrays, children }: ChosenPr
         {children}
         {lanes > 0 && <LaneChoice lanes={lanes} lane={lane} setLane={setLane} />}
         <Slider
-          name="firing"
+          name="print"
           value={at}
           most={last}
           text={`${count(at + 1)} of ${count(last + 1)}`}
@@ -106,7 +106,9 @@ export function ArrayAtStep({ run, ui, dark, array, arrays, children }: ChosenPr
       {spread ? (
         <Spread run={run} ui={ui} array={array} dark={dark} />
       ) : event < 0 ? (
-        <div class="empty">{events.length > 0 ? "It had not fired at this moment." : "It has not fired here."}</div>
+        <div class="empty">
+          {events.length > 0 ? "It had not been printed at this step." : "It has not been printed yet."}
+        </div>
       ) : (
         <Slice answer={answer} name={array.name} dark={dark} gone={run.gone}>
           <Full run={run} wanted={wanted} name={array.name} />

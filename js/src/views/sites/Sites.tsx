@@ -25,8 +25,8 @@ export function Sites({ run, ui, status, dark }: Props) {
       <div class="site-list">
         <div class="site-row site-head" aria-hidden="true">
           <span class="grow" />
-          <span title="How often it has fired; in a vmap once for all lanes, which the streams show as a line each">
-            fired
+          <span title="How often it has printed; in a vmap once for all lanes, which the streams show as a line each">
+            times
           </span>
           <span class="every" title="Keep one of so many">
             1 in

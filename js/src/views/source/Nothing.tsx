@@ -26,7 +26,7 @@ export function Nothing({ status }: { status: StatusMessage }) {
       <span>
         While it runs, <b>Pause</b> above stops it at its next event and <b>Stop</b> ends it there.
       </span>
-      {status.commands && <small>Requests reach the kernel {status.commands}.</small>}
+      {status.commands && <small>What is clicked here is answered {status.commands}.</small>}
     </div>
   );
 }

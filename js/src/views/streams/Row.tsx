@@ -53,7 +53,10 @@ export function Row({ run, ui, position, find }: Props) {
       data-event={number}
     >
       <span class="bar" style={{ background: `var(${siteColour(run.rank.get(id) ?? 0)})` }} />
-      <span class="step number" title={steps.length > 0 ? `step ${steps.join(", ")}` : "execution of its site"}>
+      <span
+        class="step number"
+        title={steps.length > 0 ? `step ${steps.join(", ")}` : "how often its line had printed before"}
+      >
         {steps.join("·") || firingOf(log, position, site)}
       </span>
       {text === undefined ? (
