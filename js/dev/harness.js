@@ -6,7 +6,20 @@ import { FakeKernel } from "./fake_kernel.js";
 
 const options = new URLSearchParams(location.hash.slice(1));
 const option = (name, otherwise) => options.get(name) ?? otherwise;
-document.body.dataset.jpThemeLight = String(option("theme", "light") !== "dark");
+/** Of JupyterLab's dark theme of high contrast. */
+const CONTRAST = {
+  "layout-color1": "#111",
+  "ui-font-color1": "#fff",
+  "border-color2": "#e0e0e0",
+  "brand-color1": "#319bf2",
+  "warn-color1": "#ff9800",
+  "error-color1": "#f44336",
+  "success-color1": "#4caf50",
+};
+const theme = option("theme", "light");
+document.body.dataset.jpThemeLight = String(theme === "light");
+if (theme === "contrast")
+  for (const [name, value] of Object.entries(CONTRAST)) document.body.style.setProperty(`--jp-${name}`, value);
 
 const panel = (await import("../../jax_debug_widgets/static/panel.js")).default;
 const kernel = new FakeKernel("demo", {

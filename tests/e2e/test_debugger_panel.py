@@ -41,7 +41,7 @@ def worked(panel: Locator) -> None:
     panel.get_by_test_id("matches").wait_for()
 
 
-@pytest.mark.parametrize("theme", THEMES)
+@pytest.mark.parametrize("theme", [*THEMES, "contrast"])
 def test_a_stop_has_no_serious_violation(harness: Harness, theme: str):
     panel = stopped(harness, theme=theme)
     harness.page.evaluate("kernel.debugger.change({ warning: 'A collective waits.', timeout: 90 })")

@@ -56,7 +56,7 @@ def test_the_overview_has_none_at_any_width(harness: Harness, width: int, theme:
     assert violations(harness.page) == []
 
 
-@pytest.mark.parametrize("theme", THEMES)
+@pytest.mark.parametrize("theme", [*THEMES, "contrast"])
 def test_what_opens_has_none_either(harness: Harness, theme: str):
     panel = harness.open(state="running", rate=300, seconds=4, theme=theme, notes=3)
     panel.locator(".note-text").first.click()

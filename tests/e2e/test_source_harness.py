@@ -20,7 +20,7 @@ LEAST_SHARE = 0.35
 """Of the frames that the same page draws with nothing to draw: the machine of a test has two busy cores, no graphics card."""
 
 
-@pytest.mark.parametrize("theme", THEMES)
+@pytest.mark.parametrize("theme", [*THEMES, "contrast"])
 def test_it_has_no_serious_violation(harness: Harness, theme: str):
     panel = harness.open(**TRAINED, theme=theme)
     panel.locator("[data-name=logits]").click()
