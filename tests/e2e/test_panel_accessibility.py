@@ -136,6 +136,11 @@ def test_every_action_is_reached_by_the_keyboard(harness: Harness, tab: str, wan
     panel.locator(f"#tab-{tab}[aria-selected=true]").wait_for()
     if tab == "arrays":
         panel.get_by_test_id("slice").wait_for()
+    controls = panel.locator(":is(button, select, input):visible")
+    bare = controls.evaluate_all(
+        "all => all.filter(one => !one.closest('[title]')).map(one => one.outerHTML.slice(0, 120))"
+    )
+    assert bare == [], "controls without a tooltip"
     found = list(stops(harness.page, panel))
     for name in wanted | {"Moment of the run", "live"}:
         assert any(name in stop for stop in found), f"{name} not among {found}"

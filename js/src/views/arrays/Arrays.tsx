@@ -123,6 +123,7 @@ function ArrayChoice({ ui, array, arrays }: Pick<ChosenProps, "ui" | "array" | "
   return (
     <select
       aria-label="Array"
+      title="Which array"
       data-testid="array-choice"
       value={array.key}
       onChange={(event) => {

@@ -18,6 +18,7 @@ export function Slider({ name, value, most, text, set }: SliderProps) {
         max={Math.max(0, most)}
         value={value}
         aria-valuetext={text}
+        title={`Which ${name}`}
         onInput={(event) => set(event.currentTarget.valueAsNumber)}
       />
       <span class="number">{text}</span>

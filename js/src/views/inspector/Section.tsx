@@ -22,6 +22,7 @@ export function Section({ ui, name, about, tools, children }: Props) {
           type="button"
           class="section-name"
           aria-expanded={isOpen}
+          title={isOpen ? "Fold it" : "Open it"}
           onClick={() => {
             ui.folded.value = toggled(ui.folded.value, key);
           }}

@@ -98,6 +98,7 @@ export function Names({ run, ui, look, children }: Props & { children: Component
         <input
           type="search"
           aria-label="Find a name"
+          title="Show the names that have this in them"
           placeholder={`find in ${plural(names, "name")}`}
           spellcheck={false}
           value={wanted}

@@ -36,6 +36,7 @@ export function LastPrints({ run, ui }: Props) {
         <button
           type="button"
           class="link"
+          title="Show all that was printed"
           onClick={() => {
             ui.tab.value = "streams";
           }}
@@ -81,6 +82,7 @@ export function LatestFindings({ run, ui }: Props) {
         <button
           type="button"
           class="link"
+          title="Show all findings"
           onClick={() => {
             ui.tab.value = "findings";
           }}

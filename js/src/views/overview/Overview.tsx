@@ -79,7 +79,7 @@ function Contents({ run, ui, dark, at }: Props & { at: number }) {
             <GroupChart {...shared} title="Gradient norms" of={gradients} note="log" logarithmic open={open} wide />
             <GroupChart {...shared} title="Activations" of={activations} note="std" open={open} wide />
             {scalars.length > shown.length && (
-              <button type="button" class="button more-lines" onClick={() => setAll(true)}>
+              <button type="button" class="button more-lines" title="Draw them, too" onClick={() => setAll(true)}>
                 {count(scalars.length - shown.length)} more numbers
               </button>
             )}

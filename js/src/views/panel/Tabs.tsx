@@ -17,6 +17,18 @@ const NAMES: Readonly<Record<Tab, string>> = {
   program: "Program",
   runs: "Runs",
 };
+const TITLES: Readonly<Record<Tab, string>> = {
+  overview: "How far, how fast, how good, and what is wrong",
+  streams: "What was printed",
+  source: "The code, with its values beside the lines",
+  plots: "What was printed, as curves",
+  arrays: "What was printed, as pictures",
+  findings: "What is wrong or slow, and what to write instead",
+  timeline: "When things ran, and what the time went to",
+  calls: "Each call of a compiled function",
+  program: "What was compiled",
+  runs: "All runs of this kernel, and what differs between them",
+};
 const STEPS: Readonly<Record<string, number>> = { ArrowRight: 1, ArrowLeft: -1 };
 
 interface Props {
@@ -58,6 +70,7 @@ export function Tabs({ run, ui }: Props) {
             class="tab"
             aria-selected={shown === tab}
             aria-controls="body"
+            title={TITLES[tab]}
             tabIndex={shown === tab ? 0 : -1}
             onClick={() => {
               ui.tab.value = tab;

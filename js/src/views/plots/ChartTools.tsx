@@ -26,6 +26,7 @@ export function ChartTools({ ui, view }: { ui: UiState; view: keyof UiState["smo
         <span class="muted">x</span>
         <select
           data-testid="axis"
+          title="What the charts are drawn against"
           value={ui.axis.value}
           onChange={(event) => {
             ui.axis.value = event.currentTarget.value as Axis;

@@ -46,6 +46,7 @@ export function Scrubber({ run, ui, dark }: Props) {
           max={last}
           value={moment ?? last}
           aria-label="Moment of the run"
+          title="Look at the run as it was then"
           aria-valuetext={moment === null ? "live" : `event ${moment}, ${words}`}
           onInput={(event) => {
             const chosen = event.currentTarget.valueAsNumber;
@@ -86,6 +87,7 @@ function Steps({ run, ui, clock }: Omit<Props, "dark"> & { clock: WatchTable }) 
           max={last}
           value={Math.max(0, row)}
           aria-label="Step"
+          title="Look at the values of a step"
           aria-valuetext={words}
           onInput={(event) => moveTo(ui, clock, event.currentTarget.valueAsNumber)}
         />

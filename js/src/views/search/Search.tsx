@@ -59,6 +59,7 @@ function Find({ run, ui }: Props) {
         class="find"
         data-testid="find"
         aria-label="Find in the lines: Enter for the next, Shift+Enter for the one before"
+        title="Find in the lines: Enter for the next, Shift+Enter for the one before"
         aria-invalid={problem !== ""}
         placeholder="Find"
         spellcheck={false}

@@ -26,6 +26,7 @@ export function Chips({ run, ui }: { run: RunStore; ui: UiState }) {
             type="button"
             key={term}
             class="chip"
+            title={`Lines of ${name} only`}
             data-term={term}
             aria-pressed={words.includes(term)}
             onClick={() => {

@@ -89,6 +89,7 @@ export function Line(props: Props) {
           class="mini others"
           tabIndex={-1}
           aria-expanded={isOpen}
+          title={isOpen ? "Show the first values of this line (Space)" : "Show all values of this line (Space)"}
           onClick={(event) => {
             event.stopPropagation();
             open();
@@ -157,6 +158,7 @@ function Cells({ run, value, found, statistic, isLive, newest }: Props & { value
       data-name={name}
       data-site={id}
       data-event={found?.table.event(found.row)}
+      title="Inspect it (Enter)"
       tabIndex={-1}
       aria-description={factsOf(value, found).join(", ")}
     >

@@ -40,6 +40,7 @@ function FunctionChoice({ ui, file, files }: Pick<Props, "ui" | "file" | "files"
   return (
     <select
       aria-label="Function"
+      title="Go to a function"
       data-testid="function-choice"
       value={`${files.indexOf(file)}/${functionAt(file, ui.place.value?.line ?? 0)}`}
       onChange={(event) => {
