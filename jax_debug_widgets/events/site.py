@@ -60,6 +60,7 @@ class Watched:
         where it is under another one, nearer to what makes it.
       vmapped: sizes of the `vmap` axes, outermost first, where the site's value `bad lane` counts them: it is the first lane
         that is not finite.
+      has_ended_lanes: whether lanes that have left their vmapped `while` count in its statistics, as JAX computes it for them.
       given_on: what the next iteration of its loop calls it, as an argument.
       merges: for each of the site's values how those of lanes that fire one by one become that of all, see `merges_of`.
     """
@@ -81,6 +82,7 @@ class Watched:
     derivatives: tuple[Derivative, ...] = ()
     vmapped: tuple[int, ...] = ()
     given_on: tuple[str, ...] = ()
+    has_ended_lanes: bool = False
 
     def lane(self, number: int) -> tuple[int, ...]:
         """The lane that `bad lane` counts with this number, outermost first; () where it is none."""

@@ -61,7 +61,7 @@ class WatchMessage(TypedDict):
     `merges` says for each of the site's values how those of several lanes or devices become that of all: `min`, `max`, `mean`
     and `std` of finite elements, `norm`, `sum`, `value` (the mean of single numbers); empty where nothing does.
     `derivatives` are of a gradient the lines whose derivative computes it. `given_on` are the names that the next iteration of
-    its loop has for it.
+    its loop has for it. `has_ended_lanes` tells whether its statistics count lanes that have left their vmapped `while`.
     The range of its site is what the source computes it by: the right-hand side of the assignment to `name`. Its columns
     count characters, as those of `answers.NameMessage` do.
     """
@@ -81,6 +81,7 @@ class WatchMessage(TypedDict):
     merges: list[str]
     derivatives: list[DerivativeMessage]
     given_on: list[str]
+    has_ended_lanes: bool
 
 
 class SiteMessage(TypedDict):

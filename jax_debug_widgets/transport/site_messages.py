@@ -70,4 +70,5 @@ def _watch_message(watched: Watched) -> WatchMessage:
             if not one.or_later
         ],
         "given_on": list(watched.given_on),
+        "has_ended_lanes": watched.has_ended_lanes,
     }

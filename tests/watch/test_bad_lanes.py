@@ -183,3 +183,35 @@ def test_many_small_values_take_as_many_reductions_as_two():
         return [one.primitive.name for one in program.eqns if one.primitive.name.startswith("reduce")]
 
     assert len(reductions(20)) == len(reductions(2)) == 2
+
+
+def until_small(x):
+    def body(c):
+        root = jnp.sqrt(c - 1.5)
+        return c - 1 + 0 * jnp.where(c > 1.5, root, 0)
+
+    return lax.while_loop(lambda c: c > 1.6, body, x)
+
+
+def four_times(x):
+    def body(carry):
+        i, c = carry
+        root = jnp.sqrt(c)
+        return i + 1, root - 9
+
+    return lax.while_loop(lambda carry: carry[0] < 4, body, (0, x))[1]
+
+
+@pytest.mark.parametrize(
+    ("function", "x", "has_ended"),
+    [
+        (jax.vmap(until_small), np.float32([2.4, 6]), True),
+        (until_small, np.float32(np.nan), False),
+        (jax.vmap(four_times), np.float32([2.4, 6]), False),  # All lanes end together.
+    ],
+)
+def test_it_is_said_where_lanes_that_have_left_their_loop_count(function, x, has_ended, watched):
+    run = watched(jax.jit(function), x)
+    assert any("root" in note and "have left their loop" in note for note in run.notes) == has_ended
+    told = [finding.message for finding in run.findings if finding.kind == "nonfinite"]
+    assert told and all(("lanes that had left the `while_loop`" in one) == has_ended for one in told)

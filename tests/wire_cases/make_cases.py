@@ -371,6 +371,7 @@ def watched(number: int, name: str, role: str, *, line: int, **changes: Any) -> 
         "choice": "",
         "derivatives": [],
         "given_on": [],
+        "has_ended_lanes": False,
     }
     values = changes.pop("values", STATISTICS)
     about["merges"] = [MERGES.get(name, "sum") for name in values]

@@ -51,6 +51,7 @@ class Loop:
       unrolled: whether its body has several iterations side by side, so that XLA may run them in any order.
       lanes: whether JAX has made it from the lanes of a `vmap`, to call a callback for one lane after the other.
       apart: whether XLA cannot prove two of its iterations equal, see `apart.keeps_apart`.
+      ends_by_lane: whether it is a vmapped `while`, which goes on until the last lane has left it.
     """
 
     length: int | None
@@ -58,6 +59,7 @@ class Loop:
     unrolled: bool = False
     lanes: bool = False
     apart: bool = False
+    ends_by_lane: bool = False
 
 
 @dataclass(frozen=True)

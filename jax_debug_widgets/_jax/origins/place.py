@@ -118,9 +118,10 @@ class Place:
                 return replace(place, loops=(*self.loops, loop), steady=steady, pinned=False, apart=apart)
             case "while":
                 consts = params["cond_nconsts" if key == "cond_jaxpr" else "body_nconsts"]
+                by_lane = bool(params["cond_jaxpr"].out_avals[0].shape)
                 return replace(
                     place,
-                    loops=(*self.loops, Loop(None)),
+                    loops=(*self.loops, Loop(None, ends_by_lane=by_lane)),
                     pinned=False,
                     in_condition=key == "cond_jaxpr",
                     steady=frozenset((*jaxpr.constvars, *jaxpr.invars[:consts])),

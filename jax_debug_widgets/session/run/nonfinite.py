@@ -72,6 +72,10 @@ class OddSite:
         sentences = [f"{_computed(derivatives)}."] if derivatives else []
         if masked:
             sentences.append(f"They may be masked: they reach a result through {site.choice} only.")
+        if site.watch and site.watch.has_ended_lanes:
+            sentences.append(
+                "They may be of lanes that had left the `while_loop`: JAX computes these on, and discards them."
+            )
         guilty = derivatives[0] if derivatives and is_one(derivatives) else site
         return Finding(
             "nonfinite",

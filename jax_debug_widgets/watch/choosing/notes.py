@@ -39,7 +39,19 @@ def notes_of(seen: CompiledPrograms, watch: Watch, sites: Collection[CallSite]) 
         *_of_loops(seen, sites),
         *([] if seen.hindered.isdisjoint(numbers) else [HINDERED]),
         *lanes.note(seen.laneless, sites),
+        *_of_ended_lanes(sites),
         *(f"{name} runs unwatched: {failure.why}" for name, failure in seen.failures.items()),
+    ]
+
+
+def _of_ended_lanes(sites: Collection[CallSite]) -> list[str]:
+    """A sentence about values whose statistics count lanes that have left their loop."""
+    names = [site.label for site in sites if site.watch and site.watch.has_ended_lanes]
+    if not names:
+        return []
+    why = "under `vmap` JAX computes a `while_loop` for all lanes until the last one has left it."
+    return [
+        f"Statistics of {some_of(names)} count lanes that have left their loop, too: {why} `--lanes` shows each lane."
     ]
 
 

@@ -86,8 +86,10 @@ class WatchedTaps:
         about = {"is_whole": is_whole, "meant": meant, "choice": choice, "derivatives": derivatives, "vmapped": vmapped}
         site = self._site(one, values, sizes, order, partner, **about)
         later = given_on.get(one.variable, ()) if one.role == "value" else ()
-        if site.watch and (again or later):
-            site = replace(site, watch=replace(site.watch, again=again, given_on=later))
+        ended = any(loop.ends_by_lane for loop in place.loops)
+        if site.watch and (again or later or ended):
+            about_loop = {"again": again, "given_on": later, "has_ended_lanes": ended}
+            site = replace(site, watch=replace(site.watch, **about_loop))
         self._partners.add(one, site)
         return Tap(
             site=site,

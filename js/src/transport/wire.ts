@@ -42,6 +42,8 @@ export interface WatchMessage {
   derivatives: DerivativeMessage[];
   /** The names that the next iteration of its loop has for it. */
   given_on: string[];
+  /** Its statistics count lanes that have left their vmapped `while`. */
+  has_ended_lanes: boolean;
 }
 
 /** A value that had a NaN after the one that a finding is about. */
@@ -707,6 +709,7 @@ const UNTOLD_WATCH = {
   merges: [],
   derivatives: [],
   given_on: [],
+  has_ended_lanes: false,
 };
 
 /** With what a kernel that is a little older than this page leaves out. */

@@ -145,7 +145,8 @@ export function typeOf({ watch }: WatchSite): string {
 /** What has to be known of it beside its numbers. */
 export function notesOf(found: SeenValue): string[] {
   const mask = found.mask() || found.gradient?.mask();
-  return mask ? [`${mask} may mask it`] : [];
+  const ended = found.site.watch.has_ended_lanes && "lanes that have left the while_loop count, too";
+  return [mask && `${mask} may mask it`, ended].filter((note) => typeof note === "string" && note !== "") as string[];
 }
 
 /** All that is known of it, in few lines. */
