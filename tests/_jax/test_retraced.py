@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from jax import lax
+from jax._src import util  # noqa: TID251 - what JAX's own tests count is the test.
 from jax.experimental import checkify
 
 import jax_debug_widgets as jdw
@@ -278,3 +279,12 @@ def test_that_jax_numbers_checks_anew_is_no_difference():
     with jdw.capture() as run:
         program(jnp.float32(1))
     assert run.stale_reads == []
+
+
+def test_what_is_looked_up_is_no_trace_to_what_counts_them(monkeypatch):
+    told = []
+    monkeypatch.setattr(util, "test_event_listener", lambda event, *_: told.append(event))
+    with jdw.capture():
+        jax.jit(lambda x: lax.add(x, x))(1.0)
+    assert told.count("infer_params_cache_miss") == 1
+    assert util.test_event_listener is not None

@@ -10,7 +10,8 @@ from __future__ import annotations
 import sys
 import threading
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import cached_property, partial
 from traceback import format_exception_only
 from types import FrameType
@@ -20,7 +21,7 @@ import jax
 from jax.extend.core import ClosedJaxpr
 
 from jax_debug_widgets._jax.compat import features
-from jax_debug_widgets._jax.compat.private import ad_checkpoint, common, config, core, pe, pjit, util
+from jax_debug_widgets._jax.compat.private import ad_checkpoint, common, config, core, itself, pe, pjit, util
 from jax_debug_widgets._jax.compat.replacements import CachedFunction, Replacements, Replacing
 from jax_debug_widgets._jax.origins.context import (
     captured_settings,
@@ -142,7 +143,7 @@ class RetracedHooks(Replacing):
         """The program that JAX has cached, looked up by `trace`; None if there is none."""
         self._here.looks_up = True
         try:
-            with config.explain_cache_misses(False):
+            with config.explain_cache_misses(False), _uncounted():
                 return trace()
         except (_NotTraced, Exception):  # noqa: BLE001 - JAX will raise the error itself.
             return None
@@ -268,3 +269,18 @@ def _closed(traced: tuple[Any, ...]) -> Any:
 def _is_jitted(signature: tuple[Any, ...]) -> bool:
     """Whether a function is traced for `jax.jit`, which has asked its own cache."""
     return any(isinstance(one, core.DebugInfo) and one.traced_for in ("jit", "pjit") for one in signature)
+
+
+@contextmanager
+def _uncounted() -> Iterator[None]:
+    """Inside, what JAX's own tests count of its caches does not: nothing is traced."""
+    module = itself(util)
+    listener = getattr(module, "test_event_listener", None)
+    if listener is None:
+        yield
+        return
+    module.test_event_listener = None
+    try:
+        yield
+    finally:
+        module.test_event_listener = listener
