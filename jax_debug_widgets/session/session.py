@@ -28,6 +28,7 @@ from jax_debug_widgets.session.interrupts import interrupts_of
 from jax_debug_widgets.session.loading import load
 from jax_debug_widgets.session.memory import keep_within, told_of
 from jax_debug_widgets.session.observer import Observer
+from jax_debug_widgets.session.open_recordings import OpenRecordings
 from jax_debug_widgets.session.options import Options
 from jax_debug_widgets.session.panel.listing import Listing
 from jax_debug_widgets.session.panel.panels import Panels
@@ -96,8 +97,8 @@ class Session:
         self.capture.threads.inherit = threads.inherited
         self.switches = Switches(self.capture.sites, self.collect, self._runs.captured, self._runs.recording)
         self.listing = Listing(self, self.panels)
-        self._open: list[Recording] = []
-        atexit.register(self._finish)
+        self._open = OpenRecordings()
+        atexit.register(lambda: self._open.finish(self._runs.own))
 
     @property
     def current(self) -> Run | None:
@@ -127,7 +128,7 @@ class Session:
                 raise
             raise error from None
         finally:
-            recording.finish(error)
+            self._open.end(recording, error)
 
     def start(self, title: str, options: Options, *, goes_on: bool = False) -> Recording:
         """Begin to capture what this thread does, until `Recording.finish`, which the same thread must call.
@@ -139,6 +140,7 @@ class Session:
           ImportError: the run is to be recorded, and pyarrow is not installed.
         """
         refuse_without_pyarrow(options)
+        self._open.end_dropped()
         box = self._runs.box_of_this_thread()
         previous = self._runs.reads(box) or self._runs.latest_of(box)
         if previous is not None and previous.call_log.pending():
@@ -175,14 +177,8 @@ class Session:
         self.interrupts.start()
         run.policy.job = job_stops(agreement, self.debugger, run.policy, run.barrier)
         recording = Recording(self, run)
-        self._open.append(recording)
+        self._open.add(recording)
         return recording
-
-    def _finish(self) -> None:
-        """The interpreter ends. A capture in a generator that nobody asks any more would be left when modules are gone."""
-        for recording in reversed(self._open.copy()):
-            if recording.run in self._runs.own:
-                recording.finish()
 
     def start_uncaptured(self, title: str) -> Recording:
         """Begin a run for the breakpoints of programs that no capture has compiled. Any thread may call it, any may end it."""
@@ -204,7 +200,7 @@ class Session:
             self._runs.uncaptured = None
             return
         with self._runs.lock:
-            self._open = [one for one in self._open if one.run is not run]
+            self._open.remove(run)
             self._runs.end(run)
         keep_within(self._runs.ended(), run.options.ended_budget)
         self._dispatch_hooks.remove_if_unused()

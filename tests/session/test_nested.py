@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import gc
 import threading
 
 import jax
 import jax.numpy as jnp
 
 import jax_debug_widgets as jdw
+from jax_debug_widgets.session import current_session
 
 X = jnp.ones((400, 400))
 
@@ -54,3 +56,37 @@ def test_so_it_is_of_a_thread_that_captures_for_itself():
         thread.join()
     assert said(main) == [(k, k) for k in range(10)]
     assert said(runs[0]) == [(10 + k, k) for k in range(5)]
+
+
+def test_a_capture_that_the_garbage_collector_closes_inside_ours_ends_with_the_next(monkeypatch):
+    def opened():
+        with jdw.capture() as run:
+            yield run
+
+    cycle = [opened()]
+    run, seen = next(cycle[0]), []
+    cycle.append(cycle)
+    collector = current_session().collector
+    make_room = collector.make_room
+
+    def collecting(one):  # Its caller holds a lock.
+        gc.collect()
+        seen.append(repr(run))
+        make_room(one)
+
+    monkeypatch.setattr(collector, "make_room", collecting)
+    del cycle
+    with jdw.capture() as other:
+        pass
+    assert "done" not in seen[0] and "done" in repr(run) and "done" in repr(other)
+
+
+def test_a_generator_that_is_closed_ends_its_capture_at_once():
+    def opened():
+        with jdw.capture() as run:
+            yield run
+
+    generator = opened()
+    run = next(generator)
+    generator.close()
+    assert "done" in repr(run)

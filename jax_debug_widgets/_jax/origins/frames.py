@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import sys
 from collections.abc import Iterator, Sequence
@@ -40,6 +41,16 @@ def calling_frame() -> FrameType:
     while is_ours(frame.f_code.co_filename) and frame.f_back is not None:
         frame = frame.f_back
     return frame
+
+
+def is_inside_ours() -> bool:
+    """Whether ours has called the user's code that has called us, as where a collector of garbage closes a generator there."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and (is_ours(file := frame.f_code.co_filename) or file == contextlib.__file__):
+        frame = frame.f_back
+    while frame is not None and not is_ours(frame.f_code.co_filename):
+        frame = frame.f_back
+    return frame is not None
 
 
 def users_line() -> Frame:

@@ -21,7 +21,7 @@ import jax
 from jax.extend.core import ClosedJaxpr
 
 from jax_debug_widgets._jax.compat import features
-from jax_debug_widgets._jax.compat.private import ad_checkpoint, common, config, core, itself, pe, pjit, util
+from jax_debug_widgets._jax.compat.private import ad_checkpoint, common, config, core, pe, pjit, place_of, util
 from jax_debug_widgets._jax.compat.replacements import CachedFunction, Replacements, Replacing
 from jax_debug_widgets._jax.origins.context import (
     captured_settings,
@@ -274,13 +274,13 @@ def _is_jitted(signature: tuple[Any, ...]) -> bool:
 @contextmanager
 def _uncounted() -> Iterator[None]:
     """Inside, what JAX's own tests count of its caches does not: nothing is traced."""
-    module = itself(util)
-    listener = getattr(module, "test_event_listener", None)
+    module, name = place_of(util, "test_event_listener")
+    listener = getattr(module, name, None)
     if listener is None:
         yield
         return
-    module.test_event_listener = None
+    setattr(module, name, None)
     try:
         yield
     finally:
-        module.test_event_listener = listener
+        setattr(module, name, listener)
