@@ -119,3 +119,12 @@ def test_a_slice_of_several_has_its_own_numbers(watched, agrees):
 def test_it_has_its_gradient(watched):
     run = watched(jax.jit(jax.value_and_grad(lambda x: cast(x).sum())), X, watch="y", values=True)
     assert (run["y"].gradient["value"] == 3).all()
+
+
+def test_a_token_is_given_back(watched):
+    @jax.jit
+    def handed_on(x, token):
+        return x, token
+
+    run = watched(handed_on, jnp.ones(3), lax.create_token())
+    assert not any("fault of ours" in note for note in run.notes)

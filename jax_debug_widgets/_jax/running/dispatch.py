@@ -187,8 +187,9 @@ def execution_of(outputs: Sequence[Any]) -> Execution:
 
 
 def _is_ready(output: Any) -> bool:
-    """Whether an output is ready; for a typed key, its numbers are asked."""
-    return getattr(output, "_base_array", output).is_ready()
+    """Whether an output is ready; for a typed key its numbers are asked, for a token the array in it."""
+    array = getattr(output, "_base_array", getattr(output, "_buf", output))
+    return hasattr(array, "is_ready") and array.is_ready()
 
 
 def recorders_of(program: Any) -> Recorders | None:

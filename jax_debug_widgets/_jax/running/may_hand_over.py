@@ -57,7 +57,7 @@ def would_take(told: ReportingProgram, program: Any, donated: Sequence[bool]) ->
     """Whether JAX would put a print into a donated argument that no result of the user's takes."""
 
     def types(avals: Iterable[Any]) -> Counter[Any]:
-        return Counter((aval.shape, aval.dtype) for aval in avals)
+        return Counter((aval.shape, aval.dtype) for aval in avals if hasattr(aval, "shape"))  # No token.
 
     given = types(aval for aval, is_donated in zip(program.in_avals, donated, strict=True) if is_donated)
     return bool((given - types(program.out_avals)) & types(told.program.out_avals[-told.count :]))
