@@ -10,9 +10,9 @@ import gc
 import re
 import sys
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from types import CellType, FrameType, FunctionType, MethodType, ModuleType
+from types import CellType, FrameType, FunctionType, GeneratorType, MethodType, ModuleType
 from typing import Any
 
 from jax_debug_widgets._jax.origins.frames import is_users
@@ -27,47 +27,64 @@ _CONSOLE = re.compile(r"_+|_\d+|_i+\d*|Out|In|last_(type|value|traceback|exc)|_o
 
 
 def holder_of(target: Any) -> str:
-    """The way from the nearest name of the user's to an object; empty where there is none.
+    """The way from the nearest name of the user's to an object; empty where there is none."""
+    return holders_of([target])[0]
+
+
+def holders_of(targets: Sequence[Any]) -> list[str]:
+    """The way from the nearest name of the user's to each object; empty where there is none.
 
     Each round asks Python's collector once who refers to what the round before has found: a pass over all objects.
     """
-    level, ways = [target], {id(target): _Way("")}
+    names: dict[int, str] = {}
+    level = [*targets]
+    ways: dict[int, dict[int, _Way]] = {id(target): {at: _Way("")} for at, target in enumerate(targets)}
+    mark = object()
     kept: list[Any] = []  # What lives no longer could share its id with another object.
-    seen = {id(target), id(kept)}
-    while level and len(seen) < _MOST:
-        owners = gc.get_referrers(*level)
+    ours = {id(targets), id(kept)}
+    reached: dict[int, set[int]] = {one: {*found} for one, found in ways.items()}
+    while level and len(names) < len(targets) and len(reached) < _MOST:
+        owners = gc.get_referrers(*level, mark)
         further: list[Any] = []
-        further_ways: dict[int, _Way] = {}
-        seen |= {id(level), id(owners), id(further)}
+        further_ways: dict[int, dict[int, _Way]] = {}
+        ours |= {id(level), id(owners), id(further)}
         for owner in owners:
-            if id(owner) in seen or _is_machinery(owner):
+            if id(owner) in ours or _is_machinery(owner) or _is_question(owner, mark):
                 continue
-            seen.add(id(owner))
             kept.append(owner)
             if isinstance(owner, FrameType) or (isinstance(owner, dict) and _is_module(owner)):
-                name = _name(owner, ways)
-                if name:
-                    return name
+                for at, name in _names(owner, ways):
+                    names.setdefault(at, name)
                 continue
-            held = next((one for one in gc.get_referents(owner) if id(one) in ways), None)
-            way = ways[id(held)].to(owner, held)
-            if way.path.count(".") + way.path.count("[") <= _DEEPEST:
+            known = reached.setdefault(id(owner), set())
+            found = {at: way for at, way in _ways_to(owner, ways) if at not in known and at not in names}
+            if found:
+                known |= found.keys()
                 further.append(owner)
-                further_ways[id(owner)] = way
+                further_ways[id(owner)] = found
         level, ways = further, further_ways
-    return ""
+    return [names.get(at, "") for at in range(len(targets))]
 
 
-def _name(names: FrameType | dict[Any, Any], ways: Mapping[int, _Way]) -> str:
-    """The way from a variable of a function that runs, or of a module."""
+def _ways_to(owner: Any, ways: Mapping[int, Mapping[int, _Way]]) -> Iterator[tuple[int, _Way]]:
+    """Yield the ways from what refers to objects to the targets, by their numbers; the last of a target counts."""
+    held = {id(one): one for one in gc.get_referents(owner) if id(one) in ways}
+    for one in reversed([*held.values()]):
+        for at, way in ways[id(one)].items():
+            longer = way.to(owner, one)
+            if longer.path.count(".") + longer.path.count("[") <= _DEEPEST:
+                yield at, longer
+
+
+def _names(names: FrameType | dict[Any, Any], ways: Mapping[int, Mapping[int, _Way]]) -> Iterator[tuple[int, str]]:
+    """Yield the ways from the variables of a function that runs, or of a module, to the targets, by their numbers."""
     if isinstance(names, FrameType):
         names = names.f_locals
     elif not _is_of_user(names):
-        return ""
+        return
     for name, value in names.items():
         if id(value) in ways and not _CONSOLE.fullmatch(name):
-            return f"{name}{ways[id(value)].path}"
-    return ""
+            yield from ((at, f"{name}{way.path}") for at, way in ways[id(value)].items())
 
 
 @dataclass(frozen=True)
@@ -129,12 +146,17 @@ def _is_of_user(names: dict[Any, Any]) -> bool:
     return not file or (is_users(file) and not is_library(file))
 
 
+def _is_question(owner: Any, mark: object) -> bool:
+    """Whether it is the arguments of the question who refers to them, which end with a mark."""
+    return isinstance(owner, tuple) and bool(owner) and owner[-1] is mark
+
+
 def _is_machinery(owner: Any) -> bool:
     """Whether it is JAX's, or ours: these let go by themselves."""
     module = type(owner).__module__ or ""
     if module.startswith(("jax._src", "jaxlib", "jax_debug_widgets")) or isinstance(owner, ModuleType):
         return True
-    if isinstance(owner, FrameType):
-        file = owner.f_code.co_filename
+    if isinstance(owner, FrameType | GeneratorType):
+        file = (owner.f_code if isinstance(owner, FrameType) else owner.gi_code).co_filename
         return not is_users(file) or is_library(file)
     return isinstance(owner, dict) and owner is sys.modules

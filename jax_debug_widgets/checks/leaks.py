@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from jax_debug_widgets._jax.origins.frames import Frame, is_users
 from jax_debug_widgets._jax.passes.checked import Checked
 from jax_debug_widgets._jax.tracing.leaks import Origin, origin_of
-from jax_debug_widgets.checks.holders import holder_of
+from jax_debug_widgets.checks.holders import holder_of, holders_of
 from jax_debug_widgets.checks.kinds import Kind
 from jax_debug_widgets.checks.namespace import is_traced
 from jax_debug_widgets.checks.stores import stored_at
@@ -31,8 +31,9 @@ class Leak:
 
 def leaks_of(tracers: Iterable[tuple[Any, Frame]]) -> Iterator[Checked]:
     """Yield the leak of each tracer that a name holds; a tracer is given with the line that began its trace."""
-    for tracer, line in tracers:
-        holder, origin = holder_of(tracer), origin_of(tracer)
+    tracers = [*tracers]
+    for (tracer, line), holder in zip(tracers, holders_of([one for one, _ in tracers]), strict=True):
+        origin = origin_of(tracer)
         if holder:
             frame = origin.frame if origin.frame.line else line
             if origin.argument:

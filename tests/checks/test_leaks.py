@@ -65,6 +65,11 @@ def in_closure():
     return f
 
 
+def in_a_tuple(x):
+    globals()["last"] = (x * 2,)
+    return x
+
+
 def argument(x):
     kept["x"] = x
     return x + 1
@@ -78,6 +83,7 @@ LEAKS = {
     "an attribute of an element": (layers[0].run, "layers[0].last"),
     "a cache": (lambda x: x + doubled(3), "doubled (its functools.lru_cache)[3]"),
     "a variable of a function around": (keeper, "keeper → its variable `held`[0]"),
+    "a tuple of it alone": (in_a_tuple, "last[0]"),
     "an argument": (argument, "kept['x']"),
     "a name like a console's": (lambda x: last_seen.append(x + 2), "last_seen[0]"),
 }

@@ -68,10 +68,11 @@ class LeakHooks(Replacing):
         if not any(one() is not None for one, _ in traces):
             return []
         gc.collect()
-        alive = [(trace, line) for one, line in traces if (trace := one()) is not None]
-        return [
-            (held, line) for trace, line in alive for held in gc.get_referrers(trace) if isinstance(held, core.Tracer)
-        ]
+        alive = {id(trace): (trace, line) for one, line in traces if (trace := one()) is not None}
+        tracers = (
+            one for one in gc.get_referrers(*(trace for trace, _ in alive.values())) if isinstance(one, core.Tracer)
+        )
+        return [(one, alive[id(one._trace)][1]) for one in tracers if id(one._trace) in alive]
 
 
 class _Here(threading.local):
