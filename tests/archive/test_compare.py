@@ -87,6 +87,8 @@ def test_one_picture_has_the_series_of_all_with_what_differs_between_them(sweep)
         np.testing.assert_array_equal(line.get_ydata(), run.series("loss")[1])
     with pytest.raises(KeyError, match="acc"):
         runs.plot("acc")
+    alone = jdw.load(f"{sweep}/run1.jd*").plot("loss")
+    assert [text.get_text() for text in alone.get_legend().get_texts()] == ["lr1"], "one run is called by its name"
     plt.close("all")
 
 

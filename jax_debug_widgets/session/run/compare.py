@@ -80,7 +80,9 @@ class LoadedRuns(Sequence["LoadedRun"]):
         told = [", ".join(f"{name} {short(row.config.get(name))}" for name in names) for row in self.rows]
         names = [row.called for row in self.rows]
         return (
-            told if len(set(told)) == len(told) else [f"{a}, {b}" if b else a for a, b in zip(names, told, strict=True)]
+            told
+            if all(told) and len(set(told)) == len(told)
+            else [f"{a}, {b}" if b else a for a, b in zip(names, told, strict=True)]
         )
 
     def plot(self, name: str, *, ax: Axes | None = None, log: bool = False, band: bool = False) -> Axes:
