@@ -628,20 +628,25 @@ def to_folder(
     return export(current_session(), function, args, kwargs, path, name=name, overwrite=overwrite)
 
 
-def traces(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Traces:
+def traces(function: Callable[..., Any], /, *args: Any, seeds: int | None = None, **kwargs: Any) -> Traces:
     """Trace `function(*args, **kwargs)` twice, and tell whether both are the same program: `%jaxdebug traces f(x)`.
 
     It is not run, but what it does while it is traced happens twice. Where the two differ, the result has the first equation
     that does. It has the lines that may make a difference in any case: a set has the same order in both traces of one process,
     and another one in the next process.
 
+    Args:
+      function: a function, jitted or not.
+      seeds: trace it also in so many fresh interpreters, each with another hash seed (`PYTHONHASHSEED` 0, 1, …). They are told
+        of the function by its source and the plain values and types of arrays that it uses; nothing is pickled.
+
     Raises:
-      Exception: what tracing the function raises.
+      ValueError: another process cannot be told of something that it uses. Exception: what tracing the function raises.
     """
     from jax_debug_widgets.session import current_session
     from jax_debug_widgets.session.studies.programs import traces_of
 
-    return traces_of(current_session(), function, args, kwargs)
+    return traces_of(current_session(), function, args, kwargs, seeds=seeds)
 
 
 def verify(

@@ -13,6 +13,23 @@ from jax_debug_widgets.graphs.program import Equation, text_of
 Verdict = Literal["same", "another order", "another program"]
 
 
+@dataclass(frozen=True)
+class Seeds:
+    """What fresh interpreters have traced, each with another hash seed.
+
+    Attributes:
+      count: how many; their seeds are 0, 1, ….
+      verdict: of those that are not as the first one; `seed` is the first such, `at` the line of the first equation that
+        differs, `texts` this equation with seed 0 and with that seed.
+    """
+
+    count: int
+    verdict: Verdict
+    seed: int = 0
+    at: str = ""
+    texts: tuple[str, str] = ("", "")
+
+
 @dataclass(frozen=True, eq=False)
 class Traces:
     """The result of comparing two traces of one function.
@@ -20,11 +37,13 @@ class Traces:
     Attributes:
       diff: of the first and the second program.
       causes: lines of the source that may make a difference, `train.py:4`, each with what it does.
+      seeds: what other interpreters have traced; None where that was not asked for.
     """
 
     name: str
     diff: Diff
     causes: Sequence[tuple[str, str]]
+    seeds: Seeds | None = None
 
     @property
     def verdict(self) -> Verdict:
@@ -45,9 +64,17 @@ class Traces:
             "another order": "traced twice, the same equations in another order: results are equal, but caches miss",
             "another program": f"traced twice, two programs: {self.diff.headline}",
         }[self.verdict]
-        lines = [Line(("cause" if self.verdict != "same" else "may differ", where, why)) for where, why in self.causes]
+        told = self.seeds
+        if told is not None:
+            said += f"; {_WITH_SEEDS[told.verdict].format(told.count)}"
+        is_other = self.verdict != "same" or (told is not None and told.verdict != "same")
+        lines = [Line(("cause" if is_other else "may differ", where, why)) for where, why in self.causes]
         if self.first is not None:
             lines.insert(0, Line(("first", str(_side(self.first).source or ""), _told(self.first))))
+        if told is not None and told.verdict != "same":
+            lines += [
+                Line((f"seed {seed}", told.at, text)) for seed, text in zip((0, told.seed), told.texts, strict=True)
+            ]
         return Page(f"{self.name}: {said}", ("", "where", "what"), lines)
 
     def __repr__(self) -> str:
@@ -55,6 +82,13 @@ class Traces:
 
     def _repr_html_(self) -> str:
         return self.page().html()
+
+
+_WITH_SEEDS = {
+    "same": "the same with {} hash seeds in fresh interpreters",
+    "another order": "with {} hash seeds in fresh interpreters the same equations in another order",
+    "another program": "with {} hash seeds in fresh interpreters not one program",
+}
 
 
 def _side(change: Change) -> Equation:

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import ast
-import builtins
-import inspect
 import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, get_args
@@ -14,6 +11,12 @@ from IPython.core.error import UsageError
 
 from jax_debug_widgets.graphs.table import By
 from jax_debug_widgets.magics.expressions import NameCode, given_to, nameless
+from jax_debug_widgets.magics.functions_given import (
+    functions_and_arguments,
+    is_expression,
+    refuse_undefined,
+    refuse_unfit,
+)
 from jax_debug_widgets.magics.options import parse_with
 from jax_debug_widgets.session import Session
 from jax_debug_widgets.session.studies import programs, questions
@@ -22,6 +25,7 @@ from jax_debug_widgets.session.studies.cost import COMPILE_SECONDS
 from jax_debug_widgets.session.studies.export import ExportError, FolderError, export
 from jax_debug_widgets.session.studies.graph import graph_of
 from jax_debug_widgets.session.studies.linked import linked_of
+from jax_debug_widgets.session.studies.seeds.told import CannotBeToldError
 
 
 def cost_of(session: Session, line: str, namespace: dict[str, Any], name_code: NameCode = nameless) -> Any:
@@ -88,7 +92,7 @@ def compared(session: Session, line: str, namespace: dict[str, Any], name_code: 
         how = {"rtol": options.rtol, "against": options.against, "save": options.save}
         return comparison_of(session, function, taken, kwargs, **how)
 
-    _refuse_undefined("compare", functions, namespace)
+    refuse_undefined("compare", functions, namespace)
     others = functions[1] if len(functions) > 1 else "None"
     return given_to(ask, "compare", f"({functions[0]})({others}, {given})", namespace, name_code)
 
@@ -116,7 +120,7 @@ def program_diff(session: Session, line: str, namespace: dict[str, Any], name_co
         other, other_args = programs.transformed(function, options.before, args)
         return programs.diff_of(session, function, other, args, kwargs, other_args=other_args)
 
-    _refuse_undefined("diff", functions, namespace)
+    refuse_undefined("diff", functions, namespace)
     others = functions[1] if len(functions) > 1 else "None"
     return given_to(ask, "diff", f"({functions[0]})({others}, {given})", namespace, name_code)
 
@@ -144,12 +148,36 @@ def exported(session: Session, line: str, namespace: dict[str, Any], name_code: 
     return given_to(ask, "export", code, namespace, name_code)
 
 
+def traced_twice(session: Session, line: str, namespace: dict[str, Any], name_code: NameCode = nameless) -> Any:
+    """Whether the traces of `[--seeds N] f(x)` are one program.
+
+    Raises:
+      UsageError: it is no call, an unknown option, or a function that another process cannot be told of.
+    """
+    options, code = parse_with(_add_traces_options, options_first(line))
+    if options.seeds is not None and options.seeds < 2:  # noqa: PLR2004 - one cannot differ.
+        raise UsageError("jaxdebug: `traces --seeds N` compares interpreters: N is 2 or more")
+
+    def ask(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
+        try:
+            return programs.traces_of(session, function, args, kwargs, seeds=options.seeds)
+        except CannotBeToldError as refused:
+            raise UsageError(f"jaxdebug: `traces --seeds`: {refused}") from None
+
+    return given_to(ask, "traces", code, namespace, name_code)
+
+
+def _add_traces_options(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
+    parser.add_argument("--seeds", type=int, metavar="N", default=None)
+    return parser
+
+
 def _call_and_folder(line: str) -> tuple[str, str]:
     """The call, and what stands behind it."""
     words = line.split(" ")
     for at in range(len(words) - 1, 0, -1):
         code, folder = " ".join(words[:at]), " ".join(words[at:]).strip()
-        if folder and _is_expression(code):
+        if folder and is_expression(code):
             return code, folder.strip("'" + '"')
     raise UsageError("jaxdebug: `export` takes a call and a folder: `%jaxdebug export f(x) DIR`")
 
@@ -158,79 +186,6 @@ def _add_export_options(parser: argparse.ArgumentParser) -> argparse.ArgumentPar
     parser.add_argument("--name", metavar="NAME", default=None)
     parser.add_argument("--overwrite", action="store_true")
     return parser
-
-
-def functions_and_arguments(command: str, line: str, count: int) -> tuple[list[str], str]:
-    """The functions before `--`, one or two expressions, and what stands behind it.
-
-    Raises:
-      UsageError: there is no `--`, or there are not so many expressions before it.
-    """
-    functions, dashes, given = f"{line} ".partition(" -- ")
-    words = functions.split(" ")
-    splits = (
-        [[" ".join(words[:at]), " ".join(words[at:])] for at in range(1, len(words))] if count > 1 else [[functions]]
-    )
-    found = next((parts for parts in splits if all(map(_is_expression, parts))), None)
-    if (
-        not dashes or found is None or re.search(r"(?:^|\s)--[a-z]", functions)
-    ):  # `f --rtol` is Python: f minus minus rtol.
-        option = {"diff": "--before grad", "compare": "--against float64"}.get(command, "")
-        example = f"f -- x {option}" if count == 1 else "f g -- x"
-        raise UsageError(f"jaxdebug: `{command}` takes functions and their arguments: `%jaxdebug {command} {example}`")
-    if not _are_arguments(given):
-        raise UsageError(f"jaxdebug: `{command}`: these are no arguments: {given.strip()}")
-    return found, given.strip()
-
-
-def _are_arguments(text: str) -> bool:
-    """Whether it is what stands between the brackets of one call."""
-    try:
-        call = ast.parse(f"_({text})", mode="eval").body
-    except SyntaxError:
-        return False
-    return isinstance(call, ast.Call) and isinstance(call.func, ast.Name)
-
-
-def _refuse_undefined(command: str, functions: Sequence[str], namespace: Mapping[str, Any]) -> None:
-    """Say which of the functions, as they were written, is a name that nothing has."""
-    for name in map(str.strip, functions):
-        if name.isidentifier() and name not in namespace and not hasattr(builtins, name):
-            raise UsageError(
-                f"jaxdebug: `{command}`: {name} is no function here: define it, or write what there is before the `--`"
-            )
-
-
-def refuse_unfit(command: str, functions: Sequence[Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
-    """Say which of the functions is none, or does not take such arguments.
-
-    Raises:
-      UsageError: one of them.
-    """
-    for one in functions:
-        name = getattr(one, "__name__", type(one).__name__)
-        if not callable(one):
-            raise UsageError(
-                f"jaxdebug: `{command}` takes functions, and {name} is none: the arguments stand behind `--`"
-            )
-        try:
-            signature = inspect.signature(one)
-        except (TypeError, ValueError):
-            continue
-        try:
-            signature.bind(*args, **kwargs)
-        except TypeError as error:
-            raise UsageError(
-                f"jaxdebug: `{command}`: {name}{signature} does not take what stands behind `--`: {error}"
-            ) from None
-
-
-def _is_expression(text: str) -> bool:
-    try:
-        ast.parse(text.strip(), mode="eval")
-    except SyntaxError:
-        return False
-    return True
 
 
 _LAST = re.compile(r"^(.*\S)((?:\s+--[a-z][\w-]*(?:[= ][^\s()-]\S*)?)+)\s*$", re.DOTALL)
@@ -275,6 +230,6 @@ PROGRAM_COMMANDS: dict[str, ProgramCommand] = {
     "hlo": _of_call("hlo", linked_of, compiled=True),
     "jaxpr": _of_call("jaxpr", linked_of, compiled=False),
     "table": program_table,
-    "traces": _of_call("traces", programs.traces_of),
+    "traces": traced_twice,
 }
 """The commands about the program of a call. Nothing runs, but `compare` and `cost --run` do."""

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import inspect
 import random
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from IPython.core.error import UsageError
 
 import jax_debug_widgets as jdw
 
@@ -87,3 +90,54 @@ def test_the_magic_traces_twice(ours):
     ours.run("n = [0]\ndef f(x):\n    n[0] += 1\n    return x * n[0]")
     shown = ours.run("%jaxdebug traces f(jnp.ones(3))").value
     assert "traced twice, two programs" in shown and "]:4" in shown
+
+
+@jax.jit
+def twice(x):
+    return x * LIMIT
+
+
+LIMIT = 2.0
+
+
+class Names:
+    def __init__(self) -> None:
+        self.of = frozenset(NAMES)
+
+
+def of_an_object(names):
+    """A function that is not to be imported: it closes over an object, and calls one that is jitted."""
+
+    def summed(p):
+        total = 0.0
+        for name in names.of:
+            total = total + twice(p[name])
+        return total
+
+    def even(x, n):
+        return x if n == 0 else odd(x, n - 1)
+
+    def odd(x, n):
+        return even(x + 1.0, n - 1)
+
+    def f(p):
+        return odd(summed(p), 3)
+
+    return f
+
+
+@pytest.mark.behaviour("G7")
+def test_the_order_of_a_set_differs_in_interpreters_with_other_hash_seeds():
+    p = {name: jnp.float32(1.0) for name in NAMES}
+    found = jdw.traces(of_an_object(Names()), p, seeds=2)
+    assert (found.verdict, found.seeds.verdict) == ("same", "another program")
+    line = inspect.getsourcelines(of_an_object)[1] + 6
+    assert found.seeds.at == f"test_traces.py:{line}" and " hash seeds in fresh interpreters" in str(found)
+
+
+def test_what_another_process_cannot_be_told_of_is_refused_by_its_name(ours):
+    ours.run("rows = (i for i in range(3))\ndef f(x):\n    return x * len(repr(rows))")
+    with pytest.raises(UsageError, match="`rows`, a generator, cannot be told"):
+        ours.ip.run_line_magic("jaxdebug", "traces f(1.0) --seeds 2")
+    with pytest.raises(UsageError, match="2 or more"):
+        ours.ip.run_line_magic("jaxdebug", "traces f(1.0) --seeds 1")

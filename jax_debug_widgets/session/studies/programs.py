@@ -19,6 +19,7 @@ from jax_debug_widgets.graphs import Diff, Program, ProgramTable, Traces, diff
 from jax_debug_widgets.graphs.causes import causes_in
 from jax_debug_widgets.graphs.table import By
 from jax_debug_widgets.session.studies.asked import require_function
+from jax_debug_widgets.session.studies.seeds.asking import traced_with_seeds
 from jax_debug_widgets.taps.sites import phase_of
 from jax_debug_widgets.watch import is_library, names_of_variables
 
@@ -112,7 +113,12 @@ def _batched(leaf: Any) -> jax.ShapeDtypeStruct:
 
 
 def traces_of(
-    session: Captures, function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
+    session: Captures,
+    function: Callable[..., Any],
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any],
+    *,
+    seeds: int | None = None,
 ) -> Traces:
     """Whether two traces of a function are one program, see `jax_debug_widgets.traces`."""
     own = inspect.unwrap(function)
@@ -139,7 +145,8 @@ def traces_of(
         (at, f"`{name}`, which it reads, has changed between the traces: {value} → {now}")
         for name, (value, now) in changed.items()
     ]
-    return Traces(before.name, diff(before, after), causes)
+    others = None if seeds is None else traced_with_seeds(function, args, kwargs, seeds, name_file)
+    return Traces(before.name, diff(before, after), causes, others)
 
 
 def _values_outside(function: Any) -> dict[str, str]:

@@ -1,0 +1,90 @@
+"""Functions and their arguments as a command takes them: `f g -- x`; and in words what is wrong with them."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import inspect
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from IPython.core.error import UsageError
+
+
+def functions_and_arguments(command: str, line: str, count: int) -> tuple[list[str], str]:
+    """The functions before `--`, one or two expressions, and what stands behind it.
+
+    Raises:
+      UsageError: there is no `--`, or there are not so many expressions before it.
+    """
+    functions, dashes, given = f"{line} ".partition(" -- ")
+    words = functions.split(" ")
+    splits = (
+        [[" ".join(words[:at]), " ".join(words[at:])] for at in range(1, len(words))] if count > 1 else [[functions]]
+    )
+    found = next((parts for parts in splits if all(map(is_expression, parts))), None)
+    if (
+        not dashes or found is None or re.search(r"(?:^|\s)--[a-z]", functions)
+    ):  # `f --rtol` is Python: f minus minus rtol.
+        option = {"diff": "--before grad", "compare": "--against float64"}.get(command, "")
+        example = f"f -- x {option}" if count == 1 else "f g -- x"
+        raise UsageError(f"jaxdebug: `{command}` takes functions and their arguments: `%jaxdebug {command} {example}`")
+    if not _are_arguments(given):
+        raise UsageError(f"jaxdebug: `{command}`: these are no arguments: {given.strip()}")
+    return found, given.strip()
+
+
+def _are_arguments(text: str) -> bool:
+    """Whether it is what stands between the brackets of one call."""
+    try:
+        call = ast.parse(f"_({text})", mode="eval").body
+    except SyntaxError:
+        return False
+    return isinstance(call, ast.Call) and isinstance(call.func, ast.Name)
+
+
+def refuse_undefined(command: str, functions: Sequence[str], namespace: Mapping[str, Any]) -> None:
+    """Say which of the functions, as they were written, is a name that nothing has.
+
+    Raises:
+      UsageError: one is.
+    """
+    for name in map(str.strip, functions):
+        if name.isidentifier() and name not in namespace and not hasattr(builtins, name):
+            raise UsageError(
+                f"jaxdebug: `{command}`: {name} is no function here: define it, or write what there is before the `--`"
+            )
+
+
+def refuse_unfit(command: str, functions: Sequence[Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
+    """Say which of the functions is none, or does not take such arguments.
+
+    Raises:
+      UsageError: one of them.
+    """
+    for one in functions:
+        name = getattr(one, "__name__", type(one).__name__)
+        if not callable(one):
+            raise UsageError(
+                f"jaxdebug: `{command}` takes functions, and {name} is none: the arguments stand behind `--`"
+            )
+        try:
+            signature = inspect.signature(one)
+        except (TypeError, ValueError):
+            continue
+        try:
+            signature.bind(*args, **kwargs)
+        except TypeError as error:
+            raise UsageError(
+                f"jaxdebug: `{command}`: {name}{signature} does not take what stands behind `--`: {error}"
+            ) from None
+
+
+def is_expression(text: str) -> bool:
+    """Whether it is an expression of Python."""
+    try:
+        ast.parse(text.strip(), mode="eval")
+    except SyntaxError:
+        return False
+    return True

@@ -1,0 +1,68 @@
+"""Trace a function in fresh interpreters with other hash seeds, and compare what they have traced."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from itertools import zip_longest
+from typing import Any
+
+from jax_debug_widgets.graphs.traces import Seeds
+from jax_debug_widgets.session.studies.seeds.told import told
+
+SECONDS = 300
+"""An interpreter that takes longer is given up."""
+
+_CHILD = "jax_debug_widgets.session.studies.seeds.made"
+
+
+def traced_with_seeds(
+    function: Callable[..., Any],
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any],
+    count: int,
+    name_file: Callable[[str], str],
+) -> Seeds:
+    """What `count` interpreters trace, with the hash seeds 0, 1, ….
+
+    Raises:
+      ValueError: fewer than two; or another process cannot be told of the function. RuntimeError: an interpreter failed.
+    """
+    if count < 2:  # noqa: PLR2004 - one cannot differ.
+        raise ValueError("seeds compares interpreters: it takes 2 or more")
+    about = json.dumps(told(function, args, kwargs))
+    with ThreadPoolExecutor(min(count, os.cpu_count() or 1)) as pool:
+        programs = list(pool.map(lambda seed: _traced(about, seed), range(count)))
+    (*first, result) = programs[0]
+    for seed, (*lines, other) in enumerate(programs[1:], 1):
+        if lines == first and other == result:
+            continue
+        pairs = zip_longest(first, lines, fillvalue=("nothing more", "", 0))
+        one, its = next(((a, b) for a, b in pairs if a != b), (result, other))
+        where = its if its[1] else one
+        at = f"{name_file(where[1])}:{where[2]}" if where[1] else ""
+        verdict = "another order" if other == result else "another program"
+        return Seeds(count, verdict, seed, at, (one[0], its[0]))
+    return Seeds(count, "same")
+
+
+def _traced(about: str, seed: int) -> list[Any]:
+    # A trace needs no device, and may not take the memory of the one that this process has.
+    environment = {**os.environ, "PYTHONHASHSEED": str(seed), "JAX_PLATFORMS": "cpu"}
+    ran = subprocess.run(  # noqa: S603 - this Python.
+        [sys.executable, "-m", _CHILD],
+        input=about,
+        capture_output=True,
+        text=True,
+        env=environment,
+        timeout=SECONDS,
+        check=False,
+    )
+    if ran.returncode:
+        why = ran.stderr.strip().splitlines()[-1:] or [f"it ended with {ran.returncode}"]
+        raise RuntimeError(f"a fresh interpreter cannot trace the function: {why[0]}")
+    return json.loads(ran.stdout)

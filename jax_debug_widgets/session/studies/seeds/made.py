@@ -1,0 +1,163 @@
+"""The other side of `told.py`: a fresh interpreter makes a function and its arguments, and traces it."""
+
+from __future__ import annotations
+
+import ast
+import functools
+import importlib
+import json
+import linecache
+import operator
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+
+class _Made:
+    """Makes values of words, each once."""
+
+    def __init__(self, words: list[Any], files: dict[str, list[str]]) -> None:
+        self._words, self._values, self._making = words, dict[int, Any](), set[int]()
+        self._later: list[tuple[dict[str, Any], str, int]] = []
+        """The names in sources whose meaning is in the making, with their namespace."""
+        for file, lines in files.items():
+            linecache.cache[file] = (sum(map(len, lines)), None, lines, file)
+
+    def all(self, numbers: Sequence[int]) -> list[Any]:
+        """The values of these words, with all that they use."""
+        found = [self.of(number) for number in numbers]
+        for namespace, name, number in self._later:
+            namespace[name] = self.of(number)
+        return found
+
+    def of(self, number: int) -> Any:
+        """The value of a word."""
+        if number not in self._values:
+            if number in self._making:
+                raise _InTheMakingError
+            self._making.add(number)
+            kind, *rest = self._words[number]
+            self._values[number] = getattr(self, f"_{kind}")(number, *rest)
+            self._making.remove(number)
+        return self._values[number]
+
+    def _plain(self, _number: int, text: str) -> Any:
+        known = {"nan": float("nan"), "inf": float("inf"), "-inf": float("-inf")}
+        return known[text] if text in known else ast.literal_eval(text)
+
+    def _module(self, _number: int, name: str) -> Any:
+        return importlib.import_module(name)
+
+    def _import(self, _number: int, module: str, path: str) -> Any:
+        return operator.attrgetter(path)(importlib.import_module(module))
+
+    def _array(self, _number: int, dtype: str, shape: list[int]) -> Any:
+        return jnp.zeros(shape, dtype)
+
+    def _numpy(self, _number: int, dtype: str, shape: list[int]) -> Any:
+        return np.zeros(shape, np.dtype(dtype))
+
+    def _key(self, _number: int, impl: str, shape: list[int]) -> Any:
+        one = jax.random.key(0, impl=impl)
+        return jnp.broadcast_to(one, shape) if shape else one
+
+    def _same(self, _number: int, other: int) -> Any:
+        return self.of(other)
+
+    def _partial(self, _number: int, parts: int) -> Any:
+        function, args, kwargs = self.of(parts)
+        return functools.partial(function, *args, **kwargs)
+
+    def _method(self, _number: int, owner: int, name: str) -> Any:
+        return getattr(self.of(owner), name)
+
+    def _dict(self, number: int, pairs: list[list[int]]) -> Any:
+        made = self._values[number] = dict[Any, Any]()
+        for key, one in pairs:
+            made[self.of(key)] = self.of(one)
+        return made
+
+    def _list(self, number: int, parts: list[int]) -> Any:
+        made = self._values[number] = list[Any]()
+        made += map(self.of, parts)
+        return made
+
+    def _tuple(self, _number: int, parts: list[int]) -> Any:
+        return tuple(map(self.of, parts))
+
+    def _set(self, _number: int, parts: list[int]) -> Any:
+        return set(map(self.of, parts))
+
+    def _frozenset(self, _number: int, parts: list[int]) -> Any:
+        return frozenset(map(self.of, parts))
+
+    def _named(self, _number: int, kind: int, parts: list[int]) -> Any:
+        return self.of(kind)(*map(self.of, parts))
+
+    def _object(self, number: int, kind: int, state: dict[str, int]) -> Any:
+        made = self._values[number] = object.__new__(self.of(kind))
+        made.__dict__.update({key: self.of(one) for key, one in state.items()})
+        return made
+
+    def _source(self, _number: int, source: dict[str, Any]) -> Any:
+        """Run the `def`, in a module of its own."""
+        tree = _parsed(source)
+        namespace: dict[str, Any] = {"__name__": "__main__"}
+        for key, number in source["names"].items():
+            try:
+                namespace[key] = self.of(number)
+            except _InTheMakingError:  # They use each other.
+                self._later.append((namespace, key, number))
+        # What it closes over is a name of its module here: so functions that use each other find each other.
+        exec(compile(tree, source["file"], "exec"), namespace)  # noqa: S102 - the user's own source.
+        return namespace[source["name"]]
+
+
+class _InTheMakingError(Exception):
+    """A word that is being made uses itself."""
+
+
+def _parsed(source: dict[str, Any]) -> ast.Module:
+    """The `def` at the lines and columns that it has in its file."""
+    tree = ast.parse(source["text"])
+    for node in ast.walk(tree):
+        if isinstance(node, ast.stmt | ast.expr | ast.arg | ast.keyword):
+            node.lineno += source["line"] - 1
+            node.end_lineno = (node.end_lineno or 0) + source["line"] - 1
+            node.col_offset += source["column"]
+            node.end_col_offset = (node.end_col_offset or 0) + source["column"]
+    return tree
+
+
+def traced(about: dict[str, Any]) -> list[tuple[str, str, int]]:
+    """The equations of the program in their order: text, file and line; and last a digest of what it computes."""
+    from jax_debug_widgets.graphs.flat import digest, flat_of, hash_down
+    from jax_debug_widgets.graphs.program import text_of
+
+    jax.config.update("jax_enable_x64", about["x64"])
+    make = _Made(about["words"], about["files"])
+    function, args, kwargs = make.all(about["call"])
+    ours = importlib.import_module("jax_debug_widgets")  # As its user would: this is another process.
+    program = ours.table(function, *args, xla=False, **kwargs).program
+    inputs = [("input", number) for number in range(len(program.body.inputs))]
+    lines = [
+        (text_of(one), one.source.file if one.source else "", one.source.line if one.source else 0)
+        for one in program.equations
+    ]
+    return [*lines, (digest(hash_down(flat_of(program.body, inputs)), program.structure), "", 0)]
+
+
+def main() -> None:
+    """Read what to trace from the standard input, and write what was traced; what the function prints goes elsewhere."""
+    about, out = json.load(sys.stdin), sys.stdout
+    sys.stdout = sys.stderr
+    sys.path[:] = about["path"]
+    json.dump(traced(about), out)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,172 @@
+"""Tell another process of a function and its arguments, without pickle: sources, plain values, types of arrays."""
+
+from __future__ import annotations
+
+import ast
+import functools
+import inspect
+import linecache
+import sys
+import textwrap
+import types
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import jax
+import numpy as np
+
+Word = list[Any]
+"""A value as JSON: its kind, and what makes it. See `made.py`."""
+
+_PLAIN = (bool, int, float, complex, str, bytes, type(None), type(Ellipsis))
+_CONTAINERS = (list, tuple, set, frozenset, dict)
+
+
+class CannotBeToldError(ValueError):
+    """Another process cannot be told of it."""
+
+
+class Told:
+    """The words that make a function and its arguments anew.
+
+    Attributes:
+      words: in an order in which each uses those before it, but for what a function uses, which is there when it is called.
+      files: the lines of the files that sources come from.
+    """
+
+    def __init__(self) -> None:
+        self.words: list[Word] = []
+        self.files: dict[str, list[str]] = {}
+        self._numbers: dict[int, int] = {}
+        self._alive: list[Any] = []
+        """The identities of these are in use."""
+
+    def add(self, value: Any, name: str) -> int:
+        """Put a value among the words; returns its number.
+
+        Raises:
+          CannotBeToldError: it is something that has neither a source nor a place to be imported from.
+        """
+        if id(value) in self._numbers:
+            return self._numbers[id(value)]
+        self._alive.append(value)
+        number = self._numbers[id(value)] = len(self.words)
+        self.words.append([])
+        self.words[number] = self._word(value, name)
+        return number
+
+    def _word(self, value: Any, name: str) -> Word:
+        if isinstance(value, _PLAIN):
+            return ["plain", "..." if value is Ellipsis else repr(value)]
+        if isinstance(value, types.ModuleType):
+            return ["module", value.__name__]
+        if isinstance(value, jax.Array | np.ndarray | np.generic | jax.ShapeDtypeStruct):
+            return _array(value)
+        return _imported(value) or self._of_callable(value, name) or self._container(value, name)
+
+    def _of_callable(self, value: Any, name: str) -> Word | None:
+        """A function or class that cannot be imported, or what stands for one; None of anything else."""
+        match value:
+            case functools.partial():
+                return ["partial", self.add((value.func, value.args, value.keywords), name)]
+            case types.MethodType():
+                return ["method", self.add(value.__self__, name), value.__func__.__name__]
+            case types.FunctionType():
+                return self._source(value, {**value.__globals__, **inspect.getclosurevars(value).nonlocals}, name)
+            case type():
+                return self._source(value, vars(sys.modules[value.__module__]), name)
+        is_jitted = callable(value) and inspect.unwrap(value) is not value
+        return ["same", self.add(inspect.unwrap(value), name)] if is_jitted else None
+
+    def _container(self, value: Any, name: str) -> Word:
+        if type(value) not in _CONTAINERS:
+            return self._object(value, name)
+        if isinstance(value, dict):
+            pairs = [(self.add(key, name), self.add(one, f"{name}[{key!r}]")) for key, one in value.items()]
+            return ["dict", pairs]
+        return [type(value).__name__, [self.add(one, f"{name}[{at}]") for at, one in enumerate(value)]]
+
+    def _object(self, value: Any, name: str) -> Word:
+        kind = type(value)
+        if isinstance(value, tuple):
+            return ["named", self.add(kind, name), [self.add(one, f"{name}[{at}]") for at, one in enumerate(value)]]
+        state = getattr(value, "__dict__", None)
+        if state is None or isinstance(value, types.BuiltinFunctionType | types.GeneratorType):
+            raise CannotBeToldError(f"`{name}`, a {kind.__name__}, cannot be told to another process")
+        own = {key: self.add(one, f"{name}.{key}") for key, one in state.items()}
+        return ["object", self.add(kind, f"the class of {name}"), own]
+
+    def _source(self, value: Any, namespace: Mapping[str, Any], name: str) -> Word:
+        """A function or class by its source, with what the names in it mean."""
+        try:
+            lines, first = inspect.getsourcelines(value)
+            file = inspect.getsourcefile(value) or inspect.getfile(value)
+        except (OSError, TypeError):
+            raise CannotBeToldError(f"`{name}` has no source to be had") from None
+        text = textwrap.dedent("".join(lines))
+        tree = _parsed(text, name)
+        self.files[file] = linecache.getlines(file)
+        meant = dict(_meant(tree, namespace))
+        names = {key: self.add(one, key) for key, one in meant.items() if one is not value}
+        source = {
+            "text": text,
+            "file": file,
+            "line": first,
+            "column": len(lines[0]) - len(lines[0].lstrip()),
+            "name": value.__name__,
+            "names": names,
+        }
+        return ["source", source]
+
+
+def _parsed(text: str, name: str) -> ast.Module:
+    try:
+        return ast.parse(text)
+    except SyntaxError:  # A lambda in the middle of a statement.
+        raise CannotBeToldError(f"`{name}` is written inside another statement; give it a `def` of its own") from None
+
+
+def _meant(tree: ast.AST, namespace: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """The names in a source that mean something outside of it."""
+    names = dict.fromkeys(one.id for one in ast.walk(tree) if isinstance(one, ast.Name))
+    return ((name, namespace[name]) for name in names if name in namespace)
+
+
+def _imported(value: Any) -> Word | None:
+    """How a class or function is imported; None where it cannot be: it is of the main program, or inside a function."""
+    module, path = getattr(value, "__module__", None), getattr(value, "__qualname__", None)
+    if module in (None, "__main__") or path is None or not isinstance(path, str) or module not in sys.modules:
+        return None
+    found: Any = sys.modules[module]
+    if getattr(found, "__spec__", None) is None:
+        return None
+    for part in path.split("."):
+        found = getattr(found, part, None)
+    return ["import", module, path] if found is value else None
+
+
+def _array(value: Any) -> Word:
+    """Its type: the numbers do not matter for a trace."""
+    dtype = value.dtype
+    if dtype.kind == "O":
+        raise CannotBeToldError("an array of Python objects cannot be told to another process")
+    if jax.dtypes.issubdtype(dtype, jax.dtypes.prng_key):
+        return ["key", str(jax.random.key_impl(value)), list(value.shape)]
+    return ["array" if isinstance(value, jax.Array | jax.ShapeDtypeStruct) else "numpy", str(dtype), list(value.shape)]
+
+
+def told(function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+    """What another process needs to trace `function(*args, **kwargs)`.
+
+    Raises:
+      CannotBeToldError: something of it cannot be told; the message says what.
+    """
+    found = Told()
+    name = getattr(function, "__name__", "f")
+    first = found.add(function, name)
+    given = found.add(tuple(args), "argument")
+    named = found.add(dict(kwargs), "argument")
+    return {
+        "words": found.words, "files": found.files, "call": [first, given, named], "path": sys.path,
+        "x64": jax.config.jax_enable_x64,  # pyright: ignore[reportAttributeAccessIssue]
+    }  # fmt: skip
