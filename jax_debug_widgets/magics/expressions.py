@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -30,6 +31,8 @@ def call_of(command: str, code: str) -> ast.Call:
         call = ast.parse(code.strip(), "<jaxdebug>", mode="eval").body
     except SyntaxError as error:
         raise UsageError(f"{wanted}: {error.msg}" if code.strip() else wanted) from None
+    if found := re.match(r"(.*\S) -- (.*)", code.strip(), re.DOTALL):
+        raise UsageError(f"{wanted}: write `%jaxdebug {command} {found[1]}({found[2].strip()})`")
     if not isinstance(call, ast.Call):
         raise UsageError(wanted)
     return call

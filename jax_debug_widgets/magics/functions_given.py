@@ -6,10 +6,12 @@ import ast
 import builtins
 import inspect
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from IPython.core.error import UsageError
+
+from jax_debug_widgets.magics.expressions import NameCode, given_to
 
 
 def functions_and_arguments(command: str, line: str, count: int) -> tuple[list[str], str]:
@@ -35,6 +37,23 @@ def functions_and_arguments(command: str, line: str, count: int) -> tuple[list[s
     return found, given.strip()
 
 
+def given_to_fitting(
+    function: Callable[..., Any], command: str, code: str, namespace: dict[str, Any], name_code: NameCode
+) -> Any:
+    """`function(f, x)` for the call `f(x)` written as `code`, if `f` takes that.
+
+    Raises:
+      UsageError: `code` is no call, or its function does not take what it is given.
+    """
+
+    def ask(called: Any, /, *args: Any, **kwargs: Any) -> Any:
+        if callable(called):
+            refuse_unfit(command, (called,), args, kwargs, "it is given")
+        return function(called, *args, **kwargs)
+
+    return given_to(ask, command, code, namespace, name_code)
+
+
 def _are_arguments(text: str) -> bool:
     """Whether it is what stands between the brackets of one call."""
     try:
@@ -57,7 +76,13 @@ def refuse_undefined(command: str, functions: Sequence[str], namespace: Mapping[
             )
 
 
-def refuse_unfit(command: str, functions: Sequence[Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
+def refuse_unfit(
+    command: str,
+    functions: Sequence[Any],
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any],
+    where: str = "stands behind `--`",
+) -> None:
     """Say which of the functions is none, or does not take such arguments.
 
     Raises:
@@ -76,9 +101,7 @@ def refuse_unfit(command: str, functions: Sequence[Any], args: Sequence[Any], kw
         try:
             signature.bind(*args, **kwargs)
         except TypeError as error:
-            raise UsageError(
-                f"jaxdebug: `{command}`: {name}{signature} does not take what stands behind `--`: {error}"
-            ) from None
+            raise UsageError(f"jaxdebug: `{command}`: {name}{signature} does not take what {where}: {error}") from None
 
 
 def is_expression(text: str) -> bool:

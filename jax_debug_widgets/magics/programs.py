@@ -13,6 +13,7 @@ from jax_debug_widgets.graphs.table import By
 from jax_debug_widgets.magics.expressions import NameCode, given_to, nameless
 from jax_debug_widgets.magics.functions_given import (
     functions_and_arguments,
+    given_to_fitting,
     is_expression,
     refuse_undefined,
     refuse_unfit,
@@ -20,7 +21,7 @@ from jax_debug_widgets.magics.functions_given import (
 from jax_debug_widgets.magics.options import parse_with
 from jax_debug_widgets.session import Session
 from jax_debug_widgets.session.studies import programs, questions
-from jax_debug_widgets.session.studies.comparing import comparison_of, refuse_overwriting, refuse_unknown
+from jax_debug_widgets.session.studies.comparing import WAYS, comparison_of, refuse_overwriting, refuse_unknown
 from jax_debug_widgets.session.studies.cost import COMPILE_SECONDS
 from jax_debug_widgets.session.studies.export import ExportError, FolderError, export
 from jax_debug_widgets.session.studies.graph import graph_of
@@ -59,7 +60,7 @@ def program_table(session: Session, line: str, namespace: dict[str, Any], name_c
     def ask(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
         return programs.table_of(session, function, args, kwargs, by=options.by, xla=options.xla)
 
-    return given_to(ask, "table", code, namespace, name_code)
+    return given_to_fitting(ask, "table", code, namespace, name_code)
 
 
 def _add_table_options(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
@@ -74,6 +75,8 @@ def compared(session: Session, line: str, namespace: dict[str, Any], name_code: 
     Raises:
       UsageError: it is something else, or an unknown option.
     """
+    if missing := re.search(r"\s(--(?:against|save|rtol))\s*$", line):
+        raise UsageError(f"jaxdebug: `compare`: {missing[1]} wants a value behind it: {_VALUES[missing[1]]}")
     options, rest = parse_with(_add_compare_options, options_first(line))
     is_alone = bool(options.against or options.save)
     functions, given = functions_and_arguments("compare", rest, 1 if is_alone else 2)
@@ -95,6 +98,9 @@ def compared(session: Session, line: str, namespace: dict[str, Any], name_code: 
     refuse_undefined("compare", functions, namespace)
     others = functions[1] if len(functions) > 1 else "None"
     return given_to(ask, "compare", f"({functions[0]})({others}, {given})", namespace, name_code)
+
+
+_VALUES = {"--against": ", ".join(WAYS), "--save": "the name of a file", "--rtol": "a number, 1e-6"}
 
 
 def _add_compare_options(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
@@ -145,7 +151,7 @@ def exported(session: Session, line: str, namespace: dict[str, Any], name_code: 
         except (ExportError, FolderError) as refused:
             raise UsageError(f"jaxdebug: {refused}") from None
 
-    return given_to(ask, "export", code, namespace, name_code)
+    return given_to_fitting(ask, "export", code, namespace, name_code)
 
 
 def traced_twice(session: Session, line: str, namespace: dict[str, Any], name_code: NameCode = nameless) -> Any:
@@ -164,7 +170,7 @@ def traced_twice(session: Session, line: str, namespace: dict[str, Any], name_co
         except CannotBeToldError as refused:
             raise UsageError(f"jaxdebug: `traces --seeds`: {refused}") from None
 
-    return given_to(ask, "traces", code, namespace, name_code)
+    return given_to_fitting(ask, "traces", code, namespace, name_code)
 
 
 def _add_traces_options(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
@@ -211,7 +217,7 @@ def _of_call(command: str, ask: Callable[..., Any], **options: Any) -> ProgramCo
         def of_function(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
             return ask(session, function, args, kwargs, **options)
 
-        return given_to(of_function, command, line, namespace, name_code)
+        return given_to_fitting(of_function, command, line, namespace, name_code)
 
     return answer
 

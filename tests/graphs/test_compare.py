@@ -262,6 +262,11 @@ def test_where_only_an_added_equation_differs_it_is_named_with_its_line():
         ("diff f -- --before grad", "does not take what stands behind"),
         ("compare f g(X) -- X", "takes functions, and .* is none"),
         ("diff f --before grad --", "takes functions and their arguments"),
+        ("compare f -- X --against", "--against wants a value behind it: float64, op-by-op, cpu, saved:FILE"),
+        ("table f -- X", r"takes a call, .*: write `%jaxdebug table f\(X\)`"),
+        ("graph f()", r"`graph`: f\(x\) does not take what it is given: missing a required argument: 'x'"),
+        ("hlo f(X, X)", r"`hlo`: f\(x\) does not take what it is given: too many"),
+        ("export f() DIR", r"`export`: f\(x\) does not take what it is given"),
     ],
 )
 def test_arguments_that_do_not_fit_are_refused_in_words(ours, line, told):
