@@ -10,6 +10,8 @@ import pytest
 from jax import lax
 
 import jax_debug_widgets as jdw
+from jax_debug_widgets._jax.studies import tags
+from jax_debug_widgets._jax.studies.trace import trace
 from jax_debug_widgets.graphs.hlo import MADE_BY_XLA, read_hlo, without_metadata
 
 X = jnp.ones((64, 64))
@@ -143,3 +145,13 @@ def test_another_program_is_not_called_the_same():
     assert without_metadata(one) != without_metadata(other)
     assert without_metadata(one) == without_metadata(jax.jit(jnp.sin).lower(jnp.ones(8)).compile().as_text())
     assert read_hlo(one).own()
+
+
+@pytest.mark.behaviour("G3")
+def test_a_program_that_takes_long_is_compiled_once_and_compared_before(monkeypatch):
+    monkeypatch.setattr(tags, "LONG", -1.0)
+    found = jdw.linked(jax.grad(lambda x: jnp.sum(jnp.tanh(x) * x)), jnp.ones(3))
+    assert found.exact and "not compiled a second time" in found.why and found.fusions
+    monkeypatch.setattr(tags, "tagged", lambda _: (jax.make_jaxpr(jnp.cos)(jnp.ones(3)).jaxpr, {}))
+    texts, _ = tags.tagged_texts(trace(jnp.sin, (jnp.ones(3),), {}, lambda *_: None, whole_numbers=False))
+    assert texts.plain_hlo is None and not texts.is_lowered_same

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -19,13 +20,24 @@ TAG = "eqn"
 """The name of a scope, before its number; XLA drops names with an `@`."""
 
 
+LONG = 2.0
+"""A program that takes XLA so many seconds is not compiled a second time, to compare the results."""
+
+
 @dataclass(frozen=True, eq=False)
 class ProgramTexts:
-    """A program that was lowered and compiled, as text: with tags, and, compiled, as it is."""
+    """A program that was lowered and compiled, as text.
+
+    Attributes:
+      stablehlo, hlo: with tags.
+      plain_hlo: compiled as it is; None where that would take long.
+      is_lowered_same: whether what XLA is given is the same with tags and without, but for them.
+    """
 
     stablehlo: str
     hlo: str
-    plain_hlo: str
+    plain_hlo: str | None
+    is_lowered_same: bool
 
 
 def tagged_texts(traced: Traced) -> tuple[ProgramTexts, dict[int, int]]:
@@ -35,13 +47,13 @@ def tagged_texts(traced: Traced) -> tuple[ProgramTexts, dict[int, int]]:
       Exception: what lowering or compiling raises.
     """
     jaxpr, numbers = tagged(traced.jaxpr)
-    lowered = _lowered(jaxpr, traced)
-    texts = ProgramTexts(
-        lowered.as_text(debug_info=True),
-        lowered.compile().as_text() or "",
-        _lowered(traced.jaxpr, traced).compile().as_text() or "",
-    )
-    return texts, numbers
+    lowered, plain = _lowered(jaxpr, traced), _lowered(traced.jaxpr, traced)
+    began = time.monotonic()
+    hlo = lowered.compile().as_text() or ""
+    is_long = time.monotonic() - began > LONG
+    plain_hlo = None if is_long else plain.compile().as_text() or ""
+    is_same = lowered.as_text() == plain.as_text()
+    return ProgramTexts(lowered.as_text(debug_info=True), hlo, plain_hlo, is_same), numbers
 
 
 def _lowered(jaxpr: core.Jaxpr, traced: Traced) -> Any:

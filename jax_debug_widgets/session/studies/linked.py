@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from jax_debug_widgets.session.ports import CapturesAndRuns
 
 EXACT = "Links are exact: the program was compiled with a name for each equation, and is the same without these names."
+EXACT_AS_LOWERED = (
+    "Links are exact: the program was compiled with a name for each equation, and XLA was given the same without these names. "
+    "It takes long to compile, so it was not compiled a second time to compare the results."
+)
 INEXACT = (
     "XLA has made another program of the one whose equations have names: the links hold for that one, and the one that runs "
     "may differ from it."
@@ -43,14 +47,17 @@ def linked_of(
         return Linked(program, source_lines=lines, values=values)
     with session.capture.explaining():
         texts, numbers = tagged_texts(found)
-    is_same = without_metadata(texts.hlo) == without_metadata(texts.plain_hlo)
+    is_compared = texts.plain_hlo is not None
+    is_same = texts.is_lowered_same
+    if texts.plain_hlo is not None:
+        is_same = without_metadata(texts.hlo) == without_metadata(texts.plain_hlo)
     return Linked(
         program,
         chains(found, program, numbers),
         read_stablehlo(texts.stablehlo),
         read_hlo(texts.hlo),
         is_same,
-        EXACT if is_same else INEXACT,
+        INEXACT if not is_same else EXACT if is_compared else EXACT_AS_LOWERED,
         lines,
         values,
     )
