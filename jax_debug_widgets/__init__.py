@@ -638,8 +638,8 @@ def traces(function: Callable[..., Any], /, *args: Any, seeds: int | None = None
 
     Args:
       function: a function, jitted or not.
-      seeds: trace it also in so many fresh interpreters, each with another hash seed (`PYTHONHASHSEED` 0, 1, …). They are told
-        of the function by its source and the plain values and types of arrays that it uses; nothing is pickled.
+      seeds: trace it also in so many fresh interpreters, each with another hash seed (`PYTHONHASHSEED` 0, 1, …). They get
+        its source, and the plain values and types of arrays that it uses; nothing is pickled.
 
     Raises:
       ValueError: another process cannot be told of something that it uses. Exception: what tracing the function raises.
