@@ -441,6 +441,7 @@ def diff(
     /,
     *args: Any,
     other_args: Sequence[Any] | None = None,
+    xla: bool = False,
     **kwargs: Any,
 ) -> Diff:
     """Compare the programs of two functions, equation by equation, without running them: `%jaxdebug diff f g -- x`.
@@ -457,6 +458,7 @@ def diff(
     Args:
       before, after: functions, jitted or not.
       other_args: what `after` takes, where that is something else.
+      xla: compile both, and tell whether XLA makes the same executable of them (`is_same_executable`).
 
     Raises:
       Exception: what tracing one of the functions raises.
@@ -464,7 +466,7 @@ def diff(
     from jax_debug_widgets.session import current_session
     from jax_debug_widgets.session.studies.programs import diff_of
 
-    return diff_of(current_session(), before, after, args, kwargs, other_args=other_args)
+    return diff_of(current_session(), before, after, args, kwargs, other_args=other_args, xla=xla)
 
 
 def assert_same_program(before: Callable[..., Any], after: Callable[..., Any], /, *args: Any, **kwargs: Any) -> None:

@@ -47,12 +47,20 @@ class Diff(Sequence[Change]):
       names: of both programs.
       results: whether they give the same results of the paired equations, in the same order.
       program: the second one; None of a body.
+      is_same_executable: whether XLA makes the same of both; None where they were not compiled.
     """
 
     def __init__(
-        self, names: tuple[str, str], changes: Sequence[Change], *, results: bool, program: Program | None = None
+        self,
+        names: tuple[str, str],
+        changes: Sequence[Change],
+        *,
+        results: bool,
+        program: Program | None = None,
+        is_same_executable: bool | None = None,
     ) -> None:
         self.names, self.results, self._changes, self.program = names, results, tuple(changes), program
+        self.is_same_executable = is_same_executable
 
     def __len__(self) -> int:
         return len(self._changes)
@@ -123,6 +131,8 @@ class Diff(Sequence[Change]):
         """The changes to be shown; equations that are the same are folded."""
         sides = self.names if self.names[0] != self.names[1] else ("before", "after")
         title = f"{self.names[0]} → {self.names[1]}: {self.headline}"
+        if self.is_same_executable is not None:
+            title += f"; XLA makes {'the same executable' if self.is_same_executable else 'two executables'} of them"
         return Page(title, ("equation", "what", *sides), list(self.lines(0)))
 
     def lines(self, indent: int) -> Iterator[Line]:
@@ -175,14 +185,21 @@ _WORDS: dict[Kind, str] = {
 }
 
 
-def diff(before: Program, after: Program, *, dead: bool = True) -> Diff:
+def diff(before: Program, after: Program, *, dead: bool = True, is_same_executable: bool | None = None) -> Diff:
     """The difference between two programs; seen from the other one it is the same mirrored.
 
     Args:
       dead: whether equations that no result needs count, where only one program has them.
+      is_same_executable: see `Diff`.
     """
     found = _diff_of(before.body, after.body, (before.name, after.name), dead=dead)
-    return Diff(found.names, tuple(found), results=found.results and before.structure == after.structure, program=after)
+    return Diff(
+        found.names,
+        tuple(found),
+        results=found.results and before.structure == after.structure,
+        program=after,
+        is_same_executable=is_same_executable,
+    )
 
 
 def computes_the_same(before: Program, after: Program) -> bool:

@@ -122,9 +122,9 @@ def program_diff(session: Session, line: str, namespace: dict[str, Any], name_co
     def ask(function: Callable[..., Any], other: Any, /, *args: Any, **kwargs: Any) -> Any:
         refuse_unfit("diff", (function,) if options.before else (function, other), args, kwargs)
         if options.before is None:
-            return programs.diff_of(session, function, other, args, kwargs)
+            return programs.diff_of(session, function, other, args, kwargs, xla=options.xla)
         other, other_args = programs.transformed(function, options.before, args)
-        return programs.diff_of(session, function, other, args, kwargs, other_args=other_args)
+        return programs.diff_of(session, function, other, args, kwargs, other_args=other_args, xla=options.xla)
 
     refuse_undefined("diff", functions, namespace)
     others = functions[1] if len(functions) > 1 else "None"
@@ -133,6 +133,7 @@ def program_diff(session: Session, line: str, namespace: dict[str, Any], name_co
 
 def _add_diff_options(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
     parser.add_argument("--before", choices=("grad", "vmap"), metavar="TRANSFORM", default=None)
+    parser.add_argument("--xla", action="store_true")
     return parser
 
 

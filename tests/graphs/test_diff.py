@@ -212,3 +212,21 @@ def test_other_callbacks_and_another_structure_are_no_same_program(one, other):
 def test_diff_of_one_function_says_that_it_takes_two():
     with pytest.raises(TypeError, match=r"^diff takes two functions, then what both take"):
         jdw.diff(jnp.sin, jnp.ones(3))  # pyright: ignore[reportArgumentType]
+
+
+@pytest.mark.behaviour("G6")
+def test_same_has_three_senses():
+    def ordered(x):
+        a, b = jnp.sin(x), jnp.cos(x)
+        return a + b
+
+    def reordered(x):
+        b, a = jnp.cos(x), jnp.sin(x)
+        return a + b
+
+    found = jdw.diff(ordered, reordered, jnp.ones(3), xla=True)
+    assert (found.is_same, found.is_in_order, found.is_same_executable) == (True, False, True)
+    assert "1 of them in another order; XLA makes the same executable of them" in str(found)
+    other = jdw.diff(ordered, jnp.sin, jnp.ones(3), xla=True)
+    assert not other.is_same and other.is_same_executable is False and "two executables" in str(other)
+    assert jdw.diff(ordered, ordered, jnp.ones(3)).is_same_executable is None

@@ -56,6 +56,15 @@ def tagged_texts(traced: Traced) -> tuple[ProgramTexts, dict[int, int]]:
     return ProgramTexts(lowered.as_text(debug_info=True), hlo, plain_hlo, is_same), numbers
 
 
+def compiled_text(traced: Traced) -> str:
+    """A program as XLA has compiled it.
+
+    Raises:
+      Exception: what lowering or compiling raises.
+    """
+    return _lowered(traced.jaxpr, traced).compile().as_text() or ""
+
+
 def _lowered(jaxpr: core.Jaxpr, traced: Traced) -> Any:
     return jax.jit(jaxpr_as_fun(ClosedJaxpr(jaxpr, traced.consts))).lower(*traced.operands)
 

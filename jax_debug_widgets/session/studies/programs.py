@@ -14,9 +14,11 @@ from jax.extend.core import ClosedJaxpr, jaxpr_as_fun
 
 from jax_debug_widgets._jax.compat import features
 from jax_debug_widgets._jax.studies.programs import ProgramAnnotations, program_of
+from jax_debug_widgets._jax.studies.tags import compiled_text
 from jax_debug_widgets._jax.studies.trace import Traced, trace
 from jax_debug_widgets.graphs import Diff, Program, ProgramTable, Traces, diff
 from jax_debug_widgets.graphs.causes import causes_in
+from jax_debug_widgets.graphs.hlo import without_metadata
 from jax_debug_widgets.graphs.table import By
 from jax_debug_widgets.session.studies.asked import require_function
 from jax_debug_widgets.session.studies.seeds.asking import traced_with_seeds
@@ -83,13 +85,18 @@ def diff_of(
     kwargs: Mapping[str, Any],
     *,
     other_args: Sequence[Any] | None = None,
+    xla: bool = False,
 ) -> Diff:
     """The difference between the programs of two functions, see `jax_debug_widgets.diff`."""
     if callable(function) and not callable(other):
         raise TypeError("diff takes two functions, then what both take: `jdw.diff(f, g, x)`")
-    before = traced(session, function, args, kwargs)[1]
-    after = traced(session, other, args if other_args is None else other_args, kwargs)[1]
-    return diff(before, after)
+    before, own = traced(session, function, args, kwargs)
+    after, its = traced(session, other, args if other_args is None else other_args, kwargs)
+    if not xla:
+        return diff(own, its)
+    with session.capture.explaining():
+        texts = [without_metadata(compiled_text(one)) for one in (before, after)]
+    return diff(own, its, is_same_executable=texts[0] == texts[1])
 
 
 LANES = 8
