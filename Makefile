@@ -87,7 +87,7 @@ bench: $(VENV)/.dev $(BUILT)  ## measure what capturing costs
 
 speed: $(VENV)/.dev $(BUILT)  ## see whether the panel and the debugger are as fast as promised, on a machine that does nothing else
 	JAXDEBUG_SPEED=1 python -m pytest -s tests/e2e/test_panel_kernel_speed.py tests/e2e/test_panel_speed.py \
-		tests/e2e/test_debugger.py -k "not debugger or looked_into"
+		tests/e2e/test_program_speed.py tests/e2e/test_debugger.py -k "not debugger or looked_into"
 
 clean:  ## remove everything that was built or installed here
 	rm -rf $(VENV) .venv-jax-* js/node_modules js/lab/node_modules $(PANEL) $(VIEWS) $(PROGRAM) jax_debug_widgets/labextension build dist test-artifacts .pytest_cache .ruff_cache .import_linter_cache
