@@ -218,7 +218,8 @@ def _of_call(command: str, ask: Callable[..., Any], **options: Any) -> ProgramCo
         def of_function(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
             return ask(session, function, args, kwargs, **options)
 
-        return given_to_fitting(of_function, command, line, namespace, name_code)
+        give = given_to if ask is _inventory else given_to_fitting  # That tells where the call is written.
+        return give(of_function, command, line, namespace, name_code)
 
     return answer
 

@@ -84,8 +84,26 @@ def frames_of(traceback: Any) -> tuple[Frame, ...]:
     )
 
 
+_MOST_CODES = 4096
+"""Code objects whose frames are kept."""
+
+_known: dict[int, tuple[CodeType, dict[int, Frame]]] = {}
+"""By the `id` of a code object, which takes as long to hash as it is: it, and its frames by the offset of the instruction."""
+
+
 def frame_at(code: CodeType, offset: int) -> Frame:
-    """The frame of an instruction: its range in the file, with the columns of the file."""
+    """The frame of an instruction: its range in the file, with the columns of the file. Many equations share one."""
+    if id(code) not in _known:
+        if len(_known) >= _MOST_CODES:
+            _known.clear()
+        _known[id(code)] = code, {}
+    frames = _known[id(code)][1]
+    if offset not in frames:
+        frames[offset] = _frame_at(code, offset)
+    return frames[offset]
+
+
+def _frame_at(code: CodeType, offset: int) -> Frame:
     line, column, end_line, end_column = xla_client.Traceback.code_addr2location(code, offset)
     dedent = dedent_of(code) if column >= 0 else 0
     return Frame(code.co_filename, line, column + dedent, end_line, end_column + dedent, code.co_qualname)
