@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -45,7 +45,7 @@ def trace(
     function: Any,
     args: Sequence[Any],
     kwargs: Mapping[str, Any],
-    lines_of: LinesOf,
+    lines_of: LinesOf | None,
     *,
     whole_numbers: bool,
     gradients: bool = False,
@@ -53,7 +53,8 @@ def trace(
     """Trace `function(*args, **kwargs)` anew, whatever JAX has in its caches, and note the names of its variables.
 
     Args:
-      lines_of: returns the lines to note of a function while it is traced, see `tracing/bindings.py`.
+      lines_of: returns the lines to note of a function while it is traced, see `tracing/bindings.py`; None: nothing is noted,
+        which takes a third of the time.
       whole_numbers: whether Python's whole numbers are traced; they may be sizes, which cannot be.
       gradients: whether gradients have names, too. Where there are any, the function is traced once more for that.
 
@@ -71,7 +72,7 @@ def trace(
 
     _call_as(on_arrays, function)
     operands = [leaf for traced, leaf in zip(is_traced, flat, strict=True) if traced]
-    with noting(lines_of), uncached():  # There are no notes of programs in JAX's caches.
+    with noting(lines_of) if lines_of else nullcontext(), uncached():  # There are no notes of programs in JAX's caches.
         program, result = jax.make_jaxpr(on_arrays, return_shape=True)(*operands)
         marked = _marked(program, on_arrays, operands) if gradients else None
     about = api_util.debug_info("jit", function, tuple(args), dict(kwargs))
