@@ -84,9 +84,6 @@ def frames_of(traceback: Any) -> tuple[Frame, ...]:
     )
 
 
-_MOST_CODES = 4096
-"""Code objects whose frames are kept."""
-
 _known: dict[int, tuple[CodeType, dict[int, Frame]]] = {}
 """By the `id` of a code object, which takes as long to hash as it is: it, and its frames by the offset of the instruction."""
 
@@ -94,7 +91,7 @@ _known: dict[int, tuple[CodeType, dict[int, Frame]]] = {}
 def frame_at(code: CodeType, offset: int) -> Frame:
     """The frame of an instruction: its range in the file, with the columns of the file. Many equations share one."""
     if id(code) not in _known:
-        if len(_known) >= _MOST_CODES:
+        if len(_known) >= 4096:  # noqa: PLR2004 - what is let go of is read again.
             _known.clear()
         _known[id(code)] = code, {}
     frames = _known[id(code)][1]
