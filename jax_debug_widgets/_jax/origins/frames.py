@@ -90,11 +90,12 @@ _known: dict[int, tuple[CodeType, dict[int, Frame]]] = {}
 
 def frame_at(code: CodeType, offset: int) -> Frame:
     """The frame of an instruction: its range in the file, with the columns of the file. Many equations share one."""
-    if id(code) not in _known:
+    known = _known.get(id(code))
+    if known is None:
         if len(_known) >= 4096:  # noqa: PLR2004 - what is let go of is read again.
             _known.clear()
-        _known[id(code)] = code, {}
-    frames = _known[id(code)][1]
+        known = _known[id(code)] = code, {}
+    frames = known[1]
     if offset not in frames:
         frames[offset] = _frame_at(code, offset)
     return frames[offset]
