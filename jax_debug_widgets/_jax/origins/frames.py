@@ -84,24 +84,8 @@ def frames_of(traceback: Any) -> tuple[Frame, ...]:
     )
 
 
-_known: dict[int, tuple[CodeType, dict[int, Frame]]] = {}
-"""By the `id` of a code object, which takes as long to hash as it is: it, and its frames by the offset of the instruction."""
-
-
 def frame_at(code: CodeType, offset: int) -> Frame:
-    """The frame of an instruction: its range in the file, with the columns of the file. Many equations share one."""
-    known = _known.get(id(code))
-    if known is None:
-        if len(_known) >= 4096:  # noqa: PLR2004 - what is let go of is read again.
-            _known.clear()
-        known = _known[id(code)] = code, {}
-    frames = known[1]
-    if offset not in frames:
-        frames[offset] = _frame_at(code, offset)
-    return frames[offset]
-
-
-def _frame_at(code: CodeType, offset: int) -> Frame:
+    """The frame of an instruction: its range in the file, with the columns of the file."""
     line, column, end_line, end_column = xla_client.Traceback.code_addr2location(code, offset)
     dedent = dedent_of(code) if column >= 0 else 0
     return Frame(code.co_filename, line, column + dedent, end_line, end_column + dedent, code.co_qualname)
