@@ -67,6 +67,15 @@ def test_processes_are_one_run_and_each_a_run_of_its_own(tmp_path):
 
 
 @pytest.mark.behaviour("R6")
+def test_the_first_nan_of_all_is_that_of_the_process_that_has_one(tmp_path):
+    run = jdw.load(of_processes(tmp_path / "run.jdw", steps(1.0, 2.0), steps(1.0, np.inf)))
+    first = run.status().first_nonfinite
+    assert first is not None
+    (event,) = [one for one in run.events if one.seq == first.event]
+    assert (event.process, event.site.id, event.call) == (1, first.site, 1)
+
+
+@pytest.mark.behaviour("R6")
 @pytest.mark.behaviour("W6")
 def test_a_value_that_is_the_same_in_all_processes_is_one_series_and_others_are_one_each(tmp_path):
     run = jdw.load(of_processes(tmp_path / "run.jdw", steps(1.0, 2.0), steps(1.0, 2.0), steps(1.0, 5.0)))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from jax_debug_widgets.events import Finding, Status, ThreadSpans
 from jax_debug_widgets.session.run import replicas
 from jax_debug_widgets.session.run.findings import Findings
-from jax_debug_widgets.session.run.first_nonfinite import joined
+from jax_debug_widgets.session.run.first_nonfinite import birth, first_event, joined
 from jax_debug_widgets.session.run.joint import SpansOfAll, calls_of_all, found_by_all, status_of_all
 from jax_debug_widgets.session.run.loaded import LoadedRun
 from jax_debug_widgets.session.run.loaded_calls import LoadedSpans
@@ -126,6 +126,7 @@ class MergedRun(LoadedRun):
             dropped=self.store.dropped,
             dropped_by_site=self.store.dropped_by_site(),
             findings=status.findings + len(self._found),
+            first_nonfinite=first_event(self, birth(self._findings, status.notes)),
             copies=self._copies,
         )
 
