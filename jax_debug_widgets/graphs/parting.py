@@ -58,7 +58,9 @@ class PairedRuns:
         if found.first is None or not found.first.before.bodies:
             return found
         inner = self._inside(found.first)
-        return found if inner is None else inner
+        if inner is None:
+            return found
+        return inner if any(inner.alone) else replace(inner, alone=found.alone)
 
     def _in_body(self, differ: Sequence[bool]) -> Parting:
         (one, other), pairing = self.flats, self.pairing

@@ -137,6 +137,16 @@ def test_a_loop_that_starts_otherwise_is_no_divergence_of_its_body():
 
 
 @pytest.mark.behaviour("G1")
+def test_what_only_one_function_computes_before_its_loop_is_named_with_the_line_in_the_loop():
+    def of(start):
+        return lambda x: lax.scan(lambda c, a: (c * a, c), start(x[0]), x)
+
+    found = jdw.compare(of(lambda c: c), of(lambda c: jnp.exp(c)), jnp.arange(1.0, 4.0))
+    assert found.first.before.primitive == "mul" and found.steps == (0,)
+    assert found.alone[0] is None and found.alone[1].primitive == "exp"
+
+
+@pytest.mark.behaviour("G1")
 def test_an_overflow_is_found_where_it_is_born():
     found = jdw.compare(plain, shifted, jnp.array([100.0, 1.0, 2.0]))
     assert found.first.before.names == found.first.after.names == ("e",)
