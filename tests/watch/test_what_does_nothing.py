@@ -121,10 +121,14 @@ def test_it_has_its_gradient(watched):
     assert (run["y"].gradient["value"] == 3).all()
 
 
-def test_a_token_is_given_back(watched):
+def test_tokens_are_made_and_given_back_beside_what_is_watched(watched):
     @jax.jit
-    def handed_on(x, token):
-        return x, token
+    def called(x):
+        return lax.create_token(x), x + 1
 
-    run = watched(handed_on, jnp.ones(3), lax.create_token())
-    assert not any("fault of ours" in note for note in run.notes)
+    def handed_on(x, token):
+        made, y = called(x)
+        return y * 3, lax.after_all(token, made)
+
+    run = watched(jax.jit(handed_on), jnp.ones(3), lax.create_token())
+    assert not any("unwatched" in note for note in run.notes) and run["y"]["mean"] == [2]

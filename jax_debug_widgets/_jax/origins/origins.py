@@ -92,9 +92,9 @@ def origins_of_result(equation: Any, position: int, ordinal: Ordinal) -> Iterato
         yield from origins_of_result(made.equation, made.position, ordinal)
     else:
         inner = jaxpr.outvars[position]
-        is_stacked = len(equation.outvars[position].aval.shape) > len(inner.aval.shape)
+        axes, inner_axes = (len(getattr(one.aval, "shape", ())) for one in (equation.outvars[position], inner))
         for origin in origins_of_result(made.equation, made.position, made.ordinal):
-            yield operation_of(equation), ordinal, is_stacked, origin
+            yield operation_of(equation), ordinal, axes > inner_axes, origin
         if ordinal is None and made.is_alone and equation.primitive.name not in _LOOPS:
             yield from origins_of_result(made.equation, made.position, None)
 

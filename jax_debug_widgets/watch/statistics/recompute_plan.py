@@ -150,9 +150,10 @@ def _shown(atom: Any, shown: Mapping[Any, Operand]) -> Operand:
 
 def shows_all(equation: Any) -> bool:
     """Whether the result has all elements of the operand, once each."""
-    sizes = {atom.aval.size for atom in (*equation.invars[:1], *equation.outvars)}
     name = equation.primitive.name
-    return name in _SAME_ELEMENTS or (name == "broadcast_in_dim" and len(sizes) == 1)
+    if name != "broadcast_in_dim":
+        return name in _SAME_ELEMENTS
+    return equation.invars[0].aval.size == equation.outvars[0].aval.size
 
 
 def _can_do(equation: Any) -> bool:
