@@ -9,10 +9,11 @@ import functools
 import gc
 import re
 import sys
+import threading
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from types import CellType, FrameType, FunctionType, GeneratorType, MethodType, ModuleType
+from types import BuiltinMethodType, CellType, FrameType, FunctionType, GeneratorType, MethodType, ModuleType
 from typing import Any
 
 from jax_debug_widgets._jax.origins.frames import is_users
@@ -26,6 +27,10 @@ _CONSOLE = re.compile(r"_+|_\d+|_i+\d*|Out|In|last_(type|value|traceback|exc)|_o
 """The names that a console and a debugger keep by themselves."""
 
 
+_PARTS = ("args", "keywords", "__defaults__", "__kwdefaults__", "__self__")
+"""Where functions, methods and `functools.partial` keep what they were given."""
+
+
 def holder_of(target: Any) -> str:
     """The way from the nearest name of the user's to an object; empty where there is none."""
     return holders_of([target])[0]
@@ -34,9 +39,11 @@ def holder_of(target: Any) -> str:
 def holders_of(targets: Sequence[Any]) -> list[str]:
     """The way from the nearest name of the user's to each object; empty where there is none.
 
-    Each round asks Python's collector once who refers to what the round before has found: a pass over all objects.
+    Each round asks Python's collector once who refers to what the round before has found: a pass over all objects. The
+    collector does not see the variables of functions that run.
     """
     names: dict[int, str] = {}
+    variables = _of_running_functions()
     level = [*targets]
     ways: dict[int, dict[int, _Way]] = {id(target): {at: _Way("")} for at, target in enumerate(targets)}
     mark = object()
@@ -52,7 +59,7 @@ def holders_of(targets: Sequence[Any]) -> list[str]:
             if id(owner) in ours or _is_machinery(owner) or _is_question(owner, mark):
                 continue
             kept.append(owner)
-            if isinstance(owner, FrameType) or (isinstance(owner, dict) and _is_module(owner)):
+            if isinstance(owner, dict) and _is_module(owner):
                 for at, name in _names(owner, ways):
                     names.setdefault(at, name)
                 continue
@@ -62,6 +69,9 @@ def holders_of(targets: Sequence[Any]) -> list[str]:
                 known |= found.keys()
                 further.append(owner)
                 further_ways[id(owner)] = found
+        for one in level:
+            if id(one) in variables:
+                names = {at: f"{variables[id(one)]}{way.path}" for at, way in ways[id(one)].items()} | names
         level, ways = further, further_ways
     return [names.get(at, "") for at in range(len(targets))]
 
@@ -76,15 +86,24 @@ def _ways_to(owner: Any, ways: Mapping[int, Mapping[int, _Way]]) -> Iterator[tup
                 yield at, longer
 
 
-def _names(names: FrameType | dict[Any, Any], ways: Mapping[int, Mapping[int, _Way]]) -> Iterator[tuple[int, str]]:
-    """Yield the ways from the variables of a function that runs, or of a module, to the targets, by their numbers."""
-    if isinstance(names, FrameType):
-        names = names.f_locals
-    elif not _is_of_user(names):
-        return
-    for name, value in names.items():
+def _names(names: dict[Any, Any], ways: Mapping[int, Mapping[int, _Way]]) -> Iterator[tuple[int, str]]:
+    """Yield the ways from the variables of a module to the targets, by their numbers."""
+    for name, value in names.items() if _is_of_user(names) else ():
         if id(value) in ways and not _CONSOLE.fullmatch(name):
             yield from ((at, f"{name}{way.path}") for at, way in ways[id(value)].items())
+
+
+def _of_running_functions() -> dict[int, str]:
+    """The id of what a variable of a function of the user's holds that runs in this thread -> its name."""
+    found: dict[int, str] = {}
+    frame: FrameType | None = sys._getframe(1)  # noqa: SLF001 - the way to them.
+    while frame is not None:
+        if frame.f_locals is not frame.f_globals and not _is_of_library(frame.f_code.co_filename):
+            for name, value in frame.f_locals.items():
+                if name.isidentifier() and not _CONSOLE.fullmatch(name):
+                    found.setdefault(id(value), name)
+        frame = frame.f_back
+    return found
 
 
 @dataclass(frozen=True)
@@ -103,24 +122,52 @@ class _Way:
 
     def to(self, owner: Any, held: Any) -> _Way:
         """The way from what refers to the object."""
-        path = self.path
         if isinstance(owner, dict | list | tuple | deque):
-            of = owner.items() if isinstance(owner, dict) else enumerate(owner)
-            found = [place for place, value in of if value is held]
-            return _Way(f"[{found[0]!r}]{path}", found[0], path) if found else self
-        if isinstance(owner, functools._lru_cache_wrapper):  # noqa: SLF001 - the class has no other name.
-            return _Way(f" (its functools.lru_cache){path}")
+            return self._to_place(owner, held)
         if isinstance(owner, FunctionType) and owner.__closure__ is held:
             return _Way(f" → its variable `{owner.__code__.co_freevars[self.place]}`{self.rest}")
-        if isinstance(owner, FunctionType | MethodType | CellType):
-            return self
-        if getattr(owner, "__dict__", None) is held:
+        if _are_attributes(owner, held, self.place):
             return _Way(f".{self.place}{self.rest}")
-        name = _attribute(owner, held)
-        return self if name is None else _Way(f".{name}{path}")
+        step = _step(owner, held)
+        return _Way(f"{step}{self.path}") if step else self
+
+    def _to_place(self, owner: Any, held: Any) -> _Way:
+        of = owner.items() if isinstance(owner, dict) else enumerate(owner)
+        place = next((place for place, value in of if value is held), self)
+        if place is self or type(place).__name__ == "_localdummy":  # A thread, of a `threading.local`.
+            return self
+        return _Way(f"[{place!r}]{self.path}", place, self.path)
+
+
+def _step(owner: Any, held: Any) -> str:
+    """The step from what has the object neither at a place nor in a dictionary of attributes; empty where there is none."""
+    if isinstance(owner, functools._lru_cache_wrapper):  # noqa: SLF001 - the class has no other name.
+        return " (its functools.lru_cache)"
+    if isinstance(owner, set | frozenset):
+        return " (one of its elements)"
+    if isinstance(owner, GeneratorType):
+        name = _variable(owner, held)
+        return f" → its variable `{name}`" if name else ""
+    name = _attribute(owner, held)
+    return "" if name is None else f".{name}"
+
+
+def _are_attributes(owner: Any, held: Any, name: Any) -> bool:
+    """Whether the object `held` is the dictionary of the attributes of its owner, `name` among them."""
+    if isinstance(owner, type | threading.local):  # They show another object.
+        return isinstance(held, dict) and name in owner.__dict__
+    return getattr(owner, "__dict__", None) is held
+
+
+def _variable(generator: GeneratorType[Any, Any, Any], held: Any) -> str:
+    value = held.cell_contents if isinstance(held, CellType) else held
+    names = generator.gi_frame.f_locals if generator.gi_frame else {}
+    return next((name for name, one in names.items() if one is value), "")
 
 
 def _attribute(owner: Any, held: Any) -> str | None:
+    if isinstance(owner, FunctionType | MethodType | BuiltinMethodType | functools.partial):
+        return next((name for name in _PARTS if getattr(owner, name, None) is held), None)
     own = getattr(owner, "__dict__", None)
     if isinstance(own, dict):
         found = next((name for name, value in own.items() if value is held), None)
@@ -143,7 +190,11 @@ def _is_module(names: dict[Any, Any]) -> bool:
 
 def _is_of_user(names: dict[Any, Any]) -> bool:
     file = names.get("__file__") or ""
-    return not file or (is_users(file) and not is_library(file))
+    return not file or not _is_of_library(file)
+
+
+def _is_of_library(file: str) -> bool:
+    return not is_users(file) or is_library(file)
 
 
 def _is_question(owner: Any, mark: object) -> bool:
@@ -156,7 +207,7 @@ def _is_machinery(owner: Any) -> bool:
     module = type(owner).__module__ or ""
     if module.startswith(("jax._src", "jaxlib", "jax_debug_widgets")) or isinstance(owner, ModuleType):
         return True
-    if isinstance(owner, FrameType | GeneratorType):
-        file = (owner.f_code if isinstance(owner, FrameType) else owner.gi_code).co_filename
-        return not is_users(file) or is_library(file)
-    return isinstance(owner, dict) and owner is sys.modules
+    if isinstance(owner, GeneratorType):
+        return _is_of_library(owner.gi_code.co_filename)
+    # The collector sees the frames of functions that are over: an exception keeps them.
+    return isinstance(owner, FrameType) or owner is sys.modules

@@ -23,6 +23,7 @@ last_seen: list = []
 def _as_at_first():
     yield
     kept.clear()
+    Way.given = None
     last_seen.clear()
     globals()["last"] = None
     doubled.cache_clear()
@@ -75,6 +76,26 @@ def argument(x):
     return x + 1
 
 
+class Way:
+    given = None
+
+
+def in_an_element_of_a_set(x):
+    kept["h"] = {Way()}
+    next(iter(kept["h"])).of = x * 4
+    return x
+
+
+def in_a_generator(x):
+    def of(y):
+        yield 0
+        yield y
+
+    kept["of"] = of(x - 1)
+    next(kept["of"])
+    return x
+
+
 keeper = in_closure()
 
 LEAKS = {
@@ -85,6 +106,11 @@ LEAKS = {
     "a variable of a function around": (keeper, "keeper → its variable `held`[0]"),
     "a tuple of it alone": (in_a_tuple, "last[0]"),
     "an argument": (argument, "kept['x']"),
+    "an argument of a partial": (lambda x: kept.update(f=functools.partial(max, x * 2)) or x, "kept['f'].args[0]"),
+    "a default": (lambda x: kept.update(g=lambda a=x * 3: a) or x, "kept['g'].__defaults__[0]"),
+    "an element of a set": (in_an_element_of_a_set, "kept['h'] (one of its elements).of"),
+    "an attribute of a class": (lambda x: setattr(Way, "given", x * 5) or x, "Way.given"),
+    "a generator": (in_a_generator, "kept['of'] → its variable `y`"),
     "a name like a console's": (lambda x: last_seen.append(x + 2), "last_seen[0]"),
 }
 USES = {
@@ -145,6 +171,25 @@ def test_an_argument_that_is_held_is_shown_at_the_line_that_stores_it():
     stored, defined = told["decorated"], told["by_another"]
     assert stored.strip() == 'remembered.append(params["w"])' and defined.startswith("def by_another(x)")
     remembered.clear()
+
+
+def test_variables_of_a_function_that_runs_hold_tracers_too():
+    local, model = [], Layer()
+    with jdw.capture(check="leaks") as run:
+        jax.jit(lambda x: local.append(x + 1))(X)
+        jax.jit(lambda x: model.run(x))(X)  # noqa: PLW0108 - its name is in no trace.
+    told = [one.headline.rpartition(" holds")[0] for one in run.findings]
+    assert told == ["`local[0]`", "`model.last`"]
+
+
+def test_an_exception_that_is_kept_holds_none():
+    def fails(x):
+        y = x + 1
+        raise ValueError(y.shape)
+
+    with jdw.capture(check="leaks") as run, pytest.raises(ValueError, match="3") as raised:
+        jax.jit(fails)(X)
+    assert raised.value.args == ((3,),) and run.findings == []
 
 
 def cycle(x):
