@@ -118,6 +118,12 @@ def test_by_how_much_results_differ(one, other, wanted):
     assert not differences_of([one], [one])
 
 
+def test_tokens_are_not_compared():
+    one, other = lax.create_token(), lax.create_token()
+    assert not differences_of([one, X], [other, X])
+    assert [found.path for found in differences_of([one, X], [other, X + 1])] == ["[1]"]
+
+
 @pytest.mark.parametrize("sign", [np.float32(-1), np.complex128(-1), np.float64(-1)])
 def test_a_nan_is_a_nan_whatever_its_bits(sign):
     one = np.array([np.nan, 1], sign.dtype)

@@ -147,7 +147,8 @@ def differences_of(watched: Any, plain: Any) -> list[Difference]:
     """The leaves of two trees of one structure that are not equal bit by bit; a NaN is a NaN, whatever its bits."""
     pairs = zip(jax.tree_util.tree_leaves_with_path(watched), jax.tree.leaves(plain), strict=True)
     compared = ((jax.tree_util.keystr(path), _host(one), _host(other)) for (path, one), other in pairs)
-    found = [_difference(path, one, other) for path, one, other in compared if one.tobytes() != other.tobytes()]
+    numbers = ((path, one, other) for path, one, other in compared if one.dtype != object)  # A token has none.
+    found = [_difference(path, one, other) for path, one, other in numbers if one.tobytes() != other.tobytes()]
     return [difference for difference in found if difference.count]
 
 
