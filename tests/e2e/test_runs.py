@@ -42,6 +42,7 @@ def side(lab_page):
     assert lab_page.errors == []
 
 
+@pytest.mark.behaviour("O3")
 @pytest.mark.own_page
 def test_two_runs_are_compared_in_two_clicks_and_a_new_name_stays(lab, lab_page, side):
     cells = [RUN.format(lr=lr) for lr in (0.01, 0.1)]

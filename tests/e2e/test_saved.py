@@ -42,6 +42,7 @@ def saved(lab, notebook):
     return re.sub(r"<[^>]*>", " ", html), output.data["text/plain"]
 
 
+@pytest.mark.behaviour("O4")
 def test_the_file_has_the_run_while_it_goes_on_and_after_a_reload_its_end(lab, lab_page, notebook, hold):
     panel = PanelOnScreen(lab_page)
     panel.root.evaluate("(panel) => { window.panelBefore = panel; }")
@@ -67,6 +68,7 @@ def test_the_file_has_the_run_while_it_goes_on_and_after_a_reload_its_end(lab, l
     assert "done after" in text
 
 
+@pytest.mark.behaviour("O4")
 def test_the_file_says_that_the_kernel_went_and_has_what_the_page_had_seen(lab, lab_page, notebook, hold):
     notebook.restart_kernel()
     wait_until_stored(lab_page, notebook, "Kernel gone")

@@ -425,6 +425,7 @@ def test_what_a_derivative_rule_computes_stands_beside_its_lines(notebook, lab_p
     lab_page.screenshot("source-rules")
 
 
+@pytest.mark.behaviour("O2")
 def test_two_clicks_from_the_end_of_the_cell_an_array_at_a_step_is_a_picture(notebook, lab_page):
     notebook.run_cell(8, timeout_s=120)
     panel = PanelOnScreen(lab_page)

@@ -44,6 +44,7 @@ PROGRAMS = {
 }
 
 
+@pytest.mark.behaviour("A3")
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_results_are_the_programs_and_values_those_of_a_watched_one(name, same_bits):
     program = jax.jit(PROGRAMS[name])
