@@ -59,6 +59,7 @@ class Comparison:
     def page(self) -> Page:
         """All of it, to be shown."""
         said = "equal to the bit" if self.equal else "close" if self.close else "DIFFERENT"
+        names = self.names if self.names[0] != self.names[1] else ("before", "after")
         lines = [Line(("argument", name, how, ""), kind="changed") for name, how in self.arguments]
         lines += [
             Line(("output", name or "result", str(figure), ""), kind="changed" if figure.verdict == "differs" else "")
@@ -66,19 +67,19 @@ class Comparison:
         ]
         if self.first is not None:
             worst = next(one for one in self.first.figures if one.verdict == "differs")
-            sides = ((self.names[0], self.first.before), (self.names[1], self.first.after))
+            sides = ((names[0], self.first.before), (names[1], self.first.after))
             lines += [Line(("first", name, text_of(one), str(one.source or ""))) for name, one in sides]
             lines.append(Line(("", "", str(worst), "")))
         word = "first" if self.first is None else "before it"
-        for name, one in zip(self.names, self.alone, strict=True):
+        for name, one in zip(names, self.alone, strict=True):
             if one is not None:
                 lines.append(Line((word, f"only in {name}", text_of(one), str(one.source or ""))))
         if self.around:
             lines.append(Line(("", "in", *self._place())))
         notes = [self.structure] if self.structure else []
         notes.append(
-            f"{plural(len(self.pairs), 'pair')} of equations; {self.only[0]} only in {self.names[0]}, {self.only[1]} only in "
-            f"{self.names[1]}. Both ran equation by equation: XLA has fused nothing."
+            f"{plural(len(self.pairs), 'pair')} of equations; {self.only[0]} only in {names[0]}, {self.only[1]} only in "
+            f"{names[1]}. Both ran equation by equation: XLA has fused nothing."
         )
         given = ", of other arguments" if self.arguments else ""
         return Page(

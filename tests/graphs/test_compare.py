@@ -291,3 +291,9 @@ def test_arguments_that_do_not_fit_are_refused_in_words(ours, line, told):
 def test_equal_numbers_of_two_dtypes_are_told_to_be_so():
     found = jdw.compare(lambda x: x * 2, lambda x: (x * 2).astype(jnp.bfloat16), jnp.ones(3))
     assert str(found.outputs[0][1]) == "close: the same numbers, float32[3] against bfloat16[3]"
+
+
+def test_two_functions_of_one_name_are_told_apart():
+    found = jdw.compare(lambda x: jnp.sin(x), lambda x: jnp.sin(x) + 1.0, jnp.ones(3))  # noqa: PLW0108 - the name is meant.
+    assert re.search(r"first +only in after .*= add ", str(found))
+    assert "0 only in before, 1 only in after" in str(found)
