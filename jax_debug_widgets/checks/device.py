@@ -44,12 +44,19 @@ def _teller_of(option: str) -> Callable[[LineHits, NameFile], Finding | None]:
     return _TELLERS[option]
 
 
-def found_while_running(seen: Sequence[LineHits], name_file: NameFile) -> list[Finding]:
-    """The findings, in the order of time."""
+def found_while_running(
+    seen: Sequence[LineHits], name_file: NameFile, event_of: Callable[[LineHits], int]
+) -> list[Finding]:
+    """The findings, in the order of time; `event_of` says which event shows a NaN that was born, -1 for none."""
     # What was not finite before is given to the calls that follow.
     odd = [one for one in seen if one.checked.option == Kind.NONFINITE.option]
-    told = [_told(one, name_file) for one in seen if one.checked.primitive != ARGUMENTS or one is odd[0]]
-    findings = {(one.file, one.span, one.kind): one for one in reversed(told) if one is not None}
+    told = [(one, _told(one, name_file)) for one in seen if one.checked.primitive != ARGUMENTS or one is odd[0]]
+    shown = [
+        replace(finding, event=event_of(one)) if finding.kind == Kind.NONFINITE.word else finding
+        for one, finding in told
+        if finding is not None
+    ]
+    findings = {(one.file, one.span, one.kind): one for one in reversed(shown)}
     # What is read outside of the bounds may be NaN: that is one finding, the index.
     outside = {(one.file, one.span) for one in findings.values() if one.kind == Kind.OUT_OF_BOUNDS.word}
     return [

@@ -35,6 +35,8 @@ class OpenRecordings:
 
     def end(self, recording: Recording, error: BaseException | None) -> None:
         """What has left its capture has left it: end it, if that can be done here, and others that could not."""
+        if all(one is not recording for _, one in self._all):  # The interpreter's end has ended it.
+            return
         is_own = (threading.get_ident(), recording) in self._all
         if isinstance(error, GeneratorExit) and (not is_own or is_inside_ours()):
             self._dropped.append(recording)

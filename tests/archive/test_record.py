@@ -237,7 +237,8 @@ def test_a_process_that_is_forked_leaves_the_recording_to_the_other(tmp_path):
             jax.debug.print("before {{x}}", x=jnp.ones(3))
             child = os.fork()
             if not child:
-                (recording,) = current_session()._open  # What is to be done at exit, but for JAX's part, which may crash.
+                # What is to be done at exit, but for JAX's part, which may crash.
+                ((_, recording),) = current_session()._open._all
                 recording._recorder.finish()
                 os._exit(3)
             assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 3

@@ -400,6 +400,36 @@ def test_what_a_check_sees_being_born_is_what_all_views_call_the_first(program, 
     assert not [one for one in run.findings if one.site and not one.site.choice]
 
 
+@jax.jit
+def given(x):
+    y = x + 1
+    jax.debug.print("{}", y)
+    return y * 2
+
+
+def born_later(x):
+    return jnp.log(x * 2)
+
+
+@pytest.mark.parametrize("before", ["un-jitted", "of an argument", "nothing"])
+def test_what_was_not_finite_before_a_birth_does_not_follow_from_it(before):
+    with jdw.capture(watch=True, check="nonfinite") as run:
+        if before == "un-jitted":
+            jax.debug.print("{}", jnp.array([jnp.inf, 1.0]))
+        elif before == "of an argument":
+            jax.block_until_ready(given(jnp.array([jnp.inf, 1.0])))
+        for _ in range(2):
+            jax.block_until_ready(jax.jit(born_later)(jnp.array([1.0, -1.0])))
+    line = born_later.__code__.co_firstlineno + 1
+    born = next(one for one in run.findings if one.headline and one.site is None)
+    first = run.status().first_nonfinite
+    assert born.span[0] == line
+    if before == "nothing":
+        assert first is None or first.line == line
+    else:
+        assert first is not None and first.line != line and not born.followed_by
+
+
 @pytest.mark.parametrize("options", [{}, {"values": True}, {"lanes": True}], ids=str)
 def test_the_first_is_one_and_the_same_in_the_status_the_findings_and_the_overview(options):
     @jax.jit

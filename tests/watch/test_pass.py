@@ -380,11 +380,11 @@ def test_a_numba_that_does_not_work_is_told_and_done_without(monkeypatch):
     assert statistics.native_target() == "jax_debug_widgets_statistics"
 
 
-@pytest.mark.usefixtures("way")
-def test_hundreds_of_arrays_have_their_rows():
-    arrays = [np.arange(number, 2 * number, dtype=np.float32) for number in range(1, 302)]
+def test_hundreds_of_arrays_have_their_rows(way):
+    most = 32 if way == "by XLA" else 302  # XLA compiles six passes for each; the kernels take 128 in a launch.
+    arrays = [np.arange(number, 2 * number, dtype=np.float32) for number in range(1, most)]
     table = np.asarray(jax.jit(lambda *arrays: stacked(arrays))(*arrays))
-    assert table[:, 0].tolist() == [*range(1, 302)]
+    assert table[:, 0].tolist() == [*range(1, most)]
     assert table[1:, 1].tolist() == [array[-1] for array in arrays[1:]]
 
 

@@ -19,25 +19,56 @@ from jax_debug_widgets.session.run.nonfinite import (
     sites_of,
     when,
 )
-from jax_debug_widgets.session.run.ports import Counted
+from jax_debug_widgets.session.run.ports import Counted, Values
+from jax_debug_widgets.taps.check_log import LineHits
 
 
-def birth(found: Sequence[Finding], notes: Sequence[str]) -> Finding | None:
-    """The first birth that `--check nonfinite` has seen; None where it has not looked at all of the programs."""
+def birth(found: Sequence[Finding], run: Values, notes: Sequence[str]) -> Finding | None:
+    """The first birth that `--check nonfinite` has seen; None where a value may have been NaN or infinite before.
+
+    That is so where it has not looked at all of the programs, and where an event of an earlier call was not finite.
+    """
     if any("not checked (" in note and "nonfinite" in note for note in notes):
         return None
-    return next((one for one in found if one.kind == "nonfinite" and one.site is None), None)
+    first = next((one for one in found if _is_birth(one)), None)
+    return first if first is None or first.event >= 0 or not run.store.nonfinite() else None
+
+
+def event_after(run: Values, program_of: Callable[[int], tuple[str, Any]], hits: LineHits) -> int:
+    """The run's first event that is not finite, where each is of the call in which a check has hit a line, or of a later one.
+
+    -1 where one is of an earlier call or of no call, or may be; and where there is none. `program_of` is that of `CallLog`.
+    """
+    firsts = [found.first for found in run.store.nonfinite().values()]
+    if not firsts:
+        return -1
+    events = (next(iter(run.store.range(first, first + 1)), None) for first in firsts)
+    earliest = min(-1 if event is None else event.call for event in events)
+    # JAX may have dispatched the call before its record was made: the newest is the one before it, then.
+    is_later = earliest > hits.newest or (earliest == hits.newest and _is_of(earliest, program_of, hits))
+    return min(firsts) if earliest >= 0 and is_later else -1
+
+
+def _is_of(call: int, program_of: Callable[[int], tuple[str, Any]], hits: LineHits) -> bool:
+    try:
+        return program_of(call)[0] in {frame.function for frame in hits.checked.frames}
+    except LookupError:
+        return False
+
+
+def _is_birth(finding: Finding) -> bool:
+    return finding.kind == "nonfinite" and finding.site is None
 
 
 def joined(found: Sequence[Finding], run: Counted, notes: Sequence[str]) -> list[Finding]:
     """These findings and those of values that are not finite, which follow from what a check has seen being born."""
     named = {(one.file, one.span[0]) for one in found if one.kind == "nonfinite"}
-    born, seen = birth(found, notes), nonfinite_findings(run)
+    born, seen = birth(found, run, notes), nonfinite_findings(run)
     follows = partial(_is_of_a_program, run) if born is not None else lambda _: False
     alone = [_without(one, follows) for one in seen if not follows(one) and (one.file, one.span[0]) not in named]
     each = [part for one in seen for part in (replace(one, followed_by=()), *one.followed_by)]
     following = [one for one in each if follows(one) and (one.file, one.span[0]) not in named]
-    return [*(_with(one, following) if one is born else one for one in found), *alone]
+    return [*(_with(one, following if one is born else ()) if _is_birth(one) else one for one in found), *alone]
 
 
 def _without(one: Finding, follows: Callable[[Finding], bool]) -> Finding:
@@ -54,7 +85,7 @@ def _is_of_a_program(run: Counted, finding: Finding) -> bool:
 
 def _with(born: Finding, following: Sequence[Finding]) -> Finding:
     if not following:
-        return born
+        return replace(born, event=-1)
     follow = f" {plural(len(following), 'value')} had one later."
     return replace(born, message=born.message + follow, event=following[0].event, followed_by=tuple(following))
 

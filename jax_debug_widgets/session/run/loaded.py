@@ -282,7 +282,7 @@ class LoadedRun(RunView):
             state="interrupted" if is_cut else status.state,
             events=len(self.store),
             dropped=self.store.dropped,
-            first_nonfinite=first_event(self, birth(self._findings, notes)),
+            first_nonfinite=first_event(self, birth(self._findings, self, notes)),
             dropped_by_site=self.store.dropped_by_site(),
             notes=tuple(notes),
             added=(),

@@ -126,7 +126,7 @@ class MergedRun(LoadedRun):
             dropped=self.store.dropped,
             dropped_by_site=self.store.dropped_by_site(),
             findings=status.findings + len(self._found),
-            first_nonfinite=first_event(self, birth(self._findings, status.notes)),
+            first_nonfinite=first_event(self, birth(self._findings, self, status.notes)),
             copies=self._copies,
         )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 from jax_debug_widgets._jax.compat import features
@@ -16,7 +17,7 @@ from jax_debug_widgets.events import Finding, NonFinite, Status
 from jax_debug_widgets.session.run.call_book import MAX_CALLS
 from jax_debug_widgets.session.run.callbacks import MAX_HOST_CALLS
 from jax_debug_widgets.session.run.expectations import phantoms_in
-from jax_debug_widgets.session.run.first_nonfinite import birth, first_event, joined
+from jax_debug_widgets.session.run.first_nonfinite import birth, event_after, first_event, joined
 from jax_debug_widgets.session.run.misordered import misordered_notes
 from jax_debug_widgets.session.run.ports import RunPorts, Values
 from jax_debug_widgets.session.run.report_findings import explained, of_key, of_retraces, of_stale
@@ -128,7 +129,9 @@ def _found(run: Reported) -> list[Finding]:
         *(of_key(one, run.name_file) for one in tuple(run.reused_keys)),
         *(of_retraces(one, run.name_file) for one in retraced(tuple(run.traces), run.name_file)),
         *run.trace_prints_found(),
-        *found_while_running(run.checked.seen(wait=False), run.name_file),
+        *found_while_running(
+            run.checked.seen(wait=False), run.name_file, partial(event_after, run, run.call_log.program_of)
+        ),
         *run.expectations.findings(),
         *phantoms_in(run.store),
     ]
@@ -155,7 +158,7 @@ def status(run: Reported, ports: RunPorts) -> Status:
         added=ports.added_names(),
         lines=ports.added_lines(),
         nonfinite=_nonfinite_in_streams(run),
-        first_nonfinite=first_event(run, birth(found, run.noted)),
+        first_nonfinite=first_event(run, birth(found, run, run.noted)),
         barrier=run.life.barrier(run.call_log),
         notes=(
             *(_of_failure(run) if state == "failed" else ()),

@@ -100,7 +100,7 @@ class Run(RunView):
         self.callbacks = RunCallbacks(self, self.life.origin_ns, self.call_log.spans, outcomes)
         self.inputs = KeptInputs(options.kept_inputs, self.note)
         self._stale = outcomes.stale = {}
-        self.checked = outcomes.checked = CheckLog()
+        self.checked = outcomes.checked = CheckLog(lambda: self.call_log.newest)
         self.noted: list[str] = []
         self.explained: list[Explanation] = []
         self.reused_keys: dict[Reuse, None] = {}

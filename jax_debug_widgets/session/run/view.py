@@ -329,7 +329,7 @@ class RunView(ABC):
     def __repr__(self) -> str:
         status = self.status()
         events, sites = plural(status.events, "event"), plural(len(self.store.sites()), "site")
-        odd = first_words(self, birth(self.found_so_far(), self.status().notes))
+        odd = first_words(self, birth(self.found_so_far(), self, self.status().notes))
         born = f"; first NaN or infinite: {odd}" if odd else ""
         called = f"{self.name!r} ({self.title})" if self.name not in ("", self.title) else repr(self.title)
         return f"<Run {called}: {status.state}, {events} from {sites}{born}>"
