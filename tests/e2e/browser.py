@@ -85,7 +85,7 @@ def shows(page: Page, read: Callable[[], Any], wanted: object) -> None:
     deadline = time.monotonic() + EXPECT_S
     while (found := read()) != wanted and time.monotonic() < deadline:
         page.evaluate(DRAWN)
-    assert found == wanted
+    assert found == wanted, found
 
 
 def boxes_at_rest(page: Page, *parts: Locator) -> list[FloatRect]:

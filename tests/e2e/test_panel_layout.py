@@ -55,11 +55,13 @@ CUT = """() => {
     const text = document.createRange();
     text.selectNodeContents(element);
     const { left, right } = text.getBoundingClientRect();
+    const words = element.textContent.match(/[\\p{L}\\p{N}]+/gu) ?? [];
+    const isToldBy = (title) => title && words.every((word) => title.includes(word));
     let isCut = false;
     for (let around = element; around && around !== root; around = around.parentElement) {
       const { overflowX } = getComputedStyle(around);
       const box = around.getBoundingClientRect();
-      if (around.title || overflowX === 'auto' || overflowX === 'scroll') return false;
+      if (isToldBy(around.title) || overflowX === 'auto' || overflowX === 'scroll') return false;
       isCut ||= overflowX !== 'visible' && (right > box.right + 1 || left < box.left - 1);
     }
     return isCut;

@@ -127,6 +127,7 @@ function Text({ run, text, colours, scalar, find, expanded, select }: TextProps)
           class="expander"
           tabIndex={-1}
           aria-expanded={expanded}
+          title={expanded ? `Show the first of ${lines.length} lines` : `Show all ${lines.length} lines`}
           onClick={(event) => {
             event.stopPropagation();
             select();
