@@ -120,9 +120,11 @@ def test_of_a_program_that_is_gone_no_later_capture_tells_a_failure(monkeypatch)
     def broken(*_args):
         raise RuntimeError("no pass today")
 
+    x = jnp.float32(1)  # JAX compiles a program for that, once.
+
     def notes(f):
         with jdw.capture(watch="inner,one") as run:
-            f(jnp.float32(1))
+            f(x)
         return run.status().notes
 
     kept = jax.jit(lambda x: body(x) * 7)
