@@ -46,7 +46,7 @@ test: lint  ## check everything, then run all tests, those in a real browser inc
 ifdef PYTEST_ARGS
 	python -m pytest $(PYTEST_ARGS)
 else
-	python -m pytest $(PARALLEL) --ignore tests/e2e
+	python -m pytest $(PARALLEL) --reruns 1 --ignore tests/e2e
 	@echo "Testing in a real browser, with JupyterLab and its kernel (some minutes)"
 	python -m pytest $(PARALLEL) --reruns 1 tests/e2e
 endif
