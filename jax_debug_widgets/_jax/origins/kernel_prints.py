@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from jax_debug_widgets._jax.compat.caching import cached
 from jax_debug_widgets._jax.compat.private import core, debugging
 from jax_debug_widgets._jax.origins.equation import Loop
 
 
-@cached
 def has_printing_kernels(jaxpr: core.Jaxpr) -> bool:
     """Whether an interpreted kernel in the program prints: of that the program's own effects say nothing."""
     return any(

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 from jax.extend import core as jax_core
 
 from jax_debug_widgets._jax.compat import features, versions
-from jax_debug_widgets._jax.compat.caching import cached
 from jax_debug_widgets._jax.compat.private import callback as jax_callback
 from jax_debug_widgets._jax.compat.private import core, debugging, dispatch, mlir
 from jax_debug_widgets._jax.compat.registrations import registers
@@ -180,7 +179,6 @@ def _axes_of(callback: object) -> int:
     return callback.axes if isinstance(callback, LanewiseCallback) else 0
 
 
-@cached
 def has_callbacks(jaxpr: core.Jaxpr) -> bool:
     """Whether the program, or one inside it, calls back to the host for a result: these need not have an effect."""
     return any(

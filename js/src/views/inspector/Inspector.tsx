@@ -1,4 +1,5 @@
 /** Beside the code: the chosen value at the step that is looked at, over the steps, its gradient, its lanes. */
+
 import { brief, count, value as exact } from "../../kit/format";
 import type { RunStore } from "../../store/run";
 import type { UiState } from "../../store/ui";
@@ -8,6 +9,7 @@ import { pathOf } from "../names/tree";
 import { watchedName } from "../sites/name";
 import { type LookAtStop, notesOf, type SeenValue, seen, typeOf } from "../source/reading";
 import type { Value } from "../source/rows";
+import { Close } from "./Close";
 import { Gradient } from "./Gradient";
 import { Histogram } from "./HistogramOverSteps";
 import { Lanes } from "./Lanes";
@@ -68,17 +70,7 @@ function Head({ run, ui, value, found }: Pick<Props, "run" | "ui" | "value"> & {
         >
           {isOff ? "not watched" : "watched"}
         </button>
-        <button
-          type="button"
-          class="close"
-          aria-label="Close the detail"
-          title="Close (Escape)"
-          onClick={() => {
-            ui.value.value = null;
-          }}
-        >
-          ×
-        </button>
+        <Close ui={ui} />
       </div>
       <div class="muted number inspector-when" data-testid="inspect-when">
         {[

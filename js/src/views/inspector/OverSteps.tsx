@@ -63,18 +63,22 @@ interface SeriesProps {
   dark: boolean;
 }
 
-export function SeriesPlot({ run, ui, keys, names, dark }: SeriesProps) {
-  run.watch();
-  const series = run.watched.plotted(keys);
-  if (series.length === 0) return null;
+/** How the inspector draws curves, with the moment that is looked at. */
+export function lookOf(run: RunStore, ui: UiState) {
   const moment = ui.moment.value;
-  const look = {
+  return {
     axis: ui.axis.value,
     smoothing: ui.smoothing.inspector.value,
     during: null,
     moment: moment === null ? null : run.log.time(run.log.lowerBound(moment + 1) - 1),
   };
+}
+
+export function SeriesPlot({ run, ui, keys, names, dark }: SeriesProps) {
+  run.watch();
+  const series = run.watched.plotted(keys);
+  if (series.length === 0) return null;
   const key = keys.join();
-  const all = { run, ui, all: series, ghosts: [], plotKey: key, look, dark };
+  const all = { run, ui, all: series, ghosts: [], plotKey: key, look: lookOf(run, ui), dark };
   return <Plot key={key} {...all} called={names} />;
 }

@@ -7,6 +7,8 @@ import { arraysOf } from "../arrays/values";
 import { ChartTools } from "../plots/ChartTools";
 import { Plot } from "../plots/Plot";
 import { siteName } from "../sites/name";
+import { Close } from "./Close";
+import { lookOf } from "./OverSteps";
 import { Section } from "./Section";
 
 interface Props {
@@ -21,13 +23,7 @@ export function PrintInspector({ run, ui, site, dark }: Props) {
   const arrays = arraysOf(run, site);
   const array = arrays.find(({ key }) => key === ui.array.value) ?? arrays[0];
   const series = run.series.all().filter((one) => one.site === site.id);
-  const moment = ui.moment.value;
-  const look = {
-    axis: ui.axis.value,
-    smoothing: ui.smoothing.inspector.value,
-    during: null,
-    moment: moment === null ? null : run.log.time(run.log.lowerBound(moment + 1) - 1),
-  };
+  const look = lookOf(run, ui);
   return (
     <aside class="inspector" aria-label="Inspector" data-testid="inspect" data-site={site.id}>
       <Head run={run} ui={ui} site={site} />
@@ -65,17 +61,7 @@ function Head({ run, ui, site }: Omit<Props, "dark">) {
         <button type="button" class="toggle" data-testid="print-lines" title="Show what it printed" onClick={lines}>
           lines
         </button>
-        <button
-          type="button"
-          class="close"
-          aria-label="Close the detail"
-          title="Close (Escape)"
-          onClick={() => {
-            ui.value.value = null;
-          }}
-        >
-          ×
-        </button>
+        <Close ui={ui} />
       </div>
     </header>
   );
