@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+import itertools
 import weakref
-from collections import Counter
-from collections.abc import Callable, Hashable, Mapping, Sequence
-from contextlib import nullcontext
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import jax
-import jax.core
 import numpy as np
 
+from jax_debug_widgets._jax.compat.arrays import numbers_array
 from jax_debug_widgets._jax.origins.frames import Frame, is_users
 from jax_debug_widgets._jax.passes.checked import Checked
 from jax_debug_widgets._jax.passes.program_difference import on_host
+from jax_debug_widgets._jax.running.program_calls import Ended
 from jax_debug_widgets.checks.calling import calling_line
-from jax_debug_widgets.checks.keys import consumed
+from jax_debug_widgets.checks.keys import KeyFacts, facts_of
 from jax_debug_widgets.checks.kinds import Kind
 from jax_debug_widgets.events import Finding
 from jax_debug_widgets.events.function_names import short_function
@@ -66,19 +69,47 @@ class Reused:
 class KeyUses:
     """The keys that the calls of a capture have used.
 
+    A clone has the numbers of its key, and so have the keys that derive from both. They are told apart by a tag: 0, or that of
+    a clone. An array that a program gave is known by the object; of another one the numbers are, and it counts as the first
+    of the keys with these numbers that is not used yet.
+
     Attributes:
-      first: the numbers of a key -> its first use.
-      clones: the numbers of a key -> how often it may be used again, because somebody has cloned it.
-      meant: the uses of keys that were cloned for them.
+      first: a key's numbers, its tag, and what is folded into it -> its first use.
+      tags: numbers -> the tags of clones with these numbers.
+      known: the id of an array -> the array, and the tag of its key.
     """
 
-    first: dict[bytes, _Use] = field(default_factory=dict)
-    clones: Counter[bytes] = field(default_factory=Counter)
-    meant: set[tuple[bytes, _Use]] = field(default_factory=set)
+    first: dict[tuple[bytes, int, tuple[int, ...]], _Use] = field(default_factory=dict)
+    tags: defaultdict[bytes, list[int]] = field(default_factory=lambda: defaultdict(list))
+    known: dict[int, tuple[weakref.ref[Any], int]] = field(default_factory=dict)
+    clones: Iterator[int] = field(default_factory=lambda: itertools.count(1))
+
+    def tag(self, array: Any, numbers: bytes, folded: tuple[int, ...]) -> int:
+        """The tag of a key that is used."""
+        known = self.known_tag(array)
+        if known is None:
+            given = [0, *self.tags.get(numbers, ())]
+            known = next((tag for tag in given if (numbers, tag, folded) not in self.first), 0)
+            self.know(array, known)
+        return known
+
+    def known_tag(self, array: Any) -> int | None:
+        """The tag of a key that is known by its object."""
+        found, tag = self.known.get(id(array), (lambda: None, 0))
+        return tag if found() is array else None
+
+    def know(self, array: Any, tag: int) -> None:
+        """Note the tag of a key, and of the array that holds its numbers."""
+        for one in (array, numbers_array(array)):
+            with suppress(TypeError):  # NumPy's scalars have no weak references.
+                self.known[id(one)] = weakref.ref(one, partial(self._forget, id(one))), tag
+
+    def _forget(self, number: int, _array: object) -> None:
+        self.known.pop(number, None)
 
 
 class KeyWatch:
-    """See `_jax.running.around_traces.TraceObserver`."""
+    """See `_jax.running.program_calls.Called`."""
 
     def __init__(self, wants: Callable[[str], bool], log: Callable[[], CheckLog]) -> None:
         """Make it.
@@ -89,76 +120,63 @@ class KeyWatch:
         """
         self._wants, self._log = wants, log
         self._uses: weakref.WeakKeyDictionary[CheckLog, KeyUses] = weakref.WeakKeyDictionary()
-        self._consumed: weakref.WeakKeyDictionary[Any, Mapping[int, str]] = weakref.WeakKeyDictionary()
+        self._facts: weakref.WeakKeyDictionary[Any, KeyFacts | None] = weakref.WeakKeyDictionary()
 
-    def look(self, function: Any, args: Any, kwargs: Any, jit: Any) -> _Look | None:
-        """See `TraceObserver`."""
-        if jit is None or not self._wants("keys"):
+    def called(self, name: str, program: Any, operands: Sequence[Any]) -> Ended | None:
+        """A program is called: note the keys that it uses up; then those that it gives."""
+        if not self._wants("keys"):
             return None
-        leaves = jax.tree.leaves((args, kwargs))
-        is_called = any(map(_may_be_key, leaves)) and not any(isinstance(one, jax.core.Tracer) for one in leaves)
-        return _Look(self, function) if is_called else None
+        if program not in self._facts:
+            self._facts[program] = facts_of(program)
+        facts = self._facts[program]
+        if facts is None:
+            return None
+        uses = self._uses.setdefault(self._log(), KeyUses())
+        small = [one for one in operands if _may_be_key(one) and one.nbytes <= _LARGEST_KEYS]
+        line = calling_line() if facts.consumed and not _is_fold_in(name, program) else None
+        if line is not None:
+            inputs = {number for number, _ in facts.consumed}
+            # What `jax.checkpoint` computes again is another program with the same results.
+            kinds = name, *map(str, program.out_avals)
+            others = kinds, tuple(_fingerprint(one) for at, one in enumerate(operands) if at not in inputs)
+            for (number, folded), what in facts.consumed.items():
+                if operands[number].nbytes <= _LARGEST_KEYS:
+                    self._used(uses, operands[number], folded, _Use(line, name.lstrip("_"), what, others))
+        tags = {tag for one in small for tag in _tags(uses, one)}
+        return partial(_given, uses, facts, tags, is_known=all(uses.known_tag(one) is not None for one in small))
 
-    def called(self, function: Any, program: Any, operands: Sequence[Any]) -> bool:
-        """A program is called; whether it uses up a key."""
-        name = getattr(function, "__name__", "")
-        if name == "random_clone":
-            self._uses_here().clones[_numbers(operands[0])] += 1
-            return True
-        if "fold_in" in name and not is_users(function.__code__.co_filename):
-            return False  # What it gives depends on the number that is folded in as well.
-        if program not in self._consumed:
-            self._consumed[program] = consumed(program)
-        known = self._consumed[program]
-        line = calling_line() if known else None
-        if line is None:
-            return False
-        others = id(program), tuple(_fingerprint(one) for number, one in enumerate(operands) if number not in known)
-        for number, what in known.items():
-            if number < len(operands) and operands[number].nbytes <= _LARGEST_KEYS:
-                self._used(_numbers(operands[number]), _Use(line, name.lstrip("_"), what, others))
-        return bool(known)
-
-    def _used(self, numbers: bytes, use: _Use) -> None:
-        uses = self._uses_here()
-        first = uses.first.setdefault(numbers, use)
+    def _used(self, uses: KeyUses, key: Any, folded: tuple[int, ...], use: _Use) -> None:
+        numbers = _numbers(key)
+        first = uses.first.setdefault((numbers, uses.tag(key, numbers, folded), folded), use)
         is_here = first.frame == use.frame
-        # The very same call once more is a repetition, and JAX may look up the program of one call twice; at one line it may
-        # call several functions of its own.
-        is_repeated = first == use or (numbers, use) in uses.meant
-        if is_repeated or (is_here and (first.others == use.others or first.function != use.function)):
-            return
-        if uses.clones[numbers]:
-            uses.clones[numbers] -= 1
-            uses.meant.add((numbers, use))
+        # The very same call once more is a repetition; at one line JAX may call several functions of its own.
+        if first == use or (is_here and (first.others == use.others or first.function != use.function)):
             return
         found = Reused(use.function, use.what, first.frame, first.what, is_here)
         self._log().note(Checked("keys", "call", (use.frame,), found))
 
-    def _uses_here(self) -> KeyUses:
-        return self._uses.setdefault(self._log(), KeyUses())
+
+def _tags(uses: KeyUses, key: Any) -> Sequence[int]:
+    """The tags that a key may have, besides 0."""
+    known = uses.known_tag(key)
+    if known is None:
+        return uses.tags.get(_numbers(key), ()) if uses.tags else ()
+    return (known,) if known else ()
 
 
-class _Look:
-    """See `_jax.running.around_traces.TraceVisitor`."""
-
-    def __init__(self, watch: KeyWatch, function: Any) -> None:
-        self._watch, self._function = watch, function
-
-    def around(self) -> Any:
-        """See `Look`."""
-        return nullcontext()
-
-    def found(
-        self,
-        program: Any,
-        operands: Sequence[Any],
-        *,
-        is_traced: bool,  # noqa: ARG002 - a repeated call counts as well.
-        differs: Callable[[], object],  # noqa: ARG002 - it compares the numbers of keys.
-    ) -> bool:
-        """See `Look`."""
-        return self._watch.called(self._function, program, operands)
+def _given(uses: KeyUses, facts: KeyFacts, tags: set[int], results: Sequence[Any], *, is_known: bool) -> None:
+    """Note the keys that a call gives: clones, and what derives from one."""
+    for number in facts.results:
+        given, own = results[number], tags
+        if number in facts.cloned:
+            own = {next(uses.clones)}
+        if given.nbytes > _LARGEST_KEYS:
+            continue
+        for tag in own:
+            for numbers in _rows(given):
+                uses.tags[numbers].append(tag)
+        if is_known or number in facts.cloned or not own:
+            uses.know(given, max(own, default=0))
 
 
 def key_of_two_calls(seen: LineHits, name_file: NameFile) -> Finding:
@@ -188,8 +206,19 @@ def _may_be_key(leaf: Any) -> bool:
     return is_typed or (dtype == np.uint32 and leaf.shape[-1:] in tuple((size,) for size in _LEGACY_SIZES))
 
 
+def _is_fold_in(name: str, program: Any) -> bool:
+    """Whether it is JAX's `fold_in`: what that gives depends on the number that is folded in as well."""
+    return "fold_in" in name and not is_users(program.jaxpr.debug_info.func_filename or "")
+
+
 def _numbers(key: Any) -> bytes:
     return on_host(key).tobytes()
+
+
+def _rows(keys: Any) -> list[bytes]:
+    """The numbers of an array of keys, and of each of them."""
+    numbers = on_host(keys)
+    return list({one.tobytes() for one in (numbers, *numbers.reshape(-1, numbers.shape[-1]))})
 
 
 def _fingerprint(operand: Any) -> Hashable:

@@ -1,278 +1,106 @@
 """PRNG keys that a program uses more than once, typed or as two uint32 numbers (S8).
 
-An analysis of a program that was just traced; nothing runs. Each key has an identity: where it comes from, and which part
-of that it is. Wrapping and unwrapping keep the identity, elements of a split are told apart by their index, `fold_in` by
-its data. A key that a loop takes unchanged into each iteration is used as often as the loop runs. Branches of a `cond` are
-alternatives. `jax.random.clone` says that a reuse is meant. What `jax.checkpoint` computes again is no second use. Uses
-with one and the same stack of the user's frames are inside one function of JAX's, such as `jax.random.poisson`.
+An analysis of a program that was just traced; nothing runs. Uses with one and the same stack of the user's frames are inside
+one function of JAX's, such as `jax.random.poisson`. How keys are followed: `key_flow`.
 """
 
 from __future__ import annotations
 
-import itertools
-from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import jax
-import numpy as np
-from jax.extend.core import ClosedJaxpr, Jaxpr, Literal
-
-from jax_debug_widgets._jax.compat.versions import scan_counts
-from jax_debug_widgets._jax.origins.frames import Frame, frames_in_body
+from jax_debug_widgets._jax.origins.frames import Frame
+from jax_debug_widgets.checks.key_flow import (
+    Body,
+    Key,
+    Use,
+    Uses,
+    has_uses,
+    inputs_of,
+    is_clone,
+    is_key,
+    overlap,
+    primitives,
+)
 from jax_debug_widgets.checks.reuse import Reuse
 
-_USES = {
-    "random_bits": "draws",
-    "random_gamma": "draws",
-    "rng_bit_generator": "draws",
-    "threefry2x32": "draws",
-    "random_split": "splits",
-}
-"""Primitives that use up the key that is their first operand."""
-
-_SAME = frozenset(
-    {
-        "broadcast_in_dim",
-        "convert_element_type",
-        "copy",
-        "device_put",
-        "pbroadcast",
-        "pvary",
-        "random_unwrap",
-        "random_wrap",
-        "reshape",
-        "sharding_constraint",
-        "squeeze",
-        "transpose",
-    }
-)
-"""Primitives that give a key on as it is."""
-
-_LEGACY_SIZES = (2, 4)
-"""Numbers of uint32 in a key without a type of its own."""
-
-Key = tuple[Any, tuple[Any, ...]]
-"""Where a key comes from, and which part of that it is."""
+if TYPE_CHECKING:
+    from jax.extend.core import ClosedJaxpr
 
 
 @dataclass(frozen=True)
-class _Use:
-    what: str
-    frames: tuple[Frame, ...]
-    iterations: str = ""
+class KeyFacts:
+    """What a program does with keys.
 
+    Attributes:
+      consumed: an input and the numbers that are folded into it -> what the program does with that key: `draws`, `splits`.
+      results: the results that may be keys.
+      cloned: those of them that are clones, or may derive from one.
+    """
 
-@dataclass
-class _Uses:
-    """The uses of each key so far, and numbers for keys that come from nowhere known."""
-
-    uses: dict[Key, list[_Use]] = field(default_factory=lambda: defaultdict(list))
-    numbers: Iterator[int] = field(default_factory=itertools.count)
-
-    def new(self) -> Key:
-        return (("made", next(self.numbers)), ())
+    consumed: Mapping[tuple[int, tuple[int, ...]], str] = field(default_factory=dict)
+    results: tuple[int, ...] = ()
+    cloned: frozenset[int] = frozenset()
 
 
 def reuses(program: ClosedJaxpr) -> list[Reuse]:
     """The keys that a program uses more than once, in the order of their second use."""
-    if not _has_uses(program.jaxpr):
+    if not has_uses(program.jaxpr):
         return []
-    uses = _Uses()
-    inputs = [(("input", number), ()) if _is_key(var) else None for number, var in enumerate(program.jaxpr.invars)]
-    _Body(uses, (), recomputes=False).run(program.jaxpr, inputs)
+    uses = Uses()
+    Body(uses, (), recomputes=False).run(program.jaxpr, inputs_of(program))
     return list(_found(uses.uses))
 
 
-def consumed(program: ClosedJaxpr) -> dict[int, str]:
-    """Which of its inputs a program uses up as keys, and what it does with each: `draws`, `splits`."""
-    if not _has_uses(program.jaxpr):
-        return {}
-    uses = _Uses()
-    inputs = [(("input", number), ()) if _is_key(var) else None for number, var in enumerate(program.jaxpr.invars)]
-    _Body(uses, (), recomputes=False).run(program.jaxpr, inputs)
-    roots = ((key[0], found) for key, found in uses.uses.items() if found)
-    return {root[1]: found[0].what for root, found in roots if root[0] == "input"}
+def facts_of(program: ClosedJaxpr) -> KeyFacts | None:
+    """What a program does with the keys that it is given; None if there are none."""
+    inputs = inputs_of(program)
+    if not any(inputs):
+        return None
+    uses = Uses()
+    ends = Body(uses, (), recomputes=False).run(program.jaxpr, inputs)
+    consumed = {origin: found[0].what for key, found in uses.uses.items() if found and (origin := _origin(key))}
+    results = tuple(number for number, var in enumerate(program.jaxpr.outvars) if is_key(var))
+    # Of a key that a loop or a branch gives nobody knows where it comes from.
+    clones = "random_clone" in primitives(program.jaxpr)
+    cloned = frozenset(number for number in results if clones and _may_be_clone(ends[number]))
+    return KeyFacts(consumed, results, cloned)
 
 
-def _found(uses: dict[Key, list[_Use]]) -> Iterator[Reuse]:
+def _may_be_clone(key: Key | None) -> bool:
+    return key is None or key[0][0] == "made" or is_clone(key)
+
+
+def _origin(key: Key) -> tuple[int, tuple[int, ...]] | None:
+    """The input that a key is, and the numbers that are folded into it; None for other keys."""
+    root, parts = key
+    if root[0] == "input":
+        return root[1], ()
+    if root[0] != "fold" or parts or root[2][:1] != ("number",) or root[1][1]:
+        return None
+    inner = _origin(root[1])
+    return inner and (inner[0], (*inner[1], root[2][1]))
+
+
+def _found(uses: Mapping[Key, list[Use]]) -> Iterator[Reuse]:
     told: set[Any] = set()
     for key, own in uses.items():
         for use in own:
             if use.iterations and use.frames and use.frames not in told:
                 told.add(use.frames)
                 yield Reuse(use.frames[0], use.what, iterations=use.iterations)
-        together = [use for other, found in uses.items() if _overlap(key, other) for use in found]
+        together = [use for other, found in uses.items() if overlap(key, other) for use in found]
         lines = list({use.frames: use for use in together if use.frames}.values())
         stacks = frozenset(use.frames for use in lines)
         if len(lines) > 1 and stacks not in told:
             told.add(stacks)
             first, again, *_ = lines
-            yield Reuse(again.frames[0], again.what, first.frames[0], first.what)
+            here, before = _parting(again.frames, first.frames)
+            yield Reuse(here, again.what, before, first.what)
 
 
-def _overlap(one: Key, other: Key) -> bool:
-    """Whether two keys are the same, or one is a part of the other."""
-    size = min(len(one[1]), len(other[1]))
-    return one[0] == other[0] and one[1][:size] == other[1][:size]
-
-
-def _has_uses(jaxpr: Jaxpr) -> bool:
-    return any(
-        equation.primitive.name in _USES or any(_has_uses(inner) for inner in _inner(equation))
-        for equation in jaxpr.eqns
-    )
-
-
-def _is_key(atom: Any) -> bool:
-    aval = atom.aval
-    dtype, shape = getattr(aval, "dtype", None), getattr(aval, "shape", ())
-    if dtype is None:
-        return False
-    if jax.dtypes.issubdtype(dtype, jax.dtypes.prng_key):
-        return True
-    return dtype == np.uint32 and shape[-1:] in tuple((size,) for size in _LEGACY_SIZES)
-
-
-def _inner(equation: Any) -> list[Jaxpr]:
-    found = []
-    for value in equation.params.values():
-        for one in value if isinstance(value, tuple | list) else (value,):
-            if isinstance(one, ClosedJaxpr):
-                found.append(one.jaxpr)
-            elif isinstance(one, Jaxpr):
-                found.append(one)
-    return found
-
-
-class _Body:
-    """Follows keys through one body: variable -> key."""
-
-    def __init__(self, uses: _Uses, around: tuple[Frame, ...], *, recomputes: bool) -> None:
-        self._uses, self._around, self._recomputes = uses, around, recomputes
-        self._keys: dict[Any, Key] = {}
-        self._jaxpr: Jaxpr | None = None
-
-    def run(self, jaxpr: Jaxpr, inputs: Sequence[Key | None]) -> list[Key | None]:
-        """Note the uses in a body that is given these keys; the keys of its results."""
-        self._jaxpr = jaxpr
-        self._keys |= {var: key for var, key in zip(jaxpr.invars, inputs, strict=True) if key is not None}
-        self._keys |= {var: self._uses.new() for var in jaxpr.constvars if _is_key(var)}
-        for equation in jaxpr.eqns:
-            for var, key in zip(equation.outvars, self._results(equation), strict=False):
-                if key is not None:
-                    self._keys[var] = key
-        return [self._key(atom) for atom in jaxpr.outvars]
-
-    def _key(self, atom: Any) -> Key | None:
-        return None if isinstance(atom, Literal) else self._keys.get(atom)
-
-    def _known(self, atom: Any) -> Key | None:
-        """The key that a variable is; a new one where nobody knows where it comes from."""
-        if isinstance(atom, Literal) or not _is_key(atom):
-            return None
-        return self._keys.setdefault(atom, self._uses.new())
-
-    def _frames(self, equation: Any) -> tuple[Frame, ...]:
-        own = frames_in_body(equation.source_info.traceback, self._jaxpr, self._around)
-        return (*own, *self._around)
-
-    def _results(self, equation: Any) -> list[Key | None]:
-        name, key = equation.primitive.name, self._key(equation.invars[0]) if equation.invars else None
-        if name in _USES and (name == "threefry2x32" or _is_key(equation.invars[0])):
-            return self._used(equation, key)
-        if name in ("random_clone", "random_seed"):
-            return [self._uses.new()]
-        if name in _SAME:
-            return [key or (self._uses.new() if name == "random_wrap" else None)]
-        if name == "unstack" and key is not None:  # Its elements, or the words of a key, since JAX 0.12.
-            return [(key[0], (*key[1], ("element", number))) for number, _ in enumerate(equation.outvars)]
-        follow = {"cond": self._branches, "scan": self._loop, "while": self._loop}.get(name, self._call)
-        part = self._part(equation, key)
-        return follow(equation) if part is None else [part]
-
-    def _used(self, equation: Any, key: Key | None) -> list[Key | None]:
-        name, key = equation.primitive.name, key or self._known(equation.invars[0])
-        if key is not None and not (self._recomputes or _is_recomputed(equation)):
-            self._uses.uses[key].append(_Use(_USES[name], self._frames(equation)))
-        return [(("split", key), ())] if name == "random_split" else []
-
-    def _part(self, equation: Any, key: Key | None) -> Key | None:
-        """The key that an equation derives from another one; None for other equations."""
-        name = equation.primitive.name
-        if name == "random_fold_in":
-            return ("fold", key or self._uses.new(), _value(equation.invars[1])), ()
-        if key is None:
-            return None
-        if name == "slice":
-            part = equation.params["start_indices"][:1], equation.params["limit_indices"][:1]
-            return key[0], (*key[1], part)
-        if name in ("dynamic_slice", "gather"):
-            return ("at", key, _value(equation.invars[1])), ()
-        return None
-
-    def _call(self, equation: Any) -> list[Key | None]:
-        inner = _inner(equation)
-        if len(inner) != 1 or len(inner[0].invars) != len(equation.invars):
-            return []
-        is_recomputed = self._recomputes or bool(equation.params.get("differentiated"))
-        body = _Body(self._uses, self._frames(equation), recomputes=is_recomputed)
-        return body.run(inner[0], [self._known(atom) for atom in equation.invars])
-
-    def _branches(self, equation: Any) -> list[Key | None]:
-        """One of the branches runs: of each key the uses in the branch that uses it most."""
-        given, ends, tables = [self._known(atom) for atom in equation.invars[1:]], [], []
-        for branch in equation.params["branches"]:
-            apart = _Uses(numbers=self._uses.numbers)
-            ends.append(_Body(apart, self._frames(equation), recomputes=self._recomputes).run(branch.jaxpr, given))
-            tables.append(apart.uses)
-        for key in {key for table in tables for key in table}:
-            self._uses.uses[key] += max((table.get(key, []) for table in tables), key=len)
-        return [keys[0] if len(set(keys)) == 1 else None for keys in zip(*ends, strict=True)]
-
-    def _loop(self, equation: Any) -> list[Key | None]:
-        body, operands, constants, carried, length = _loop_of(equation)
-        given = [self._known(atom) for atom in operands]
-        mark = object()
-        inside: list[Key | None] = [
-            key if key is None or number < constants else ((mark, number), ()) for number, key in enumerate(given)
-        ]
-        apart = _Uses(numbers=self._uses.numbers)
-        ends = _Body(apart, self._frames(equation), recomputes=self._recomputes).run(body, inside)
-        for number, key in enumerate(inside):
-            outside = given[number]
-            if key is None or outside is None:
-                continue
-            is_carried = constants <= number < constants + carried
-            stays = number < constants or (is_carried and ends[number - constants] == key)
-            for used in [one for one in apart.uses if _overlap(one, key)]:
-                found = apart.uses.pop(used)
-                if stays:
-                    found = [_Use(use.what, use.frames, length) for use in found]
-                elif not is_carried:
-                    continue  # Each iteration has an element of its own.
-                self._uses.uses[outside[0], (*outside[1], *used[1])] += found
-        for key, found in apart.uses.items():
-            self._uses.uses[key] += found
-        return [self._uses.new() if key is not None else None for key in ends[:carried]]
-
-
-def _loop_of(equation: Any) -> tuple[Jaxpr, Sequence[Any], int, int, str]:
-    """The body of a loop, its operands, how many of them are constants and carried, and its length as text."""
-    params = equation.params
-    if equation.primitive.name == "scan":
-        constants, carried = scan_counts(params)
-        return params["jaxpr"].jaxpr, equation.invars, constants, carried, str(params["length"])
-    operands = equation.invars[params["cond_nconsts"] :]
-    constants = params["body_nconsts"]
-    return params["body_jaxpr"].jaxpr, operands, constants, len(operands) - constants, "all"
-
-
-def _value(atom: Any) -> Any:
-    """The identity of an operand: its number, or the variable."""
-    return ("number", int(np.asarray(atom.val))) if isinstance(atom, Literal) and not np.ndim(atom.val) else id(atom)
-
-
-def _is_recomputed(equation: Any) -> bool:
-    return "rematted_computation" in str(equation.source_info.name_stack)
+def _parting(one: tuple[Frame, ...], other: tuple[Frame, ...]) -> tuple[Frame, Frame]:
+    """The innermost frames in which two stacks differ: a helper may be called twice."""
+    pairs = zip(one, other, strict=False)
+    return next(((mine, theirs) for mine, theirs in pairs if mine != theirs), (one[-1], other[-1]))

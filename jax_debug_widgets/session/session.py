@@ -79,8 +79,8 @@ class Session:
         self.capture.running_programs.subscriber = self.observer.ran
         self.capture.around_traces.observers = [
             PurityWatch(self.capture.checks, self.capture.found, self.capture.is_stale),
-            KeyWatch(self.capture.checks, self.capture.check_log),
         ]
+        self.capture.program_calls.observer = KeyWatch(self.capture.checks, self.capture.check_log).called
         self.watching = Watching(self.capture)
         self.watching.prepared = self.observer.prepared
         self.added = AddedNames()

@@ -27,6 +27,7 @@ from jax_debug_widgets._jax.running.callback_hooks import CallbackHooks
 from jax_debug_widgets._jax.running.checking import CheckHooks
 from jax_debug_widgets._jax.running.handover import HandoverHooks
 from jax_debug_widgets._jax.running.hooks import Hooks
+from jax_debug_widgets._jax.running.program_calls import ProgramCalls
 from jax_debug_widgets._jax.running.retraced import RetracedHooks
 from jax_debug_widgets._jax.running.reuse_executables import ReuseHooks
 from jax_debug_widgets._jax.running.running_programs import RunningPrograms
@@ -108,6 +109,7 @@ class Capture:
         self._trace_counts = TraceCounts()
         self._precision = PrecisionHooks(lambda: self.checks("x64"), self._is_truncated)
         self.around_traces = AroundTraces()
+        self.program_calls = ProgramCalls()
         self.leaks = LeakHooks(lambda: self.checks("leaks"))
         self._bindings = BindingHooks(lambda code, watch: self.lines_of(code, watch))  # noqa: PLW0108 - it is set later.
         self._replacing = (
@@ -133,7 +135,7 @@ class Capture:
         )
         self.failures = Failures(watch_hooks, self._note_here)
         self.failures.told_by(
-            (*self._replacing, self._precision, self.around_traces, self.leaks),
+            (*self._replacing, self._precision, self.around_traces, self.program_calls, self.leaks),
             watching=(watch_hooks, self.lanes, self._bindings),
         )
 
@@ -154,6 +156,8 @@ class Capture:
                 stack.enter_context(self._precision.in_place())
             if "leaks" in settings.check:
                 stack.enter_context(self.leaks.in_place())
+            if "keys" in settings.check:
+                stack.enter_context(self.program_calls.in_place())
             if not self.around_traces.checks.isdisjoint(settings.check):
                 stack.enter_context(self.around_traces.in_place())
             stack.enter_context(capturing(settings))

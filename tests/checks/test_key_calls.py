@@ -47,6 +47,44 @@ def made_twice(_key):
     return noise(random.key(7), X) + dropped(random.key(7), X)
 
 
+def a_clone_twice(key):
+    other = random.clone(key)
+    return noise(other, X) + dropped(other, X)
+
+
+clone = jax.jit(lambda key: {"key": random.clone(key)})
+unchanged = jax.jit(lambda key, x: (key, noise(key, x)))
+folded_draw = jax.jit(lambda key, x: x + random.normal(random.fold_in(key, 3)))
+
+
+def a_jitted_clone_twice(key):
+    other = clone(key)["key"]
+    return noise(other, X) + dropped(other, X)
+
+
+def returned_unchanged(key):
+    key, x = unchanged(key, X)
+    return dropped(key, x)
+
+
+def folded_inside(key):
+    return [folded_draw(key, x) for x in (1.0, 2.0)]
+
+
+def put_elsewhere(key):
+    other = jax.device_put(key, jax.devices()[-1])
+    return random.normal(key, (3,)) + random.uniform(other, (3,))
+
+
+def unwrapped(key):
+    return random.normal(key, (3,)) + random.uniform(random.wrap_key_data(random.key_data(key)), (3,))
+
+
+def mapped_twice(key):
+    keys = random.split(key, 3)
+    return jax.vmap(random.normal)(keys) + jax.vmap(random.uniform)(keys)
+
+
 @pytest.mark.behaviour("S8")
 @pytest.mark.parametrize("make", [random.key, random.PRNGKey])
 @pytest.mark.parametrize(
@@ -57,6 +95,13 @@ def made_twice(_key):
         (in_two_functions, "a key is used again: `dropped` splits, and it already draws"),
         (in_a_loop, "each call here uses the same key"),
         (made_twice, "a key is used again"),
+        (a_clone_twice, "a key is used again: `dropped` splits"),
+        (a_jitted_clone_twice, "a key is used again: `dropped` splits"),
+        (returned_unchanged, "a key is used again: `dropped` splits"),
+        (folded_inside, "each call here uses the same key"),
+        (put_elsewhere, "a key is used again: `uniform` draws"),
+        (unwrapped, "a key is used again: `uniform` draws"),
+        (mapped_twice, "a key is used again: `uniform` draws"),
     ],
 )
 def test_a_key_that_two_calls_use(program, says, make):
@@ -100,8 +145,49 @@ def many(key):
     return rows[random.choice(random.key(9), 4, (3,))]
 
 
+def cloned_in_a_jitted_function(key):
+    return noise(key, X) - dropped(clone(key)["key"], X)
+
+
+def parts_of_a_clone(key):
+    other = random.clone(key)
+    (a, b), (c, d) = random.split(key), random.split(other)
+    x = noise(a, X) + noise(random.fold_in(b, 1), X)
+    return x - dropped(c, X) - dropped(random.fold_in(d, 1), X)
+
+
+def a_clone_elsewhere(key):
+    return noise(key, X) - dropped(jax.device_put(random.clone(key), jax.devices()[-1]), X)
+
+
+def looked_up(key):
+    jax.eval_shape(noise, key, X)
+    jax.make_jaxpr(noise)(key, X)
+    dropped.lower(key, X)
+    return noise(key, X)
+
+
+def computed_again(key):
+    return jax.grad(jax.checkpoint(lambda x: jnp.sin(random.normal(key, (3,)) @ x)))(X)
+
+
 @pytest.mark.parametrize("make", [random.key, random.PRNGKey])
-@pytest.mark.parametrize("program", [carried, folded, repeated, cloned, of_one_split, many])
+@pytest.mark.parametrize(
+    "program",
+    [
+        carried,
+        folded,
+        repeated,
+        cloned,
+        of_one_split,
+        many,
+        cloned_in_a_jitted_function,
+        parts_of_a_clone,
+        a_clone_elsewhere,
+        looked_up,
+        computed_again,
+    ],
+)
 def test_what_uses_each_key_once_or_says_that_it_is_meant_is_silent(program, make):
     with jdw.capture(check="keys") as run:
         program(make(0))

@@ -61,7 +61,50 @@ def one_half_and_the_whole(k):
     return a + random.uniform(both[0])  # here
 
 
+def each_element_twice(k):
+    def body(x, k):
+        return x + random.normal(k) * random.uniform(k), None  # here
+
+    return lax.scan(body, jnp.float32(0), random.split(k, 4))[0]
+
+
+def folded_by_one_number_in_a_loop(k):
+    return lax.fori_loop(0, 5, lambda _, s: s + random.normal(random.fold_in(k, 7)), jnp.float32(0))  # here
+
+
+def a_clone_twice(k):
+    other = random.clone(k)
+    a = random.normal(other)
+    return a + random.uniform(other)  # here
+
+
+def unwrapped_and_wrapped(k):
+    other = random.wrap_key_data(random.key_data(k))
+    a = random.normal(k)
+    return a + random.uniform(other)  # here
+
+
+draw = jax.jit(lambda k, x: x + random.normal(k))
+
+
+def in_one_helper_twice(k):
+    a = draw(k, 1.0)
+    return a + draw(k, 2.0)  # here
+
+
+def through_a_helper_and_a_loop(k):
+    (same, _), _ = lax.scan(lambda c, x: (c, x), (jax.jit(lambda k: k)(k), jnp.float32(0)), jnp.arange(3))
+    a = random.normal(k)
+    return a + random.uniform(same)  # here
+
+
 REUSING = {
+    each_element_twice: ("already draws",),
+    folded_by_one_number_in_a_loop: ("5 iterations",),
+    a_clone_twice: ("already draws",),
+    unwrapped_and_wrapped: ("already draws",),
+    in_one_helper_twice: ("already draws",),
+    through_a_helper_and_a_loop: ("already draws",),
     drawn_twice: ("already draws", "split"),
     split_and_drawn: ("already splits",),
     in_a_loop: ("5 iterations", "fold_in"),
@@ -132,7 +175,37 @@ def of_four_numbers(k):
     return random.normal(random.fold_in(k, 1)) + random.normal(random.fold_in(k, 2))
 
 
+folded_draw = jax.jit(lambda k, i: random.normal(random.fold_in(k, i)))
+
+
+def folded_in_one_helper(k):
+    return folded_draw(k, 1) + folded_draw(k, 2) + folded_draw(k, jnp.sum(jnp.arange(3)))
+
+
+def elements_once(k):
+    def walk(key, x):
+        def body(x, key):
+            step, accept = random.split(key)
+            return jnp.where(random.uniform(accept) < 0.5, x + random.normal(step), x), x
+
+        return lax.scan(body, x, random.split(key, 4))
+
+    return jax.vmap(walk)(random.split(k, 2), jnp.zeros(2))
+
+
+def carried_through_a_while(k):
+    def body(c):
+        k, x = c
+        k, sub = random.split(k)
+        return k, x + 1 + random.uniform(sub)
+
+    return random.normal(lax.while_loop(lambda c: c[1] < 3, body, (k, jnp.float32(0)))[0])
+
+
 NOT_REUSING = (
+    folded_in_one_helper,
+    elements_once,
+    carried_through_a_while,
     carried_and_split,
     in_either_branch,
     inside_a_function_of_jax,

@@ -111,6 +111,11 @@ def apart(tree: Any) -> Any:
     return jax.tree.map(_apart, tree)
 
 
+def numbers_array(array: Any) -> Any:
+    """The array that holds the numbers of an array of PRNG keys; of any other array it is the array itself."""
+    return getattr(array, "_base_array", array)
+
+
 def _is_array(leaf: object) -> bool:
     return isinstance(leaf, jax.Array) and not isinstance(leaf, core.Tracer)
 

@@ -61,7 +61,7 @@ class AroundTraces(Replacing):
       observers: the observers, called in the thread that looks up a program.
     """
 
-    checks = frozenset({"keys", "lists", "purity", "stale"})
+    checks = frozenset({"lists", "purity", "stale"})
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,0 +1,279 @@
+"""Follow PRNG keys through a program: where each comes from, and what uses it.
+
+Each key has an identity: where it comes from, and which part of that it is. Wrapping and unwrapping keep the identity,
+elements of a split are told apart by their index, `fold_in` by its data. A key that a loop takes unchanged into each
+iteration is used as often as the loop runs. Branches of a `cond` are alternatives. `jax.random.clone` makes another key.
+What `jax.checkpoint` computes again is no second use.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import jax
+import numpy as np
+from jax.extend.core import ClosedJaxpr, Jaxpr, Literal
+
+from jax_debug_widgets._jax.compat.versions import scan_counts
+from jax_debug_widgets._jax.origins.frames import Frame, frames_in_body
+
+_USES = {
+    "random_bits": "draws",
+    "random_gamma": "draws",
+    "rng_bit_generator": "draws",
+    "threefry2x32": "draws",
+    "random_split": "splits",
+}
+"""Primitives that use up the key that is their first operand."""
+
+_SAME = frozenset(
+    {
+        "broadcast_in_dim",
+        "convert_element_type",
+        "copy",
+        "device_put",
+        "pbroadcast",
+        "pvary",
+        "random_unwrap",
+        "random_wrap",
+        "reshape",
+        "sharding_constraint",
+        "squeeze",
+        "transpose",
+    }
+)
+"""Primitives that give a key on as it is."""
+
+_SAME_NUMBER = frozenset({"convert_element_type", "copy", "reshape", "squeeze"})
+"""Primitives that give the number on that `fold_in` folds in."""
+
+_LEGACY_SIZES = (2, 4)
+"""Numbers of uint32 in a key without a type of its own."""
+
+Key = tuple[Any, tuple[Any, ...]]
+"""Where a key comes from, and which part of that it is."""
+
+
+@dataclass(frozen=True)
+class Use:
+    """What a line does with a key: `draws`; with the user's frames, the innermost first, and the iterations of a loop."""
+
+    what: str
+    frames: tuple[Frame, ...]
+    iterations: str = ""
+
+
+@dataclass
+class Uses:
+    """The uses of each key so far, and numbers for keys that come from nowhere known."""
+
+    uses: dict[Key, list[Use]] = field(default_factory=lambda: defaultdict(list))
+    numbers: Iterator[int] = field(default_factory=itertools.count)
+
+    def new(self, how: str = "made") -> Key:
+        """A key that is no other one."""
+        return ((how, next(self.numbers)), ())
+
+
+def inputs_of(program: ClosedJaxpr) -> list[Key | None]:
+    """The keys among the inputs of a program."""
+    return [(("input", number), ()) if is_key(var) else None for number, var in enumerate(program.jaxpr.invars)]
+
+
+def overlap(one: Key, other: Key) -> bool:
+    """Whether two keys are the same, or one is a part of the other."""
+    size = min(len(one[1]), len(other[1]))
+    return one[0] == other[0] and one[1][:size] == other[1][:size]
+
+
+def is_clone(key: Key) -> bool:
+    """Whether a key is a clone, or derives from one."""
+    root = key[0]
+    return root[0] == "clone" or any(is_clone(one) for one in root[1:2] if root[0] in ("fold", "split", "at"))
+
+
+def has_uses(jaxpr: Jaxpr) -> bool:
+    """Whether anything in a program uses a key up."""
+    return not _USES.keys().isdisjoint(primitives(jaxpr))
+
+
+def primitives(jaxpr: Jaxpr) -> Iterator[str]:
+    """Yield the names of all primitives of a program."""
+    for equation in jaxpr.eqns:
+        yield equation.primitive.name
+        for inner in _inner_bodies(equation):
+            yield from primitives(inner)
+
+
+def is_key(atom: Any) -> bool:
+    """Whether a variable may be a key: by its type, or as two or four uint32 numbers."""
+    aval = atom.aval
+    dtype, shape = getattr(aval, "dtype", None), getattr(aval, "shape", ())
+    if dtype is None:
+        return False
+    if jax.dtypes.issubdtype(dtype, jax.dtypes.prng_key):
+        return True
+    return dtype == np.uint32 and shape[-1:] in tuple((size,) for size in _LEGACY_SIZES)
+
+
+def _inner_bodies(equation: Any) -> list[Jaxpr]:
+    found = []
+    for value in equation.params.values():
+        for one in value if isinstance(value, tuple | list) else (value,):
+            if isinstance(one, ClosedJaxpr):
+                found.append(one.jaxpr)
+            elif isinstance(one, Jaxpr):
+                found.append(one)
+    return found
+
+
+class Body:
+    """Follows keys through one body: variable -> key."""
+
+    def __init__(self, uses: Uses, around: tuple[Frame, ...], *, recomputes: bool) -> None:
+        self._uses, self._around, self._recomputes = uses, around, recomputes
+        self._keys: dict[Any, Key] = {}
+        self._values: dict[Any, Any] = {}
+        self._number = next(uses.numbers)
+        self._jaxpr: Jaxpr | None = None
+
+    def run(self, jaxpr: Jaxpr, inputs: Sequence[Key | None], values: Sequence[Any] = ()) -> list[Key | None]:
+        """Note the uses in a body that is given these keys, and these other values; the keys of its results."""
+        self._jaxpr = jaxpr
+        self._values |= zip(jaxpr.invars, values, strict=False)
+        self._keys |= {var: key for var, key in zip(jaxpr.invars, inputs, strict=True) if key is not None}
+        self._keys |= {var: self._uses.new() for var in jaxpr.constvars if is_key(var)}
+        for equation in jaxpr.eqns:
+            if equation.primitive.name in _SAME_NUMBER:
+                self._values[equation.outvars[0]] = self._value(equation.invars[0])
+            for var, key in zip(equation.outvars, self._results(equation), strict=False):
+                if key is not None:
+                    self._keys[var] = key
+        return [self._key(atom) for atom in jaxpr.outvars]
+
+    def _key(self, atom: Any) -> Key | None:
+        return None if isinstance(atom, Literal) else self._keys.get(atom)
+
+    def _value(self, atom: Any) -> Any:
+        """The identity of an operand: its number, or the variable, which each call of one program has anew."""
+        if isinstance(atom, Literal):
+            return ("number", int(np.asarray(atom.val))) if not np.ndim(atom.val) else id(atom)
+        return self._values.get(atom, (self._number, id(atom)))
+
+    def _known(self, atom: Any) -> Key | None:
+        """The key that a variable is; a new one where nobody knows where it comes from."""
+        if isinstance(atom, Literal) or not is_key(atom):
+            return None
+        return self._keys.setdefault(atom, self._uses.new())
+
+    def _frames(self, equation: Any) -> tuple[Frame, ...]:
+        own = frames_in_body(equation.source_info.traceback, self._jaxpr, self._around)
+        return (*own, *self._around)
+
+    def _results(self, equation: Any) -> list[Key | None]:
+        name, key = equation.primitive.name, self._key(equation.invars[0]) if equation.invars else None
+        if name in _USES and (name == "threefry2x32" or is_key(equation.invars[0])):
+            return self._used(equation, key)
+        if name in ("random_clone", "random_seed"):
+            return [self._uses.new("clone" if name == "random_clone" else "made")]
+        if name in _SAME:
+            return [key or (self._uses.new() if name == "random_wrap" else None)]
+        if name == "unstack" and key is not None:  # Its elements, or the words of a key, since JAX 0.12.
+            return [(key[0], (*key[1], ("element", number))) for number, _ in enumerate(equation.outvars)]
+        follow = {"cond": self._branches, "scan": self._loop, "while": self._loop}.get(name, self._call)
+        part = self._part(equation, key)
+        return follow(equation) if part is None else [part]
+
+    def _used(self, equation: Any, key: Key | None) -> list[Key | None]:
+        name, key = equation.primitive.name, key or self._known(equation.invars[0])
+        if key is not None and not (self._recomputes or _is_recomputed(equation)):
+            self._uses.uses[key].append(Use(_USES[name], self._frames(equation)))
+        return [(("split", key), ())] if name == "random_split" else []
+
+    def _part(self, equation: Any, key: Key | None) -> Key | None:
+        """The key that an equation derives from another one; None for other equations."""
+        name = equation.primitive.name
+        if name == "random_fold_in":
+            return ("fold", key or self._uses.new(), self._value(equation.invars[1])), ()
+        if key is None:
+            return None
+        if name == "slice":
+            part = equation.params["start_indices"][:1], equation.params["limit_indices"][:1]
+            return key[0], (*key[1], part)
+        if name in ("dynamic_slice", "gather"):
+            return ("at", key, self._value(equation.invars[1])), ()
+        return None
+
+    def _call(self, equation: Any) -> list[Key | None]:
+        inner = _inner_bodies(equation)
+        if len(inner) != 1 or len(inner[0].invars) != len(equation.invars):
+            return []
+        is_recomputed = self._recomputes or bool(equation.params.get("differentiated"))
+        body = Body(self._uses, self._frames(equation), recomputes=is_recomputed)
+        values = [self._value(atom) for atom in equation.invars]
+        return body.run(inner[0], [self._known(atom) for atom in equation.invars], values)
+
+    def _branches(self, equation: Any) -> list[Key | None]:
+        """One of the branches runs: of each key the uses in the branch that uses it most."""
+        given, ends, tables = [self._known(atom) for atom in equation.invars[1:]], [], []
+        for branch in equation.params["branches"]:
+            apart = Uses(numbers=self._uses.numbers)
+            ends.append(Body(apart, self._frames(equation), recomputes=self._recomputes).run(branch.jaxpr, given))
+            tables.append(apart.uses)
+        for key in {key for table in tables for key in table}:
+            self._uses.uses[key] += max((table.get(key, []) for table in tables), key=len)
+        return [keys[0] if len(set(keys)) == 1 else None for keys in zip(*ends, strict=True)]
+
+    def _loop(self, equation: Any) -> list[Key | None]:
+        body, operands, constants, carried, length = _loop_of(equation)
+        given = [self._known(atom) for atom in operands]
+        mark = object()
+        inside: list[Key | None] = [
+            key if key is None or number < constants else ((mark, number), ()) for number, key in enumerate(given)
+        ]
+        apart = Uses(numbers=self._uses.numbers)
+        ends = Body(apart, self._frames(equation), recomputes=self._recomputes).run(body, inside)
+        for number, key in enumerate(inside):
+            outside = given[number]
+            if key is None or outside is None:
+                continue
+            is_carried = constants <= number < constants + carried
+            stays = number < constants or (is_carried and ends[number - constants] == key)
+            for used in [one for one in apart.uses if overlap(one, key)]:
+                found = apart.uses.pop(used)
+                if stays:
+                    found = [Use(use.what, use.frames, length) for use in found]
+                # Of what is not carried each iteration has an element of its own.
+                element = () if stays or is_carried else (("element", mark),)
+                self._uses.uses[outside[0], (*outside[1], *element, *used[1])] += found
+        fixed = [key for key in inside[:constants] if key is not None]
+        for key, found in apart.uses.items():
+            base = _base(key)
+            stays = base != key and any(overlap(base, one) for one in fixed)
+            self._uses.uses[key] += [Use(use.what, use.frames, length) for use in found] if stays else found
+        return [self._uses.new() if key is not None else None for key in ends[:carried]]
+
+
+def _loop_of(equation: Any) -> tuple[Jaxpr, Sequence[Any], int, int, str]:
+    """The body of a loop, its operands, how many of them are constants and carried, and its length as text."""
+    params = equation.params
+    if equation.primitive.name == "scan":
+        constants, carried = scan_counts(params)
+        return params["jaxpr"].jaxpr, equation.invars, constants, carried, str(params["length"])
+    operands = equation.invars[params["cond_nconsts"] :]
+    constants = params["body_nconsts"]
+    return params["body_jaxpr"].jaxpr, operands, constants, len(operands) - constants, "all"
+
+
+def _base(key: Key) -> Key:
+    """The key that a key was made of by numbers that are the same in each iteration."""
+    root = key[0]
+    return _base(root[1]) if root[0] in ("fold", "at") and root[2][:1] == ("number",) else key
+
+
+def _is_recomputed(equation: Any) -> bool:
+    return "rematted_computation" in str(equation.source_info.name_stack)
