@@ -202,7 +202,7 @@ class Body:
         if key is None:
             return None
         if name == "slice":
-            part = equation.params["start_indices"][:1], equation.params["limit_indices"][:1]
+            part = equation.params["start_indices"], equation.params["limit_indices"]
             return key[0], (*key[1], part)
         if name in ("dynamic_slice", "gather"):
             return ("at", key, self._value(equation.invars[1])), ()

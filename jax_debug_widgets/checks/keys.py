@@ -101,6 +101,6 @@ def _found(uses: Mapping[Key, list[Use]]) -> Iterator[Reuse]:
 
 
 def _parting(one: tuple[Frame, ...], other: tuple[Frame, ...]) -> tuple[Frame, Frame]:
-    """The innermost frames in which two stacks differ: a helper may be called twice."""
-    pairs = zip(one, other, strict=False)
-    return next(((mine, theirs) for mine, theirs in pairs if mine != theirs), (one[-1], other[-1]))
+    """The innermost frames of two stacks; where these are the same line, the outermost that differ: a helper is called twice."""
+    pairs = [(one[0], other[0]), *zip(reversed(one), reversed(other), strict=False)]
+    return next((pair for pair in pairs if pair[0] != pair[1]), pairs[0])
