@@ -101,6 +101,6 @@ def _found(uses: Mapping[Key, list[Use]]) -> Iterator[Reuse]:
 
 
 def _parting(one: tuple[Frame, ...], other: tuple[Frame, ...]) -> tuple[Frame, Frame]:
-    """The innermost frames of two stacks; where these are the same line, the outermost that differ: a helper is called twice."""
+    """The innermost frames of two stacks; where these are the same line, the outermost that differ: who calls a helper."""
     pairs = [(one[0], other[0]), *zip(reversed(one), reversed(other), strict=False)]
     return next((pair for pair in pairs if pair[0] != pair[1]), pairs[0])
