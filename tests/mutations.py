@@ -64,7 +64,7 @@ MUTATIONS = (
     Mutation("session/call_serializer.py", "(alone or not is_own)", "not is_own", "session/test_call_serializer.py"),
     Mutation(
         "checks/key_calls.py",
-        "self._uses_here().clones[_numbers(operands[0])] += 1",
+        "own = {next(uses.clones)}",
         "pass",
         "checks/test_key_calls.py",
     ),

@@ -5,6 +5,7 @@ The nearest name is looked for, breadth first, among what refers to the object.
 
 from __future__ import annotations
 
+import contextvars
 import functools
 import gc
 import re
@@ -43,7 +44,7 @@ def holders_of(targets: Sequence[Any]) -> list[str]:
     collector does not see the variables of functions that run.
     """
     names: dict[int, str] = {}
-    variables = _of_running_functions()
+    variables = _of_context() | _of_running_functions()
     level = [*targets]
     ways: dict[int, dict[int, _Way]] = {id(target): {at: _Way("")} for at, target in enumerate(targets)}
     mark = object()
@@ -104,6 +105,11 @@ def _of_running_functions() -> dict[int, str]:
                     found.setdefault(id(value), name)
         frame = frame.f_back
     return found
+
+
+def _of_context() -> dict[int, str]:
+    """The id of what a `contextvars.ContextVar` of this thread holds -> how one writes that."""
+    return {id(value): f"{variable.name}.get()" for variable, value in contextvars.copy_context().items()}
 
 
 @dataclass(frozen=True)

@@ -29,16 +29,16 @@ class Leak:
     holder: str
 
 
-def leaks_of(tracers: Iterable[tuple[Any, Frame]]) -> Iterator[Checked]:
-    """Yield the leak of each tracer that a name holds; a tracer is given with the line that began its trace."""
+def leaks_of(tracers: Iterable[tuple[Any, tuple[Frame, ...]]]) -> Iterator[Checked]:
+    """Yield the leak of each tracer that a name holds; a tracer is given with the frames that began its trace."""
     tracers = [*tracers]
-    for (tracer, line), holder in zip(tracers, holders_of([one for one, _ in tracers]), strict=True):
+    for (tracer, began), holder in zip(tracers, holders_of([one for one, _ in tracers]), strict=True):
         origin = origin_of(tracer)
-        if holder:
-            frame = origin.frame if origin.frame.line else line
+        frames = origin.frames or began
+        if holder and frames:
             if origin.argument:
-                frame = stored_at(frame, origin.argument, holder)
-            yield Checked("leaks", holder, (frame,), Leak(origin, holder))
+                frames = (stored_at(frames[0], origin.argument, holder),)
+            yield Checked("leaks", holder, frames, Leak(origin, holder))
 
 
 def leak(seen: LineHits, name_file: NameFile) -> Finding:
@@ -70,5 +70,5 @@ def where_from(error: BaseException, named: Sequence[tuple[str, Any]], name_file
         return ""
     holder, origin = holder_of(tracer) or name, origin_of(tracer)
     what = f"argument `{origin.argument}`, {origin.type}," if origin.argument else f"a value, {origin.type},"
-    made = f", made at {name_file(origin.frame.file)}:{origin.frame.line}" if origin.frame.line else ""
+    made = "".join(f", made at {name_file(one.file)}:{one.line}" for one in origin.frames[:1])
     return f"{f'`{holder}` holds' if holder else 'It is'} {what} of the trace of `{origin.function}`{made}."

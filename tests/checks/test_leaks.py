@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextvars
 import functools
 import gc
 import linecache
@@ -25,6 +26,7 @@ def _as_at_first():
     kept.clear()
     Way.given = None
     last_seen.clear()
+    now.set(None)
     globals()["last"] = None
     doubled.cache_clear()
     layers[0].last = None
@@ -96,6 +98,14 @@ def in_a_generator(x):
     return x
 
 
+now = contextvars.ContextVar("now")
+
+
+def in_a_context_variable(x):
+    now.set({"x": x * 6})
+    return x
+
+
 keeper = in_closure()
 
 LEAKS = {
@@ -111,6 +121,7 @@ LEAKS = {
     "an element of a set": (in_an_element_of_a_set, "kept['h'] (one of its elements).of"),
     "an attribute of a class": (lambda x: setattr(Way, "given", x * 5) or x, "Way.given"),
     "a generator": (in_a_generator, "kept['of'] → its variable `y`"),
+    "a context variable": (in_a_context_variable, "now.get()['x']"),
     "a name like a console's": (lambda x: last_seen.append(x + 2), "last_seen[0]"),
 }
 USES = {
@@ -180,6 +191,14 @@ def test_variables_of_a_function_that_runs_hold_tracers_too():
         jax.jit(lambda x: model.run(x))(X)  # noqa: PLW0108 - its name is in no trace.
     told = [one.headline.rpartition(" holds")[0] for one in run.findings]
     assert told == ["`local[0]`", "`model.last`"]
+
+
+def test_the_line_is_one_of_the_users_where_a_library_has_begun_the_trace():
+    eqx = pytest.importorskip("equinox")
+    with jdw.capture(check="leaks") as run:
+        eqx.filter_grad(lambda x: in_global(x).sum())(X)
+    (finding,) = run.findings
+    assert finding.file == __file__ and "in_global(x).sum()" in linecache.getline(__file__, finding.span[0])
 
 
 def test_an_exception_that_is_kept_holds_none():

@@ -53,12 +53,15 @@ def is_inside_ours() -> bool:
     return frame is not None
 
 
-def users_line() -> Frame:
-    """The innermost line of the user's on the Python stack."""
+def users_stack() -> tuple[tuple[CodeType, int], ...]:
+    """The code and the instruction of each of the user's frames on the Python stack, innermost first, for `frame_at`."""
+    found: list[tuple[CodeType, int]] = []
     frame: FrameType | None = calling_frame()
-    while frame is not None and not is_users(frame.f_code.co_filename):
+    while frame is not None:
+        if is_users(frame.f_code.co_filename):
+            found.append((frame.f_code, frame.f_lasti))
         frame = frame.f_back
-    return UNKNOWN_FRAME if frame is None else frame_at(frame.f_code, frame.f_lasti)
+    return tuple(found)
 
 
 def is_users(file: str) -> bool:

@@ -10,13 +10,14 @@ import threading
 import weakref
 from collections.abc import Callable
 from dataclasses import dataclass
+from types import CodeType
 from typing import Any
 
 from jax_debug_widgets._jax.compat import features
 from jax_debug_widgets._jax.compat.names import unwrapped
 from jax_debug_widgets._jax.compat.private import ad, batching, core, pe
 from jax_debug_widgets._jax.compat.replacements import Replacements, Replacing
-from jax_debug_widgets._jax.origins.frames import UNKNOWN_FRAME, Frame, frame_of, users_line
+from jax_debug_widgets._jax.origins.frames import Frame, frame_at, frames_of, users_stack
 
 _WORDS = {"BatchTrace": "jax.vmap", "JVPTrace": "a derivative", "LinearizeTrace": "a derivative"}
 
@@ -28,13 +29,13 @@ class Origin:
     Attributes:
       type: `float32[3]`.
       function: the function that was traced; or the un-jitted transformation: `jax.vmap`.
-      frame: the line that has made it; for an argument, that of the function; else unknown.
+      frames: the user's frames that have made it, innermost first; for an argument, the function's first line.
       argument: the name of the argument that the tracer is; empty for another value.
     """
 
     type: str
     function: str
-    frame: Frame
+    frames: tuple[Frame, ...]
     argument: str = ""
 
 
@@ -55,10 +56,10 @@ class LeakHooks(Replacing):
     def _begin_trace(self, theirs: Callable[..., None], trace: Any, *args: Any, **options: Any) -> None:
         theirs(trace, *args, **options)
         if self._wanted():
-            self._here.traces.append((weakref.ref(trace), users_line()))
+            self._here.traces.append((weakref.ref(trace), users_stack()))
 
-    def leaked(self) -> list[tuple[Any, Frame]]:
-        """Find the tracers of this thread's traces that are still held, with the line that began the trace.
+    def leaked(self) -> list[tuple[Any, tuple[Frame, ...]]]:
+        """Find the tracers of this thread's traces that are still held, with the user's frames that began the trace.
 
         A second call does not find the same traces again.
         """
@@ -72,14 +73,18 @@ class LeakHooks(Replacing):
         tracers = (
             one for one in gc.get_referrers(*(trace for trace, _ in alive.values())) if isinstance(one, core.Tracer)
         )
-        return [(one, alive[id(one._trace)][1]) for one in tracers if id(one._trace) in alive]
+        return [
+            (one, tuple(frame_at(*place) for place in alive[id(one._trace)][1]))
+            for one in tracers
+            if id(one._trace) in alive
+        ]
 
 
 class _Here(threading.local):
-    """The traces that the current thread has begun, each with the user's line that began it."""
+    """The traces that the current thread has begun, each with the user's frames that began it."""
 
     def __init__(self) -> None:
-        self.traces: list[tuple[weakref.ref[Any], Frame]] = []
+        self.traces: list[tuple[weakref.ref[Any], tuple[tuple[CodeType, int], ...]]] = []
 
 
 def origin_of(tracer: Any) -> Origin:
@@ -91,7 +96,7 @@ def origin_of(tracer: Any) -> Origin:
     line = getattr(getattr(tracer, "_line_info", None), "traceback", None) or getattr(
         getattr(tracer, "source_info", None), "traceback", None
     )
-    made = frame_of(line)
+    made = frames_of(line)
     if info is None:
         return Origin(type_, _WORDS.get(type(trace).__name__, "a transformation"), made)
     name, _, place = info.func_src_info.partition(" at ")
@@ -100,6 +105,6 @@ def origin_of(tracer: Any) -> Origin:
     names = info.arg_names or ()
     if 0 <= number < len(names):
         file, _, first = place.rpartition(":")
-        made = Frame(file, int(first), -1, int(first), -1, name) if first.isdigit() else UNKNOWN_FRAME
+        made = (Frame(file, int(first), -1, int(first), -1, name),) if first.isdigit() else ()
         return Origin(type_, unwrapped(name), made, str(names[number]))
     return Origin(type_, unwrapped(name), made)

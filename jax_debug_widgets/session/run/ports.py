@@ -158,7 +158,7 @@ class RunPorts:
     backlog: Backlog
     collect: Callable[[], None]
     outcomes_of: Callable[[int], OutcomeBook]
-    leaked: Callable[[], list[tuple[Any, Frame]]]
+    leaked: Callable[[], list[tuple[Any, tuple[Frame, ...]]]]
     name_file: Callable[[str], str]
     panel_of: Callable[[Any], Panel]
     refresh: Callable[[Any], None]
