@@ -85,6 +85,17 @@ def no_figure_left():
 
 
 @pytest.fixture
+def no_tool_ids():
+    """Other tools have the ids of `sys.monitoring` that ours could take, where Python has it."""
+    ids = (3, 4) if hasattr(sys, "monitoring") else ()
+    for one in ids:
+        sys.monitoring.use_tool_id(one, "other")
+    yield
+    for one in ids:
+        sys.monitoring.free_tool_id(one)
+
+
+@pytest.fixture
 def platform() -> str:
     """What the default device is called: `cpu`, `gpu`."""
     return jax.devices()[0].platform

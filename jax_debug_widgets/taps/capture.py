@@ -31,7 +31,8 @@ from jax_debug_widgets._jax.running.program_calls import ProgramCalls
 from jax_debug_widgets._jax.running.retraced import RetracedHooks
 from jax_debug_widgets._jax.running.reuse_executables import ReuseHooks
 from jax_debug_widgets._jax.running.running_programs import RunningPrograms
-from jax_debug_widgets._jax.tracing.bindings import BindingHooks, LinesOf
+from jax_debug_widgets._jax.tracing.bindings import BindingHooks
+from jax_debug_widgets._jax.tracing.expressions import LinesOf
 from jax_debug_widgets._jax.tracing.leaks import LeakHooks
 from jax_debug_widgets._jax.tracing.precision import PrecisionHooks, Truncated
 from jax_debug_widgets._jax.tracing.retraces import TraceWatch

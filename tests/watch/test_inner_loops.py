@@ -312,6 +312,7 @@ def test_parts_of_executions_with_nothing_between_them(watched, agrees):
             agrees(value, one)
 
 
+@pytest.mark.usefixtures("no_tool_ids")
 def test_where_a_debugger_has_the_lines_parts_have_no_other_names(watched):
     """Nothing can be noted there: that is said, and of what is only one value the name is told."""
     sys.settrace(lambda *_: None)

@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 import pytest
 
-from jax_debug_widgets._jax.tracing import bindings
+from jax_debug_widgets._jax.tracing.followed import FollowedCall
 from jax_debug_widgets.watch.syntax import source
 
 LAYERS = """
@@ -54,14 +54,13 @@ def layers(tmp_path, monkeypatch) -> ModuleType:
 def lines(monkeypatch) -> Counter[str]:
     """Give the number of times that Python has told of a line, by the name of the function."""
     counted: Counter[str] = Counter()
-    theirs = bindings._Call.go_on
+    theirs = FollowedCall.go_on
 
-    def go_on(self, frame, event, given):
-        counted[frame.f_code.co_qualname] += event == "line"
-        theirs(self, frame, event, given)
-        return self.go_on
+    def go_on(self, frame, line):
+        counted[frame.f_code.co_qualname] += 1
+        theirs(self, frame, line)
 
-    monkeypatch.setattr(bindings._Call, "go_on", go_on)
+    monkeypatch.setattr(FollowedCall, "go_on", go_on)
     return counted
 
 

@@ -19,7 +19,7 @@ from jax_debug_widgets._jax.passes.body_context import BodyContext, around_progr
 from jax_debug_widgets._jax.passes.program import outermost
 from jax_debug_widgets._jax.passes.uses import Uses
 from jax_debug_widgets._jax.studies.trace import trace
-from jax_debug_widgets._jax.tracing.bindings import LinesOf
+from jax_debug_widgets._jax.tracing.expressions import LinesOf
 
 
 @dataclass(frozen=True, eq=False)

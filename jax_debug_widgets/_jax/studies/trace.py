@@ -14,8 +14,9 @@ from jax_debug_widgets._jax.compat.private import api_util, core
 from jax_debug_widgets._jax.origins.context import uncached
 from jax_debug_widgets._jax.passes.program_difference import difference
 from jax_debug_widgets._jax.passes.without_marks import without_marks
-from jax_debug_widgets._jax.tracing.bindings import LinesOf, noting
+from jax_debug_widgets._jax.tracing.bindings import noting
 from jax_debug_widgets._jax.tracing.copies import marking
+from jax_debug_widgets._jax.tracing.expressions import LinesOf
 
 MOST_MARKED = 3000
 """Equations of a program whose gradients have names: it is traced twice for that."""

@@ -1,23 +1,19 @@
 """Note what Python's variables are bound to while JAX traces a function: it names a program's variables as the source does.
 
-Nothing in a program says what the source calls its values. The frames of the traced function do: while JAX traces it, a
-trace function (`sys.settrace`) looks after each line that assigns something which tracers the assigned tree holds, and where
-in the tree. If another trace function is installed (by a debugger, or by coverage), nothing is noted.
+Nothing in a program says what the source calls its values. The frames of the traced function do: while JAX traces it, each
+line that assigns something is followed by a look at which tracers the assigned tree holds, and where in the tree.
 """
 
 from __future__ import annotations
 
-import ast
 import inspect
 import itertools
-import os
 import sys
-import sysconfig
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from types import CodeType, FrameType, FunctionType, MethodType, ModuleType
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import numpy as np
@@ -31,40 +27,14 @@ from jax_debug_widgets._jax.origins.context import captured_settings
 from jax_debug_widgets._jax.origins.frames import calling_frame, is_users
 from jax_debug_widgets._jax.origins.name_places import CallPlace, Place, Span, place_of_arguments
 from jax_debug_widgets._jax.origins.name_registry import book
-from jax_debug_widgets._jax.tracing import cotangents, rule_equations
+from jax_debug_widgets._jax.tracing import by_monitoring, by_settrace, cotangents, rule_equations
 from jax_debug_widgets._jax.tracing.copies import is_marking
 from jax_debug_widgets._jax.tracing.cotangents import staged, tangent_of
+from jax_debug_widgets._jax.tracing.expressions import Expression, Lines, LinesOf
+from jax_debug_widgets._jax.tracing.followed import Follower, is_of_library
 from jax_debug_widgets._jax.tracing.frame_values import fields_of, value_of
 from jax_debug_widgets._jax.tracing.marked_tangents import with_marks
 from jax_debug_widgets._jax.tracing.path_texts import text_in_flax, text_of
-
-
-class Expression(NamedTuple):
-    """An expression to look up after a line, and the name to note for its value.
-
-    Attributes:
-      place: the place in the source that the name belongs to.
-      name: the name.
-      node: the expression to look up: a variable, a field, an item; None for the value that the function returns.
-      path: the path inside the returned value, if `node` is None.
-      is_last: whether nothing else that the line assigns may have used the value.
-      before: the first and last line of the body that a `for` repeats; the expression is looked up only if the next line is
-        one of these. None: it is always looked up.
-    """
-
-    place: Place
-    name: str
-    node: ast.expr | None
-    path: str = ""
-    is_last: bool = True
-    before: tuple[int, int] | None = None
-
-
-Lines = Mapping[int, Sequence[Expression]]
-"""For each line of a function, the expressions to look up after it has run."""
-
-LinesOf = Callable[[CodeType, Any], Lines | None]
-"""Takes a function's code and the watch settings (None: note all names); returns its lines, or None for a file without any."""
 
 
 class BindingHooks(Replacing):
@@ -82,25 +52,16 @@ class BindingHooks(Replacing):
             cotangents.put_in(replace)
 
     def _begin(self, theirs: Callable[..., Any], trace: Any, *args: Any, **options: Any) -> None:
-        """Install the trace function when JAX begins to trace a function; it is removed when JAX's tracing function returns.
+        """Follow what JAX calls from when it begins to trace a function until its tracing function returns.
 
         There is no frame of ours around the user's function, so tracebacks of its exceptions show none.
         """
         theirs(trace, *args, **options)
         frame = calling_frame()
-        if frame.f_code.co_name in _TRACING and _is_wanted() and sys.gettrace() is None:
-            called = _calls(self._lines_of, _watched(), self._report_failure)
-            frame.f_trace, frame.f_trace_lines = _ending(called), False
-            sys.settrace(called)
-
-
-def _ending(called: Callable[..., Any]) -> Callable[..., Any]:
-    def end(_frame: FrameType, event: str, _arg: Any) -> Callable[..., Any]:
-        if event == "return" and sys.gettrace() is called:  # A debugger may have come.
-            sys.settrace(None)
-        return end
-
-    return end
+        if frame.f_code.co_name in _TRACING and _is_wanted() and not _is_on():
+            follower = _follower(self._lines_of, _watched(), self._report_failure)
+            if not by_monitoring.begin(frame, follower):
+                by_settrace.begin(frame, follower)
 
 
 _TRACING = ("trace_to_jaxpr", "trace_to_jaxpr_nocache", "trace_to_jaxpr_dynamic")
@@ -133,70 +94,16 @@ def _watched() -> Any:
     return None if settings is None or _is_noting() else settings.watch
 
 
-def _calls(lines_of: LinesOf, watched: Any, told: Told) -> Callable[[FrameType, str, Any], Any]:
-    """The global trace function: Python calls it for each new frame, and it returns what to call for its lines."""
-    others: set[str] = set()
-    """Files without lines to note. Python calls `call` for each function of JAX's, some 2000 times an equation."""
-    known: dict[int, tuple[CodeType, Lines]] = {}
-    """The lines of each code object, by its `id`: to hash or compare code objects takes long, as it reads their content."""
-    lines_or_none, note, note_arguments = (quiet(ours, told) for ours in (lines_of, _note, _note_arguments))
+def _follower(lines_of: LinesOf, watched: Any, told: Told) -> Follower:
+    def lines(code: CodeType) -> Lines | None:
+        return lines_of(code, watched)
 
-    def call(frame: FrameType, _event: str, _arg: Any) -> Callable[..., Any] | None:
-        code = frame.f_code
-        if code.co_filename in others or _is_generated(frame):
-            return None
-        if id(code) not in known:
-            lines = lines_or_none(code, watched) if _may_name(code.co_filename) else None
-            if lines is None:
-                others.add(code.co_filename)
-                return None
-            known[id(code)] = code, lines
-        note_arguments(frame)
-        lines = known[id(code)][1]
-        return _Call(lines, note).go_on if lines else None
-
-    return call
+    return Follower(quiet(lines, told), quiet(_note, told), quiet(_note_arguments, told))
 
 
-_LIBRARIES = os.sep + "site-packages" + os.sep
-_STANDARD_LIBRARY, _NUMPY = sysconfig.get_paths()["stdlib"], os.path.join(os.path.dirname(np.__file__), "")
-
-
-def _may_name(file: str) -> bool:
-    """Whether the variables of a file's functions are noted: not those of JAX, NumPy and Python's standard library."""
-    is_of_python = file.startswith(_STANDARD_LIBRARY) and _LIBRARIES not in file
-    return is_users(file) and not (is_of_python or file.startswith(_NUMPY))
-
-
-def _is_generated(frame: FrameType) -> bool:
-    """Whether Python has generated the function of a frame, such as a dataclass's `__init__`.
-
-    Its file is `<string>`, and so is that of a program run by `python -c`; Python 3.13 gives that program's source for both.
-    """
-    code = frame.f_code
-    return code.co_filename == "<string>" and (
-        code.co_qualname.startswith("__create_fn__.") or frame.f_globals.get("__name__") != "__main__"
-    )
-
-
-class _Call:
-    """One call of a function: looks up the expressions of each line after the line has run."""
-
-    def __init__(self, lines: Lines, note: Callable[[FrameType, Sequence[Expression], Any], None]) -> None:
-        self._lines, self._note = lines, note
-        self._line = 0
-
-    def go_on(self, frame: FrameType, event: str, given: Any) -> Callable[..., Any]:
-        if event in ("line", "return"):
-            if expressions := self._lines.get(self._line):
-                self._note(frame, expressions, given if event == "return" else None)
-            self._line = frame.f_lineno
-        return self.go_on
-
-
-def _note(frame: FrameType, expressions: Sequence[Expression], returned: Any) -> None:
+def _note(frame: FrameType, expressions: Sequence[Expression], line: int, returned: Any) -> None:
     for one in expressions:
-        if one.before and not one.before[0] <= frame.f_lineno <= one.before[1]:
+        if one.before and not one.before[0] <= line <= one.before[1]:
             continue
         # It may not be there, or be of a class of somebody's that cannot be taken apart.
         with suppress(Exception):
@@ -211,7 +118,7 @@ def _note_arguments(frame: FrameType) -> None:
     code, caller = frame.f_code, frame.f_back
     by = caller.f_code.co_filename if caller else ""
     places: list[Place] = []
-    if not is_users(by) or _LIBRARIES in by:
+    if not is_users(by) or is_of_library(by):
         places.append(place_of_arguments(code.co_filename, code.co_firstlineno))
     if _is_noting():  # Somebody steps through the program, and sees each function that is called.
         places.append((code.co_filename, CallPlace(code.co_firstlineno, tuple(_callers(caller)))))
@@ -278,21 +185,21 @@ def _add(theirs: Callable[..., Any], frame: Any, equation: Any) -> None:
     rule_equations.add(equation)
     if is_traced:
         cotangents.add(equation)
-    if _is_ours(sys.gettrace()):
+    if _is_on():
         book.add_equation(equation, is_traced=is_traced)
 
 
 def _end(theirs: Callable[..., Any], frame: Any, *args: Any, **options: Any) -> Any:
     jaxpr, constants = theirs(frame, *args, **options)
-    if _is_ours(sys.gettrace()):
+    if _is_on():
         book.add_program(jaxpr)
     return (with_marks(jaxpr) if is_marking() else jaxpr), constants
 
 
 def is_hindered() -> bool:
-    """Whether another trace function is installed in this thread, so that nothing is noted."""
-    return sys.gettrace() is not None and not _is_ours(sys.gettrace())
+    """Whether nothing is noted in this thread, because another trace function is installed."""
+    return not (_is_on() or by_monitoring.can_be()) and sys.gettrace() is not None
 
 
-def _is_ours(tracer: Any) -> bool:
-    return getattr(tracer, "__module__", "") == __name__
+def _is_on() -> bool:
+    return by_monitoring.is_on() or by_settrace.is_on()

@@ -15,7 +15,7 @@ from jax_debug_widgets.watch.syntax.noted import lines_of
 if TYPE_CHECKING:
     from types import CodeType
 
-    from jax_debug_widgets._jax.tracing.bindings import Lines
+    from jax_debug_widgets._jax.tracing.expressions import Lines
     from jax_debug_widgets.taps import Capture
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from types import CodeType
 
 from jax_debug_widgets._jax.origins.name_places import Place
-from jax_debug_widgets._jax.tracing.bindings import Expression, Lines
+from jax_debug_widgets._jax.tracing.expressions import Expression, Lines
 from jax_debug_widgets.taps.parsing import parse_expression
 from jax_debug_widgets.watch.syntax.source import SourceFile, source_of
 from jax_debug_widgets.watch.syntax.statements import Function, Statement, Target

@@ -23,7 +23,7 @@ from jax_debug_widgets._jax.studies.export.module import Host, Module, fresh, id
 from jax_debug_widgets._jax.studies.export.trees import Arguments, built, read_arguments
 from jax_debug_widgets._jax.studies.programs import ProgramAnnotations, program_of, runs_one_call
 from jax_debug_widgets._jax.studies.trace import Traced, trace
-from jax_debug_widgets._jax.tracing.bindings import LinesOf
+from jax_debug_widgets._jax.tracing.expressions import LinesOf
 from jax_debug_widgets.graphs.program import Program
 
 

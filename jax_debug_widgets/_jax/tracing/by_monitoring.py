@@ -1,0 +1,203 @@
+"""Follow calls and lines by `sys.monitoring` (Python 3.12): Python tells of the user's functions, and leaves JAX's alone.
+
+Debuggers and coverage tools have tool ids of their own. Ours is taken while JAX traces and given back afterwards. Python
+tells all threads' events to one tool; those of a thread that does not trace are left.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from types import CodeType, FrameType
+from typing import Any
+
+from jax_debug_widgets._jax.tracing.followed import FollowedCall, Follower, may_name
+
+_monitoring: Any = getattr(sys, "monitoring", None)
+
+_TOOL_IDS = (4, 3)
+"""Those that Python keeps for no kind of tool."""
+
+_NAME = "jax_debug_widgets"
+
+
+class _Here(threading.local):
+    """What the current thread follows.
+
+    Attributes:
+      follower: what decides; None if nothing is followed.
+      until: the frame whose end is the end of it.
+      calls: the frames that are followed, outermost first.
+      is_told: whether Python tells of calls: not while a trace function of a debugger's runs.
+    """
+
+    def __init__(self) -> None:
+        self.follower: Follower | None = None
+        self.until: FrameType | None = None
+        self.calls: list[tuple[FrameType, FollowedCall]] = []
+        self.is_told = False
+
+
+_here = _Here()
+
+
+class _Tool:
+    """Our tool id, which threads share that trace at the same time."""
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()  # A collector of garbage may run code that traces.
+        self._users = 0
+        self._id: int | None = None
+        self._codes: dict[int, CodeType] = {}
+        """The code objects whose lines Python tells, by their `id`."""
+
+    def take(self) -> bool:
+        """Begin to use it; say whether there is one."""
+        with self._lock:
+            if self._id is None and not self._begin():
+                return False
+            self._users += 1
+            return True
+
+    def leave(self) -> None:
+        """End to use it; after the last user it is given back."""
+        with self._lock:
+            self._users -= 1
+            if not self._users:
+                self._end()
+
+    def tell_of(self, code: CodeType, events: Any) -> None:
+        """Let Python tell events of a function."""
+        with self._lock:
+            if self._id is not None and id(code) not in self._codes:
+                self._codes[id(code)] = code
+                _monitoring.set_local_events(self._id, code, events)
+
+    def is_to_have(self) -> bool:
+        """Whether there is a tool id for us."""
+        with self._lock:
+            return self._id is not None or any(_monitoring.get_tool(one) is None for one in _TOOL_IDS)
+
+    def _begin(self) -> bool:
+        for one in _TOOL_IDS:
+            if _monitoring.get_tool(one) is None:
+                _monitoring.use_tool_id(one, _NAME)
+                self._id = one
+                for event, ours in _CALLED.items():
+                    _monitoring.register_callback(one, event, ours)
+                _monitoring.set_events(one, _CALLS)
+                return True
+        return False
+
+    def _end(self) -> None:
+        own, self._id = self._id, None
+        _monitoring.set_events(own, 0)
+        while self._codes:
+            _monitoring.set_local_events(own, self._codes.popitem()[1], 0)
+        for event in _CALLED:
+            _monitoring.register_callback(own, event, None)
+        _monitoring.free_tool_id(own)
+
+
+_tool = _Tool()
+
+
+def begin(frame: FrameType, follower: Follower) -> bool:
+    """Follow what the current thread calls until the function of `frame` returns; say whether that can be."""
+    if _monitoring is None or not _tool.take():
+        return False
+    _here.is_told = False
+    _is_told()
+    if not _here.is_told:
+        _tool.leave()
+        return False
+    _here.follower, _here.until = follower, frame
+    _tool.tell_of(frame.f_code, _ENDS)
+    return True
+
+
+def is_on() -> bool:
+    """Whether calls of the current thread are followed."""
+    return _here.follower is not None
+
+
+def can_be() -> bool:
+    """Whether calls could be followed."""
+    return _monitoring is not None and _tool.is_to_have()
+
+
+def _is_told() -> None:
+    """Python tells of this call, if of any."""
+
+
+def _start(code: CodeType, _offset: int) -> Any:
+    if not may_name(code.co_filename):
+        if code is not _is_told.__code__:
+            return _monitoring.DISABLE
+        _here.is_told = True
+    elif _here.follower is not None:
+        _enter(_here.follower, sys._getframe(1))
+    return None
+
+
+def _throw(code: CodeType, _offset: int, _error: BaseException) -> None:
+    if _here.follower is not None and may_name(code.co_filename):
+        _enter(_here.follower, sys._getframe(1))
+
+
+def _enter(follower: Follower, frame: FrameType) -> None:
+    if followed := follower.enter(frame):
+        _here.calls.append((frame, followed))
+        _tool.tell_of(frame.f_code, _LINES | _ENDS)
+
+
+def _line(_code: CodeType, line: int) -> None:
+    calls = _here.calls
+    if calls and calls[-1][0] is (frame := sys._getframe(1)):
+        calls[-1][1].go_on(frame, line)
+
+
+def _jump(code: CodeType, offset: int, to: int) -> None:
+    """A loop in one line comes to its beginning again: Python tells of a line only when it comes from another one."""
+    calls = _here.calls
+    if to < offset and calls and calls[-1][0] is (frame := sys._getframe(1)):
+        line = frame.f_lineno
+        if any(first <= to < end and line == one for first, end, one in code.co_lines()):
+            calls[-1][1].go_on(frame, line)
+
+
+def _return(_code: CodeType, _offset: int, value: Any) -> None:
+    if _here.follower is not None:
+        _leave(sys._getframe(1), value)
+
+
+def _unwind(_code: CodeType, _offset: int, _error: BaseException) -> None:
+    if _here.follower is not None:
+        _leave(sys._getframe(1), None)
+
+
+def _leave(frame: FrameType, value: Any) -> None:
+    calls = _here.calls
+    if frame is _here.until:
+        _here.follower = _here.until = None
+        calls.clear()
+        _tool.leave()
+    elif calls and calls[-1][0] is frame:
+        calls.pop()[1].end(frame, value)
+
+
+if _monitoring is not None:
+    _events = _monitoring.events
+    _CALLED = {
+        _events.PY_START: _start,
+        _events.PY_RESUME: _start,
+        _events.PY_THROW: _throw,
+        _events.LINE: _line,
+        _events.JUMP: _jump,
+        _events.PY_RETURN: _return,
+        _events.PY_YIELD: _return,
+        _events.PY_UNWIND: _unwind,
+    }
+    _CALLS = _events.PY_START | _events.PY_RESUME | _events.PY_THROW | _events.PY_UNWIND
+    _LINES = _events.LINE | _events.JUMP
+    _ENDS = _events.PY_RETURN | _events.PY_YIELD

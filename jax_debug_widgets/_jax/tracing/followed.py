@@ -1,0 +1,102 @@
+"""Follow the calls of the user's functions while JAX traces: after each line that assigns something, its expressions are noted.
+
+`by_monitoring` and `by_settrace` are the two ways in which Python tells of calls and lines.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import sysconfig
+from collections.abc import Callable, Sequence
+from types import CodeType, FrameType
+from typing import Any
+
+import numpy as np
+
+from jax_debug_widgets._jax.origins.frames import is_users
+from jax_debug_widgets._jax.tracing.expressions import Expression, Lines
+
+Note = Callable[[FrameType, Sequence[Expression], int, Any], object]
+"""Takes a frame, expressions to look up in it, the line that comes next, and what the function returns, None if it goes on."""
+
+
+class Follower:
+    """Decides for each call whether it is followed.
+
+    Args:
+      lines_of: returns the lines of a function, or None for a file without any.
+      note: notes the expressions of a line that has run.
+      note_arguments: notes the arguments of a call that begins.
+    """
+
+    def __init__(
+        self, lines_of: Callable[[CodeType], Lines | None], note: Note, note_arguments: Callable[[FrameType], object]
+    ) -> None:
+        self._lines_of, self._note, self._note_arguments = lines_of, note, note_arguments
+        self._others: set[str] = set()
+        """Files without lines to note."""
+        self._known: dict[int, tuple[CodeType, Lines]] = {}
+        """The lines of each code object, by its `id`: to hash or compare code objects takes long, as it reads their content."""
+
+    def enter(self, frame: FrameType) -> FollowedCall | None:
+        """Note the arguments of a call that begins, or of a generator that goes on; return what follows its lines, if any."""
+        code = frame.f_code
+        if code.co_filename in self._others or _is_generated(frame):
+            return None
+        known = self._known.get(id(code))
+        if known is None:
+            lines = self._lines_of(code) if may_name(code.co_filename) else None
+            if lines is None:
+                self._others.add(code.co_filename)
+                return None
+            known = self._known[id(code)] = code, lines
+        self._note_arguments(frame)
+        return FollowedCall(known[1], self._note) if known[1] else None
+
+
+class FollowedCall:
+    """One call of a function: has the expressions of each line noted after the line has run."""
+
+    __slots__ = ("_line", "_lines", "_note")
+
+    def __init__(self, lines: Lines, note: Note) -> None:
+        self._lines, self._note, self._line = lines, note, 0
+
+    def go_on(self, frame: FrameType, line: int) -> None:
+        """The frame comes to a line."""
+        if expressions := self._lines.get(self._line):
+            self._note(frame, expressions, line, None)
+        self._line = line
+
+    def end(self, frame: FrameType, returned: Any) -> None:
+        """The frame returns, yields, or ends by an exception; then `returned` is None."""
+        if expressions := self._lines.get(self._line):
+            self._note(frame, expressions, frame.f_lineno, returned)
+
+
+_LIBRARIES = os.sep + "site-packages" + os.sep
+_STANDARD_LIBRARY, _NUMPY = sysconfig.get_paths()["stdlib"], os.path.join(os.path.dirname(np.__file__), "")
+
+
+@functools.lru_cache(maxsize=4096)
+def may_name(file: str) -> bool:
+    """Whether the variables of a file's functions are noted: not those of JAX, NumPy and Python's standard library."""
+    is_of_python = file.startswith(_STANDARD_LIBRARY) and not is_of_library(file)
+    return is_users(file) and not (is_of_python or file.startswith(_NUMPY))
+
+
+def is_of_library(file: str) -> bool:
+    """Whether a file is of an installed package."""
+    return _LIBRARIES in file
+
+
+def _is_generated(frame: FrameType) -> bool:
+    """Whether Python has generated the function of a frame, such as a dataclass's `__init__`.
+
+    Its file is `<string>`, and so is that of a program run by `python -c`; Python 3.13 gives that program's source for both.
+    """
+    code = frame.f_code
+    return code.co_filename == "<string>" and (
+        code.co_qualname.startswith("__create_fn__.") or frame.f_globals.get("__name__") != "__main__"
+    )
