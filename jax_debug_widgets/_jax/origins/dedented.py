@@ -7,11 +7,12 @@ of a function load and store are looked for in its lines.
 from __future__ import annotations
 
 import dis
-import functools
 import itertools
 import linecache
 from collections.abc import Iterator
 from types import CodeType
+
+from jax_debug_widgets._jax.compat.caching import cached_by_code
 
 _NAMED = ("LOAD_FAST", "LOAD_GLOBAL", "LOAD_NAME", "LOAD_DEREF", "STORE_FAST", "STORE_NAME", "STORE_DEREF")
 
@@ -20,14 +21,10 @@ _ENOUGH = 12
 """How many names are compared. Not all must fit: in f-strings, older Python versions have wrong columns."""
 
 
+@cached_by_code
 def dedent_of(code: CodeType) -> int:
     """How many columns the lines of the file are indented further than the code's positions say; 0 if that is unknown."""
-    return _dedent_of(code.co_filename, code)
-
-
-@functools.lru_cache(maxsize=4096)
-def _dedent_of(file: str, code: CodeType) -> int:
-    """Compute the dedent. `file` is a part of the cache's key, as code objects of two files may compare equal."""
+    file = code.co_filename
     linecache.checkcache(file)  # It may have been edited, and loaded again.
     lines = linecache.getlines(file)
     written = (one for one in _names(code) if one[0] <= len(lines))

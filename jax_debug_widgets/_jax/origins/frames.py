@@ -12,6 +12,7 @@ from types import CodeType, FrameType
 from typing import Any
 
 from jax_debug_widgets._jax.compat import versions
+from jax_debug_widgets._jax.compat.caching import cached_by_code
 from jax_debug_widgets._jax.compat.hidden_frames import FOLDER
 from jax_debug_widgets._jax.compat.private import source_info_util, xla_client
 from jax_debug_widgets._jax.origins.dedented import dedent_of
@@ -64,6 +65,7 @@ def users_stack() -> tuple[tuple[CodeType, int], ...]:
     return tuple(found)
 
 
+@functools.lru_cache(maxsize=4096)
 def is_users(file: str) -> bool:
     """Whether a file is neither of this package nor of JAX."""
     return source_info_util.is_user_filename(file) and not is_ours(file)
@@ -87,6 +89,7 @@ def frames_of(traceback: Any) -> tuple[Frame, ...]:
     )
 
 
+@cached_by_code
 def frame_at(code: CodeType, offset: int) -> Frame:
     """The frame of an instruction: its range in the file, with the columns of the file."""
     line, column, end_line, end_column = xla_client.Traceback.code_addr2location(code, offset)

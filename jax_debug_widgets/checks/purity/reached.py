@@ -5,7 +5,6 @@ Found by the names in the bytecode, and looked up without running any of the use
 
 from __future__ import annotations
 
-import functools
 import inspect
 import weakref
 from collections.abc import Iterator, Mapping
@@ -13,6 +12,7 @@ from functools import partial
 from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
+from jax_debug_widgets._jax.compat.caching import cached_by_code
 from jax_debug_widgets._jax.passes.program_difference import UNKNOWN
 from jax_debug_widgets.taps.reads import chains, inside, written
 from jax_debug_widgets.watch import is_library
@@ -76,7 +76,7 @@ def named(function: FunctionType, given: Given) -> Iterator[tuple[str, Any, int]
             yield written(names), value, line
 
 
-@functools.lru_cache(maxsize=4096)
+@cached_by_code
 def _chains(code: CodeType) -> tuple[tuple[tuple[Any, ...], int], ...]:
     return tuple(dict.fromkeys(chains(code, stores=True)))
 
