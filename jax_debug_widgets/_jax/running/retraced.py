@@ -21,6 +21,7 @@ import jax
 from jax.extend.core import ClosedJaxpr
 
 from jax_debug_widgets._jax.compat import features
+from jax_debug_widgets._jax.compat.guard import Told, quiet
 from jax_debug_widgets._jax.compat.private import ad_checkpoint, common, config, core, pe, pjit, place_of, util
 from jax_debug_widgets._jax.compat.replacements import CachedFunction, Replacements, Replacing
 from jax_debug_widgets._jax.origins.context import (
@@ -90,7 +91,7 @@ class RetracedHooks(Replacing):
             if plain.pjit_params is None and call is not None:  # It may be cached for another `jit`.
                 self._looked_up(_inferring(call))
         if plain.pjit_params is None:
-            return _FirstTraced(here, plain)
+            return _FirstTraced(here, plain, self._report_failure)
         if call is not None:
             self._fill(here, plain.pjit_params, _inferring(call))
         return here
@@ -207,8 +208,9 @@ class _NotTraced(BaseException):
 class _FirstTraced:
     """The cache entry of a function first traced in a capture; fills the entry outside, too, if no hook changed the program."""
 
-    def __init__(self, here: Any, plain: Any) -> None:
+    def __init__(self, here: Any, plain: Any, told: Told) -> None:
         self._here, self._plain = here, plain
+        self._fill = quiet(self._fill_plain, told)
 
     @property
     def pjit_params(self) -> Any:
@@ -218,6 +220,9 @@ class _FirstTraced:
     @pjit_params.setter
     def pjit_params(self, traced: Any) -> None:
         self._here.pjit_params = traced
+        self._fill(traced)
+
+    def _fill_plain(self, traced: Any) -> None:
         jaxpr = traced.params["jaxpr"]
         if not (traced.consts or leaves_out_debugging()) and is_as_without_us(jaxpr.jaxpr):
             params = {**traced.params, "jaxpr": ClosedJaxpr(jaxpr.jaxpr, jaxpr.consts)}

@@ -106,14 +106,16 @@ def begin(frame: FrameType, follower: Follower) -> bool:
     """Follow what the current thread calls until the function of `frame` returns; say whether that can be."""
     if _monitoring is None or not _tool.take():
         return False
-    _here.is_told = False
-    _is_told()
-    if not _here.is_told:
-        _tool.leave()
-        return False
-    _here.follower, _here.until = follower, frame
-    _tool.tell_of(frame.f_code, _ENDS)
-    return True
+    try:
+        _here.is_told = False
+        _is_told()
+        if _here.is_told:
+            _tool.tell_of(frame.f_code, _ENDS)
+            _here.follower, _here.until = follower, frame
+    finally:
+        if _here.until is not frame:
+            _tool.leave()
+    return _here.is_told
 
 
 def is_on() -> bool:

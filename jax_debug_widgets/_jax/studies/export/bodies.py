@@ -13,7 +13,7 @@ import jax
 from jax_debug_widgets._jax.compat.private import core
 from jax_debug_widgets._jax.studies.export.forms import forms_of
 from jax_debug_widgets._jax.studies.export.literals import RefusedError, number, tuple_of
-from jax_debug_widgets._jax.studies.export.module import Module, identifier, indented
+from jax_debug_widgets._jax.studies.export.module import Module, Names, identifier, indented
 from jax_debug_widgets._jax.studies.export.proofs import written
 from jax_debug_widgets._jax.studies.programs import as_typed, opened
 from jax_debug_widgets.graphs.program import Body, Equation
@@ -36,7 +36,7 @@ class Step:
     read: Equation
     names: Sequence[str]
     made: Sequence[str]
-    used: set[str]
+    used: Names
     makers: Mapping[Any, Step]
     uses: set[str] = field(default_factory=set[str])
 
@@ -124,7 +124,7 @@ def write_function(
       wanted: the names for the inputs of a program of ours, which has no lines of the user's.
     """
     jaxpr, consts = opened(program)
-    taken = {*module.used, *used}
+    taken = Names({*module.used, *used})
     known: dict[Any, str] = {one: module.constant(value) for one, value in zip(jaxpr.constvars, consts, strict=True)}
     params: list[str] = []
     told = wanted or getattr(jaxpr.debug_info, "arg_names", None) or ()
@@ -159,7 +159,7 @@ def _number(atom: Any) -> str:
 
 
 def _pieces(
-    module: Module, jaxpr: core.Jaxpr, body: Body, known: dict[Any, str], used: set[str], *, tells_lines: bool
+    module: Module, jaxpr: core.Jaxpr, body: Body, known: dict[Any, str], used: Names, *, tells_lines: bool
 ) -> list[_Piece]:
     pieces: list[_Piece] = []
     makers: dict[Any, Step] = {}

@@ -6,7 +6,7 @@ import builtins
 import inspect
 import keyword
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -44,7 +44,7 @@ class Module:
             name for one in program.equations for name, noted in zip(one.names, one.noted, strict=True) if noted
         }
         self.variables |= {one.text for one in program.body.inputs}
-        self.used: set[str] = set(RESERVED)
+        self.used = Names(RESERVED)
         self._locals: set[str] = set()
         self.constants: dict[str, Any] = {}
         self.functions: list[list[str]] = []
@@ -60,14 +60,11 @@ class Module:
         """A name at the module's level, like this one."""
         plain = identifier(wanted, "function")
         wanted = f"{plain}_fn" if plain in self.variables or plain in RESERVED else plain
-        name = fresh(wanted, self.used | self._locals)
-        self.used.add(name)
-        return name
+        return fresh(wanted, self.used, self._locals)
 
-    def local(self, wanted: str, used: set[str]) -> str:
+    def local(self, wanted: str, used: Names) -> str:
         """A name in a function that uses these; never that of a function of the module."""
-        name = fresh(wanted, used | self.used)
-        used.add(name)
+        name = fresh(wanted, used, self.used)
         self._locals.add(name)
         return name
 
@@ -102,7 +99,7 @@ class Module:
         """The name of a host function, `host.scale`."""
         key = ("host", self.keep(function))
         if key not in self._name_of:
-            taken = {one.name for one in self.hosts} | RESERVED
+            taken = Names({one.name for one in self.hosts} | RESERVED)
             name = self._name_of[key] = fresh(identifier(wanted, "function"), taken)
             self.hosts.append(Host(name, list(takes), gives, _source_of(function)))
         return f"host.{self._name_of[key]}"
@@ -118,12 +115,24 @@ def identifier(text: str, otherwise: str) -> str:
     return f"v{plain}" if plain[0].isdigit() else plain
 
 
-def fresh(wanted: str, used: set[str]) -> str:
-    """A name that is not used, and is by now."""
-    name, count = wanted, 1
-    while name in used or name in RESERVED:
+class Names(set[str]):
+    """Names that are used: none of them is free again.
+
+    Attributes:
+      counts: of each name that was asked for, the number at which the search ended: those before are used.
+    """
+
+    def __init__(self, names: Iterable[str] = ()) -> None:
+        super().__init__(names)
+        self.counts: dict[str, int] = {}
+
+
+def fresh(wanted: str, used: Names, others: Container[str] = ()) -> str:
+    """A name that is not used, and is by now, and is none of the others."""
+    count = used.counts.get(wanted, 1)
+    while (name := wanted if count == 1 else f"{wanted}_{count}") in used or name in others or name in RESERVED:
         count += 1
-        name = f"{wanted}_{count}"
+    used.counts[wanted] = count
     used.add(name)
     return name
 

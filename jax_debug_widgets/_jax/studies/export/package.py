@@ -19,7 +19,7 @@ from jax_debug_widgets._jax.studies.export import runtime
 from jax_debug_widgets._jax.studies.export.bodies import Function, text_of_atom, write_function
 from jax_debug_widgets._jax.studies.export.call import Call, is_no_array, is_no_float
 from jax_debug_widgets._jax.studies.export.jit_options import left_out
-from jax_debug_widgets._jax.studies.export.module import Host, Module, fresh, identifier, indented
+from jax_debug_widgets._jax.studies.export.module import Host, Module, Names, fresh, identifier, indented
 from jax_debug_widgets._jax.studies.export.trees import Arguments, built, read_arguments
 from jax_debug_widgets._jax.studies.programs import ProgramAnnotations, program_of, runs_one_call
 from jax_debug_widgets._jax.studies.trace import Traced, trace
@@ -100,7 +100,7 @@ def _given(function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tup
     except (TypeError, ValueError):
         parameters = []
     plain = [one.name for one in parameters if one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)]
-    used: set[str] = set()
+    used = Names()
     for place, value in enumerate(args):
         wanted = plain[place] if place < len(plain) else f"x{place}"
         given[fresh(identifier(wanted, "x"), used)] = value
@@ -112,7 +112,7 @@ def _written(call: Call, traced: Traced, program: Program, reading: ProgramAnnot
     module.variables |= set(call.given)
     name = module.name(name)
     arguments = read_arguments(call.given)
-    taken = {*module.used, *call.given}
+    taken = Names({*module.used, *call.given})
     texts, unpacked = _unpacked(call, arguments, taken)
     whole = traced.jaxpr
     program_jaxpr: Any = _Program(whole, traced.consts)
@@ -154,7 +154,7 @@ def _through(whole: Any, results: Sequence[str], inputs: Mapping[Any, str]) -> l
     return [text_of_atom(atom, known) for atom in whole.outvars]
 
 
-def _unpacked(call: Call, arguments: Arguments, used: set[str]) -> tuple[list[str], list[str]]:
+def _unpacked(call: Call, arguments: Arguments, used: Names) -> tuple[list[str], list[str]]:
     """The name of each array, and the lines that give them these."""
     texts: list[str] = []
     lines: list[str] = []
