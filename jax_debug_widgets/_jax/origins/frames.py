@@ -295,7 +295,3 @@ def _derivatives(asked: Sequence[str]) -> int:
 
 PUSHES = (PUSHING, "linearize")
 """Functions of JAX that compute tangents, beside the values or in a linear function that they return."""
-
-
-TRACES = ("LinearizeTrace.process_", "JVPTrace.process_")
-"""How the names of JAX's functions begin that push tangents forward."""

@@ -9,7 +9,10 @@ from typing import Any
 
 from jax_debug_widgets._jax.compat.caching import cached_by_code
 from jax_debug_widgets._jax.compat.private import xla_client
-from jax_debug_widgets._jax.origins.frames import PUSHES, TRACES, Level
+from jax_debug_widgets._jax.origins.frames import PUSHES, Level
+
+_TRACES = ("LinearizeTrace.process_", "JVPTrace.process_")
+"""How the names of JAX's functions begin that push tangents forward."""
 
 
 def asked_outside(derived: Sequence[bool], levels: Sequence[Level]) -> int:
@@ -38,7 +41,7 @@ def pushed_at(levels: Sequence[Level], traceback: Any) -> int | None:
     ways = [
         (code, offset)
         for code, offset in zip(codes, list(offsets), strict=True)
-        if code.co_qualname.startswith(TRACES) and code.co_filename.endswith("ad.py")
+        if code.co_qualname.startswith(_TRACES) and code.co_filename.endswith("ad.py")
     ]
     outside = sum(level.derivatives for level in levels[:at])
     return at if len(ways) > outside and _computes_tangents(*ways[outside]) else None
