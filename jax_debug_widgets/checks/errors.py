@@ -29,7 +29,7 @@ from jax_debug_widgets.checks.rewrite.in_place import in_place
 from jax_debug_widgets.checks.rewrite.loops import for_loop, while_loop
 from jax_debug_widgets.checks.rewrite.masks import boolean_mask, sized
 from jax_debug_widgets.checks.statement import Place, place_at
-from jax_debug_widgets.checks.words import ARGUMENT, BOTH_BRANCHES, WORDS
+from jax_debug_widgets.checks.words import ARGUMENT, BOTH_BRANCHES, SLICE, WORDS
 from jax_debug_widgets.watch import is_library
 
 _OUR_FILES = os.path.dirname(os.path.dirname(__file__)) + os.sep
@@ -40,10 +40,11 @@ _LONGEST_CODE = 48
 
 @dataclass(frozen=True)
 class _Raised:
-    """An exception, with the innermost frame of the user's code that it came through."""
+    """An exception, with the innermost frame of the user's code that it came through; `failing` is what it computed."""
 
     error: BaseException
     place: Place
+    failing: ast.AST
     names: Mapping[str, Any]
     name_file: Callable[[str], str]
 
@@ -84,8 +85,15 @@ def explain(error: BaseException, name_file: Callable[[str], str] = os.path.base
     place = place_at(position.filename, line, column)
     if place is None:
         return None
-    raised = _Raised(error, place, {**frame_object.f_globals, **frame_object.f_locals}, name_file)
+    failing = next((one for one in ast.walk(place.statement) if _range(one) == _range(position)), place.statement)
+    raised = _Raised(error, place, failing, {**frame_object.f_globals, **frame_object.f_locals}, name_file)
     return _explanation(matched(raised), raised, position)
+
+
+def _range(place: Any) -> tuple[int | None, ...]:
+    """The range of a part of the source, or of a frame in it."""
+    columns = ("col_offset", "end_col_offset") if isinstance(place, ast.AST) else ("colno", "end_colno")
+    return tuple(getattr(place, name, None) for name in ("lineno", "end_lineno", *columns))
 
 
 def _explanation(said: _Said, raised: _Raised, position: traceback.FrameSummary) -> Explanation:
@@ -186,7 +194,14 @@ def _concretized(raised: _Raised) -> _Said:
         return _Said(Kind.CONTROL_FLOW, for_loop(statement, after, names))
     if isinstance(statement, ast.Assert):
         return _Said(Kind.CONTROL_FLOW, advice="Check values in the program with jax.experimental.checkify.check.")
-    return _Said(Kind.CONTROL_FLOW, expression(statement, names), advice=_traced_argument(raised))
+    # JAX's own functions need sizes, and say for which of their arguments; Python's `float` needs a value.
+    is_size = type(raised.error) is jax.errors.ConcretizationTypeError and "problem arose with" not in raised.text
+    kind = Kind.SHAPE if is_size else Kind.CONTROL_FLOW
+    return _Said(kind, expression(statement, names), advice=_traced_argument(raised))
+
+
+def _sliced(raised: _Raised) -> _Said:
+    return _Said(Kind.SHAPE, advice=" ".join(filter(None, (_traced_argument(raised), SLICE))))
 
 
 def _by_numpy(raised: _Raised) -> _Said:
@@ -263,7 +278,7 @@ def _static(raised: _Raised) -> _Said:
 
 
 def _traced_argument(raised: _Raised) -> str:
-    """Why a value of the statement is traced: the argument that it comes from, by way of earlier assignments."""
+    """Why a value of what has failed is traced: the argument that it comes from, by way of earlier assignments."""
     function = raised.place.function
     if function is None:
         return ""
@@ -275,7 +290,7 @@ def _traced_argument(raised: _Raised) -> str:
         for target in node.targets
         if isinstance(target, ast.Name)
     }
-    todo: list[ast.AST] = [raised.statement]
+    todo: list[ast.AST] = [raised.failing]
     seen: set[str] = set()
     while todo:
         for node in ast.walk(todo.pop()):
@@ -307,6 +322,12 @@ _ERRORS: tuple[tuple[tuple[type[BaseException], ...], str, Callable[[_Raised], _
         r"Shapes must be 1D sequences of concrete values",
         lambda raised: _Said(Kind.SHAPE, advice=_traced_argument(raised)),
     ),
+    (
+        (TypeError,),
+        r"parameters to jaxpr equations must have __hash__[\s\S]*Tracer",
+        lambda raised: _Said(Kind.SHAPE, advice=_traced_argument(raised)),
+    ),
+    ((IndexError,), r"slice indices must have static start/stop/step|Slice entries must be static integers", _sliced),
     ((TypeError,), r"requires ndarray or scalar arguments", _list),
     ((TypeError, ValueError), _ITERATOR, lambda _raised: _Said(Kind.ITERATOR_OPERAND)),
     ((TypeError,), r"carry input and carry output must have|body_fun output and input must have", _carry),

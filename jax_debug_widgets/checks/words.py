@@ -91,3 +91,9 @@ ARGUMENT = (
     "If it is a setting: jax.jit({function}, static_argnames={name!r})."
 )
 """Why a value is traced that a shape or a loop needs."""
+
+SLICE = (
+    "A slice of a fixed size may begin anywhere: jax.lax.dynamic_slice_in_dim(x, start, size). "
+    "Of a changing size: mask with jnp.where(jnp.arange(x.shape[0]) < n, x, neutral)."
+)
+"""The advice about a slice whose bounds are traced."""

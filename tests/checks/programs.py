@@ -74,6 +74,18 @@ RAISING = (
         ("`longest`", "static_argnames='longest'"),
     ),
     Program(
+        "number of elements",
+        "S10",
+        "@jax.jit\ndef grid(x, n):\n    return jnp.linspace(0., 1., n) * x  #!\ngrid(1., 5)",
+        ("the shape of", "static_argnames='n'"),
+    ),
+    Program(
+        "slice",
+        "S10",
+        "@jax.jit\ndef head(x, n):\n    return x[:n].sum()  #!\nhead(jnp.ones(5), 2)",
+        ("the shape of", "static_argnames='n'", "dynamic_slice_in_dim"),
+    ),
+    Program(
         "carry",
         "S9",
         "def f(rewards):\n    def body(c, r):\n        return {'adv': c['adv'] + r}, r\n"
