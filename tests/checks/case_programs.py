@@ -819,4 +819,91 @@ out = jax.jit(f)(*args)
 """,
         near_miss=True,
     ),
+    Case(
+        "S11 chosen",
+        "S11",
+        """\
+def kl(p, q):
+    ratio = p / q  #!
+    return jnp.where(p > 0, p * jnp.log(ratio), 0.0).sum()
+out = jax.jit(jax.vmap(kl))(jnp.array([[.5, .5], [1., 0.]]), jnp.array([[.5, .5], [0., 1.]]))
+""",
+        says=("`p / q` is inf", "lane 1"),
+    ),
+    Case(
+        "S11 chosen in a scan",
+        "S11",
+        """\
+def body(c, x):
+    s = jnp.where(x > -5, jnp.sqrt(x), 0.)  #!
+    return c + s, s
+out = jax.jit(lambda x: lax.scan(body, 0., x))(jnp.array([1., -2., -7.]))
+""",
+        says=("sqrt(-2) = NaN", "step 1"),
+    ),
+    Case(
+        "S11 not chosen",
+        "S11",
+        """\
+def f(x, is_on):
+    y = jnp.where(x > 0, jnp.log(x), -jnp.inf)
+    return jnp.exp(y).sum() + jnp.where(is_on, jnp.log(-x).sum(), 0.)
+out = jax.jit(f)(jnp.array([0., 1.]), False)
+""",
+        near_miss=True,
+    ),
+    Case(
+        "S11 handled",
+        "S11",
+        """\
+def f(x, y):
+    r = x / y
+    return jnp.nan_to_num(r).sum() + jnp.nanmean(r) + jnp.where(jnp.isnan(r) | jnp.isinf(r), 0., r).sum()
+out = jax.jit(f)(jnp.array([0., 1.]), jnp.array([0., 1.]))
+""",
+        near_miss=True,
+    ),
+    Case(
+        "S6 chosen",
+        "S6",
+        """\
+def f(table, ids):
+    rows = table[ids]  #!
+    return jnp.where((ids >= 0)[:, None], rows, 0.)
+out = jax.jit(f)(jnp.ones((4, 2)), jnp.array([1, 5, -9]))
+""",
+        says=("index 5",),
+    ),
+    Case(
+        "S6 not chosen",
+        "S6",
+        """\
+def f(table, ids, is_on):
+    rows = jnp.where((ids < 4)[:, None], table[ids], 0.)
+    return rows.sum() + jnp.where(is_on, table[ids[0] + 9, 0], 0.)
+out = jax.jit(f)(jnp.ones((4, 2)), jnp.array([1, 5, 9]), False)
+""",
+        near_miss=True,
+    ),
+    Case(
+        "S13 chosen",
+        "S13",
+        """\
+def f(x):
+    q = x.astype(jnp.int8)  #!
+    return jnp.where(x > 0, q, 0)
+out = jax.jit(f)(jnp.array([-500., 500.]))
+""",
+        says=("1 value does not fit int8, the first is 500",),
+    ),
+    Case(
+        "S13 bits",
+        "S13",
+        """\
+def f(x):
+    return (x.astype(jnp.uint32) * jnp.uint32(2654435761) >> 16).astype(jnp.uint8)
+out = jax.jit(f)(jnp.arange(5))
+""",
+        near_miss=True,
+    ),
 )

@@ -13,6 +13,7 @@ from jax import lax
 from jax_debug_widgets._jax.origins.frames import Frame
 from jax_debug_widgets._jax.passes.births import bits_of, counted, element_at, first_of, not_numbers
 from jax_debug_widgets._jax.passes.checked import Body, Check, Records
+from jax_debug_widgets._jax.passes.kept_writes import equation_of
 
 
 @dataclass(frozen=True)
@@ -41,7 +42,7 @@ class Casts:
         """See `Checker`."""
         del frames
         (operand,), (out,) = equation.invars, equation.outvars
-        if out not in body.certain:
+        if out not in body.certain or _are_bits(operand, body):
             return None
         info = jnp.iinfo(out.aval.dtype)
         lanes = body.lanes_of(equation.source_info.traceback, out.aval.shape)
@@ -78,6 +79,15 @@ class Casts:
     def settled(self, records: Records) -> Records:
         """See `Checker`: each of its own."""
         return records
+
+
+def _are_bits(operand: Any, body: Body) -> bool:
+    """Whether an unsigned integer was just made of bits, as hashes are: that the lowest ones stay is meant."""
+    made = equation_of(operand, body.definitions) if jnp.issubdtype(operand.aval.dtype, jnp.unsignedinteger) else None
+    return made is not None and made.primitive.name in _OF_BITS
+
+
+_OF_BITS = frozenset({"and", "not", "or", "shift_left", "shift_right_arithmetic", "shift_right_logical", "xor"})
 
 
 def is_narrowing(old: Any, new: Any) -> bool:

@@ -9,8 +9,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from jax_debug_widgets._jax.compat import versions
 from jax_debug_widgets._jax.compat.private import core
+from jax_debug_widgets._jax.origins.frames import is_users
 
 
 def certain_values(jaxpr: core.Jaxpr, results: Sequence[bool], *, but_for_tests: bool = False) -> set[Any]:
@@ -25,7 +28,7 @@ def certain_values(jaxpr: core.Jaxpr, results: Sequence[bool], *, but_for_tests:
         if not (_is_seen(equation) or any(one in found for one in equation.outvars)):
             continue
         if not (_tests_for_nan(equation) and equation.outvars[0] in choosing):
-            found.update(filter(_is_variable, _certain_operands(equation, found)))
+            found.update(filter(_is_variable, _certain_operands(equation, found, but_for_tests=but_for_tests)))
     return found
 
 
@@ -35,8 +38,23 @@ def _is_seen(equation: core.JaxprEqn) -> bool:
 
 
 def _tests_for_nan(equation: core.JaxprEqn) -> bool:
-    operands = equation.invars
-    return equation.primitive.name == "is_finite" or (equation.primitive.name == "ne" and operands[0] is operands[1])
+    """Whether it asks whether numbers are NaN or infinite."""
+    name, operands = equation.primitive.name, equation.invars
+    if name in ("eq", "ne"):
+        return operands[0] is operands[1] or (isinstance(operands[1], core.Literal) and _is_infinite(operands[1].val))
+    return name == "is_finite" or (name in ("jit", "pjit") and equation.params.get("name") == "isinf")
+
+
+def _is_infinite(value: Any) -> bool:
+    return isinstance(value, int | float | np.generic | np.ndarray) and bool(np.all(np.isinf(value)))
+
+
+def _handles_nan(equation: core.JaxprEqn) -> bool:
+    """Whether it is a function of JAX's that leaves NaNs out: `jnp.nanmean`."""
+    inner = _called(equation)
+    if inner is None or not str(equation.params.get("name", "")).lstrip("_").startswith("nan"):
+        return False
+    return not is_users(inner.debug_info.func_filename or "")
 
 
 def _choosing(jaxpr: core.Jaxpr) -> frozenset[Any]:
@@ -64,14 +82,16 @@ _OF_TRUTHS = frozenset({"and", "broadcast_in_dim", "not", "or", "reduce_and", "r
 """Primitives that make truth values of others."""
 
 
-def _certain_operands(equation: core.JaxprEqn, found: set[Any]) -> Sequence[Any]:
+def _certain_operands(equation: core.JaxprEqn, found: set[Any], *, but_for_tests: bool) -> Sequence[Any]:
     operands = equation.invars
+    if but_for_tests and _handles_nan(equation):
+        return []
     if equation.primitive.name == "select_n":
         chooses, *cases = operands
         return [chooses, *(one for one in cases if all(other is one for other in cases))]
     inner = _called(equation)
     if inner is not None:
-        inside = certain_values(inner, [one in found for one in equation.outvars])
+        inside = certain_values(inner, [one in found for one in equation.outvars], but_for_tests=but_for_tests)
         return [one for one, own in zip(operands, inner.invars, strict=True) if own in inside]
     return operands
 

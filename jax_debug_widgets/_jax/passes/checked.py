@@ -8,6 +8,8 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
+from jax import lax
+
 if TYPE_CHECKING:
     import numpy as np
     from jax.extend.core import ClosedJaxpr
@@ -52,6 +54,11 @@ Records = list[tuple[Checked, tuple[int, ...]]]
 """Each checked equation with the numbers of its record in one call."""
 
 
+def zeros_elsewhere(taken: Any, first: Any, *others: Any) -> Sequence[Any]:
+    """The arrays, the first with zeros where nothing is taken."""
+    return [lax.select(taken, first, lax.full_like(first, 0)), *others]
+
+
 @dataclass(frozen=True, eq=False)
 class Check:
     """The check of one equation.
@@ -61,12 +68,14 @@ class Check:
       operands: the variables that the check reads.
       compute: takes their arrays; returns a count and other numbers, all int32.
       primitive: the name to report, if it is not that of the equation's primitive.
+      taken: takes which elements of the equation's result count, and the arrays; returns arrays that have no fault elsewhere.
     """
 
     facts: Any
     operands: Sequence[Any]
     compute: Callable[..., Sequence[Any]]
     primitive: str = ""
+    taken: Callable[..., Sequence[Any]] = zeros_elsewhere
 
 
 @dataclass(frozen=True)

@@ -33,6 +33,7 @@ from jax_debug_widgets._jax.passes.check_records import (
     unnamed,
 )
 from jax_debug_widgets._jax.passes.checked import Body, Check, Checked, CheckedProgram, Checker, LanesOf
+from jax_debug_widgets._jax.passes.chosen import Choice, choices_of
 from jax_debug_widgets._jax.passes.kept_writes import Definitions, define
 from jax_debug_widgets._jax.passes.nan_arguments import of_arguments
 from jax_debug_widgets._jax.passes.operands import new_number, with_counter, with_inputs
@@ -112,6 +113,21 @@ def _without_lines(info: Any) -> Any:
     return type(info)(None, info.name_stack)
 
 
+def _taking(body: Body, value: Any) -> Body:
+    """The facts of a body for a value of which a choice takes some elements: the check is of these alone."""
+    return replace(body, certain=body.certain | {value}, computed=body.computed | {value})
+
+
+def _of_taken(check: Check, choice: Choice, equation: core.JaxprEqn) -> Check:
+    """The check of those elements of an equation's result that a choice takes."""
+    out: Any = equation.outvars[0]
+
+    def compute(chooses: Any, *arrays: Any) -> Sequence[Any]:
+        return check.compute(*check.taken(choice.mask(chooses, out.aval.shape), *arrays))
+
+    return replace(check, operands=[choice.chooses, *check.operands], compute=compute)
+
+
 @dataclass
 class _Pass:
     checkers: dict[str, Checker]
@@ -142,7 +158,9 @@ class _Pass:
         define(jaxpr, self.definitions)
         known = (self.forward, self.lanes_of, is_backward, is_differentiated, beside, self.definitions)
         body = Body(certain, computed, *known)
-        for equation, frames in zip(jaxpr.eqns, lines, strict=True):
+        choices = choices_of(jaxpr, certain, self.definitions)
+        waiting: dict[int, list[tuple[Any, Checked, Check]]] = {}
+        for number, (equation, frames) in enumerate(zip(jaxpr.eqns, lines, strict=True)):
             here = replace(
                 body,
                 is_backward=is_backward or is_transposed(equation),
@@ -151,14 +169,19 @@ class _Pass:
             entered, found = self._entered(equation, frames, here)
             equations += entered
             records += found
+            choice = choices.get(equation.outvars[0]) if len(equation.outvars) == 1 else None
+            here = here if choice is None else _taking(here, equation.outvars[0])
+            at = waiting.setdefault(number if choice is None else choice.number, [])
             for option, checker in self.checkers.items():
                 check = checker.check(equation, frames, here) if frames and checker.is_for(equation) else None
                 if check is not None:
-                    also, row = row_of_check(check)
-                    equations += [one.replace(source_info=_without_lines(equation.source_info)) for one in also]
                     name, order = check.primitive or equation.primitive.name, next(self.numbers)
                     checked = Checked(option, name, frames, check.facts, order)
-                    records.append((checked, row))
+                    at.append((equation, checked, check if choice is None else _of_taken(check, choice, equation)))
+            for checks, checked, check in waiting.get(number, ()):
+                also, row = row_of_check(check)
+                equations += [one.replace(source_info=_without_lines(checks.source_info)) for one in also]
+                records.append((checked, row))
         return equations, records
 
     def _entered(

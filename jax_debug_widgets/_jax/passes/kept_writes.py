@@ -31,20 +31,26 @@ def define(jaxpr: core.Jaxpr, definitions: Definitions) -> None:
 
 def may_keep(array: Any, update: Any, definitions: Definitions) -> bool:
     """Whether what is written into an array is chosen, and one choice is read from the same array."""
-    written, chosen = _source(array, definitions), _equation(update, definitions)
+    return bool(put_back(array, update, definitions))
+
+
+def put_back(array: Any, update: Any, definitions: Definitions) -> list[Any]:
+    """The values that are read from an array and may be written back into it, by a choice."""
+    written, chosen = _source(array, definitions), equation_of(update, definitions)
     if chosen is None or chosen.primitive.name != "select_n":
-        return False
-    reads = (_equation(case, definitions) for case in chosen.invars[1:])
-    return any(
-        read is not None
+        return []
+    reads = (equation_of(case, definitions) for case in chosen.invars[1:])
+    return [
+        read.outvars[0]
+        for read in reads
+        if read is not None
         and read.primitive.name in _READS
         and isinstance(written, core.Var)
         and _source(read.invars[0], definitions) is written
-        for read in reads
-    )
+    ]
 
 
-def _equation(atom: Any, definitions: Definitions) -> Any:
+def equation_of(atom: Any, definitions: Definitions) -> Any:
     """The equation that computes the elements of `atom`; None if it is not found."""
     for _ in range(_MOST_STEPS):
         source = _source(atom, definitions)

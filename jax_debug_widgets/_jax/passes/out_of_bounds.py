@@ -91,7 +91,11 @@ def _of_slice(equation: Any, first: int) -> Check | None:
     def compute(*indices: Any) -> Sequence[Any]:
         return _outside(lax.concatenate([lax.reshape(_as_int32(one), (1,)) for one in indices], 0), last)
 
-    return Check(facts, [starts[axis] for axis in axes], compute)
+    def taken(taken: Any, *indices: Any) -> Sequence[Any]:
+        any_taken = lax.reduce_or(taken, tuple(range(taken.ndim)))
+        return [lax.select(any_taken, one, lax.full_like(one, 0)) for one in indices]
+
+    return Check(facts, [starts[axis] for axis in axes], compute, taken=taken)
 
 
 def _is_surely_inside(start: Any, last: int) -> bool:
@@ -168,7 +172,15 @@ def _of_indices(
         last,
         lanes,
     )
-    return Check(facts, [indices], lambda array: _outside(_as_int32(array), last))
+    offsets = tuple(range(len(shape))) if writes else equation.params["dimension_numbers"].offset_dims
+
+    def taken(taken: Any, array: Any) -> Sequence[Any]:
+        """An index is taken if an element that it reads is."""
+        each = lax.reduce_or(taken, offsets)
+        each = lax.broadcast_in_dim(each, array.shape, tuple(range(each.ndim)))
+        return [lax.select(each, array, lax.full_like(array, 0))]
+
+    return Check(facts, [indices], lambda array: _outside(_as_int32(array), last), taken=taken)
 
 
 def _as_int32(array: Any) -> Any:

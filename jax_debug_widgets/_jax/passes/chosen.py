@@ -1,0 +1,109 @@
+"""Find the values of which a choice takes some elements, and how to tell which: `jnp.where(x > 0, jnp.log(x), 0.0)`.
+
+A check of such a value looks at the elements that are taken. The value must go nowhere else, element by element, to a choice
+whose result goes on for certain. Where one truth value chooses whole arrays, it may go there in any way.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, replace
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+
+from jax_debug_widgets._jax.compat.private import core
+from jax_debug_widgets._jax.passes.kept_writes import Definitions, put_back
+
+_ELEMENTWISE = frozenset(
+    re.split(
+        r"\s+",
+        "abs acos acosh add asin asinh atan atan2 atanh cbrt ceil convert_element_type copy cos cosh digamma div "
+        "erf erf_inv erfc exp exp2 expm1 floor integer_pow lgamma log log1p logistic max min mul neg nextafter pow "
+        "rem round rsqrt sign sin sinh sqrt square sub tan tanh",
+    )
+)
+"""Primitives whose results have each element where the operands have it."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A choice that takes elements of a value.
+
+    Attributes:
+      number: the position of its equation in the body.
+      chooses: the variable that chooses; case: its number where the value is taken.
+      is_aligned: whether the value's elements stand at the same positions there.
+    """
+
+    number: int
+    chooses: Any
+    case: int
+    is_aligned: bool = True
+
+    def mask(self, chooses: Any, shape: tuple[int, ...]) -> Any:
+        """Which elements of a value of this shape are taken, given what chooses."""
+        return jnp.broadcast_to(chooses == np.asarray(self.case, chooses.dtype), shape)
+
+
+def choices_of(jaxpr: core.Jaxpr, certain: AbstractSet[Any], definitions: Definitions) -> dict[Any, Choice]:
+    """The choice that each value of a body goes to and nowhere else; without those whose taken elements cannot be told.
+
+    What is read from an array to be put back there is not taken.
+
+    Args:
+      certain: the variables that go to the results for certain.
+      definitions: see `Definitions`.
+    """
+    kept = {id(value) for array, update in _writes(jaxpr) for value in put_back(array, update, definitions)}
+    ways: dict[Any, Choice | None] = {one: None for one in jaxpr.outvars if isinstance(one, core.Var)}
+    for number, equation in reversed([*enumerate(jaxpr.eqns)]):
+        for atom, way in zip(equation.invars, _of_operands(number, equation, ways, certain), strict=True):
+            if isinstance(atom, core.Var):
+                ways[atom] = way if ways.get(atom, way) == way else None
+    return {
+        one: way
+        for one, way in ways.items()
+        if way and id(one) not in kept and (way.is_aligned or way.chooses.aval.shape == ())
+    }
+
+
+def _writes(jaxpr: core.Jaxpr) -> Iterator[tuple[Any, Any]]:
+    """Yield the array and what is written into it, for each write that moves to where it fits."""
+    for equation in jaxpr.eqns:
+        if equation.primitive.name == "dynamic_update_slice":
+            yield equation.invars[0], equation.invars[1]
+        elif equation.primitive.name in ("jit", "pjit"):
+            yield from _writes(equation.params["jaxpr"].jaxpr)
+
+
+def _of_operands(
+    number: int, equation: Any, ways: Mapping[Any, Choice | None], certain: AbstractSet[Any]
+) -> Sequence[Choice | None]:
+    if len(equation.outvars) != 1 or not equation.invars:
+        return [None] * len(equation.invars)
+    (out,), operands = equation.outvars, equation.invars
+    cases = _cases(equation)
+    if cases and isinstance(operands[0], core.Var):
+        shape = out.aval.shape
+        made = [Choice(number, operands[0], case, one.aval.shape == shape) for case, one in cases]
+        return [None, *(made if out in certain else [None] * len(made))]
+    way = ways.get(out)
+    if way is None or equation.effects:
+        return [None] * len(operands)
+    stays = way.is_aligned and equation.primitive.name in _ELEMENTWISE
+    return [replace(way, is_aligned=stays and one.aval.shape == out.aval.shape) for one in operands]
+
+
+def _cases(equation: Any) -> list[tuple[int, Any]]:
+    """The operands that an equation chooses from, each with the number that chooses it; empty for other equations."""
+    name, (chooses, *cases) = equation.primitive.name, equation.invars
+    if name == "select_n":
+        return [*enumerate(cases)]
+    is_where = name in ("jit", "pjit") and equation.params.get("name") in ("_where", "where")
+    if is_where and len(cases) == 2 and chooses.aval.dtype == np.bool_:  # noqa: PLR2004
+        return [*zip((1, 0), cases, strict=True)]
+    return []
