@@ -114,7 +114,7 @@ def _without_lines(info: Any) -> Any:
 
 
 def _taking(body: Body, value: Any) -> Body:
-    """The facts of a body for a value of which a choice takes some elements: the check is of these alone."""
+    """The facts of a body for a value that a choice takes elements from: the check looks at these alone."""
     return replace(body, certain=body.certain | {value}, computed=body.computed | {value})
 
 

@@ -1,4 +1,4 @@
-"""Find the values of which a choice takes some elements, and how to tell which: `jnp.where(x > 0, jnp.log(x), 0.0)`.
+"""Find the values that a choice takes elements from, and how to tell which: `jnp.where(x > 0, jnp.log(x), 0.0)`.
 
 A check of such a value looks at the elements that are taken. The value must go nowhere else, element by element, to a choice
 whose result goes on for certain. Where one truth value chooses whole arrays, it may go there in any way.
