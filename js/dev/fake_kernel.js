@@ -3,7 +3,7 @@
 import { answerArray, SHAPES } from "./fake_arrays.js";
 import { FakeDebugger } from "./fake_debugger.js";
 import { fakeCompared, fakeRuns } from "./fake_runs.js";
-import { FakeWatch } from "./fake_watch.js";
+import { answerSource, FakeWatch } from "./fake_watch.js";
 import { pack } from "./pack.js";
 
 const HZ = 30;
@@ -217,7 +217,7 @@ export class FakeKernel {
     const { type, id, first, count } = request;
     if (type === "sync") this.sendBatch(first, id);
     if (type === "barrier") setTimeout(() => this.emit({ type: "done", id }), 1500);
-    if (type === "source") this.emit(this.watch.answerSource(request));
+    if (type === "source") this.emit(answerSource(request));
     if (type === "module") {
       const file = await fetch(new URL(`../../jax_debug_widgets/static/${request.name}.js`, import.meta.url));
       this.emit({ type: "module", id, name: request.name, text: await file.text() });

@@ -159,24 +159,24 @@ export class FakeWatch {
       : [];
     return [...statistics, ...bad, ...bars].map((y, k) => [k, y]);
   }
+}
 
-  answerSource({ id, file }) {
-    if (file === "model.py") {
-      const functions = ["forward", "loss_fn", "step"].map((name) => ({ name, first: place(`def ${name}`).line }));
-      functions.forEach((one, i) => {
-        one.last = (functions[i + 1]?.first ?? MODEL.length + 1) - 1;
-      });
-      const names = [{ ...place('batch["x"].shape[0]'), name: "n", why: "a Python int while tracing, no array" }];
-      return { type: "source", id, file, where: "model.py", first_line: 1, lines: MODEL, functions, names };
-    }
-    const lines = Array.from({ length: LIBRARY_LINES }, (_, i) => libraryLine(i + 1));
-    const functions = Array.from({ length: 25 }, (_, i) => ({
-      name: `layer_${i}`,
-      first: 10 + i * 200,
-      last: 200 + i * 200,
-    }));
-    return { type: "source", id, file, where: "layers.py", first_line: 1, lines, functions, names: [] };
+export function answerSource({ id, file }) {
+  if (file === "model.py") {
+    const functions = ["forward", "loss_fn", "step"].map((name) => ({ name, first: place(`def ${name}`).line }));
+    functions.forEach((one, i) => {
+      one.last = (functions[i + 1]?.first ?? MODEL.length + 1) - 1;
+    });
+    const names = [{ ...place('batch["x"].shape[0]'), name: "n", why: "a Python int while tracing, no array" }];
+    return { type: "source", id, file, where: "model.py", first_line: 1, lines: MODEL, functions, names };
   }
+  const lines = Array.from({ length: LIBRARY_LINES }, (_, i) => libraryLine(i + 1));
+  const functions = Array.from({ length: 25 }, (_, i) => ({
+    name: `layer_${i}`,
+    first: 10 + i * 200,
+    last: 200 + i * 200,
+  }));
+  return { type: "source", id, file, where: "layers.py", first_line: 1, lines, functions, names: [] };
 }
 
 function libraryLine(line) {

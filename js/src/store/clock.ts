@@ -27,6 +27,15 @@ export function moveTo(ui: UiState, clock: WatchTable, row: number): void {
   ui.moment.value = row >= clock.length - 1 ? null : clock.event(Math.max(0, row));
 }
 
+/** When the moment was that is looked at, in seconds; null for the newest. */
+export function timeOfMoment(run: RunStore, ui: UiState): number | null {
+  const moment = ui.moment.value;
+  if (moment === null) return null;
+  const position = run.log.lowerBound(moment + 1) - 1;
+  // What was before it is not kept any more.
+  return position < 0 ? Number.NEGATIVE_INFINITY : run.log.time(position);
+}
+
 /** `call 3 · step 12`, as far as it is known. */
 export function whenOf(table: WatchTable, row: number): string {
   return whenAt((column) => table.at(row, column) as number);

@@ -1,18 +1,7 @@
 /** What one view of a run shows: never known to the kernel, nor to the other views of the run. See `run.ts`. */
 import { type Signal, signal } from "@preact/signals";
 
-export const TABS = [
-  "overview",
-  "streams",
-  "source",
-  "plots",
-  "arrays",
-  "findings",
-  "timeline",
-  "calls",
-  "program",
-  "runs",
-] as const;
+export const TABS = ["overview", "streams", "source", "findings", "timeline", "calls", "program", "runs"] as const;
 export type Tab = (typeof TABS)[number];
 
 /** What charts are drawn against. */
@@ -54,23 +43,21 @@ export interface UiState {
   moment: Signal<number | null>;
   /** The plots with a logarithmic axis, `site/value`. */
   logarithmic: Signal<ReadonlySet<string>>;
-  /** The plots that are drawn together in one, `site/value`. */
-  pinned: Signal<ReadonlySet<string>>;
   /** Of each view with charts: from 0, none, to nearly 1. */
-  smoothing: Record<"plots" | "overview" | "inspector", Signal<number>>;
+  smoothing: Record<"overview" | "inspector", Signal<number>>;
   axis: Signal<Axis>;
   /** The part of the axis that all plots show; null: all of it. */
   zoom: Signal<readonly [from: number, to: number] | null>;
   /** Plots show earlier runs of the same program as well. */
   earlier: Signal<boolean>;
-  /** The array shown, `site/value`. */
-  array: Signal<string>;
   /** The line of source that the arrow keys start from, and which of its values. */
   place: Signal<Place | null>;
   /** The watched value, or the print, that is shown in full beside the code. */
   value: Signal<number | null>;
-  /** The watched sites that are plotted together. */
-  ticked: Signal<ReadonlySet<number>>;
+  /** Which value of a print, `site/value`; the first where it is of another site. */
+  part: Signal<string>;
+  /** The names that are plotted together, by their keys (`names/leaf.ts`). */
+  ticked: Signal<ReadonlySet<string>>;
   /** The statistic of watched values that is shown, and plotted. */
   statistic: Signal<string>;
   /** The names are shown where there is no room for them beside the code. */
@@ -113,15 +100,14 @@ export function createUi(): UiState {
     anchor: signal<number | null>(null),
     moment: signal<number | null>(null),
     logarithmic: signal<ReadonlySet<string>>(new Set()),
-    pinned: signal<ReadonlySet<string>>(new Set()),
-    smoothing: { plots: signal(0), overview: signal(0), inspector: signal(0) },
+    smoothing: { overview: signal(0), inspector: signal(0) },
     axis: signal<Axis>("step"),
     zoom: signal(null),
     earlier: signal(false),
-    array: signal(""),
     place: signal<Place | null>(null),
     value: signal<number | null>(null),
-    ticked: signal<ReadonlySet<number>>(new Set()),
+    part: signal(""),
+    ticked: signal<ReadonlySet<string>>(new Set()),
     statistic: signal("mean"),
     names: signal(false),
     lane: signal(""),

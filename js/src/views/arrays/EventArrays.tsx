@@ -1,4 +1,5 @@
-/** The arrays of one event, small; each can be opened in the view of arrays. */
+/** The arrays of one event, small; each can be inspected beside its line. */
+import { inspect } from "../../store/cursor";
 import type { RunStore } from "../../store/run";
 import type { UiState } from "../../store/ui";
 import type { SiteMessage } from "../../transport/wire";
@@ -19,10 +20,10 @@ interface Props {
 
 export function EventArrays({ run, ui, dark, site, event }: Props) {
   run.watch();
-  const open = (key: string) => {
-    ui.array.value = key;
+  const open = (value: number) => {
+    inspect(ui, site, value);
     ui.moment.value = event;
-    ui.tab.value = "arrays";
+    ui.tab.value = "source";
   };
   return (
     <>
@@ -32,7 +33,7 @@ export function EventArrays({ run, ui, dark, site, event }: Props) {
           const wanted = { event, value, index: shape.slice(0, -2).map(() => 0), image: false };
           return (
             <div key={key} class="detail-array">
-              <button type="button" class="mini" title="Open it in the view of arrays" onClick={() => open(key)}>
+              <button type="button" class="mini" title="Inspect it beside its line" onClick={() => open(value)}>
                 {name} ↗
               </button>
               <Slice answer={run.arrays.get(wanted)} name={name} dark={dark} gone={run.gone}>

@@ -1,4 +1,4 @@
-/** What chooses among many by dragging: the step of a run, the place along the leading axes of an array. */
+/** What chooses among many by dragging: the place along an axis of an array. */
 
 interface SliderProps {
   name: string;

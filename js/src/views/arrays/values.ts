@@ -1,6 +1,5 @@
 /** The values of a run that are arrays, and how they are written. */
 import type { RunStore } from "../../store/run";
-import { isWatched } from "../../store/watched";
 import type { SiteMessage } from "../../transport/wire";
 import { siteName } from "../sites/name";
 
@@ -19,22 +18,6 @@ export function arraysOf(run: RunStore, site: SiteMessage): ArrayValue[] {
     if (shape.length === 0) return [];
     const name = siteName(run, site, site.values[value]);
     return [{ key: `${site.id}/${value}`, site, value, name, shape, dtype: site.dtypes[value] ?? "" }];
-  });
-}
-
-export function allArrays(run: RunStore): ArrayValue[] {
-  return [...run.sites.values()].flatMap((site) => arraysOf(run, site));
-}
-
-/** To choose by: with their places, and numbered where these are the same, as those of a loop in Python are. */
-export function namesOf(arrays: readonly ArrayValue[]): string[] {
-  const names = arrays.map(({ name, site }) => {
-    const phase = site.phase === "forward" || isWatched(site) ? "" : ` · ${site.phase}`;
-    return `${name} · ${site.where}${phase}`;
-  });
-  return names.map((name, i) => {
-    if (names.indexOf(name) === names.lastIndexOf(name)) return name;
-    return `${name} #${names.slice(0, i + 1).filter((other) => other === name).length}`;
   });
 }
 

@@ -8,7 +8,7 @@ const CASES = [
 ];
 
 it.each(CASES)("of $what Pause and Stop are greyed and say why", ({ commands, why }) => {
-  showTab("plots", { ...goldenBatch("lanes"), status: status({ state: "running", stoppable: false, commands }) });
+  showTab("overview", { ...goldenBatch("lanes"), status: status({ state: "running", stoppable: false, commands }) });
   for (const name of ["pause", "halt"]) {
     const button = document.querySelector<HTMLButtonElement>(`[data-testid=${name}]`);
     expect(button?.disabled).toBe(true);

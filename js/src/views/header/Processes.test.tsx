@@ -21,7 +21,7 @@ function batch(copies: Record<string, number> = {}) {
 }
 
 it("are named with what they last did, or since when nothing is heard of them", () => {
-  showTab("plots", batch());
+  showTab("overview", batch());
   expect(texts(".process .muted")).toEqual(["call 2 `step` ready", "is gone"]);
 });
 
@@ -38,10 +38,12 @@ it("filter the streams, where each line says which process it is of", () => {
 });
 
 it("are lines of one chart, or one line where the values are the same", () => {
-  const { run } = showTab("plots", batch());
+  const { run } = showTab("source", batch());
+  click("[data-testid=name]");
   expect(texts("[data-testid=overlay] b")).toEqual(["y · process 0", "y · process 1"]);
   const [first, second] = [...run.store.sites.keys()] as [number, number];
-  showTab("plots", batch({ [second]: first }));
+  showTab("source", batch({ [second]: first }));
+  click("[data-testid=name]");
   expect(texts("[data-testid=plot] b").at(-1)).toBe("y · all 2 processes");
   expect(all("[data-testid=plot]").length).toBe(1);
 });

@@ -5,7 +5,7 @@ import type { UiState } from "../../store/ui";
 import type { WatchSite } from "../../store/watched";
 import { seriesKey } from "../names/statistic";
 import { badOf, norm, type Seen } from "../source/reading";
-import { SeriesPlot } from "./OverSteps";
+import { Curves } from "./OverSteps";
 import { Section } from "./Section";
 
 interface Props {
@@ -20,6 +20,10 @@ export function Gradient({ run, ui, site, found, dark }: Props) {
   run.watch();
   const bad = found && badOf(found);
   const key = seriesKey(run, site, "l2");
+  const name = `‖∂ ${site.watch.name}‖`;
+  const curves = run.watched
+    .plotted(key ? [key] : [])
+    .map((series) => ({ series, name, ghosts: [], isPrinted: false }));
   const inspect = (
     <button
       type="button"
@@ -38,12 +42,12 @@ export function Gradient({ run, ui, site, found, dark }: Props) {
       name="Gradient"
       about={
         <>
-          ‖∂ {site.watch.name}‖ {found && <b class={bad ? "bad-text number" : "number"}>{bad || brief(norm(found))}</b>}
+          {name} {found && <b class={bad ? "bad-text number" : "number"}>{bad || brief(norm(found))}</b>}
         </>
       }
       tools={inspect}
     >
-      <SeriesPlot run={run} ui={ui} keys={key ? [key] : []} names={[`‖∂ ${site.watch.name}‖`]} dark={dark} />
+      <Curves run={run} ui={ui} curves={curves} dark={dark} />
     </Section>
   );
 }

@@ -38,7 +38,7 @@ export function Inspector({ run, ui, value, look, dark }: Props) {
       <Head run={run} ui={ui} value={value} found={found} />
       <Why run={run} ui={ui} found={found} look={look} />
       <Whole {...all} />
-      <OverSteps run={run} ui={ui} site={site} dark={dark} />
+      <OverSteps run={run} ui={ui} own={String(site.id)} dark={dark} />
       <Histogram {...all} />
       {beside && <Gradient run={run} ui={ui} site={beside} found={found?.gradient ?? null} dark={dark} />}
       <Lanes {...all} />

@@ -1,28 +1,34 @@
-/** The chosen statistic over the steps: of the value, and of all names that are ticked, together. */
+/** The course of a value over the steps: of what is watched the chosen statistic, and of all names that are ticked, together. */
+import { plural } from "../../kit/format";
+import { Toggle } from "../../kit/Toggle";
+import { timeOfMoment } from "../../store/clock";
 import type { RunStore } from "../../store/run";
+import { timeOf } from "../../store/spans";
 import type { UiState } from "../../store/ui";
-import { isWatched, type WatchSite } from "../../store/watched";
-import { seriesKey, wordFor } from "../names/statistic";
+import { type Curve, curvesOf } from "../names/curves";
+import { wordFor } from "../names/statistic";
 import { ChartTools } from "../plots/ChartTools";
 import { Plot } from "../plots/Plot";
-import { watchedName } from "../sites/name";
 import { Section } from "./Section";
 
 interface Props {
   run: RunStore;
   ui: UiState;
-  site: WatchSite;
+  /** The key of what is inspected, see `names/leaf.ts`; "" for nothing but what is ticked. */
+  own: string;
   dark: boolean;
 }
 
-export function OverSteps({ run, ui, site, dark }: Props) {
+export function OverSteps({ run, ui, own, dark }: Props) {
   run.watch();
-  const ticked = [...ui.ticked.value].flatMap((id) => run.sites.get(id) ?? []).filter(isWatched);
-  const sites = [...new Set([site, ...ticked])].sort((a, b) => a.id - b.id);
-  const shown = sites.filter((one) => seriesKey(run, one, ui.statistic.value));
-  const keys = shown.map((one) => seriesKey(run, one, ui.statistic.value));
-  const others = ticked.filter((one) => one !== site).length;
-  const clear = others > 0 && (
+  const ticked = ui.ticked.value;
+  const keys = own ? [own, ...ticked] : [...ticked];
+  const curves = curvesOf(run, ui, keys);
+  const isStatistic = keys.some((key) => !key.includes("/"));
+  if (!isStatistic && curves.length === 0) return null;
+  const others = [...ticked].some((key) => key !== own);
+  const earlier = curves.some(({ isPrinted }) => isPrinted) ? run.earlier.length : 0;
+  const clear = others && (
     <button
       type="button"
       class="mini"
@@ -31,54 +37,35 @@ export function OverSteps({ run, ui, site, dark }: Props) {
         ui.ticked.value = new Set();
       }}
     >
-      this alone
+      {own ? "this alone" : "none"}
     </button>
   );
   return (
-    <Section ui={ui} name="Over steps" about={wordFor(ui.statistic.value)} tools={clear}>
+    <Section ui={ui} name="Over steps" about={isStatistic && wordFor(ui.statistic.value)} tools={clear}>
       <div class="chart-tools">
         <ChartTools ui={ui} view="inspector" />
+        {earlier > 0 && (
+          <Toggle of={ui.earlier} name="earlier" title="Draw the same values of earlier runs of this cell behind them">
+            {plural(earlier, "earlier run")}
+          </Toggle>
+        )}
       </div>
-      <SeriesPlot run={run} ui={ui} keys={keys} names={namesOf(shown)} dark={dark} />
-      {keys.length === 0 && <p class="muted">It has no {wordFor(ui.statistic.value)}: choose another statistic.</p>}
+      <Curves run={run} ui={ui} curves={curves} dark={dark} />
+      {curves.length === 0 && <p class="muted">It has no {wordFor(ui.statistic.value)}: choose another statistic.</p>}
     </Section>
   );
 }
 
-/** With their lines where several are called the same. */
-function namesOf(sites: readonly WatchSite[]): string[] {
-  const names = sites.map(watchedName);
-  return names.map((name, i) =>
-    names.indexOf(name) === names.lastIndexOf(name) ? name : `${name} :${sites[i]?.line}`,
-  );
-}
-
-interface SeriesProps {
-  run: RunStore;
-  ui: UiState;
-  /** Each `site/value`. */
-  keys: readonly string[];
-  /** What each is called. */
-  names: readonly string[];
-  dark: boolean;
-}
-
-/** How the inspector draws curves, with the moment that is looked at. */
-export function lookOf(run: RunStore, ui: UiState) {
-  const moment = ui.moment.value;
-  return {
+export function Curves({ run, ui, curves, dark }: Omit<Props, "own"> & { curves: readonly Curve[] }) {
+  run.watch();
+  if (curves.length === 0) return null;
+  const call = ui.onlyCall.value === null ? undefined : run.calls.get(ui.onlyCall.value);
+  const look = {
     axis: ui.axis.value,
     smoothing: ui.smoothing.inspector.value,
-    during: null,
-    moment: moment === null ? null : run.log.time(run.log.lowerBound(moment + 1) - 1),
+    during: call ? timeOf(call) : null,
+    moment: timeOfMoment(run, ui),
   };
-}
-
-export function SeriesPlot({ run, ui, keys, names, dark }: SeriesProps) {
-  run.watch();
-  const series = run.watched.plotted(keys);
-  if (series.length === 0) return null;
-  const key = keys.join();
-  const all = { run, ui, all: series, ghosts: [], plotKey: key, look: lookOf(run, ui), dark };
-  return <Plot key={key} {...all} called={names} />;
+  const key = curves.map(({ series }) => `${series.site}/${series.value}`).join();
+  return <Plot key={key} {...{ run, ui, curves, look, dark }} plotKey={key} />;
 }

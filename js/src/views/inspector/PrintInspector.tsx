@@ -1,14 +1,15 @@
-/** Beside the code: what a print or a callback said at the step that is looked at, as a picture, and over the steps. */
+/** Beside the code: what a print or a callback said at the step that is looked at, over the steps, and how it was spread. */
+import { inspect } from "../../store/cursor";
 import type { RunStore } from "../../store/run";
 import type { UiState } from "../../store/ui";
 import type { SiteMessage } from "../../transport/wire";
-import { ArrayAtStep } from "../arrays/Arrays";
-import { arraysOf } from "../arrays/values";
-import { ChartTools } from "../plots/ChartTools";
-import { Plot } from "../plots/Plot";
+import { Spread } from "../arrays/Spread";
+import { arraysOf, typeName } from "../arrays/values";
+import { inspectedKey, leafOf, partsOf } from "../names/leaf";
 import { siteName } from "../sites/name";
 import { Close } from "./Close";
-import { lookOf } from "./OverSteps";
+import { OverSteps } from "./OverSteps";
+import { PrintedArray } from "./PrintedArray";
 import { Section } from "./Section";
 
 interface Props {
@@ -20,43 +21,37 @@ interface Props {
 
 export function PrintInspector({ run, ui, site, dark }: Props) {
   run.watch();
-  const arrays = arraysOf(run, site);
-  const array = arrays.find(({ key }) => key === ui.array.value) ?? arrays[0];
-  const series = run.series.all().filter((one) => one.site === site.id);
-  const look = lookOf(run, ui);
+  const own = inspectedKey(run, ui);
+  const array = arraysOf(run, site).find(({ key }) => key === own);
   return (
     <aside class="inspector" aria-label="Inspector" data-testid="inspect" data-site={site.id}>
-      <Head run={run} ui={ui} site={site} />
+      <Head run={run} ui={ui} site={site} own={own} />
+      {array && <PrintedArray key={own} run={run} ui={ui} array={array} dark={dark} />}
+      <OverSteps run={run} ui={ui} own={own} dark={dark} />
       {array && (
-        <Section ui={ui} name="Value">
-          <div class="arrays">
-            <ArrayAtStep key={array.key} run={run} ui={ui} dark={dark} array={array} arrays={arrays} />
-          </div>
-        </Section>
-      )}
-      {series.length > 0 && (
-        <Section ui={ui} name="Over steps">
-          <div class="chart-tools">
-            <ChartTools ui={ui} view="inspector" />
-          </div>
-          <Plot run={run} ui={ui} all={series} ghosts={[]} plotKey={`print ${site.id}`} look={look} dark={dark} />
+        <Section ui={ui} name="Histogram over steps">
+          <Spread key={own} run={run} ui={ui} array={array} dark={dark} />
         </Section>
       )}
     </aside>
   );
 }
 
-function Head({ run, ui, site }: Omit<Props, "dark">) {
+function Head({ run, ui, site, own }: Omit<Props, "dark"> & { own: string }) {
   const lines = () => {
     ui.site.value = site.id;
     ui.tab.value = "streams";
   };
+  const leaf = leafOf(run, own);
+  const value = leaf?.value ?? 0;
   return (
     <header class="inspector-head">
       <div class="inspector-title">
         <div class="inspector-name">
-          <b class="mono">{siteName(run, site)}</b>
+          <b class="mono">{leaf?.name}</b>
+          <span class="mono muted">{typeName(site.dtypes[value] ?? "", site.shapes[value] ?? [])}</span>
           <span class="muted">{site.where}</span>
+          {partsOf(run, site).length > 1 && <ValueChoice run={run} ui={ui} site={site} value={value} />}
         </div>
         <button type="button" class="toggle" data-testid="print-lines" title="Show what it printed" onClick={lines}>
           lines
@@ -64,5 +59,24 @@ function Head({ run, ui, site }: Omit<Props, "dark">) {
         <Close ui={ui} />
       </div>
     </header>
+  );
+}
+
+/** Which of the values of one print. */
+function ValueChoice({ run, ui, site, value }: Omit<Props, "dark"> & { value: number }) {
+  return (
+    <select
+      aria-label="Value"
+      title="Which value of this print"
+      data-testid="value-choice"
+      value={value}
+      onChange={(event) => inspect(ui, site, Number(event.currentTarget.value))}
+    >
+      {partsOf(run, site).map((i) => (
+        <option key={i} value={i}>
+          {siteName(run, site, site.values[i])}
+        </option>
+      ))}
+    </select>
   );
 }

@@ -3,10 +3,7 @@ import { whenOf } from "../../store/clock";
 import type { RunStore } from "../../store/run";
 import type { UiState } from "../../store/ui";
 import type { WatchSite } from "../../store/watched";
-import { Full } from "../arrays/Full";
-import { PlaneChoice, usePlane } from "../arrays/PlaneChoice";
-import { usePicture } from "../arrays/picture";
-import { Slice } from "../arrays/Slice";
+import { OneArray } from "../arrays/OneArray";
 import type { Seen } from "../source/reading";
 import { Section } from "./Section";
 
@@ -39,26 +36,6 @@ export function Whole({ run, ui, site, found, dark }: PartProps) {
 
 function Taken({ run, found: { table, row, site }, dark }: { run: RunStore; found: Seen; dark: boolean }) {
   const { shape, dtype, name } = site.watch;
-  const [picture, useAnswer] = usePicture(shape, dtype);
-  const [plane, planeProps] = usePlane(shape, picture.is);
-  const wanted = { event: table.event(row), value: site.values.length - 1, ...plane, image: picture.is };
-  const answer = run.arrays.get(wanted);
-  useAnswer(answer);
-  return (
-    <>
-      {(shape.length > 2 || picture.mayBe) && (
-        <div class="axes">
-          <PlaneChoice {...planeProps} />
-          {picture.mayBe && (
-            <button type="button" class="mini" aria-pressed={picture.is} onClick={picture.toggle}>
-              image
-            </button>
-          )}
-        </div>
-      )}
-      <Slice answer={answer} name={name} dark={dark} gone={run.gone}>
-        <Full run={run} wanted={wanted} name={name} />
-      </Slice>
-    </>
-  );
+  const value = site.values.length - 1;
+  return <OneArray run={run} event={table.event(row)} {...{ value, shape, dtype, name, dark }} />;
 }

@@ -27,8 +27,8 @@ function someViews(): LaterViews {
 
 function show(from: LaterViews, changes: Partial<StatusMessage> = {}) {
   const run = new TestRun();
-  const status = { ...goldenBatch("small").status, ...changes };
-  run.store.apply(goldenBatch("small", { status }));
+  const status = { ...goldenBatch("empty").status, ...changes };
+  run.store.apply(goldenBatch("empty", { status }));
   const host = document.createElement("div");
   hosts.push(host);
   document.body.append(host);
@@ -88,7 +88,7 @@ it("says that it needs the kernel when that is gone, and asks again when it is b
   });
   expect(ids()).toEqual(["view-needs-kernel"]);
   act(() => {
-    run.store.apply(goldenBatch("small"));
+    run.store.apply(goldenBatch("empty"));
     run.draw();
   });
   expect(ids()).toEqual(["view-loading"]);

@@ -6,7 +6,7 @@ import type { UiState } from "../../store/ui";
 import { type AllViews, type LaterViews, later, laterLines, laterProgram } from "./load";
 import { useAsk } from "./program_ask";
 
-type Name = "Source" | "Arrays" | "EventArrays" | "Findings" | "Hits" | "Runs" | "Program";
+type Name = "Source" | "EventArrays" | "Findings" | "Hits" | "Runs" | "Program";
 type Props<View extends Name> = Parameters<AllViews[View]>[0] & { run: RunStore };
 
 interface LaterProps<View extends Name> {
@@ -18,7 +18,6 @@ interface LaterProps<View extends Name> {
 }
 
 export const Source = (props: Props<"Source">) => <Later name="Source" words="Code" props={props} />;
-export const Arrays = (props: Props<"Arrays">) => <Later name="Arrays" props={props} />;
 export const Findings = (props: Props<"Findings">) => <Later name="Findings" props={props} />;
 /** In the overview. */
 export const Hits = (props: Props<"Hits">) => <Later name="Hits" props={props} from={laterLines} />;

@@ -9,7 +9,6 @@ import namesCss from "../names/names.css";
 import runsCss from "../runs/runs.raw.css";
 import sourceCss from "../source/source.css";
 
-export { Arrays } from "../arrays/Arrays";
 export { EventArrays } from "../arrays/EventArrays";
 export { Findings } from "../findings/Findings";
 export { Runs } from "../runs/Runs";

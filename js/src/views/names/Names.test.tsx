@@ -85,8 +85,8 @@ describe("the names beside the code", () => {
     const { ui } = showTab("source", goldenBatch("watch"));
     click("[data-of=loss] .name-tick");
     click("[data-of='∂ logits'] .name-tick");
-    expect([...ui.ticked.value]).toEqual([2, 3]);
-    expect(all("[data-testid=inspect]")).toHaveLength(0);
+    expect([...ui.ticked.value]).toEqual(["2", "3"]);
+    expect(texts("[data-testid=together] figcaption b")).toEqual(["loss", "∂ logits"]);
     click("[data-of=logits]");
     expect(find("[data-testid=inspect]").dataset.site).toBe("1");
     expect(texts("[data-testid=section-over-steps] figcaption b")).toEqual(["logits", "loss", "∂ logits"]);

@@ -1,17 +1,18 @@
-/** The watched names as a tree: a tick plots them together, a click inspects one, beside each the statistic at the step. */
+/** The names as a tree: a tick plots them together, a click inspects one, beside each its number at the step. */
 import type { ComponentChildren } from "preact";
 import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
-import { brief, count, plural } from "../../kit/format";
+import { count, plural } from "../../kit/format";
 import { Moved } from "../../kit/moved";
 import { useScrolled } from "../../kit/scrolled";
 import { useSize } from "../../kit/size";
 import { scrollTo, sliceAt } from "../../kit/virtual";
+import { inspect } from "../../store/cursor";
 import type { RunStore } from "../../store/run";
 import { toggled, type UiState } from "../../store/ui";
-import { isWatched, type WatchSite } from "../../store/watched";
-import { watchedName } from "../sites/name";
-import { badOf, type LookAtStop, seenOf } from "../source/reading";
-import { statisticOf } from "./statistic";
+import { isWatched } from "../../store/watched";
+import type { LookAtStop } from "../source/reading";
+import { inspectedKey, type Leaf, printedLeaves } from "./leaf";
+import { toldOf } from "./told";
 import { leavesOf, type NameRow, rowsOf, treeOf } from "./tree";
 
 const ROW_HEIGHT = 22;
@@ -32,25 +33,25 @@ export function Names({ run, ui, look, children }: Props & { children: Component
   const { height } = useSize(viewport);
   const { top, setTop, stay } = useScrolled(viewport, height);
   const [at, setAt] = useState<string | null>(null);
-  const names = run.watched.tables.size;
   // Sites are only ever added.
-  const tree = useMemo(() => treeOf([...run.sites.values()].filter(isWatched)), [run, names]);
+  const tree = useMemo(
+    () => treeOf([...run.sites.values()].filter(isWatched), printedLeaves(run)),
+    [run, run.sites.size, run.series.size, run.apart],
+  );
+  const names = useMemo(() => tree.reduce((sum, branch) => sum + leavesOf(branch).length, 0), [tree]);
   const folded = ui.folded.value;
   const rows = useMemo(() => rowsOf(tree, folded, wanted), [tree, folded, wanted]);
   const slice = sliceAt(rows.length, ROW_HEIGHT, height, top);
-  const current = rows.findIndex(({ key }) => key === (at ?? String(ui.value.value ?? "")));
+  const current = rows.findIndex(({ key }) => key === (at ?? inspectedKey(run, ui)));
 
   const isDrawn = current >= slice.first && current < slice.end;
 
   const turn = (row: NameRow) => {
     ui.folded.value = toggled(folded, row.key);
   };
-  const inspect = ({ id, file, line }: WatchSite) => {
-    ui.value.value = id;
-    ui.place.value = { file, line, index: 0 };
-  };
-  const tick = ({ id }: WatchSite) => {
-    ui.ticked.value = toggled(ui.ticked.value, id);
+  const choose = ({ site, value }: Leaf) => inspect(ui, site, value);
+  const tick = ({ key }: Leaf) => {
+    ui.ticked.value = toggled(ui.ticked.value, key);
   };
   const go = (index: number) => {
     const to = Math.min(rows.length - 1, Math.max(0, index));
@@ -67,8 +68,8 @@ export function Names({ run, ui, look, children }: Props & { children: Component
   // What is inspected from elsewhere is seen here, too.
   useLayoutEffect(() => {
     setAt(null);
-    reveal(rows.findIndex(({ key }) => key === String(ui.value.value)));
-  }, [ui.value.value, height > 0]);
+    reveal(rows.findIndex(({ key }) => key === inspectedKey(run, ui)));
+  }, [inspectedKey(run, ui), height > 0]);
   const onKeyDown = (event: KeyboardEvent) => {
     const row = rows[current];
     const parent = () => {
@@ -83,8 +84,8 @@ export function Names({ run, ui, look, children }: Props & { children: Component
       End: () => go(rows.length - 1),
       ArrowRight: () => row?.branch && (row.isOpen ? go(current + 1) : turn(row)),
       ArrowLeft: () => row && (row.branch && row.isOpen ? turn(row) : go(Math.max(0, parent()))),
-      Enter: () => row && (row.site ? inspect(row.site) : turn(row)),
-      " ": () => row && (row.site ? tick(row.site) : turn(row)),
+      Enter: () => row && (row.leaf ? choose(row.leaf) : turn(row)),
+      " ": () => row && (row.leaf ? tick(row.leaf) : turn(row)),
     };
     const does = keys[event.key];
     if (!does || event.target !== event.currentTarget) return;
@@ -120,16 +121,16 @@ export function Names({ run, ui, look, children }: Props & { children: Component
           <div class="all-rows" role="presentation" style={{ height: `${slice.height}px` }}>
             <div class="drawn-rows" role="presentation" style={{ transform: `translateY(${slice.offset}px)` }}>
               {rows.slice(slice.first, slice.end).map((row, i) =>
-                row.site ? (
+                row.leaf ? (
                   <Name
                     key={row.key}
-                    {...{ run, ui, look, row, site: row.site }}
+                    {...{ run, ui, look, row, leaf: row.leaf }}
                     isAt={slice.first + i === current}
-                    inspect={() => {
+                    choose={() => {
                       setAt(null);
-                      inspect(row.site as WatchSite);
+                      choose(row.leaf as Leaf);
                     }}
-                    tick={() => tick(row.site as WatchSite)}
+                    tick={() => tick(row.leaf as Leaf)}
                   />
                 ) : (
                   <Group key={row.key} run={run} look={look} row={row} isAt={slice.first + i === current} turn={turn} />
@@ -149,40 +150,36 @@ function idOf({ key }: NameRow): string {
   return `name-${key.replace(/\W/g, "-")}`;
 }
 
-function styled({ depth, site }: NameRow) {
-  return { paddingLeft: `${8 + INDENT * (site ? depth - 1 : depth)}px` };
+function styled({ depth, leaf }: NameRow) {
+  return { paddingLeft: `${8 + INDENT * (leaf ? depth - 1 : depth)}px` };
 }
 
 interface NameProps extends Props {
   row: NameRow;
-  site: WatchSite;
+  leaf: Leaf;
   isAt: boolean;
-  inspect: () => void;
+  choose: () => void;
   tick: () => void;
 }
 
-function Name({ run, ui, look, row, site, isAt, inspect, tick }: NameProps) {
-  const found = seenOf(run, site, look);
-  const bad = found && badOf(found);
-  const isTicked = ui.ticked.value.has(site.id);
-  const told = found && statisticOf(found, ui.statistic.value);
-  const number = typeof told === "number" ? brief(told) : "–";
-  const name = watchedName(site);
+function Name({ run, ui, look, row, leaf, isAt, choose, tick }: NameProps) {
+  const { text, isBad, earlier } = toldOf(run, ui, look, leaf);
+  const { key, name, site } = leaf;
   return (
     // biome-ignore lint/a11y/useKeyWithClickEvents: the tree has the keys
     // biome-ignore lint/a11y/useFocusableInteractive: the tree has the focus, and tells which is at it
     <div
       id={idOf(row)}
-      class={`name-row${isAt ? " at" : ""}${found?.earlier ? " earlier" : ""}`}
+      class={`name-row${isAt ? " at" : ""}${earlier ? " earlier" : ""}`}
       role="treeitem"
       aria-level={row.depth + 1}
-      aria-selected={ui.value.value === site.id}
-      aria-checked={isTicked}
+      aria-selected={inspectedKey(run, ui) === key}
+      aria-checked={ui.ticked.value.has(key)}
       data-testid="name"
       data-of={name}
-      title={`${name} · ${site.where}${found?.earlier ? ` · of ${found.earlier}` : ""}`}
+      title={`${name} · ${site.where}${earlier ? ` · of ${earlier}` : ""}`}
       style={styled(row)}
-      onClick={inspect}
+      onClick={choose}
     >
       {/* biome-ignore lint/a11y/noStaticElementInteractions: Space does it */}
       {/* biome-ignore lint/a11y/useKeyWithClickEvents: Space does it */}
@@ -198,7 +195,7 @@ function Name({ run, ui, look, row, site, isAt, inspect, tick }: NameProps) {
         {row.label}
         {row.place && <small class="muted"> {row.place}</small>}
       </span>
-      <span class={`number ${bad && !found.earlier ? "bad-text" : "muted"}`}>{bad || number}</span>
+      <span class={`number ${isBad ? "bad-text" : "muted"}`}>{text}</span>
     </div>
   );
 }
@@ -213,8 +210,8 @@ interface GroupProps {
 
 function Group({ run, look, row, isAt, turn }: GroupProps) {
   const leaves = useMemo(() => (row.branch ? leavesOf(row.branch) : []), [row.branch]);
-  const bad = leaves.filter(({ id }) => {
-    const table = run.watched.tables.get(id);
+  const bad = leaves.filter(({ site }) => {
+    const table = run.watched.tables.get(site.id);
     const at = table?.rowAt(look) ?? -1;
     return table && at >= 0 && table.isBad(at);
   }).length;

@@ -1,9 +1,12 @@
-/** The watched names of a run as a tree: `grads` / `mlp` / `layers[0]`; names without a path by what they are. */
-import type { WatchSite } from "../../store/watched";
-import { watchedName } from "../sites/name";
+/** The names of a run as a tree: `grads` / `mlp` / `layers[0]`; names without a path by what they are, prints last. */
+import { isWatched, type WatchSite } from "../../store/watched";
+import { type Leaf, watchedLeaf } from "./leaf";
 
 /** So many names are seen at once when the tree is first drawn; of more, those with a path are folded. */
 const MOST_OPEN = 40;
+const PRINTS = "Prints";
+/** The branches that are no paths. */
+const ROOTS = new Set(["/Values", "/Gradients", `/${PRINTS}`]);
 const PATH = /^[A-Za-z_]\w*(?=[.[])(?:\.[A-Za-z_]\w*|\[(?:"[^"]*"|'[^']*'|-?\d+)\])+$/;
 const PART = /\.?([A-Za-z_]\w*)|\["([^"]*)"\]|\['([^']*)'\]|\[(-?\d+)\]/g;
 
@@ -12,7 +15,7 @@ export interface Branch {
   key: string;
   label: string;
   branches: Map<string, Branch>;
-  leaves: WatchSite[];
+  leaves: Leaf[];
 }
 
 /** A row of the list: a branch, or a name. */
@@ -21,7 +24,7 @@ export interface NameRow {
   depth: number;
   label: string;
   /** Null for a branch. */
-  site: WatchSite | null;
+  leaf: Leaf | null;
   branch: Branch | null;
   isOpen: boolean;
   /** Where others of its branch are called the same, its place. */
@@ -41,7 +44,7 @@ export function pathOf(name: string): string[] {
 }
 
 /** Those without a path first. */
-export function treeOf(sites: readonly WatchSite[]): Branch[] {
+export function treeOf(sites: readonly WatchSite[], printed: readonly Leaf[] = []): Branch[] {
   const top = branchOf("", "");
   for (const label of ["Values", "Gradients"]) inside(top, label);
   for (const site of sites) {
@@ -51,8 +54,9 @@ export function treeOf(sites: readonly WatchSite[]): Branch[] {
     const head = path.length === 1 ? (isGradient ? "Gradients" : "Values") : `${isGradient ? "∂ " : ""}${root}`;
     let branch = top;
     for (const label of [head, ...inner.slice(0, -1)]) branch = inside(branch, label);
-    branch.leaves.push(site);
+    branch.leaves.push(watchedLeaf(site));
   }
+  inside(top, PRINTS).leaves.push(...printed);
   return [...top.branches.values()].filter(({ branches, leaves }) => branches.size + leaves.length > 0);
 }
 
@@ -66,7 +70,7 @@ function inside(branch: Branch, label: string): Branch {
   return found;
 }
 
-export function leavesOf({ branches, leaves }: Branch): WatchSite[] {
+export function leavesOf({ branches, leaves }: Branch): Leaf[] {
   return [...leaves, ...[...branches.values()].flatMap(leavesOf)];
 }
 
@@ -76,26 +80,26 @@ export function rowsOf(tree: readonly Branch[], turned: ReadonlySet<string>, wan
   const search = wanted.trim().toLowerCase();
   const rows: NameRow[] = [];
   const add = (branch: Branch, depth: number) => {
-    const isPath = depth > 0 || !["/Values", "/Gradients"].includes(branch.key);
+    const isPath = depth > 0 || !ROOTS.has(branch.key);
     const isOpen = search !== "" || turned.has(branch.key) !== (all <= MOST_OPEN || !isPath);
     const head = rows.push({
       key: branch.key,
       depth,
       label: branch.label,
-      site: null,
+      leaf: null,
       branch,
       isOpen,
       place: "",
     });
     if (!isOpen) return;
-    const found = branch.leaves.filter((site) => !search || textOf(site).includes(search));
+    const found = branch.leaves.filter((leaf) => !search || textOf(leaf).includes(search));
     const labels = found.map(labelOf);
     const times = new Map<string, number>();
     for (const label of labels) times.set(label, (times.get(label) ?? 0) + 1);
-    for (const [i, site] of found.entries()) {
+    for (const [i, leaf] of found.entries()) {
       const label = labels[i] as string;
-      const place = (times.get(label) ?? 0) > 1 ? site.where : "";
-      rows.push({ key: String(site.id), depth: depth + 1, label, site, branch: null, isOpen: false, place });
+      const place = (times.get(label) ?? 0) > 1 ? leaf.site.where : "";
+      rows.push({ key: leaf.key, depth: depth + 1, label, leaf, branch: null, isOpen: false, place });
     }
     for (const inner of branch.branches.values()) add(inner, depth + 1);
     if (search && rows.length === head) rows.pop();
@@ -104,11 +108,11 @@ export function rowsOf(tree: readonly Branch[], turned: ReadonlySet<string>, wan
   return rows;
 }
 
-function labelOf(site: WatchSite): string {
-  const path = pathOf(site.watch.name);
-  return path.length > 1 ? (path.at(-1) as string) : watchedName(site);
+function labelOf({ name, site }: Leaf): string {
+  const path = isWatched(site) ? pathOf(site.watch.name) : [];
+  return path.length > 1 ? (path.at(-1) as string) : name;
 }
 
-function textOf(site: WatchSite): string {
-  return `${watchedName(site)} ${site.watch.scope} ${site.where}`.toLowerCase();
+function textOf({ name, site }: Leaf): string {
+  return `${name} ${site.watch?.scope ?? site.function} ${site.where}`.toLowerCase();
 }

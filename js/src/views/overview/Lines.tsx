@@ -2,6 +2,7 @@
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { brief, count, value } from "../../kit/format";
 import { colourAt } from "../../kit/theme";
+import { timeOfMoment } from "../../store/clock";
 import type { RunStore } from "../../store/run";
 import type { Series } from "../../store/series";
 import type { UiState } from "../../store/ui";
@@ -41,8 +42,7 @@ interface Props extends Shared {
 export function Lines({ title, note, lines, logarithmic = false, open, wide = false, ...shared }: Props) {
   const [hover, setHover] = useState<number | null>(null);
   const { run, ui } = shared;
-  const moment = ui.moment.value;
-  const time = moment === null ? null : run.log.time(run.log.lowerBound(moment + 1) - 1);
+  const time = timeOfMoment(run, ui);
   const { target, drawn, chart } = useLines(lines, logarithmic, time, shared, setHover);
   const at = hover ?? drawn?.at ?? null;
   const traces = lines.map(({ series }) => series.traces.length);

@@ -1,4 +1,6 @@
 /** Where a click in the overview leads. */
+
+import { inspect } from "../../store/cursor";
 import type { FactId } from "../../store/headline";
 import type { RunStore } from "../../store/run";
 import type { Series } from "../../store/series";
@@ -8,15 +10,12 @@ import type { FindingMessage } from "../../transport/wire";
 import { goToNonFinite } from "../header/NonFinite";
 import { tabsOf } from "../panel/available";
 
-/** To the value: in the source if it is watched, else among what is plotted. */
-export function goToValue(run: RunStore, ui: UiState, { site: id }: Pick<Series, "site">): void {
+/** To the value, beside its line. */
+export function goToValue(run: RunStore, ui: UiState, { site: id, value }: Pick<Series, "site" | "value">): void {
   const site = run.sites.get(id);
   if (!site) return;
-  if (isWatched(site)) {
-    ui.place.value = { file: site.file, line: site.line, index: 0 };
-    ui.value.value = id;
-    ui.tab.value = "source";
-  } else ui.tab.value = "plots";
+  inspect(ui, site, value);
+  ui.tab.value = "source";
 }
 
 export function goToFact(run: RunStore, ui: UiState, id: FactId, series: Series | undefined): void {

@@ -266,19 +266,18 @@ describe("the tabs", () => {
     expect(texts("[role=tab][tabindex='0']")).toHaveLength(1);
   });
 
-  it("have one for arrays only where there are some", () => {
+  it("are those that the run has something for", () => {
     show(goldenBatch("lanes"));
     expect(texts("[role=tab]").map((name) => name.replace(/\d+$/, ""))).toEqual([
       "Overview",
       "Streams",
       "Code",
-      "Plots",
       "Timeline",
       "Calls",
       "Program",
     ]);
-    show(goldenBatch("small"));
-    expect(all("[role=tab]")).toHaveLength(8);
+    show(goldenBatch("lanes", { status: status({ findings: 1 }) }));
+    expect(all("[role=tab]")).toHaveLength(7);
   });
 });
 
@@ -286,7 +285,7 @@ describe("the keys", () => {
   it("open views, and their own list", () => {
     const ui = createUi();
     show(goldenBatch("small"), ui);
-    press(".tab", "6");
+    press(".tab", "4");
     expect(ui.tab.value).toBe("timeline");
     press(".tab", "?");
     expect(find("[data-testid=keys]").textContent).toContain("live: back to the newest event");

@@ -9,10 +9,9 @@ import { Header } from "../header/Header";
 import { Processes } from "../header/Processes";
 import { pressed } from "../keys/bindings";
 import { Keys } from "../keys/Keys";
-import { Arrays, Findings, Program, Runs, Source } from "../later/Later";
+import { Findings, Program, Runs, Source } from "../later/Later";
 import { Life } from "../life/Life";
 import { Overview } from "../overview/Overview";
-import { Plots } from "../plots/Plots";
 import { Scrubber } from "../scrubber/Scrubber";
 import { Streams } from "../streams/Streams";
 import { Timeline } from "../timeline/Timeline";
@@ -26,8 +25,6 @@ const BODIES = {
   overview: Overview,
   streams: Streams,
   source: Source,
-  plots: Plots,
-  arrays: Arrays,
   findings: Findings,
   timeline: Timeline,
   calls: Calls,

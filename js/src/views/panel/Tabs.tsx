@@ -9,8 +9,6 @@ const NAMES: Readonly<Record<Tab, string>> = {
   overview: "Overview",
   streams: "Streams",
   source: "Code",
-  plots: "Plots",
-  arrays: "Arrays",
   findings: "Findings",
   timeline: "Timeline",
   calls: "Calls",
@@ -21,8 +19,6 @@ const TITLES: Readonly<Record<Tab, string>> = {
   overview: "How far, how fast, how good, and what is wrong",
   streams: "What was printed",
   source: "The code, with its values beside the lines",
-  plots: "What was printed, as curves",
-  arrays: "What was printed, as pictures",
   findings: "What is wrong or slow, and what to write instead",
   timeline: "When things ran, and what the time went to",
   calls: "Each call of a compiled function",
@@ -44,7 +40,6 @@ export function Tabs({ run, ui }: Props) {
   const shown = tabOf(ui);
   const counts: Partial<Record<Tab, number>> = {
     source: run.watched.tables.size,
-    plots: run.series.size,
     calls: run.calls.size,
     findings: run.status?.findings ?? 0,
     runs: run.table.rows.value.length,

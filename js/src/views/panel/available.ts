@@ -2,11 +2,9 @@
 import type { RunStore } from "../../store/run";
 import { TABS, type Tab, type UiState } from "../../store/ui";
 
-/** That of arrays only where some value is one, that of findings where there are any. */
+/** That of findings only where there are any, that of runs where there are others. */
 export function tabsOf(run: RunStore): readonly Tab[] {
-  const anyArray = [...run.sites.values()].some((site) => site.shapes.some((shape) => shape.length > 0));
   const missing: Partial<Record<Tab, boolean>> = {
-    arrays: !anyArray,
     findings: !run.status?.findings,
     runs: run.table.rows.value.length < 2,
   };

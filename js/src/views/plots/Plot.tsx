@@ -1,8 +1,4 @@
-/**
- * One chart with its heading: names, place, last value or the one under the pointer, and what can be done with it.
- *
- * It has more than 300 lines because the chart, its heading and its gestures share one state.
- */
+/** One chart with its heading: names, place, last value or the one under the pointer, and what can be done with it. */
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { count, plural, seconds, value } from "../../kit/format";
 import { download } from "../../kit/give";
@@ -10,8 +6,7 @@ import { colourAt, siteColour } from "../../kit/theme";
 import type { RunStore } from "../../store/run";
 import type { Series } from "../../store/series";
 import { type Axis, toggled, type UiState } from "../../store/ui";
-import { isWatched } from "../../store/watched";
-import { siteName, watchedName } from "../sites/name";
+import type { Curve } from "../names/curves";
 import { Chart } from "./chart";
 import { drawnOf, type Ghosts, type Look, lineCount, type Range, type Reading } from "./drawn";
 import type { ChartColours } from "./paint";
@@ -21,18 +16,14 @@ import { stepped } from "./zoom";
 interface Props {
   run: RunStore;
   ui: UiState;
-  /** Those drawn together; one, unless they were pinned. */
-  all: readonly Series[];
-  /** Of each, the same in earlier runs. */
-  ghosts: readonly Ghosts[];
+  /** Those drawn together. */
+  curves: readonly Curve[];
   plotKey: string;
   look: Omit<Look, "zoom" | "logarithmic">;
   dark: boolean;
-  /** What they are called, where that is not to be said in full. */
-  called?: readonly string[];
 }
 
-export function Plot({ run, ui, all, ghosts, plotKey, look, dark, called }: Props) {
+export function Plot({ run, ui, curves, plotKey, look, dark }: Props) {
   run.watch();
   const canvas = useRef<HTMLDivElement>(null);
   const [hover, setHover] = useState<Reading | null>(null);
@@ -41,9 +32,11 @@ export function Plot({ run, ui, all, ghosts, plotKey, look, dark, called }: Prop
   const setZoom = (next: Range | null) => {
     ui.zoom.value = next;
   };
+  const all = curves.map((one) => one.series);
+  const ghosts = curves.map((one) => one.ghosts);
+  const names = curves.map(({ name }) => name);
   const [series] = all as [Series];
   const together = all.length > 1;
-  const names = called ?? namesOf(run, all);
   const rank = run.rank.get(series.site) ?? 0;
   const colour = (line: number) => siteColour(together ? line : rank + line);
   const own = all.map((_, i) => colour(lineCount(all.slice(0, i))));
@@ -104,16 +97,17 @@ export function Plot({ run, ui, all, ghosts, plotKey, look, dark, called }: Prop
             <Read reading={hover} axis={look.axis} colour={colour} />
           ) : (
             all.map((one, i) => (
-              <Last key={i} {...readoutOf(one, look.moment, look.axis)} colour={together ? `var(${own[i]})` : ""} />
+              <Last key={i} read={readoutOf(one, look.moment, look.axis)} colour={together ? `var(${own[i]})` : ""} />
             ))
           )}
         </output>
       </figcaption>
-      <Actions ui={ui} plotKey={plotKey} name={names.join(", ")} together={together} save={save} />
+      <Actions name={names.join(", ")} save={save} />
       <div
         class="chart"
         ref={canvas}
         role="img"
+        title="Drag: zoom all charts. Double click: show all"
         // biome-ignore lint/a11y/noNoninteractiveTabindex: zoomed and moved by the keyboard
         tabIndex={0}
         aria-label={`${names.join(", ")}: ${count(points)} points. Plus and minus zoom, the arrow keys move, 0 shows all`}
@@ -182,15 +176,11 @@ function useVisible(element: { current: HTMLElement | null }): boolean {
 }
 
 interface ActionsProps {
-  ui: UiState;
-  plotKey: string;
   name: string;
-  together: boolean;
   save: (kind: "png" | "svg") => void;
 }
 
-function Actions({ ui, plotKey, name, together, save }: ActionsProps) {
-  const pinned = ui.pinned.value.has(plotKey);
+function Actions({ name, save }: ActionsProps) {
   return (
     <span class="actions">
       {(["png", "svg"] as const).map((kind) => (
@@ -205,25 +195,11 @@ function Actions({ ui, plotKey, name, together, save }: ActionsProps) {
           {kind}
         </button>
       ))}
-      {!together && (
-        <button
-          type="button"
-          class="mini pin"
-          aria-pressed={pinned}
-          aria-label={`Pin ${name}`}
-          title="Draw it together with the others that are pinned"
-          onClick={() => {
-            ui.pinned.value = toggled(ui.pinned.value, plotKey);
-          }}
-        >
-          pin
-        </button>
-      )}
     </span>
   );
 }
 
-function Log({ ui, plotKey, name }: Pick<ActionsProps, "ui" | "plotKey" | "name">) {
+function Log({ ui, plotKey, name }: { ui: UiState; plotKey: string; name: string }) {
   return (
     <button
       type="button"
@@ -240,27 +216,15 @@ function Log({ ui, plotKey, name }: Pick<ActionsProps, "ui" | "plotKey" | "name"
   );
 }
 
-function Last({ low, high, colour }: Readout & { colour: string }) {
+function Last({ read, colour }: { read: Readout | null; colour: string }) {
+  if (!read) return <span class="last muted">–</span>;
+  const { low, high } = read;
   const isGood = Number.isFinite(low) && Number.isFinite(high);
   return (
     <span class={`last${isGood ? "" : " bad-text"}`} style={isGood && colour ? { color: colour } : {}}>
       {low === high || !isGood ? value(low) : `${value(low)} … ${value(high)}`}
     </span>
   );
-}
-
-/** With their lines where several are called the same. */
-function namesOf(run: RunStore, all: readonly Series[]): string[] {
-  const names = all.map((one) => nameOf(run, one));
-  return names.map((name, i) =>
-    names.indexOf(name) === names.lastIndexOf(name) ? name : `${name} :${run.sites.get((all[i] as Series).site)?.line}`,
-  );
-}
-
-export function nameOf(run: RunStore, { site: id, value: i }: Series): string {
-  const site = run.sites.get(id);
-  if (site && isWatched(site)) return `${watchedName(site)} ${site.values[i]}`;
-  return site ? siteName(run, site, site.values[i]) : `${id}/${i}`;
 }
 
 function lanesNote(series: Series): string {

@@ -9,8 +9,11 @@ export interface Readout {
   high: number;
 }
 
-/** `moment` in seconds, null for the newest; of a loop that runs from its end that is not what stands last on the axis. */
-export function readoutOf(series: Series, moment: number | null, axis: Axis): Readout {
+/**
+ * `moment` in seconds, null for the newest; of a loop that runs from its end that is not what stands last on the axis.
+ * Null where there was none yet.
+ */
+export function readoutOf(series: Series, moment: number | null, axis: Axis): Readout | null {
   const { traces, marks, last, newest } = series;
   const [only] = traces;
   if (moment === null && traces.length === 1 && only && series.strands < 2) {
@@ -22,7 +25,7 @@ export function readoutOf(series: Series, moment: number | null, axis: Axis): Re
   const odd = markAt(marks, moment);
   if (odd && (found.length === 0 || odd.time >= since)) return { low: odd.y, high: odd.y };
   const values = found.map(({ y }) => y);
-  if (values.length === 0) return { low: Number.NaN, high: Number.NaN };
+  if (values.length === 0) return null;
   return { low: Math.min(...values), high: Math.max(...values) };
 }
 

@@ -82,8 +82,10 @@ describe("the source", () => {
   });
 
   it("tells how to watch where nothing was", () => {
-    showTab("source", goldenBatch("small"));
+    showTab("source", goldenBatch("empty"));
     expect(find("[data-testid=nothing-watched]").textContent).toContain("%%jaxdebug --watch-all");
+    showTab("source", goldenBatch("small"));
+    expect(texts(".source-note").at(-1)).toContain("%%jaxdebug --watch-all");
   });
 
   it("stands beside what its lines computed, with the gradient", () => {

@@ -6,12 +6,12 @@ import type { FrameMessage } from "../../transport/stops";
 import type { StatusMessage } from "../../transport/wire";
 import { Breakpoints } from "../debugger/Breakpoints";
 import { shownStop, standsAt } from "../debugger/Stopped";
-import { filesOf, type WatchedFile } from "./files";
+import { printedLeaves } from "../names/leaf";
+import { type CodeFile, filesOf } from "./files";
 import { Nothing } from "./Nothing";
-import { printedFile } from "./prints";
 import { Workspace } from "./Workspace";
 
-const NO_FILE: WatchedFile = { file: "", name: "", functions: [] };
+const NO_FILE: CodeFile = { file: "", name: "", functions: [] };
 
 interface Props {
   run: RunStore;
@@ -26,16 +26,13 @@ export function Source({ run, ui, status, dark }: Props) {
   const frame = stop?.frames[stop.frame] ?? null;
   const stands = standsAt(run);
   // Sites are only ever added.
-  const sites = run.watched.tables.size;
-  const watched = useMemo(() => filesOf(run), [run, sites]);
+  const known = useMemo(() => filesOf(run), [run, run.sites.size]);
   useLayoutEffect(() => {
     if (frame && stands) ui.place.value = { file: frame.file, line: frame.line, index: 0 };
   }, [stop?.id, frame?.index, frame?.line, stands]);
-  const printed = printedFile(run, ui);
-  const known = printed && watched.every(({ file }) => file !== printed.file) ? [...watched, printed] : watched;
   const files = frame && known.every(({ file }) => file !== frame.file) ? [fileOf(frame), ...known] : known;
   const file = files.find((one) => one.file === ui.place.value?.file) ?? files[0];
-  if (!file && !stop) {
+  if (!file && !stop && printedLeaves(run).length === 0) {
     return (
       // biome-ignore lint/a11y/noNoninteractiveTabindex: scrolled by the keyboard
       <section class="source-view nothing-here" tabIndex={0} aria-label="How to see values, and stop">
@@ -46,9 +43,9 @@ export function Source({ run, ui, status, dark }: Props) {
   }
   const shown = file ?? NO_FILE;
   const all = { run, ui, status, dark, files, stop, frame };
-  return <Workspace key={shown.file} {...all} file={shown} isWatched={known.includes(shown)} />;
+  return <Workspace key={shown.file} {...all} file={shown} isKnown={known.includes(shown)} />;
 }
 
-function fileOf({ file, where, function: name, line }: FrameMessage): WatchedFile {
+function fileOf({ file, where, function: name, line }: FrameMessage): CodeFile {
   return { file, name: where.replace(/:\d+$/, ""), functions: [{ name, line }] };
 }

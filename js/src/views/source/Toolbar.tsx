@@ -5,21 +5,23 @@ import type { RunStore } from "../../store/run";
 import type { UiState } from "../../store/ui";
 import { firstPlace, guilty, isWatched, laneName, laneWords } from "../../store/watched";
 import type { FirstNonFiniteMessage, StatusMessage } from "../../transport/wire";
+import { printedLeaves } from "../names/leaf";
 import { StatisticChoice } from "../names/StatisticChoice";
 import { watchedName } from "../sites/name";
-import { functionAt, type WatchedFile } from "./files";
+import { type CodeFile, functionAt } from "./files";
 
 interface Props {
   run: RunStore;
   ui: UiState;
   status: StatusMessage;
-  file: WatchedFile;
-  files: readonly WatchedFile[];
+  file: CodeFile;
+  files: readonly CodeFile[];
 }
 
 export function Toolbar({ run, ui, status, file, files }: Props) {
   run.watch();
-  const names = run.watched.tables.size;
+  const watched = run.watched.tables.size;
+  const names = watched + printedLeaves(run).length;
   if (names === 0 && status.breakpoints.length === 0 && files.length < 2) return null;
   return (
     <div class="toolbar">
@@ -29,7 +31,7 @@ export function Toolbar({ run, ui, status, file, files }: Props) {
         </Toggle>
       </span>
       <FunctionChoice ui={ui} file={file} files={files} />
-      {names > 0 && <StatisticChoice run={run} ui={ui} />}
+      {watched > 0 && <StatisticChoice run={run} ui={ui} />}
       <span class="grow" />
       {status.first_nonfinite && <FirstBad run={run} ui={ui} first={status.first_nonfinite} />}
     </div>
@@ -45,7 +47,7 @@ function FunctionChoice({ ui, file, files }: Pick<Props, "ui" | "file" | "files"
       value={`${files.indexOf(file)}/${functionAt(file, ui.place.value?.line ?? 0)}`}
       onChange={(event) => {
         const [at = 0, nth = 0] = event.currentTarget.value.split("/").map(Number);
-        const chosen = files[at] as WatchedFile;
+        const chosen = files[at] as CodeFile;
         ui.place.value = { file: chosen.file, line: chosen.functions[nth]?.line ?? 0, index: 0 };
       }}
     >

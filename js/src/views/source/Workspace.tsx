@@ -2,7 +2,7 @@
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { RunStore } from "../../store/run";
 import type { UiState } from "../../store/ui";
-import { isWatched as isOfWatch, type WatchSite } from "../../store/watched";
+import { isWatched, type WatchSite } from "../../store/watched";
 import type { FrameMessage, StopBody } from "../../transport/stops";
 import type { SourceName, StatusMessage } from "../../transport/wire";
 import { assigned } from "../debugger/assigned";
@@ -13,9 +13,11 @@ import { Locals } from "../debugger/Locals";
 import { Stopped, standsAt } from "../debugger/Stopped";
 import { Inspector } from "../inspector/Inspector";
 import { PrintInspector } from "../inspector/PrintInspector";
+import { Together } from "../inspector/Together";
+import { printedLeaves } from "../names/leaf";
 import { Names } from "../names/Names";
 import { CodeList } from "./CodeList";
-import type { WatchedFile } from "./files";
+import type { CodeFile } from "./files";
 import { printsOf } from "./prints";
 import { lookOf } from "./reading";
 import { codeOf, linesOf, rowsOf, type Value, valuesOf } from "./rows";
@@ -29,18 +31,18 @@ interface Props {
   ui: UiState;
   status: StatusMessage;
   dark: boolean;
-  file: WatchedFile;
-  files: WatchedFile[];
+  file: CodeFile;
+  files: CodeFile[];
   /** It has values, so that the kernel has its source. */
-  isWatched: boolean;
+  isKnown: boolean;
   stop: StopBody | null;
   frame: FrameMessage | null;
 }
 
-export function Workspace({ run, ui, status, dark, file, files, isWatched, stop, frame: looked }: Props) {
+export function Workspace({ run, ui, status, dark, file, files, isKnown, stop, frame: looked }: Props) {
   run.watch();
   const frame = looked?.file === file.file ? looked : null;
-  const answer = isWatched ? run.sources.get(file.file, !run.gone) : undefined;
+  const answer = isKnown ? run.sources.get(file.file, !run.gone) : undefined;
   const source = typeof answer === "object" ? answer : null;
   const sites = run.watched.tables.size;
   const [open, setOpen] = useState<ReadonlySet<number>>(new Set());
@@ -59,18 +61,21 @@ export function Workspace({ run, ui, status, dark, file, files, isWatched, stop,
   const prints = useMemo(() => printsOf(run, file.file), [run, file.file, run.sites.size]);
   const print = chosen || ui.value.value === null ? undefined : run.sites.get(ui.value.value);
   const stands = standsAt(run);
+  const together = !chosen && !print && ui.ticked.value.size > 0;
+  const anyName = sites > 0 || printedLeaves(run).length > 0;
   const states = [
-    chosen || print || stop ? "inspecting" : "",
+    chosen || print || stop || together ? "inspecting" : "",
     stop ? "stopped" : "",
     stop && !stands ? "over" : "",
     ui.names.value ? "choosing" : "",
-    sites === 0 && status.breakpoints.length === 0 ? "nameless" : "",
+    !anyName && status.breakpoints.length === 0 ? "nameless" : "",
   ];
   return (
     <div class="source-view" data-testid="source" data-file={file.file} data-lines={code.length}>
       {stop && <Stopped run={run} ui={ui} stop={stop} />}
       <Toolbar run={run} ui={ui} status={status} file={file} files={files} />
-      {!source && !frame && isWatched && <SourceNote run={run} answer={answer} />}
+      {!source && !frame && isKnown && <SourceNote run={run} answer={answer} />}
+      {sites === 0 && !stop && <PrintsAlone />}
       <div class={`workspace ${states.filter(Boolean).join(" ")}`}>
         <Names run={run} ui={ui} look={look}>
           <Breakpoints run={run} status={status} />
@@ -97,10 +102,11 @@ export function Workspace({ run, ui, status, dark, file, files, isWatched, stop,
           />
           {stop && <Console run={run} ui={ui} stands={stands} />}
         </div>
-        {(chosen || print || stop) && (
+        {(chosen || print || stop || together) && (
           <div class="side">
             {chosen && <Inspector key={chosen.site.id} run={run} ui={ui} value={chosen} look={look} dark={dark} />}
             {print && <PrintInspector key={print.id} run={run} ui={ui} site={print} dark={dark} />}
+            {together && <Together run={run} ui={ui} dark={dark} />}
             {stop && <Expressions run={run} stands={stands} />}
             {stop && <Locals run={run} ui={ui} stop={stop} stands={stands} dark={dark} />}
           </div>
@@ -122,11 +128,21 @@ function SourceNote({ run, answer }: { run: RunStore; answer: unknown }) {
   );
 }
 
+/** What would show more than what the code says by itself. */
+function PrintsAlone() {
+  return (
+    <p class="source-note muted">
+      Nothing is watched. Begin the cell with <code class="mono">%%jaxdebug --watch-all</code> to see what each line
+      computes.
+    </p>
+  );
+}
+
 /** The value that is inspected, of whichever file it is; a gradient by itself. */
 function useChosen(run: RunStore, ui: UiState, sites: number): Value | undefined {
   const site = ui.value.value === null ? undefined : run.sites.get(ui.value.value);
   return useMemo(() => {
-    if (!site || !isOfWatch(site)) return undefined;
+    if (!site || !isWatched(site)) return undefined;
     const all = [...valuesOf(run, site.file).lines.values()].flat();
     return all.find((one) => one.site.id === site.id) ?? alone(site);
   }, [run, site, sites]);

@@ -1,25 +1,35 @@
-/** The files whose values are watched and the functions in them, the notebook's cells first. */
+/** The files that have values and the functions in them: those that are watched, then those that only print; of each the notebook's cells first. */
 import type { RunStore } from "../../store/run";
 import { isWatched } from "../../store/watched";
+import type { SiteMessage } from "../../transport/wire";
 
-export interface WatchedFunction {
+export interface CodeFunction {
   name: string;
   /** The first line with a value. */
   line: number;
 }
 
-export interface WatchedFile {
+export interface CodeFile {
   file: string;
   /** What a person calls it: `In [7]`, `model.py`. */
   name: string;
-  functions: WatchedFunction[];
+  functions: CodeFunction[];
 }
 
-export function filesOf(run: RunStore): WatchedFile[] {
-  const files = new Map<string, WatchedFile>();
-  for (const id of run.watched.tables.keys()) {
-    const site = run.sites.get(id);
-    if (!site || !isWatched(site)) continue;
+export function filesOf(run: RunStore): CodeFile[] {
+  const watched = filesOfSites(
+    [...run.watched.tables.keys()].flatMap((id) => run.sites.get(id) ?? []).filter(isWatched),
+  );
+  const printed = filesOfSites(
+    run.streamSites.filter(({ kind, values }) => kind !== "breakpoint" && values.length > 0),
+  );
+  return [...watched, ...printed.filter(({ file }) => watched.every((one) => one.file !== file))];
+}
+
+function filesOfSites(sites: readonly SiteMessage[]): CodeFile[] {
+  const files = new Map<string, CodeFile>();
+  for (const site of sites) {
+    if (!site.file) continue;
     let file = files.get(site.file);
     if (!file) {
       file = { file: site.file, name: site.where.replace(/:\d+$/, ""), functions: [] };
@@ -33,11 +43,11 @@ export function filesOf(run: RunStore): WatchedFile[] {
   return [...files.values()].sort((a, b) => Number(isCell(b)) - Number(isCell(a)));
 }
 
-function isCell({ name }: WatchedFile): boolean {
+function isCell({ name }: CodeFile): boolean {
   return name.startsWith("In [");
 }
 
 /** The last one that has a value at `line` or before. */
-export function functionAt({ functions }: WatchedFile, line: number): number {
+export function functionAt({ functions }: CodeFile, line: number): number {
   return Math.max(0, functions.filter((one) => one.line <= line).length - 1);
 }

@@ -11,8 +11,10 @@ function batch(shape = [2, 4, 6], dtype = "float32"): Batch {
   return { ...small, sites: small.sites.map((site) => (site.id === 2 ? { ...site, ...changes } : site)) };
 }
 
+/** The print of `x`, inspected. */
 function showSlice(answer: ArraySlice | string, shape?: number[], dtype?: string) {
-  const shown = showTab("arrays", batch(shape, dtype));
+  const shown = showTab("source", batch(shape, dtype));
+  click("[data-of=x]");
   act(() => {
     shown.run.answerSlice(answer);
     shown.run.draw();
@@ -25,13 +27,13 @@ const ANSWER = { version: 1, run: "run-1", id: 1 };
 beforeEach(() => void vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] }));
 afterEach(() => void vi.useRealTimers());
 
-import { hillsOf } from "./Ridge";
+import { hillsOf } from "../arrays/Ridge";
 
-describe("the arrays", () => {
-  it("show the newest firing, and its statistics", () => {
+describe("an array that was printed", () => {
+  it("is shown as it was printed last, with its statistics", () => {
     const { run } = showSlice(goldenArray("array", { event: 3, index: [0] }));
     expect(run.asked.filter((asked) => asked.startsWith("array"))).toEqual(["array 3/0 [0]"]);
-    expect(texts("[data-testid=array-choice] option")).toEqual(["x · train.py:17"]);
+    expect(find(".inspector-name").textContent).toBe("xfloat32[2,4,6]train.py:17");
     expect(find("[data-testid=slice-line]").textContent).toBe(
       "float32[2,4,6] min -6 · mean -0.3 · max 5.75 · std 3.4583 · 0 of 48 zero  1 nan  2 infinite · each pixel stands for 1 × 2",
     );
@@ -39,11 +41,9 @@ describe("the arrays", () => {
     expect(texts(".colour-bar small")).toEqual(["6", "0", "-6"]);
   });
 
-  it("lead to the line that prints one, where it is inspected beside the code", () => {
+  it("stands beside its line, and leads to what was printed", () => {
     const { ui } = showSlice(goldenArray("array", { event: 3, index: [0] }));
-    click("[data-testid=line-of]");
-    expect([ui.tab.value, ui.place.value?.line, ui.value.value]).toEqual(["source", 17, 2]);
-    expect(find("[data-testid=inspect]").dataset.site).toBe("2");
+    expect([ui.place.value?.line, ui.value.value, ui.part.value]).toEqual([17, 2, "2/0"]);
     expect(find("[data-testid=inspect] [data-testid=heat-map]").getAttribute("aria-label")).toContain(
       "x, float32[2,4,6]",
     );
@@ -66,10 +66,11 @@ describe("the arrays", () => {
     expect(texts(".colour-bar small")).toEqual(["0"]);
   });
 
-  it("go to another firing, and to another index", () => {
+  it("is looked at in another step, and at another index", () => {
     const { run, ui } = showSlice(goldenArray("array", { event: 3, index: [0] }));
-    type(".slider input", "0");
-    expect(ui.moment.value).toBe(1);
+    act(() => {
+      ui.moment.value = 1;
+    });
     expect(run.asked.at(-1)).toBe("array 1/0 [0]");
     act(() => run.answerSlice(goldenArray("array", { event: 1, index: [0] })));
     type(".plane-axes + .slider input", "1");
@@ -102,7 +103,7 @@ describe("the arrays", () => {
     ["floats that the kernel says are colours", [9, 12, 3], "bfloat16"],
   ] as const)("are pictures where their last axis is one of colours: %s", (_, shape, dtype) => {
     showSlice(goldenArray("image", { event: 3 }), [...shape], dtype);
-    expect(find(".toggle[aria-pressed=true]").textContent).toBe("image");
+    expect(find(".axes [aria-pressed=true]").textContent).toBe("image");
     press("[data-testid=heat-map]", "ArrowRight");
     expect(find("[data-testid=slice-line]").textContent).toBe("[0, 0] = 0 0.058824 0.11765");
     expect(all(".colour-bar")).toHaveLength(0);
@@ -114,36 +115,14 @@ describe("the arrays", () => {
     ["the kernel says that they are no colours", [9, 12, 3], "float32"],
   ] as const)("are slices where %s", (_, shape, dtype) => {
     showSlice(goldenArray("array", { event: 3 }), [...shape], dtype);
-    expect(texts(".toolbar .toggle")).toEqual(["histograms"]);
-    expect(all(".toolbar .slider")).toHaveLength(2);
+    expect(texts(".axes [aria-pressed]")).toEqual([]);
+    expect(all(".axes .slider")).toHaveLength(1);
     expect(find(".slice-line").textContent).toContain("float32[2,4,6]");
-  });
-
-  it("are called by their names where they are watched", () => {
-    const watch = goldenBatch("watch");
-    const whole = {
-      values: ["mean", "value", "lanes"],
-      shapes: [[], [9, 4], [2, 3]],
-      dtypes: Array(3).fill("float32"),
-    };
-    const sites = watch.sites.map((site) => ({ ...site, ...(site.watch?.shape.length ? whole : {}) }));
-    const again = { ...(sites[0] as (typeof sites)[0]), id: 9 };
-    showTab("arrays", { ...watch, sites: [...sites, again] });
-    expect(texts("option")).toEqual([
-      "logits · train.py:21 #1",
-      "logits by lane · train.py:21 #1",
-      "∂ logits · train.py:21",
-      "∂ logits by lane · train.py:21",
-      "logits · train.py:21 #2",
-      "logits by lane · train.py:21 #2",
-    ]);
   });
 
   it("say why there is no array", () => {
     showSlice("This event is no longer kept.");
     expect(find("p.slice").textContent).toBe("This event is no longer kept.");
-    showTab("arrays", goldenBatch("lanes"));
-    expect(find(".empty").textContent).toContain("No array in this run");
   });
 
   it("show their numbers page by page", () => {
@@ -170,18 +149,17 @@ describe("the arrays", () => {
 
   it("show how their elements are spread over the events", () => {
     const { run, ui } = showSlice(goldenArray("array", { event: 3 }));
-    click("[data-testid=spread-toggle]");
     vi.advanceTimersByTime(1);
     expect(run.asked.at(-1)).toBe('histograms {"type":"histograms","site":2,"value":0}');
     const columns = { event: Uint32Array.of(1, 3), counts: Uint32Array.of(4, 0, 1, 3), odd: Uint32Array.of(0, 2) };
     act(() => run.answer({ ...ANSWER, type: "histograms", low: -1, high: 1, bins: 2, of: 2, ...columns }));
     expect(find("[data-testid=spread]").textContent).toContain("2 not finite");
-    press("[data-testid=heat-map]", "ArrowRight");
+    press("[data-testid=spread] [data-testid=heat-map]", "ArrowRight");
     expect(find("[data-testid=spread] output").textContent).toBe("event 1: 0 from 0 to 1");
-    press("[data-testid=heat-map]", "ArrowDown");
+    press("[data-testid=spread] [data-testid=heat-map]", "ArrowDown");
     expect(find("[data-testid=spread] output").textContent).toBe("event 1: 4 from -1 to 0");
     act(() => {
-      find("[data-testid=heat-map]").dispatchEvent(new MouseEvent("dblclick", { bubbles: true }));
+      find("[data-testid=spread] [data-testid=heat-map]").dispatchEvent(new MouseEvent("dblclick", { bubbles: true }));
     });
     expect(ui.moment.value).toBe(1);
     const [, ridge] = all(".spread-kinds .toggle");

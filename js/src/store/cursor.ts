@@ -1,0 +1,9 @@
+/** What is inspected, in all views: a value, its line, and of a print which of its values. */
+import type { SiteMessage } from "../transport/wire";
+import type { UiState } from "./ui";
+
+export function inspect(ui: UiState, site: SiteMessage, value = 0): void {
+  if (site.file) ui.place.value = { file: site.file, line: site.line, index: 0 };
+  ui.part.value = `${site.id}/${value}`;
+  ui.value.value = site.id;
+}

@@ -1,0 +1,62 @@
+/** The curves of names that are plotted together: of what is watched the chosen statistic, of a print its numbers. */
+import { lineOf } from "../../store/apart";
+import { sameIn } from "../../store/earlier";
+import type { RunStore } from "../../store/run";
+import type { Series } from "../../store/series";
+import type { UiState } from "../../store/ui";
+import { isWatched } from "../../store/watched";
+import type { Ghosts } from "../plots/drawn";
+import { siteName } from "../sites/name";
+import { type Leaf, leafOf } from "./leaf";
+import { seriesKey } from "./statistic";
+
+export interface Curve {
+  series: Series;
+  name: string;
+  /** The same in earlier runs, where they are wanted. */
+  ghosts: Ghosts;
+  isPrinted: boolean;
+}
+
+/** In the order of their sites; none of a name without that statistic. */
+export function curvesOf(run: RunStore, ui: UiState, keys: Iterable<string>): Curve[] {
+  const leaves = [...new Set(keys)].flatMap((key) => leafOf(run, key) ?? []);
+  leaves.sort((a, b) => a.site.id - b.site.id || a.value - b.value);
+  return toldApart(
+    run,
+    leaves.flatMap((leaf) => curvesOfLeaf(run, ui, leaf)),
+  );
+}
+
+function curvesOfLeaf(run: RunStore, ui: UiState, { name, site, value }: Leaf): Curve[] {
+  if (isWatched(site)) {
+    const key = seriesKey(run, site, ui.statistic.value);
+    return run.watched.plotted(key ? [key] : []).map((series) => ({ series, name, ghosts: [], isPrinted: false }));
+  }
+  const earlier = ui.earlier.value ? run.earlier : [];
+  return inEachProcess(run, site.id).flatMap((id) => {
+    const [own, series] = [run.sites.get(id), run.series.get(id, value)];
+    if (!own || !series) return [];
+    const ghosts = sameIn(earlier, run, series);
+    return [{ series, name: siteName(run, own, own.values[value]), ghosts, isPrinted: true }];
+  });
+}
+
+/** The sites of one line in all processes of a job; what is the same in some of them is there once. */
+function inEachProcess(run: RunStore, id: number): number[] {
+  const own = run.sites.get(id);
+  if (!own || !run.status?.processes.length) return [id];
+  const key = (site: typeof own) => [lineOf(site), site.callers].join("\n");
+  return run.streamSites.filter((one) => !run.isCopy(one.id) && key(one) === key(own)).map((one) => one.id);
+}
+
+/** Each once, and with its line where several are called the same. */
+function toldApart(run: RunStore, all: readonly Curve[]): Curve[] {
+  const curves = all.filter(({ series }, i) => all.findIndex((other) => other.series === series) === i);
+  const names = curves.map(({ name }) => name);
+  return curves.map((curve) => {
+    const { name, series } = curve;
+    if (names.indexOf(name) === names.lastIndexOf(name)) return curve;
+    return { ...curve, name: `${name} :${run.sites.get(series.site)?.line}` };
+  });
+}

@@ -1,0 +1,41 @@
+/** The number beside a name: of what is watched the chosen statistic at the step, of a print what it said last until then. */
+import { brief } from "../../kit/format";
+import { timeOfMoment } from "../../store/clock";
+import type { RunStore } from "../../store/run";
+import type { UiState } from "../../store/ui";
+import { isWatched } from "../../store/watched";
+import { readoutOf } from "../plots/readout";
+import { badOf, type LookAtStop, seenOf } from "../source/reading";
+import type { Leaf } from "./leaf";
+import { statisticOf } from "./statistic";
+
+export interface Told {
+  text: string;
+  isBad: boolean;
+  /** At a stop: the earlier call or step that it is of. */
+  earlier: string;
+}
+
+const NOT_KNOWN: Told = { text: "–", isBad: false, earlier: "" };
+
+export function toldOf(run: RunStore, ui: UiState, look: LookAtStop, leaf: Leaf): Told {
+  return isWatched(leaf.site) ? ofWatched(run, ui, look, leaf) : ofPrinted(run, ui, leaf);
+}
+
+function ofWatched(run: RunStore, ui: UiState, look: LookAtStop, { site }: Leaf): Told {
+  const found = isWatched(site) ? seenOf(run, site, look) : null;
+  if (!found) return NOT_KNOWN;
+  const { earlier } = found;
+  const bad = badOf(found);
+  const told = statisticOf(found, ui.statistic.value);
+  return { text: bad || (told === undefined ? "–" : brief(told)), isBad: bad !== "" && !earlier, earlier };
+}
+
+function ofPrinted(run: RunStore, ui: UiState, { site, value }: Leaf): Told {
+  const series = run.series.get(site.id, value);
+  const found = series && readoutOf(series, timeOfMoment(run, ui), "seconds");
+  if (!found) return { ...NOT_KNOWN, text: site.shapes[value]?.length ? "array" : "–" };
+  const { low, high } = found;
+  const isBad = !Number.isFinite(low) || !Number.isFinite(high);
+  return { text: low === high || isBad ? brief(low) : `${brief(low)} … ${brief(high)}`, isBad, earlier: "" };
+}
