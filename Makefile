@@ -78,7 +78,7 @@ pictures: $(VENV)/.dev $(BUILT)  ## take the pictures of the docs anew, from the
 	python -m pytest tests/e2e/test_panel_pictures.py tests/e2e/test_source.py tests/e2e/test_runs.py
 	cp test-artifacts/e2e/tour-panel-while-running.png docs/panel.png
 	cp test-artifacts/e2e/lab-running-light.png docs/lab.png
-	cp test-artifacts/e2e/lab-Dark-High-Contrast-Plots.png docs/lab-high-contrast.png
+	cp test-artifacts/e2e/lab-Dark-High-Contrast-Overview.png docs/lab-high-contrast.png
 	cp test-artifacts/e2e/runs-1280-Light.png docs/runs.png
 	for picture in docs/panel-*-light.png docs/panel-*-dark.png; do cp test-artifacts/e2e/$${picture#docs/} docs/; done
 

@@ -86,10 +86,10 @@ class PanelOnScreen:
         self.root.screenshot(path=ARTIFACTS / f"{title}.png")
 
     def open_tab(self, name: str) -> None:
-        """Show `Streams`, `Plots` or `Calls`."""
+        """Show `Streams`, `Code` or `Calls`."""
         self.root.get_by_role("tab", name=name).click()
 
     def points(self) -> dict[str, int]:
-        """Series -> points, of the plots on the screen."""
-        plots = self.root.locator("[data-series]").all()
-        return {str(plot.get_attribute("data-series")): int(plot.get_attribute("data-points") or 0) for plot in plots}
+        """Title -> points, of the charts of the overview."""
+        charts = self.root.locator("[data-chart]").all()
+        return {str(chart.get_attribute("data-chart")): int(chart.get_attribute("data-points") or 0) for chart in charts}

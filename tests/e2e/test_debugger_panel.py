@@ -58,7 +58,7 @@ def test_a_stop_has_no_serious_violation(harness: Harness, theme: str):
 
 @pytest.mark.parametrize("theme", THEMES)
 def test_nor_has_what_comes_before_and_after(harness: Harness, theme: str):
-    panel = harness.open(tab="source", theme=theme)
+    panel = harness.open(tab="source", theme=theme, rate=0, seconds=0)
     panel.get_by_text("Nothing has stopped in this run").wait_for()
     assert violations(harness.page) == []
     harness.page.evaluate("kernel.debugger.halt('step')")
@@ -87,7 +87,7 @@ def test_every_action_is_reached_by_the_keyboard(harness: Harness):
 
 
 def test_a_stop_takes_the_focus_that_nobody_has(harness: Harness):
-    panel = harness.open(tab="plots")
+    panel = harness.open(tab="timeline")
     harness.page.evaluate("kernel.debugger.halt('breakpoint')")
     panel.locator("[data-stands=true]").wait_for()
     harness.page.wait_for_function("() => document.activeElement.shadowRoot?.activeElement?.matches('.debugger')")

@@ -64,8 +64,7 @@ def test_a_training_is_followed_beside_the_notebook_while_it_runs(lab, lab_page,
     side.wait_for_status(state="done", barrier="drained")
     side.wait_for_panel(BESIDE, state="done", barrier="drained", **COUNTS)
     expect(side.status).to_have_text("JAX: done")
-    side.panel(BESIDE).get_by_role("tab", name="Plots").click()
-    side.panel(BESIDE).locator("[data-series=loss]").wait_for()
+    side.panel(BESIDE).locator("[data-chart=loss]").wait_for()
     lab_page.screenshot("lab-beside-light")
     lab_page.set_theme("Dark")
     lab_page.screenshot("lab-beside-dark")
@@ -200,7 +199,7 @@ def waves(x):
 
 _ = waves(jnp.linspace(-3.0, 3.0, 30 * 40).reshape(30, 40))
 """
-TABS = ["Overview", "Streams", "Plots", "Arrays", "Timeline", "Calls"]
+TABS = ["Overview", "Streams", "Code", "Timeline", "Calls"]
 THEMES: list[Theme] = ["Light", "Dark", "Dark High Contrast"]
 
 
@@ -219,7 +218,8 @@ def test_nothing_serious_is_found_in_any_theme(lab, lab_page, side):
         lab_page.set_theme(theme)
         for tab in TABS:
             side.panel(BESIDE).get_by_role("tab", name=tab).click()
-            if tab == "Arrays":
+            if tab == "Code":
+                side.panel(BESIDE).locator("[data-testid=name][data-of=x]").click()
                 side.panel(BESIDE).get_by_test_id("slice").wait_for()
             lab_page.screenshot(f"lab-{theme}-{tab}")
             assert violations(lab_page.page, BESIDE) == []

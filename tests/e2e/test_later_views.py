@@ -35,7 +35,7 @@ def test_a_stop_opens_the_debugger_at_once_and_fills_it_when_it_is_here(harness:
     harness.page.wait_for_function(
         "() => document.querySelector('[data-jaxdebug-run] > div').shadowRoot.activeElement?.matches('.debugger')"
     )
-    panel.get_by_role("tab", name="Plots").click()
+    panel.get_by_role("tab", name="Timeline").click()
     panel.get_by_role("tab", name="Code").click()
     panel.get_by_test_id("code").wait_for()
     assert len(held) == 1, "it was loaded twice"
@@ -49,4 +49,4 @@ def test_a_view_that_cannot_be_run_says_so_and_is_loaded_when_told_to(harness: H
     failed.screenshot(path=ARTIFACTS / "panel-view-failed.png")
     harness.page.unroute(SECOND)
     failed.get_by_role("button", name="Try again").click()
-    panel.get_by_test_id("nothing-watched").wait_for()
+    panel.get_by_test_id("source").wait_for()

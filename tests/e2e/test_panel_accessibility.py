@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["dev_server", "harness"]  # the fixtures of this page
 
 AXE = Path(__file__).parents[2] / "js" / "node_modules" / "axe-core" / "axe.min.js"
-TABS = ["overview", "streams", "plots", "arrays", "timeline", "calls"]
+TABS = ["overview", "streams", "source", "timeline", "calls"]
 THEMES = ["light", "dark"]
 SERIOUS = {"serious", "critical"}
 
@@ -41,7 +41,8 @@ def violations(page: Page, where: str = "[data-jaxdebug-run]") -> list[str]:
 def test_no_view_has_a_serious_violation(harness: Harness, tab: str, theme: str):
     panel = harness.open(state="done", rate=300, seconds=4, calls=3, tab=tab, theme=theme)
     panel.locator(f"#tab-{tab}[aria-selected=true]").wait_for()
-    if tab == "arrays":
+    if tab == "source":
+        panel.locator("[data-of=x]").click()
         panel.get_by_test_id("axis-tiles").select_option("0")
         panel.get_by_test_id("slice").wait_for()
     assert violations(harness.page) == []
@@ -125,8 +126,7 @@ def stops(page: Page, panel: Locator) -> Iterator[str]:
     [
         ("overview", {"fact-steps", "fact-loss", "loss: first", "2 more numbers", "all 1200"}),
         ("streams", {"Ordered events", "Unordered events", "Mute loss", "Copy and export", "Filter the lines"}),
-        ("plots", {"smoothing", "Pin loss", "png: save loss as a picture", "log axis of loss"}),
-        ("arrays", {"Array", "x, float32[4,64,128]"}),
+        ("source", {"Names: Enter", "axis-tiles", "x, float32[4,64,128]", "png: save acc, loss as a picture", "log axis"}),
         ("timeline", {"Timeline", "call 1 init"}),
         ("calls", {"train"}),
     ],
@@ -134,7 +134,10 @@ def stops(page: Page, panel: Locator) -> Iterator[str]:
 def test_every_action_is_reached_by_the_keyboard(harness: Harness, tab: str, wanted: set[str]):
     panel = harness.open(state="done", rate=300, seconds=4, calls=2, tab=tab)
     panel.locator(f"#tab-{tab}[aria-selected=true]").wait_for()
-    if tab == "arrays":
+    if tab == "source":
+        for name in ("acc", "loss"):
+            panel.locator(f"[data-of={name}] .name-tick").click()
+        panel.locator("[data-of=x]").click()
         panel.get_by_test_id("slice").wait_for()
     controls = panel.locator(":is(button, select, input):visible")
     bare = controls.evaluate_all(
@@ -142,7 +145,7 @@ def test_every_action_is_reached_by_the_keyboard(harness: Harness, tab: str, wan
     )
     assert bare == [], "controls without a tooltip"
     found = list(stops(harness.page, panel))
-    for name in wanted | {"Moment of the run", "live"}:
+    for name in wanted | {"Step", "live"}:
         assert any(name in stop for stop in found), f"{name} not among {found}"
 
 
@@ -188,7 +191,7 @@ def test_the_focus_stays_in_the_panel_when_what_has_it_goes_away(harness: Harnes
     panel.get_by_test_id("keys").wait_for()
     keys.press("Escape")
     wait_for_focus(stream)
-    keys.press("6")
+    keys.press("4")
     wait_for_focus("#body[aria-labelledby=tab-timeline]")
     keys.press("3")
     panel.get_by_test_id("value").first.click()

@@ -98,18 +98,20 @@ def test_what_is_shown_can_be_had_as_a_file(harness: Harness):
 
 def test_one_moment_is_looked_at_in_all_views(harness: Harness):
     panel = harness.open(state="done", rate=500, seconds=4)
-    panel.get_by_label("Moment of the run").fill("1000")
+    panel.get_by_label("Step", exact=True).fill("150")
+    moment = int(panel.get_by_test_id("scrubber").get_attribute("data-moment") or 0)
     unordered = panel.get_by_test_id("stream-unordered")
     unordered.locator(".row.later").first.wait_for()
     shown = (
         "rows => { const at = rows.map(row => Number(row.dataset.event)); return [Math.min(...at), Math.max(...at)]; }"
     )
     shows(
-        harness.page, lambda: [event > 1000 for event in unordered.locator(".row").evaluate_all(shown)], [False, True]
+        harness.page, lambda: [event > moment for event in unordered.locator(".row").evaluate_all(shown)], [False, True]
     )
-    panel.get_by_role("tab", name="Arrays").click()
+    panel.get_by_role("tab", name="Code").click()
+    panel.locator("[data-of=x]").click()
     panel.get_by_test_id("slice").wait_for()
-    shows(harness.page, lambda: int(panel.get_by_test_id("slice").get_attribute("data-event") or 0) <= 1000, True)
+    shows(harness.page, lambda: 0 <= moment - int(panel.get_by_test_id("slice").get_attribute("data-event")) < 40, True)
     panel.get_by_test_id("live").click()
     harness.page.wait_for_function(
         "() => Number(document.querySelector('[data-jaxdebug-run] > div').shadowRoot"
@@ -132,7 +134,7 @@ def test_a_list_is_at_its_end_again_when_what_was_looked_at_is_closed(harness: H
     left.wait_for(state="detached")
     shows(harness.page, is_at_end, True)
 
-    panel.get_by_label("Moment of the run").fill("1000")
+    panel.get_by_label("Step", exact=True).fill("150")
     left.wait_for()
     panel.get_by_test_id("live").click()
     left.wait_for(state="detached")
@@ -159,7 +161,8 @@ def test_a_call_chosen_on_the_timeline_narrows_all_views(harness: Harness):
 
 
 def test_a_plot_is_zoomed_by_dragging_and_saved_as_a_picture(harness: Harness):
-    panel = harness.open(state="done", rate=500, seconds=4, tab="plots")
+    panel = harness.open(state="done", rate=500, seconds=4, tab="source")
+    panel.locator("[data-of=loss]").click()
     plot = panel.locator("[data-series=loss]")
     [box] = boxes_at_rest(harness.page, plot.locator("canvas"))
     harness.page.mouse.move(box["x"] + 100, box["y"] + 50)
@@ -185,9 +188,10 @@ def test_the_kernel_goes_and_what_had_arrived_stays(harness: Harness):
 
 
 def test_many_requests_for_arrays_never_pile_up(harness: Harness):
-    panel = harness.open(state="done", rate=500, seconds=4, tab="arrays")
+    panel = harness.open(state="done", rate=500, seconds=4, tab="source")
+    panel.locator("[data-of=x]").click()
     panel.get_by_test_id("slice").wait_for()
-    slider = panel.locator(".slider input").first
+    slider = panel.get_by_test_id("step")
     before = harness.page.evaluate("kernel.requests.length")
     slider.evaluate(
         """input => { for (let i = 0; i < 200; i++) {

@@ -149,7 +149,7 @@ def test_a_hundred_thousand_prints_are_all_there_and_found_at_once(lab, lab_page
 
 
 @pytest.mark.usefixtures("clean")
-@pytest.mark.parametrize("tab", ["Streams", "Plots", "Timeline"])
+@pytest.mark.parametrize("tab", ["Streams", "Overview", "Timeline"])
 @pytest.mark.own_page
 def test_frames_and_latency_while_ten_thousand_events_a_second_come_in(lab, lab_page, tab: str):
     seconds = 8

@@ -105,8 +105,8 @@ def test_two_views_of_one_run_are_each_their_own(harness: Harness):
     page = harness.page
     page.evaluate("document.body.append(document.querySelector('[data-jaxdebug-run]').cloneNode())")
     first, second = (page.get_by_test_id("jaxdebug-panel").nth(i) for i in (0, 1))
-    second.get_by_role("tab", name="Plots").click()
-    second.locator("[data-series=loss]").wait_for()
+    second.get_by_role("tab", name="Overview").click()
+    second.locator("[data-chart=loss]").wait_for()
     expect(first.locator("#tab-streams")).to_have_attribute("aria-selected", "true")
     first.locator("[data-mute='3']").click()
     second.get_by_role("tab", name="Streams").click()

@@ -39,14 +39,13 @@ def open_array(panel: PanelOnScreen) -> None:
     panel.root.get_by_test_id("slice").wait_for()
 
 
-def choose_array(panel: PanelOnScreen) -> None:
-    panel.root.get_by_test_id("array-choice").select_option(label="v · In [2]:26")
+def inspect_array(panel: PanelOnScreen) -> None:
+    """An array that a callback had, with two curves over the steps."""
+    for name in ("v.mean()", "quarters"):
+        panel.root.locator(f"[data-testid=name][data-of='{name}'] .name-tick").click()
+    panel.root.locator("[data-testid=name][data-of=v]").click()
     panel.root.get_by_label("Lane").select_option("2")
     panel.root.locator("[data-testid=slice]:not(.stale)").get_by_text("float32[96,96]").wait_for()
-
-
-def spread(panel: PanelOnScreen) -> None:
-    panel.root.get_by_test_id("spread-toggle").click()
     panel.root.locator("[data-testid=spread][data-events='80']").wait_for()
 
 
@@ -57,9 +56,7 @@ FRAMES = """async () => {
 VIEWS = {
     "overview": ("Overview", None),
     "streams": ("Streams", open_array),
-    "plots": ("Plots", None),
-    "arrays": ("Arrays", choose_array),
-    "histograms": ("Arrays", spread),
+    "array": ("Code", inspect_array),
     "timeline": ("Timeline", None),
     "calls": ("Calls", None),
 }

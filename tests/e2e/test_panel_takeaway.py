@@ -101,7 +101,8 @@ def test_files_lines_and_pictures_have_what_the_run_has(notebook, panel, lab_pag
 
 
 def picture_of_loss(panel: PanelOnScreen, page: Any, folder: Path) -> str:
-    panel.open_tab("Plots")
+    panel.open_tab("Code")
+    panel.root.locator("[data-testid=name][data-of=loss]").click()
     plot = panel.root.locator("[data-series=loss]")
     plot.hover()
     with page.expect_download() as download:
@@ -116,7 +117,8 @@ def test_earlier_runs_are_told_apart(notebook, panel, lab_page):
         notebook.run_cell(1)
     notebook.output(1)
     panel.wait(state="done", events=LINES)
-    panel.open_tab("Plots")
+    panel.open_tab("Code")
+    panel.root.locator("[data-testid=name][data-of=loss]").click()
     panel.root.get_by_test_id("earlier").click()
     plot = panel.root.locator("[data-series=loss]")
     named = plot.locator(".plot-ago")

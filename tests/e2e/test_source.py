@@ -243,14 +243,14 @@ def test_values_stand_beside_their_lines_while_the_cell_runs(hold, notebook, lab
             tells(panel, name, pytest.approx(said[which], rel=1e-4), "mean", "value")
     expect(panel.root.get_by_test_id("live")).to_have_attribute("aria-pressed", "true")
 
-    # The panel's one moment drives them too, in whichever view it is chosen: the event that told `loss` at that step.
+    # The panel's one step drives them too, in whichever view it is chosen.
     steps.fill(str(AT))
     tells(panel, "loss", pytest.approx(loss, rel=1e-4), "value")
     event = value(panel, "loss").get_attribute("data-event") or ""
     panel.root.get_by_test_id("live").click()
     expect(value(panel, "loss")).not_to_have_attribute("data-event", event)
     panel.open_tab("Streams")
-    panel.root.get_by_label("Moment of the run").fill(event)
+    panel.root.get_by_test_id("step").fill(str(AT))
     panel.open_tab("Code")
     expect(value(panel, "loss")).to_have_attribute("data-event", event)
     tells(panel, "loss", pytest.approx(loss, rel=1e-4), "value")

@@ -40,7 +40,7 @@ export function atStop(run: RunStore, stop: StopBody | null): AtStop | null {
 }
 
 /** The call or step of a row that is not of the stop's own; "" where it is. */
-export function earlier(table: WatchTable, row: number, { site, at: ofStop }: AtStop): string {
+export function earlier(table: Pick<WatchTable, "at" | "siteAt">, row: number, { site, at: ofStop }: AtStop): string {
   const at = (column: string) => table.at(row, column) as number;
   const [call, step] = [at("call"), at("step")];
   if (call !== ofStop("call") && call >= 0) return `call ${call}`;

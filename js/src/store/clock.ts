@@ -1,10 +1,18 @@
-/** The steps of a run, as its watched values tell them: what a slider of steps moves along. */
+/** The steps of a run, as its watched values tell them, else its prints: what the slider moves along. */
+import { printSteps } from "./print_steps";
 import type { RunStore } from "./run";
 import type { UiState } from "./ui";
 import type { Look, WatchTable } from "./watched";
 
+/** A row for each step, from the event `begin` on; up to `event` it is looked at. */
+export type Clock = Pick<WatchTable, "length" | "begin" | "event" | "rowAt" | "at" | "siteAt">;
+
+export function clockOf(run: RunStore): Clock | undefined {
+  return watchedSteps(run) ?? printSteps(run);
+}
+
 /** The value that was computed most often tells the steps; but not one lane after the other. */
-export function clockOf(run: RunStore): WatchTable | undefined {
+export function watchedSteps(run: RunStore): WatchTable | undefined {
   // Not gradients: those of one step may come long after its values.
   const every = [...run.watched.tables];
   const values = every.filter(([id]) => run.sites.get(id)?.watch?.role === "value");
@@ -23,7 +31,7 @@ export function moveBy(run: RunStore, ui: UiState, look: Look, by: number): void
   if (clock) moveTo(ui, clock, clock.rowAt(look) + by);
 }
 
-export function moveTo(ui: UiState, clock: WatchTable, row: number): void {
+export function moveTo(ui: UiState, clock: Clock, row: number): void {
   ui.moment.value = row >= clock.length - 1 ? null : clock.event(Math.max(0, row));
 }
 
@@ -37,7 +45,7 @@ export function timeOfMoment(run: RunStore, ui: UiState): number | null {
 }
 
 /** `call 3 · step 12`, as far as it is known. */
-export function whenOf(table: WatchTable, row: number): string {
+export function whenOf(table: Pick<Clock, "at">, row: number): string {
   return whenAt((column) => table.at(row, column) as number);
 }
 

@@ -16,6 +16,7 @@ import { type Loops, LoopsOf } from "./steps";
 export const MOST_LINES = 3;
 const MOST_POINTS = 131_072;
 const MOST_MARKS = 4096;
+const MOST_BAD = 65_536;
 const LANES = 0x1_0000;
 
 export class Line {
@@ -218,6 +219,8 @@ export class Series {
 export class SeriesSet {
   private readonly byKey = new Map<number, Series>();
   private readonly bySite = new Map<number, Series>();
+  /** The events that had a number that is not finite. */
+  readonly bad = new Growable<Uint32Array>(Uint32Array, 8);
 
   /** Takes the points of the rows from `from` on; those of watched values are kept in `watched.ts`. */
   append(batch: Batch, from: number, sites: Sites): void {
@@ -231,7 +234,10 @@ export class SeriesSet {
       // A breakpoint fires where its condition holds: no course of values.
       if (known?.watch || known?.kind === "breakpoint") continue;
       const series = this.ensure(site, points.value[i] as number);
-      series.push(batch, row, points.element[i] ?? 0, points.y[i] as number, loops.at(site, events.type[row]));
+      const [y, event] = [points.y[i] as number, batch.first + row];
+      series.push(batch, row, points.element[i] ?? 0, y, loops.at(site, events.type[row]));
+      if (Number.isFinite(y) || this.bad.length >= MOST_BAD) continue;
+      if (this.bad.length === 0 || this.bad.at(-1) < event) this.bad.push(event);
     }
   }
 

@@ -194,6 +194,11 @@ export class WatchTable {
     return row;
   }
 
+  /** The event that a row's step begins with. */
+  begin(row: number): number {
+    return this.event(row);
+  }
+
   /** The row of the same step as row `of` of another table; else the newest at or before the moment. */
   rowBeside(other: WatchTable, of: number, look: Look): number {
     const last = this.rowAt(look);

@@ -1,7 +1,7 @@
 /** When the condition of `--when` held: each a way to that step. */
 import { useState } from "preact/hooks";
 import { brief, count } from "../../kit/format";
-import { clockOf, whenOf } from "../../store/clock";
+import { watchedSteps, whenOf } from "../../store/clock";
 import type { RunStore } from "../../store/run";
 import type { UiState } from "../../store/ui";
 import { ITSELF, isWatched, type WatchSite, type WatchTable } from "../../store/watched";
@@ -93,7 +93,7 @@ function sitesOf(run: RunStore, condition: string): WatchSite[] {
       (a, b) => Math.abs(isGradient(a) - wantsGradient) - Math.abs(isGradient(b) - wantsGradient) || a.order - b.order,
     );
   if (told.length > 0) return told;
-  const clock = clockOf(run);
+  const clock = watchedSteps(run);
   return [...run.sites.values()].filter(isWatched).filter(({ id }) => run.watched.tables.get(id) === clock);
 }
 
@@ -104,7 +104,7 @@ function tableOf(run: RunStore, sites: readonly WatchSite[]): WatchTable | undef
     (one, next) => (one && one.total >= next.total ? one : next),
     undefined,
   );
-  return most ?? clockOf(run);
+  return most ?? watchedSteps(run);
 }
 
 function inWords(run: RunStore, site: WatchSite, hits: WatchTable, row: number): string {

@@ -18,7 +18,7 @@ export { ticks } from "../../kit/ticks";
 export { scrollTo, sliceAt } from "../../kit/virtual";
 export { lineOf } from "../../store/apart";
 export { atStop, earlier, endedAt } from "../../store/atStop";
-export { clockOf, moveBy, timeOfMoment, whenAt, whenOf } from "../../store/clock";
+export { moveBy, timeOfMoment, watchedSteps, whenAt, whenOf } from "../../store/clock";
 export { inspect } from "../../store/cursor";
 export { decimate } from "../../store/decimate";
 export { sameIn } from "../../store/earlier";

@@ -65,6 +65,7 @@ export function Lines({ title, note, lines, logarithmic = false, open, wide = fa
       data-testid="lines"
       data-chart={title}
       data-lines={lines.length}
+      data-points={lines.reduce((sum, { series }) => sum + series.total, 0)}
     >
       <figcaption>
         {single ? (

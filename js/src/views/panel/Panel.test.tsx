@@ -328,14 +328,14 @@ describe("the keys", () => {
 });
 
 describe("the scrubber", () => {
-  it("goes from event to event, in all views", () => {
+  it("goes from step to step, in all views, by what was printed", () => {
     const ui = createUi();
     show(goldenBatch("small"), ui);
-    expect(find(".moment").textContent).toBe("1.80 s · loss 2");
+    expect(find("[data-testid=when]").textContent).toBe("call 1 · #2 · 3 of 3");
     type(".track input", "1");
-    expect(ui.moment.value).toBe(1);
-    expect(find(".moment").textContent).toBe("1.62 s · x 0");
-    expect(find(".track input").getAttribute("aria-valuetext")).toBe("event 1, 1.62 s · x 0");
+    // With the print of `x` that follows in the same turn.
+    expect(ui.moment.value).toBe(3);
+    expect(find(".track input").getAttribute("aria-valuetext")).toBe("call 1 · #1 · 2 of 3");
     click("[data-testid=live]");
     expect(ui.moment.value).toBeNull();
   });

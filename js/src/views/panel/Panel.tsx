@@ -84,7 +84,7 @@ export function Panel({ run, ui, dark }: Props) {
       </div>
       <Arrival run={run} ui={ui} root={root} />
       <Keys ui={ui} />
-      <Scrubber run={run} ui={ui} dark={dark.value} />
+      <Scrubber run={run} ui={ui} />
     </section>
   );
 }

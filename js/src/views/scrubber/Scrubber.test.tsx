@@ -1,7 +1,22 @@
 import { act } from "preact/test-utils";
 import { describe, expect, it } from "vitest";
 import { goldenBatch } from "../../../test/golden";
-import { change, find, showTab } from "../../../test/screen";
+import { change, find, showTab, type } from "../../../test/screen";
+
+describe("where nothing is watched", () => {
+  it("the print that came most often tells the steps, of a vmap its first lane; red where one was not finite", () => {
+    const { ui, run } = showTab("timeline", goldenBatch("nonfinite"));
+    const { log, series } = run.store;
+    expect(find("[data-testid=when]").textContent).toContain("6 of 6");
+    const marks = find(".bad-steps path").getAttribute("d")?.match(/M/g) ?? [];
+    expect([marks.length, series.bad.length]).toEqual([3, 3]);
+    type("[data-testid=step]", "0");
+    expect(ui.moment.value).toBe(log.number(0));
+    expect((find("[data-testid=step]") as HTMLInputElement).value).toBe("0");
+    showTab("timeline", goldenBatch("lanes"));
+    expect(find("[data-testid=when]").textContent).toBe("call 1 · #1 · 2 of 2");
+  });
+});
 
 describe("beside the code", () => {
   const watched = goldenBatch("watch");

@@ -1,68 +1,23 @@
-/** Goes back through the run, in all views together: from event to event; how fast they came stands above. */
-import { useLayoutEffect, useRef } from "preact/hooks";
-import { count, seconds } from "../../kit/format";
-import { clearCanvas, useSize } from "../../kit/size";
-import { colourAt } from "../../kit/theme";
+/** Goes back through the run, in all views together, from step to step; red where something was not finite. */
+import { count } from "../../kit/format";
 import { atStop, earlier, endedAt } from "../../store/atStop";
-import { clockOf, moveTo, whenOf } from "../../store/clock";
+import { type Clock, clockOf, moveTo, whenOf } from "../../store/clock";
 import type { RunStore } from "../../store/run";
 import type { UiState } from "../../store/ui";
-import type { WatchTable } from "../../store/watched";
-import { tabOf } from "../panel/available";
-import { siteName } from "../sites/name";
-import { pulse } from "./pulse";
 
-const BAR = 3;
 /** Of steps that were not finite: of more several share one. */
 const MOST_MARKS = 400;
 
 interface Props {
   run: RunStore;
   ui: UiState;
-  dark: boolean;
 }
 
-export function Scrubber({ run, ui, dark }: Props) {
+export function Scrubber({ run, ui }: Props) {
   run.watch();
   const moment = ui.moment.value;
-  if (run.log.length === 0) return null;
-  const clock = tabOf(ui) === "source" ? clockOf(run) : undefined;
-  if (clock) return <Steps run={run} ui={ui} clock={clock} />;
-  const last = run.next - 1;
-  const at = run.log.lowerBound((moment ?? last) + 1) - 1;
-  const site = run.sites.get(run.log.site(at));
-  const step = site ? `${siteName(run, site)} ${count(run.log.occurrence(at))}` : "dropped";
-  const words = `${seconds(run.log.time(at))} · ${step}`;
-  return (
-    <div class="scrubber" data-testid="scrubber" data-moment={moment ?? "live"}>
-      <output class="number moment" title={words}>
-        {words}
-      </output>
-      <div class="track">
-        <Pulse run={run} dark={dark} />
-        <input
-          type="range"
-          min={run.log.number(0)}
-          max={last}
-          value={moment ?? last}
-          aria-label="Moment of the run"
-          title="Look at the run as it was then"
-          aria-valuetext={moment === null ? "live" : `event ${moment}, ${words}`}
-          onInput={(event) => {
-            const chosen = event.currentTarget.valueAsNumber;
-            ui.moment.value = chosen >= last ? null : chosen;
-          }}
-        />
-      </div>
-      <Live ui={ui} />
-    </div>
-  );
-}
-
-/** Beside the code, from step to step; red where something was not finite. */
-function Steps({ run, ui, clock }: Omit<Props, "dark"> & { clock: WatchTable }) {
-  run.watch();
-  const moment = ui.moment.value;
+  const clock = clockOf(run);
+  if (!clock) return null;
   const row = clock.rowAt({ moment: moment === null ? null : run.log.endOf(moment), call: ui.onlyCall.value });
   const stop = moment === null ? atStop(run, run.debugger.stop ?? endedAt(run, ui)) : null;
   const stands = stop && (row < 0 || earlier(clock, row, stop)) ? `${stop.when} (stopped)` : "";
@@ -77,7 +32,7 @@ function Steps({ run, ui, clock }: Omit<Props, "dark"> & { clock: WatchTable }) 
         {words}
       </output>
       <div class="track">
-        <svg class="pulse bad-steps" viewBox={`0 0 ${MOST_MARKS} 1`} preserveAspectRatio="none" aria-hidden="true">
+        <svg class="bad-steps" viewBox={`0 0 ${MOST_MARKS} 1`} preserveAspectRatio="none" aria-hidden="true">
           <path d={badSteps(run, clock)} />
         </svg>
         <input
@@ -87,7 +42,7 @@ function Steps({ run, ui, clock }: Omit<Props, "dark"> & { clock: WatchTable }) 
           max={last}
           value={Math.max(0, row)}
           aria-label="Step"
-          title="Look at the values of a step"
+          title="Look at a step, in all views"
           aria-valuetext={words}
           onInput={(event) => moveTo(ui, clock, event.currentTarget.valueAsNumber)}
         />
@@ -97,14 +52,17 @@ function Steps({ run, ui, clock }: Omit<Props, "dark"> & { clock: WatchTable }) 
   );
 }
 
-function badSteps(run: RunStore, clock: WatchTable): string {
-  const { bad } = run.watched;
-  const bins = Math.min(clock.length, MOST_MARKS);
+/** A mark for each step in which something was not finite that is watched or printed. */
+function badSteps(run: RunStore, clock: Clock): string {
+  const all = [run.watched.bad, run.series.bad].filter(({ length }) => length > 0);
+  const bins = all.length > 0 ? Math.min(clock.length, MOST_MARKS) : 0;
   let path = "";
-  for (let bin = 0; bin < bins && bad.length > 0; bin++) {
+  for (let bin = 0; bin < bins; bin++) {
     const [from, to] = [bin, bin + 1].map((one) => Math.floor((one * clock.length) / bins)) as [number, number];
-    const end = to < clock.length ? clock.event(to) : Number.POSITIVE_INFINITY;
-    if (bad.lowerBound(clock.event(from)) < bad.lowerBound(end)) path += `M${markAt(from, clock.length)} 0h1v1h-1z`;
+    const begin = clock.begin(from);
+    const end = to < clock.length ? clock.begin(to) : Number.POSITIVE_INFINITY;
+    if (all.some((bad) => bad.lowerBound(begin) < bad.lowerBound(end)))
+      path += `M${markAt(from, clock.length)} 0h1v1h-1z`;
   }
   return path;
 }
@@ -129,7 +87,7 @@ function Live({ ui }: { ui: UiState }) {
       class="toggle"
       data-testid="live"
       aria-pressed={ui.moment.value === null}
-      title="Back to the newest event (l)"
+      title="Back to the newest step (l)"
       onClick={() => {
         ui.moment.value = null;
       }}
@@ -137,27 +95,4 @@ function Live({ ui }: { ui: UiState }) {
       live ▸
     </button>
   );
-}
-
-function Pulse({ run, dark }: { run: RunStore; dark: boolean }) {
-  run.watch();
-  const canvas = useRef<HTMLCanvasElement>(null);
-  const { width, height } = useSize(canvas);
-  // `dark` changes what the colours are worth.
-  useLayoutEffect(() => {
-    const context = clearCanvas(canvas.current, width, height);
-    if (!context) return;
-    const { parentElement } = context.canvas;
-    const bins = Math.floor(width / BAR);
-    const { speed, bad } = pulse(run, bins);
-    const most = Math.max(...speed) || 1;
-    const [grey, red] = ["--fg2", "--bad"].map((name) => colourAt(parentElement ?? document.body, name));
-    for (let bin = 0; bin < bins; bin++) {
-      const tall = 2 + (height - 5) * Math.sqrt((speed[bin] as number) / most);
-      context.globalAlpha = bad.has(bin) ? 1 : 0.45;
-      context.fillStyle = (bad.has(bin) ? red : grey) ?? "";
-      context.fillRect(bin * BAR, height - (bad.has(bin) ? height : tall), BAR - 1, height);
-    }
-  }, [run.next, run.log.length, width, height, dark]);
-  return <canvas ref={canvas} class="pulse" />;
 }
