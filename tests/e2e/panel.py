@@ -86,7 +86,7 @@ class PanelOnScreen:
         self.root.screenshot(path=ARTIFACTS / f"{title}.png")
 
     def open_tab(self, name: str) -> None:
-        """Show `Streams`, `Code` or `Calls`."""
+        """Show `Prints`, `Code` or `Calls`."""
         self.root.get_by_role("tab", name=name).click()
 
     def points(self) -> dict[str, int]:

@@ -199,7 +199,7 @@ def waves(x):
 
 _ = waves(jnp.linspace(-3.0, 3.0, 30 * 40).reshape(30, 40))
 """
-TABS = ["Overview", "Streams", "Code", "Timeline", "Calls"]
+TABS = ["Overview", "Prints", "Code", "Timeline", "Calls"]
 THEMES: list[Theme] = ["Light", "Dark", "Dark High Contrast"]
 
 

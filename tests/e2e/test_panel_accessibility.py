@@ -125,7 +125,7 @@ def stops(page: Page, panel: Locator) -> Iterator[str]:
     ("tab", "wanted"),
     [
         ("overview", {"fact-steps", "fact-loss", "loss: first", "2 more numbers", "all 1200"}),
-        ("streams", {"Ordered events", "Unordered events", "Mute loss", "Copy and export", "Filter the lines"}),
+        ("streams", {"Ordered prints", "Unordered prints", "Mute loss", "Copy and export", "Filter the lines"}),
         ("source", {"Names: Enter", "axis-tiles", "x, float32[4,64,128]", "png: save loss, acc as a picture", "log axis"}),
         ("timeline", {"Timeline", "call 1 init"}),
         ("calls", {"train"}),
@@ -151,12 +151,12 @@ def test_every_action_is_reached_by_the_keyboard(harness: Harness, tab: str, wan
 
 def test_the_keys_are_listed_and_the_list_is_closed_by_escape(harness: Harness):
     panel = harness.open(state="done", rate=300, seconds=4)
-    panel.get_by_label("Ordered events", exact=True).press("?")
+    panel.get_by_label("Ordered prints", exact=True).press("?")
     keys = panel.get_by_test_id("keys")
-    keys.get_by_text("live: back to the newest event").wait_for()
+    keys.get_by_text("live: back to the newest step").wait_for()
     harness.page.keyboard.press("Escape")
     keys.wait_for(state="detached")
-    panel.get_by_label("Ordered events", exact=True).press("/")
+    panel.get_by_label("Ordered prints", exact=True).press("/")
     harness.page.wait_for_function(
         "() => document.activeElement.shadowRoot?.activeElement?.dataset.testid === 'filter'"
     )

@@ -152,7 +152,7 @@ def test_a_list_is_at_its_end_again_when_what_was_looked_at_is_closed(harness: H
 def test_a_call_chosen_on_the_timeline_narrows_all_views(harness: Harness):
     panel = harness.open(state="done", rate=500, seconds=8, calls=4, tab="timeline")
     panel.locator(".call-bar[data-call='4']").click()
-    panel.get_by_role("tab", name="Streams").click()
+    panel.get_by_role("tab", name="Prints").click()
     events = harness.page.evaluate("kernel.events.filter(({ call }) => call === 4).length")
     streams = [panel.get_by_test_id(f"stream-{name}") for name in ("ordered", "unordered")]
     shows(harness.page, lambda: sum(int(stream.get_attribute("data-rows") or 0) for stream in streams), events)
@@ -254,7 +254,7 @@ def test_the_newest_lines_stay_in_view_when(harness: Harness, change: str):
 
 def test_what_is_scrolled_to_stays_in_view_when_the_output_is_put_elsewhere(harness: Harness):
     panel = harness.open(state="running", rate=200, seconds=4)
-    viewport = panel.get_by_label("Unordered events")
+    viewport = panel.get_by_label("Unordered prints")
     viewport.evaluate("(list) => { list.scrollTop = 2000; }")
     panel.get_by_test_id("stream-unordered").locator(".jump").wait_for()
     harness.page.evaluate(f"async () => {{ {CHANGES['the output is put elsewhere']} }}")

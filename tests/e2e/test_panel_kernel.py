@@ -31,7 +31,7 @@ def panel(lab, lab_page):
     notebook.output(1)
     panel = PanelOnScreen(lab_page)
     panel.wait(state="done", events=100, barrier="drained")
-    panel.open_tab("Streams")
+    panel.open_tab("Prints")
     yield panel
     assert lab_page.requests_elsewhere() == []
     assert lab_page.errors == []

@@ -80,7 +80,7 @@ def test_a_hundred_thousand_prints_are_all_there_and_found_at_once(lab, lab_page
     notebook.output(1)
     panel = PanelOnScreen(lab_page)
     panel.wait(state="done", events=EVENTS, unordered=EVENTS, dropped=0)
-    panel.open_tab("Streams")
+    panel.open_tab("Prints")
 
     reached = measured(
         lab_page,
@@ -149,7 +149,7 @@ def test_a_hundred_thousand_prints_are_all_there_and_found_at_once(lab, lab_page
 
 
 @pytest.mark.usefixtures("clean")
-@pytest.mark.parametrize("tab", ["Streams", "Overview", "Timeline"])
+@pytest.mark.parametrize("tab", ["Prints", "Overview", "Timeline"])
 @pytest.mark.own_page
 def test_frames_and_latency_while_ten_thousand_events_a_second_come_in(lab, lab_page, tab: str):
     seconds = 8

@@ -109,7 +109,7 @@ def test_two_views_of_one_run_are_each_their_own(harness: Harness):
     second.locator("[data-chart=loss]").wait_for()
     expect(first.locator("#tab-streams")).to_have_attribute("aria-selected", "true")
     first.locator("[data-mute='3']").click()
-    second.get_by_role("tab", name="Streams").click()
+    second.get_by_role("tab", name="Prints").click()
     second.locator("[data-mute='3'][aria-pressed=true]").wait_for()
 
 

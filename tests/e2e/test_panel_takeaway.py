@@ -68,7 +68,7 @@ def exported(panel: PanelOnScreen, page: Any, kind: str, folder: Path) -> Path:
 
 
 def test_files_lines_and_pictures_have_what_the_run_has(notebook, panel, lab_page, tmp_path):
-    panel.open_tab("Streams")
+    panel.open_tab("Prints")
     panel.root.get_by_label("Copy and export").click()
     files = {kind: exported(panel, lab_page.page, kind, tmp_path) for kind in ("csv", "json", "parquet")}
     panel.root.get_by_label("Copy and export").click()
@@ -85,7 +85,7 @@ def test_files_lines_and_pictures_have_what_the_run_has(notebook, panel, lab_pag
     assert next(text.text for text in root.iter("{http://www.w3.org/2000/svg}text")) == "loss"
     assert "color(" not in picture
 
-    panel.open_tab("Streams")
+    panel.open_tab("Prints")
     lines = panel.root.get_by_test_id("stream-ordered").locator(".row")
     lines.nth(3).click()
     number = int(panel.root.locator("[data-testid=stream-ordered] .row.selected").get_attribute("data-event"))

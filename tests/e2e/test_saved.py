@@ -46,7 +46,7 @@ def saved(lab, notebook):
 def test_the_file_has_the_run_while_it_goes_on_and_after_a_reload_its_end(lab, lab_page, notebook, hold):
     panel = PanelOnScreen(lab_page)
     panel.root.evaluate("(panel) => { window.panelBefore = panel; }")
-    panel.open_tab("Streams")
+    panel.open_tab("Prints")
     find = panel.root.get_by_test_id("filter")
     find.fill("step")
     wait_until_stored(lab_page, notebook, f"{EVENTS} events")
@@ -97,7 +97,7 @@ def test_a_recorded_run_is_loaded_by_its_button_in_a_new_kernel(lab, lab_page):
     reload.click()
     panel = notebook.output(2).get_by_test_id("jaxdebug-panel")
     panel.and_(lab_page.page.locator("[data-state=done][data-events='30']")).wait_for()
-    panel.get_by_role("tab", name="Streams").click()
+    panel.get_by_role("tab", name="Prints").click()
     panel.get_by_text("step 29").first.wait_for()
     notebook.save()
     assert lab.read_notebook(notebook.path).cells[2].source == "%jaxdebug load run.jdw"

@@ -249,7 +249,7 @@ def test_values_stand_beside_their_lines_while_the_cell_runs(hold, notebook, lab
     event = value(panel, "loss").get_attribute("data-event") or ""
     panel.root.get_by_test_id("live").click()
     expect(value(panel, "loss")).not_to_have_attribute("data-event", event)
-    panel.open_tab("Streams")
+    panel.open_tab("Prints")
     panel.root.get_by_test_id("step").fill(str(AT))
     panel.open_tab("Code")
     expect(value(panel, "loss")).to_have_attribute("data-event", event)
@@ -264,12 +264,10 @@ def test_values_stand_beside_their_lines_while_the_cell_runs(hold, notebook, lab
     over_steps = inspect.get_by_test_id("section-over-steps").get_by_test_id("plot")
     over_steps.wait_for()
     expect(over_steps).to_have_attribute("data-points", str(total))
-    panel.root.get_by_test_id("names-toggle").click()
     panel.root.locator("[data-of=hidden] .name-tick").first.click()
-    panel.root.get_by_test_id("names-toggle").click()
     inspect.get_by_test_id("overlay").wait_for()
     assert violations(lab_page.page) == []
-    panel.open_tab("Streams")
+    panel.open_tab("Prints")
     expect(panel.root.locator(".row")).to_have_count(0)
     panel.open_tab("Code")
     lab_page.set_theme("Dark")

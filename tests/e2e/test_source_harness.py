@@ -71,7 +71,7 @@ def test_one_moment_drives_the_lines_and_the_other_views(harness: Harness):
     moment = panel.get_by_test_id("scrubber").get_attribute("data-moment")
     panel.get_by_test_id("live").click()
     expect(logits).not_to_have_attribute("data-event", moment)
-    panel.get_by_role("tab", name="Streams").click()
+    panel.get_by_role("tab", name="Prints").click()
     panel.get_by_test_id("step").fill("100")
     expect(panel.get_by_test_id("scrubber")).to_have_attribute("data-moment", moment or "")
     panel.get_by_role("tab", name="Code").click()

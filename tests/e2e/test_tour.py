@@ -64,7 +64,7 @@ def test_the_streams_and_counts_are_the_kernels_and_outlive_page_and_kernel(tour
 
 def the_streams_are_told_apart(panel, lab_page):
     lab_page.screenshot("tour-overview-light")
-    panel.open_tab("Streams")
+    panel.open_tab("Prints")
     lab_page.screenshot("tour-streams-light")
     ordered, unordered = panel.root.get_by_test_id("stream-ordered"), panel.root.get_by_test_id("stream-unordered")
     ordered.get_by_text("loss 0.").nth(3).wait_for()
@@ -77,7 +77,7 @@ def the_streams_are_told_apart(panel, lab_page):
     lab_page.set_theme("Dark")
     panel.open_tab("Code")
     lab_page.screenshot("tour-code-dark")
-    panel.open_tab("Streams")
+    panel.open_tab("Prints")
     lab_page.screenshot("tour-streams-dark")
     lab_page.set_theme("Light")
 
@@ -115,9 +115,9 @@ def test_the_panel_answers_while_the_main_thread_is_blocked(lab, lab_page, hold)
     run = notebook.start_cell(1)
     notebook.output(1)
     panel.wait(events=2001, state="running", barrier="pending")
-    panel.open_tab("Streams")
+    panel.open_tab("Prints")
     unordered = panel.root.get_by_test_id("stream-unordered")
-    unordered.get_by_label("Unordered events").evaluate("list => { list.scrollTop = 0; }")
+    unordered.get_by_label("Unordered prints").evaluate("list => { list.scrollTop = 0; }")
     unordered.get_by_text("step 0", exact=True).wait_for()
     assert notebook.is_running(1), "JupyterLab shows the cell as done"
     lab_page.screenshot("blocked-rows-on-demand")

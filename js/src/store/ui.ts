@@ -31,6 +31,8 @@ export interface UiState {
   onlyCall: Signal<number | null>;
   /** The call whose life is shown; null for the newest. */
   call: Signal<number | null>;
+  /** The kind of the finding that is to be seen first among all, "" for any. */
+  finding: Signal<string>;
   /** The call whose traced program is shown; null for the programs that the kernel has shown. */
   program: Signal<number | null>;
   /** The life of the call is shown also where nothing is pending, slow or wrong. */
@@ -94,6 +96,7 @@ export function createUi(): UiState {
     site: signal<number | null>(null),
     onlyCall: signal<number | null>(null),
     call: signal<number | null>(null),
+    finding: signal(""),
     program: signal<number | null>(null),
     life: signal(false),
     event: signal<number | null>(null),

@@ -29,12 +29,12 @@ export function Spread({ run, ui, array, dark }: Props) {
   const found = useHistograms(run, array);
   if (typeof found === "string") return <p class="slice muted">{found}</p>;
   const { bins, counts, event, low, high, odd, of } = found;
-  const label = `Histograms of ${array.name} over ${count(event.length)} of ${count(of)} events, from ${number(low)} to ${number(high)}`;
+  const label = `Histograms of ${array.name} over ${count(event.length)} of ${count(of)} times, from ${number(low)} to ${number(high)}`;
   const width = (high - low) / bins;
   const words = ({ row, column }: Cell) => {
     const from = low + row * width;
     const n = counts[column * bins + row] ?? 0;
-    return `event ${event[column]}: ${count(n)} from ${number(from)} to ${number(from + width)}`;
+    return `line ${event[column]}: ${count(n)} from ${number(from)} to ${number(from + width)}`;
   };
   const bad = odd.reduce((a, b) => a + b, 0);
   return (

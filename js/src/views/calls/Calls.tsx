@@ -8,7 +8,7 @@ import type { RunStore } from "../../store/run";
 import type { UiState } from "../../store/ui";
 import type { CallMessage, StatusMessage } from "../../transport/wire";
 
-const COLUMNS = ["call", "function", "state", "trace", "lower", "compile", "ran", "effects", "events"];
+const COLUMNS = ["call", "function", "state", "trace", "lower", "compile", "ran", "effects", "prints"];
 const TITLES: Readonly<Record<string, string>> = {
   call: "Counted from 0, as run.calls does",
   ran: "How long the program ran: from the dispatch until the outputs were ready, of calls in flight together the mean; – where that is not known",

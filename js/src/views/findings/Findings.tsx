@@ -1,10 +1,11 @@
 /** What the user should know of the run: each finding with its lines of source, why it is one, and what to write instead. */
-import { useState } from "preact/hooks";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { copy } from "../../kit/give";
 import type { RunStore } from "../../store/run";
 import type { UiState } from "../../store/ui";
 import { isWatched, laneName } from "../../store/watched";
 import type { FindingMessage, FollowerMessage } from "../../transport/wire";
+import { hasFile } from "../overview/go";
 import { useFindings } from "./useFindings";
 
 /** So many that follow are shown by name. */
@@ -18,6 +19,14 @@ interface Props {
 export function Findings({ run, ui }: Props) {
   run.watch();
   const { findings, problem } = useFindings(run);
+  const list = useRef<HTMLOListElement>(null);
+  const sought = ui.finding.value;
+  useLayoutEffect(() => {
+    const found = sought && list.current?.querySelector(`[data-kind="${sought}"]`);
+    if (!found) return;
+    found.scrollIntoView({ block: "nearest" });
+    ui.finding.value = "";
+  }, [sought, findings]);
   if (problem) {
     return (
       <div class="empty" role="alert">
@@ -42,7 +51,7 @@ export function Findings({ run, ui }: Props) {
     );
   }
   return (
-    <ol class="findings" data-testid="findings">
+    <ol class="findings" data-testid="findings" ref={list}>
       {findings.map((finding, i) => (
         <Entry key={i} run={run} ui={ui} finding={finding} />
       ))}
@@ -66,7 +75,7 @@ function Entry({ run, ui, finding }: EntryProps) {
         <span class="kind">{finding.kind}</span>
         <span class="grow" />
         {place ? (
-          <button type="button" class="link mono" title={`Show ${where} in the source`} onClick={() => place(ui)}>
+          <button type="button" class="link mono" title={`Show ${where} in the code`} onClick={() => place(ui)}>
             {where}
           </button>
         ) : (
@@ -174,10 +183,9 @@ interface Target {
   lane?: number[];
 }
 
-/** The way to the line of a finding; undefined where the Source view does not have its file. */
+/** The way to the line of a finding; undefined where Code does not have its file. */
 function placeOf(run: RunStore, finding: FindingMessage): ((ui: UiState) => void) | undefined {
-  const watched = [...run.sites.values()].filter(isWatched);
-  if (!watched.some((site) => site.file === finding.file)) return undefined;
+  if (!hasFile(run, finding.file)) return undefined;
   return (ui) => goTo(ui, finding);
 }
 

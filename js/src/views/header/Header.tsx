@@ -40,10 +40,13 @@ export function Header({ run, ui, status }: Props & { ui: UiState }) {
         {status.title}
       </span>
       <span class="numbers muted number">
-        {plural(run.next - run.watched.received, "event")}
+        {plural(run.next - run.watched.received, "print")}
         {run.watched.received > 0 && ` · ${plural(run.watched.received, "watched value")}`}
         {active && !run.gone && ` · ${rate(run.rate)}`}
-        <span class={status.dropped > 0 ? "bad-text" : "none"} title="Events that the kernel no longer keeps">
+        <span
+          class={status.dropped > 0 ? "bad-text" : "none"}
+          title="Prints and values that the kernel no longer keeps"
+        >
           {` · ${count(status.dropped)} dropped`}
         </span>
         {run.gone && !active && " · kernel gone"}
@@ -108,7 +111,7 @@ function Control({ run, status }: Props) {
           why ||
           (stop
             ? "Go on to the next stop"
-            : "Hold the program at its next event; a job of several processes before the same call in all")
+            : "Hold the program at its next print or value; a job of several processes before the same call in all")
         }
         onClick={() => (stop ? run.debugger.resume("continue") : run.debugger.pause())}
       >
@@ -119,7 +122,7 @@ function Control({ run, status }: Props) {
         class="button quit"
         data-testid="halt"
         disabled={!can || wanted === "halt"}
-        title={why || (stop ? "End the program here" : "End the program at its next event")}
+        title={why || (stop ? "End the program here" : "End the program at its next print or value")}
         onClick={() => (stop ? run.debugger.resume("quit") : run.debugger.halt())}
       >
         Stop

@@ -35,5 +35,5 @@ export function Processes({ ui, status }: { ui: UiState; status: StatusMessage }
 }
 
 function told({ state, sign, last, events }: ProcessMessage): string {
-  return `${sign || stateWords(state)}, ${events} events, last ${last}`;
+  return `${sign || stateWords(state)}, ${events} prints, last ${last}`;
 }

@@ -155,9 +155,9 @@ describe("an array that was printed", () => {
     act(() => run.answer({ ...ANSWER, type: "histograms", low: -1, high: 1, bins: 2, of: 2, ...columns }));
     expect(find("[data-testid=spread]").textContent).toContain("2 not finite");
     press("[data-testid=spread] [data-testid=heat-map]", "ArrowRight");
-    expect(find("[data-testid=spread] output").textContent).toBe("event 1: 0 from 0 to 1");
+    expect(find("[data-testid=spread] output").textContent).toBe("line 1: 0 from 0 to 1");
     press("[data-testid=spread] [data-testid=heat-map]", "ArrowDown");
-    expect(find("[data-testid=spread] output").textContent).toBe("event 1: 4 from -1 to 0");
+    expect(find("[data-testid=spread] output").textContent).toBe("line 1: 4 from -1 to 0");
     act(() => {
       find("[data-testid=spread] [data-testid=heat-map]").dispatchEvent(new MouseEvent("dblclick", { bubbles: true }));
     });
@@ -166,9 +166,9 @@ describe("an array that was printed", () => {
     act(() => ridge?.click());
     expect(find("[data-testid=ridge]").dataset.hills).toBe("2");
     press("[data-testid=ridge]", "ArrowRight");
-    expect(find("[data-testid=spread] output").textContent).toBe("event 3: 1 from -1 to 0");
+    expect(find("[data-testid=spread] output").textContent).toBe("line 3: 1 from -1 to 0");
     press("[data-testid=ridge]", "ArrowUp");
-    expect(find("[data-testid=spread] output").textContent).toBe("event 1: 4 from -1 to 0");
+    expect(find("[data-testid=spread] output").textContent).toBe("line 1: 4 from -1 to 0");
   });
 
   it("have as many hills in a ridge as there is room, the newest in front", () => {

@@ -21,7 +21,7 @@ export const KEYS: readonly Key[] = [
   { keys: ["f"], words: "find in the lines; then Enter, Shift+Enter", does: (context) => focusOn(context, ".find") },
   { keys: ["n"], words: "next match", does: ({ root }) => press(root, "[data-testid=find-next]") },
   { keys: ["N"], words: "match before", does: ({ root }) => press(root, "[data-testid=find-before]") },
-  { keys: ["m"], words: "one stream by arrival, or two", does: ({ ui }) => flip(ui.merged) },
+  { keys: ["m"], words: "one list of prints by arrival, or two", does: ({ ui }) => flip(ui.merged) },
   {
     keys: ["c"],
     words: "copy the selected lines",
@@ -32,15 +32,19 @@ export const KEYS: readonly Key[] = [
     words: "copy them as Python",
     does: ({ run, ui }) => ui.event.value !== null && void copyPython(run, ui),
   },
-  { keys: [",", "."], words: "one event back, on", does: (context, key) => move(context, key === "," ? -1 : 1) },
+  {
+    keys: [",", "."],
+    words: "one print or value back, on",
+    does: (context, key) => move(context, key === "," ? -1 : 1),
+  },
   {
     keys: ["<", ">"],
-    words: `${PAGE} events back, on`,
+    words: `${PAGE} of them back, on`,
     does: (context, key) => move(context, key === "<" ? -PAGE : PAGE),
   },
   {
     keys: ["l"],
-    words: "live: back to the newest event",
+    words: "live: back to the newest step",
     does: ({ ui }) => {
       ui.moment.value = null;
     },
@@ -49,7 +53,7 @@ export const KEYS: readonly Key[] = [
   { keys: ["b"], words: "barrier: wait for the effects", does: ({ root }) => press(root, "[data-testid=barrier]") },
   {
     keys: ["Escape"],
-    words: "close the list or the detail; show all calls and sites",
+    words: "close the list or the detail; show all calls and places",
     does: ({ ui }) => {
       if (ui.keys.value) return flip(ui.keys);
       for (const state of [ui.event, ui.anchor, ui.value, ui.onlyCall, ui.site]) state.value = null;
@@ -59,7 +63,7 @@ export const KEYS: readonly Key[] = [
 
 /** In lists and charts, told so that the list of keys is complete. */
 export const KEYS_ELSEWHERE: readonly (readonly [string, string])[] = [
-  ["↑ ↓", "in a stream: choose an event; with Shift, several"],
+  ["↑ ↓", "in the prints: choose a line; with Shift, several"],
   ["↑ ↓ Enter w", "in the code: choose a line, inspect its value, watch it or not; with Shift, the next line with one"],
   ["← → Space", "in the code: a step back, on; with Shift, the end of long lines; all values of the line"],
   ["F9", "in the code: a breakpoint at the line, or none"],

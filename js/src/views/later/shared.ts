@@ -30,6 +30,7 @@ export { firstPlace, guilty, guiltyPlace, ITSELF, isWatched, laneName, laneWords
 export { arraysOf, canBeImage, typeName } from "../arrays/values";
 export { meanwhile, STEPS, WAYS } from "../debugger/ways";
 export { useFindings } from "../findings/useFindings";
+export { hasFile } from "../overview/go";
 export { ChartTools } from "../plots/ChartTools";
 export { Chart } from "../plots/chart";
 export { drawnOf, lineCount } from "../plots/drawn";

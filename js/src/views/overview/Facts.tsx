@@ -7,7 +7,7 @@ const GOES: Readonly<Record<Fact["id"], string>> = {
   loss: "Show this value",
   quality: "Show this value",
   nan: "Go to its line, at that step (!)",
-  findings: "Show all findings",
+  findings: "Go to the worst",
   compiled: "Show what was compiled, and why",
 };
 

@@ -2,7 +2,7 @@
 import type { RunStore } from "../../store/run";
 import { firingOf, stepsOf } from "../../store/steps";
 import type { UiState } from "../../store/ui";
-import { useFindings } from "../findings/useFindings";
+import type { FindingMessage } from "../../transport/wire";
 import { goToFinding, goToLine } from "./go";
 
 const LINES = 5;
@@ -52,7 +52,7 @@ export function LastPrints({ run, ui }: Props) {
             type="button"
             key={number}
             class="latest-row"
-            title={`${text} · ${site?.where}. Show it in Streams`}
+            title={`${text} · ${site?.where}. Show it in Prints`}
             onClick={() => goToLine(ui, number)}
           >
             <span class="latest-step mono number">
@@ -67,13 +67,17 @@ export function LastPrints({ run, ui }: Props) {
   );
 }
 
+interface FindingsProps {
+  run: RunStore;
+  ui: UiState;
+  findings: readonly FindingMessage[];
+}
+
 /** From this severity on time or precision is lost, and no result is wrong. */
 const SLOW = 2;
 
-export function LatestFindings({ run, ui }: Props) {
-  const isAny = (run.status?.findings ?? 0) > 0;
-  const { findings } = useFindings(run, isAny);
-  if (!isAny || !findings || findings.length === 0) return null;
+export function LatestFindings({ run, ui, findings }: FindingsProps) {
+  if (findings.length === 0) return null;
   return (
     <section class="latest" data-testid="latest-findings" aria-label="Findings">
       <header>

@@ -89,6 +89,38 @@ describe("the overview", () => {
     expect(find("[aria-selected=true]").id).toBe("tab-findings");
   });
 
+  it("leads to the worst finding at its line, and from what was compiled again to why", () => {
+    const at = { site: -1, event: -1, lane: [], lines: [], fix: [], followers: [], following: 0, why: "", advice: "" };
+    const slow = { ...at, kind: "retraces", severity: 3, where: "train.py:8", headline: "again", file: "train.py" };
+    const findings = [
+      { ...slow, line: 8 },
+      { ...slow, kind: "keys", severity: 1, line: 17 },
+    ];
+    const opened = () => {
+      const ui = createUi();
+      const run = show(goldenBatch("small", { status: status({ findings: 2 }) }), ui);
+      const answer = () =>
+        act(() => {
+          run.answer({ type: "findings", version: 1, run: "run-1", id: 1, findings } as never);
+          run.draw();
+        });
+      return { ui, answer };
+    };
+    const early = opened();
+    click("[data-testid=fact-findings]");
+    expect(early.ui.tab.value).toBe("findings");
+    const { ui, answer } = opened();
+    answer();
+    click("[data-testid=fact-findings]");
+    expect([ui.tab.value, ui.place.value?.line]).toEqual(["source", 17]);
+    const compiled = opened();
+    compiled.answer();
+    click("[data-testid=fact-compiled]");
+    expect([compiled.ui.tab.value, compiled.ui.finding.value]).toEqual(["findings", "retraces"]);
+    compiled.answer();
+    expect(compiled.ui.finding.value).toBe("");
+  });
+
   it("lists when the condition of --when held, each a way to its step", () => {
     const { ui } = showTab("overview", goldenBatch("watch", { status: status({ when: "abs(logits).max() > 1" }) }));
     expect(find("[data-testid=hits] header").textContent).toContain("abs(logits).max() > 1");

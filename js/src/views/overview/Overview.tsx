@@ -7,10 +7,11 @@ import { factsOf } from "../../store/headline";
 import type { RunStore } from "../../store/run";
 import type { Series } from "../../store/series";
 import type { UiState } from "../../store/ui";
+import { useFindings } from "../findings/useFindings";
 import { Hits } from "../later/Later";
 import { ChartTools } from "../plots/ChartTools";
 import type { Range } from "../plots/drawn";
-import { activationsOf, type Group, gradientsOf, knownOf, ratiosOf, type Scalar, scalarsOf } from "./contents";
+import { activationsOf, type Group, gradientsOf, knownOf, ratiosOf, scalarsOf } from "./contents";
 import { costOf } from "./cost";
 import { Facts } from "./Facts";
 import { goToFact, goToValue } from "./go";
@@ -44,6 +45,7 @@ function Contents({ run, ui, dark, at }: Props & { at: number }) {
   const [all, setAll] = useState(false);
   const scalars = scalarsOf(run);
   const known = knownOf(run, scalars);
+  const { findings } = useFindings(run, (run.status?.findings ?? 0) > 0);
   const facts = factsOf(known);
   const [gradients, activations, ratios] = [gradientsOf(run), activationsOf(run), ratiosOf(run)];
   const shared: Shared = { run, ui, dark, zoom: ui.zoom.value, onZoom, bad: known.nan?.step ?? null };
@@ -55,7 +57,13 @@ function Contents({ run, ui, dark, at }: Props & { at: number }) {
   return (
     <div class="overview" data-testid="overview">
       {facts.length > 0 && (
-        <Facts facts={facts} go={(fact) => goToFact(run, ui, fact.id, seriesOf(fact.id, scalars))} />
+        <Facts
+          facts={facts}
+          go={({ id }) => {
+            const [loss, quality] = [0, 1].map((rank) => scalars.find((one) => one.rank === rank)?.series);
+            goToFact(run, ui, id, { loss, quality, findings: findings ?? [] });
+          }}
+        />
       )}
       {isEmpty ? (
         <Nothing run={run} />
@@ -89,17 +97,12 @@ function Contents({ run, ui, dark, at }: Props & { at: number }) {
       <div class="latest-both">
         {run.status?.when && <Hits run={run} ui={ui} at={at} />}
         <LastPrints run={run} ui={ui} at={at} />
-        <LatestFindings run={run} ui={ui} at={at} />
+        <LatestFindings run={run} ui={ui} findings={findings ?? []} />
       </div>
       <Cost run={run} />
       <Report run={run} />
     </div>
   );
-}
-
-function seriesOf(id: string, scalars: readonly Scalar[]): Series | undefined {
-  const rank = { loss: 0, quality: 1 }[id];
-  return scalars.find((one) => one.rank === rank)?.series;
 }
 
 interface GroupProps extends Shared {

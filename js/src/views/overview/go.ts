@@ -8,23 +8,47 @@ import type { UiState } from "../../store/ui";
 import { guiltyPlace, isWatched, laneName } from "../../store/watched";
 import type { FindingMessage } from "../../transport/wire";
 import { goToNonFinite } from "../header/NonFinite";
-import { tabsOf } from "../panel/available";
+
+/** The kind of findings that say why something was compiled again. */
+const RETRACES = "retraces";
 
 /** To the value, beside its line. */
-export function goToValue(run: RunStore, ui: UiState, { site: id, value }: Pick<Series, "site" | "value">): void {
-  const site = run.sites.get(id);
+export function goToValue(run: RunStore, ui: UiState, series: Series | undefined): void {
+  const site = series && run.sites.get(series.site);
   if (!site) return;
-  inspect(ui, site, value);
+  inspect(ui, site, series.value);
   ui.tab.value = "source";
 }
 
-export function goToFact(run: RunStore, ui: UiState, id: FactId, series: Series | undefined): void {
+/** What the facts lead to. */
+export interface Known {
+  loss: Series | undefined;
+  quality: Series | undefined;
+  findings: readonly FindingMessage[];
+}
+
+export function goToFact(run: RunStore, ui: UiState, id: FactId, known: Known): void {
   if (id === "nan") goToNonFinite({ run, ui });
-  else if (id === "findings") ui.tab.value = "findings";
+  else if (id === "findings") goToWorst(run, ui, known.findings);
   else if (id === "steps") ui.tab.value = "timeline";
   else if (id === "pace") ui.tab.value = "calls";
-  else if (id === "compiled") ui.tab.value = tabsOf(run).includes("findings") ? "findings" : "calls";
-  else if (series) goToValue(run, ui, series);
+  else if (id === "compiled") goToCompiled(ui, known.findings);
+  else goToValue(run, ui, known[id]);
+}
+
+/** Of those that are as wrong the first; to all as long as none is here. */
+function goToWorst(run: RunStore, ui: UiState, findings: readonly FindingMessage[]): void {
+  const least = Math.min(...findings.map(({ severity }) => severity));
+  const worst = findings.find(({ severity }) => severity === least);
+  if (worst) goToFinding(run, ui, worst);
+  else ui.tab.value = "findings";
+}
+
+/** To why it was compiled again, where that is known, else to the calls. */
+function goToCompiled(ui: UiState, findings: readonly FindingMessage[]): void {
+  const isKnown = findings.some(({ kind }) => kind === RETRACES);
+  if (isKnown) ui.finding.value = RETRACES;
+  ui.tab.value = isKnown ? "findings" : "calls";
 }
 
 export function goToLine(ui: UiState, event: number): void {
@@ -34,10 +58,15 @@ export function goToLine(ui: UiState, event: number): void {
   ui.tab.value = "streams";
 }
 
-/** To the line of a finding, where the source is there; else to all findings. */
-export function goToFinding(run: RunStore, ui: UiState, { file, line, site, event, lane }: FindingMessage): void {
-  const watched = [...run.sites.values()].filter(isWatched);
-  if (!watched.some((one) => one.file === file)) {
+/** Whether Code has the file. */
+export function hasFile(run: RunStore, file: string): boolean {
+  return file !== "" && [...run.sites.values()].some((site) => site.file === file);
+}
+
+/** To the line of a finding, where Code has it; else to what is said of it. */
+export function goToFinding(run: RunStore, ui: UiState, { kind, file, line, site, event, lane }: FindingMessage): void {
+  if (!hasFile(run, file)) {
+    ui.finding.value = kind;
     ui.tab.value = "findings";
     return;
   }

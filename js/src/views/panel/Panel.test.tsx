@@ -116,13 +116,13 @@ describe("the header", () => {
     const isDisabled = (id: string) => (find(`[data-testid=${id}]`) as HTMLButtonElement).disabled;
     const run = showStreams(goldenBatch("small", { status: status({ state: "running" }) }));
     expect(why().map(([disabled]) => disabled)).toEqual([false, false, true]);
-    expect(find("[data-mute]").title).toBe("Recorded. Mute it from now on");
+    expect(find("[data-mute]").title).toBe("Kept. Mute it from now on");
     change(run, goldenBatch("small", { status: status({ state: "waiting", stoppable: false, barrier: PENDING }) }));
     expect(why()[0]).toEqual([true, "The program has returned: only its effects are waited for"]);
     expect(isDisabled("barrier")).toBe(false);
     change(run, goldenBatch("small"));
     expect(why()).toEqual(Array(3).fill([true, "The run is over"]));
-    expect(find("[data-mute]").title).toBe("Recorded. Mute it in later runs of its program");
+    expect(find("[data-mute]").title).toBe("Kept. Mute it in later runs of its program");
     act(() => {
       run.store.lose();
       run.draw();
@@ -151,7 +151,7 @@ describe("what is not finite", () => {
     const ui = createUi();
     const run = show(goldenBatch("nonfinite"), ui);
     expect(find("[data-testid=non-finite]").textContent).toBe("1 NaN, 2 ∞");
-    expect(find("[data-testid=non-finite]").title).toContain("event 1 (!)");
+    expect(find("[data-testid=non-finite]").title).toContain("Go to the first (!)");
     act(() => {
       [ui.tab.value, ui.filter.value, ui.onlyCall.value] = ["calls", "no such line", 7];
     });
@@ -270,7 +270,7 @@ describe("the tabs", () => {
     show(goldenBatch("lanes"));
     expect(texts("[role=tab]").map((name) => name.replace(/\d+$/, ""))).toEqual([
       "Overview",
-      "Streams",
+      "Prints",
       "Code",
       "Timeline",
       "Calls",
@@ -288,7 +288,7 @@ describe("the keys", () => {
     press(".tab", "4");
     expect(ui.tab.value).toBe("timeline");
     press(".tab", "?");
-    expect(find("[data-testid=keys]").textContent).toContain("live: back to the newest event");
+    expect(find("[data-testid=keys]").textContent).toContain("live: back to the newest step");
     click("[data-testid=keys] .close");
     expect(all("[data-testid=keys]")).toHaveLength(0);
   });

@@ -7,7 +7,7 @@ import { tabOf, tabsOf } from "./available";
 
 const NAMES: Readonly<Record<Tab, string>> = {
   overview: "Overview",
-  streams: "Streams",
+  streams: "Prints",
   source: "Code",
   findings: "Findings",
   timeline: "Timeline",

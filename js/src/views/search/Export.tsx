@@ -96,7 +96,7 @@ function Choices({ run, ui }: Props) {
         </button>
       ))}
       <button type="button" disabled={run.gone || doing !== ""} data-testid="export-parquet" onClick={toParquet}>
-        {doing || `Export all ${plural(run.next - run.oldest, "event")} as Parquet`}
+        {doing || `Export all ${plural(run.next - run.oldest, "line")} as Parquet`}
       </button>
       {problem && <p class="bad-text">{problem}</p>}
     </div>

@@ -18,16 +18,16 @@ export function Search({ run, ui }: Props) {
   run.watch();
   return (
     <div class="search">
-      <Toggle of={ui.merged} name="merged" title="One stream, by arrival (m)">
+      <Toggle of={ui.merged} name="merged" title="One list, by arrival (m)">
         merged
       </Toggle>
       <span class="sites-toggle">
-        <Toggle of={ui.sites} name="sites-toggle" title="Show the sites instead of their events">
+        <Toggle of={ui.sites} name="sites-toggle" title="Show where they come from instead of the prints">
           sites
         </Toggle>
       </span>
       {run.phantoms > 0 && (
-        <Toggle of={ui.phantoms} name="phantoms" title="Show events that only a vmap made fire">
+        <Toggle of={ui.phantoms} name="phantoms" title="Show prints that only a vmap made happen">
           {plural(run.phantoms, "phantom")}
         </Toggle>
       )}

@@ -1,4 +1,4 @@
-/** Where the events come from. Choosing a site leaves only its events in the streams. */
+/** Where the prints come from. Choosing a place leaves only its prints. */
 import { count, shortFunction } from "../../kit/format";
 import { siteColour } from "../../kit/theme";
 import type { RunStore } from "../../store/run";
@@ -19,15 +19,13 @@ interface Props {
 export function Sites({ run, ui, status, dark }: Props) {
   run.watch();
   return (
-    <aside class="sites" aria-label="Sites">
-      <h4>Sites</h4>
+    <aside class="sites" aria-label="Places">
+      <h4>Places</h4>
       <Chips run={run} ui={ui} />
       <div class="site-list">
         <div class="site-row site-head" aria-hidden="true">
           <span class="grow" />
-          <span title="How often it has printed; in a vmap once for all lanes, which the streams show as a line each">
-            times
-          </span>
+          <span title="How often it has printed; in a vmap once for all lanes, which stands as a line each">times</span>
           <span class="every" title="Keep one of so many">
             1 in
           </span>
@@ -101,8 +99,8 @@ function Site({ run, ui, site, dropped, muted, every, dark }: SiteProps) {
         data-every={site.id}
         min={1}
         value={every}
-        aria-label={`Of how many firings of ${name} one is recorded`}
-        title={run.gone ? run.over : `Record one firing of so many${later}`}
+        aria-label={`Of how many prints of ${name} one is kept`}
+        title={run.gone ? run.over : `Keep one print of so many${later}`}
         disabled={run.gone}
         onChange={(event) => {
           const n = Math.max(1, Math.floor(event.currentTarget.valueAsNumber || 1));
@@ -120,8 +118,8 @@ function Site({ run, ui, site, dropped, muted, every, dark }: SiteProps) {
           run.gone
             ? run.over
             : muted
-              ? `Muted: its firings are not recorded. Record it again${later}`
-              : `Recorded. Mute it${later || " from now on"}`
+              ? `Muted: what it prints is not kept. Keep it again${later}`
+              : `Kept. Mute it${later || " from now on"}`
         }
         disabled={run.gone}
         onClick={() => run.askMute(site.id, !muted)}

@@ -24,7 +24,7 @@ export function Nothing({ status }: { status: StatusMessage }) {
       <strong>Nothing has stopped in this run</strong>
       <Ways all={STOPS} />
       <span>
-        While it runs, <b>Pause</b> above stops it at its next event and <b>Stop</b> ends it there.
+        While it runs, <b>Pause</b> above stops it at its next print or value and <b>Stop</b> ends it there.
       </span>
       {status.commands && <small>What is clicked here is answered {status.commands}.</small>}
     </div>

@@ -358,19 +358,19 @@ describe("the source", () => {
 });
 
 describe("watched values elsewhere", () => {
-  it("are counted apart from events, and are no rows of the streams", () => {
+  it("are counted apart from prints, and are no rows among them", () => {
     const { run } = showTab("streams", goldenBatch("watch"));
-    expect(find(".numbers").textContent).toContain("0 events · 6 watched values");
+    expect(find(".numbers").textContent).toContain("0 prints · 6 watched values");
     expect(all(".row, .site")).toHaveLength(0);
     const { sites, events, ...small } = goldenBatch("small", { first: 6 });
     const others = sites.map((site) => ({ ...site, id: site.id + 9 }));
     change(run, { ...small, sites: others, events: { ...events, site: events.site.map((id) => id + 9) } });
-    expect(find(".numbers").textContent).toContain("5 events · 6 watched values");
+    expect(find(".numbers").textContent).toContain("5 prints · 6 watched values");
   });
 
   it("are no ticks of the timeline", () => {
     showTab("timeline", goldenBatch("watch"));
-    expect(find("[data-testid=site-ticks]").getAttribute("aria-label")).toBe("0 events of 0 sites");
+    expect(find("[data-testid=site-ticks]").getAttribute("aria-label")).toBe("0 prints of 0 places");
   });
 });
 

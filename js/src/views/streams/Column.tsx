@@ -27,7 +27,7 @@ export function Column({ name, run, stream, ui, slim, dark }: Props) {
   if (slim) {
     return (
       <div class="column slim" data-testid={testId}>
-        <h4 title={`No site of this run is ${name.toLowerCase()}`}>{name} · none</h4>
+        <h4 title={`No print of this run is ${name.toLowerCase()}`}>{name} · none</h4>
       </div>
     );
   }
@@ -51,7 +51,7 @@ export function Column({ name, run, stream, ui, slim, dark }: Props) {
       ) : (
         <VirtualList
           count={positions.length}
-          label={`${name} events`}
+          label={`${name} prints`}
           row={(i) => <Row key={i} run={run} ui={ui} position={positions.at(i)} find={find} />}
           onDraw={(first, end) => requestTexts(run, positions, first, end)}
           selected={selected}

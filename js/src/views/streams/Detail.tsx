@@ -50,9 +50,9 @@ export function EventDetail({ run, ui, dark, number }: EventProps) {
   const colours = run.texts.withStyles(number);
   const steps = stepsOf(log, position, site);
   const words = [
-    `event ${number}`,
+    `line ${number}`,
     steps.length > 0 && `step ${steps.join(", ")}`,
-    `firing ${log.occurrence(position)}`,
+    `#${log.occurrence(position)}`,
     seconds(log.time(position)),
     log.lane(position) >= 0 && `lane ${log.lane(position)}`,
     run.devices[log.device(position)],
@@ -62,7 +62,7 @@ export function EventDetail({ run, ui, dark, number }: EventProps) {
     ui.event.value = null;
   };
   return (
-    <section class="detail" data-testid="detail" aria-label={`Event ${number}`}>
+    <section class="detail" data-testid="detail" aria-label={`Line ${number}`}>
       <div class="detail-head">
         {site && <Place site={site} />}
         <span class="muted number">{words.join(" · ")}</span>

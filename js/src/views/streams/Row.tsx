@@ -13,8 +13,8 @@ import { Styled } from "./Styled";
 /** The site says where a callback was defined: the line has its name and what it was given. */
 const NON_FINITE = /([-+]?\b(?:nan|inf)\b)/i;
 const ORDER_WORDS: Readonly<Record<OrderMark, string>> = {
-  early: "Arrived before an event of its step that stands earlier in the program",
-  late: "Arrived after an event of its step that stands later in the program",
+  early: "Arrived before a print of its step that stands earlier in the program",
+  late: "Arrived after a print of its step that stands later in the program",
 };
 const PHANTOM = "Fired only because vmap runs every branch of a cond, and a while until its last lane has finished";
 /** Longer lines are cut here; the detail shows all. */

@@ -53,7 +53,7 @@ export function EventTicks({ run, ui, by, rows, seen, dark }: Props) {
       data-testid={`${by}-ticks`}
       style={{ height: `${height}px` }}
       role="img"
-      aria-label={`${plural(run.merged.received, "event")} of ${plural(rows.length, by)}`}
+      aria-label={`${plural(run.merged.received, "print")} of ${plural(rows.length, by === "site" ? "place" : by)}`}
       onPointerDown={(event) => {
         pressedAt.current = event.clientX;
       }}

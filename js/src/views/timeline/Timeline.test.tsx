@@ -28,7 +28,7 @@ describe("the timeline", () => {
   it("has a row for each device, and shows each wait where it was", () => {
     showTab("timeline", goldenBatch("steps"));
     expect(texts(".time-name").slice(1)).toEqual(["calls", "waits", "v", "cpu:0", "cpu:1"]);
-    expect(find("[data-testid=device-ticks]").getAttribute("aria-label")).toBe("16 events of 2 devices");
+    expect(find("[data-testid=device-ticks]").getAttribute("aria-label")).toBe("16 prints of 2 devices");
     expect(texts(".time-barrier .span")).toHaveLength(1);
     expect(find(".time-barrier .span").title).toBe("Waited 50 ms for effects");
   });
