@@ -53,7 +53,7 @@ def test_an_array_is_looked_at_in_place_and_step_by_step(panel, lab_page):
     assert newest >= 98
     lab_page.screenshot("panel-array-in-code")
     panel.root.locator(".axes .slider input").fill("3")
-    picture = panel.root.get_by_test_id("heat-map")
+    picture = shown.get_by_test_id("heat-map")
     picture.hover()
     panel.root.get_by_test_id("slice-line").get_by_text("[3, ").wait_for()
     panel.root.get_by_label("Step", exact=True).fill("5")

@@ -41,7 +41,7 @@ def open_array(panel: PanelOnScreen) -> None:
 
 def inspect_array(panel: PanelOnScreen) -> None:
     """An array that a callback had, with two curves over the steps."""
-    for name in ("v.mean()", "quarters"):
+    for name in ("mean", "quarters"):
         panel.root.locator(f"[data-testid=name][data-of='{name}'] .name-tick").click()
     panel.root.locator("[data-testid=name][data-of=v]").click()
     panel.root.get_by_label("Lane").select_option("2")

@@ -37,5 +37,5 @@ function ofPrinted(run: RunStore, ui: UiState, { site, value }: Leaf): Told {
   if (!found) return { ...NOT_KNOWN, text: site.shapes[value]?.length ? "array" : "–" };
   const { low, high } = found;
   const isBad = !Number.isFinite(low) || !Number.isFinite(high);
-  return { text: low === high || isBad ? brief(low) : `${brief(low)} … ${brief(high)}`, isBad, earlier: "" };
+  return { text: low === high || isBad ? brief(low) : `${brief(low)}…${brief(high)}`, isBad, earlier: "" };
 }
