@@ -85,7 +85,7 @@ def test_each_thread_has_a_row_and_histograms_are_a_ridge(panel, lab_page):
     ridge.wait_for()
     ridge.focus()
     lab_page.page.keyboard.press("ArrowRight")
-    panel.root.locator("[data-testid=spread] output", has_text="event ").wait_for()
+    panel.root.locator("[data-testid=spread] output", has_text="line ").wait_for()
     in_both_themes(panel, lab_page, "ridge")
 
 
