@@ -92,4 +92,6 @@ class PanelOnScreen:
     def points(self) -> dict[str, int]:
         """Title -> points, of the charts of the overview."""
         charts = self.root.locator("[data-chart]").all()
-        return {str(chart.get_attribute("data-chart")): int(chart.get_attribute("data-points") or 0) for chart in charts}
+        return {
+            str(chart.get_attribute("data-chart")): int(chart.get_attribute("data-points") or 0) for chart in charts
+        }

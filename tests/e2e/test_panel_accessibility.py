@@ -126,7 +126,10 @@ def stops(page: Page, panel: Locator) -> Iterator[str]:
     [
         ("overview", {"fact-steps", "fact-loss", "loss: first", "2 more numbers", "all 1200"}),
         ("streams", {"Ordered prints", "Unordered prints", "Mute loss", "Copy and export", "Filter the lines"}),
-        ("source", {"Names: Enter", "axis-tiles", "x, float32[4,64,128]", "png: save loss, acc as a picture", "log axis"}),
+        (
+            "source",
+            {"Names: Enter", "axis-tiles", "x, float32[4,64,128]", "png: save loss, acc as a picture", "log axis"},
+        ),
         ("timeline", {"Timeline", "call 1 init"}),
         ("calls", {"train"}),
     ],
