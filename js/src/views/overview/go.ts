@@ -63,7 +63,7 @@ export function hasFile(run: RunStore, file: string): boolean {
   return file !== "" && [...run.sites.values()].some((site) => site.file === file);
 }
 
-/** To the line of a finding, where Code has it; else to what is said of it. */
+/** To the line of a finding, where Code has it; else to the finding among all. */
 export function goToFinding(run: RunStore, ui: UiState, { kind, file, line, site, event, lane }: FindingMessage): void {
   if (!hasFile(run, file)) {
     ui.finding.value = kind;
