@@ -111,7 +111,8 @@ def test_one_moment_is_looked_at_in_all_views(harness: Harness):
     panel.get_by_role("tab", name="Code").click()
     panel.locator("[data-of=x]").click()
     panel.get_by_test_id("slice").wait_for()
-    shows(harness.page, lambda: 0 <= moment - int(panel.get_by_test_id("slice").get_attribute("data-event")) < 40, True)
+    slice_ = panel.get_by_test_id("slice")
+    shows(harness.page, lambda: 0 <= moment - int(slice_.get_attribute("data-event") or 0) < 40, True)
     panel.get_by_test_id("live").click()
     harness.page.wait_for_function(
         "() => Number(document.querySelector('[data-jaxdebug-run] > div').shadowRoot"
