@@ -111,6 +111,34 @@ f(jnp.ones(3))
         near_miss=True,
     ),
     Case(
+        "S1 cached property",
+        "S1",
+        """\
+import functools
+class Model:
+    @functools.cached_property
+    def mask(self): return np.tril(np.ones((3, 3), np.float32))
+    def __call__(self, x): return x @ self.mask
+m = Model()
+jax.jit(lambda x: m(x))(jnp.ones(3))
+""",
+        near_miss=True,
+    ),
+    Case(
+        "S3 cached property",
+        "S3",
+        """\
+import functools
+class Model:
+    @functools.cached_property
+    def mask(self): return jnp.tril(jnp.ones((3, 3)))  #!
+    def __call__(self, x): return x @ self.mask
+m = Model()
+jax.jit(lambda x: m(x))(jnp.ones(3))
+""",
+        says=("m.mask",),
+    ),
+    Case(
         "S2a",
         "S2",
         """\

@@ -8,7 +8,7 @@ from __future__ import annotations
 import inspect
 import weakref
 from collections.abc import Iterator, Mapping
-from functools import partial
+from functools import cached_property, partial
 from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
@@ -69,11 +69,14 @@ def named(function: FunctionType, given: Given) -> Iterator[tuple[str, Any, int]
             else:
                 value = function.__globals__.get(root, UNKNOWN)
             for number, step in enumerate(steps, 1):
+                if _is_cached(value, step):
+                    break
                 part = _step(value, step)
                 if part is UNKNOWN and value is not UNKNOWN:  # A method of a list, or an index that is no constant.
                     yield written(names[:number]), value, line
                 value = part
-            yield written(names), value, line
+            else:
+                yield written(names), value, line
 
 
 @cached_by_code
@@ -99,6 +102,12 @@ def static_objects(code: CodeType, args: tuple[Any, ...], kwargs: Mapping[str, A
     }
     static |= {name: value for name, value in kwargs.items() if name in names}
     return {name: value for name, value in static.items() if is_state(value) and hasattr(value, "__dict__")}
+
+
+def _is_cached(value: Any, step: Any) -> bool:
+    """Whether a step leads to a `functools.cached_property`: that it is computed once is meant."""
+    name = step[1:] if isinstance(step, str) and step.startswith(".") else ""
+    return bool(name) and isinstance(inspect.getattr_static(type(value), name, None), cached_property)
 
 
 def _step(value: Any, step: Any) -> Any:
