@@ -46,6 +46,23 @@ def step(params, x, i):
 for i in range({STEPS}):
     params = step(params, x.at[0].set(0.0) if i == 20 else x, i)""",
     "%%jaxdebug\nquiet = jax.jit(lambda x: x + 1)(1.0)",
+    """%%jaxdebug --watch-all
+@jax.jit
+def shrink(x):
+    def body(x, _):
+        rest = x - 0.25
+        logs = jnp.log(rest)
+        return rest, logs
+    return jax.lax.scan(body, x, None, length=6)[1]
+
+_ = jax.vmap(shrink)(jnp.array([9.0, 9.0, 1.1, 9.0]))""",
+    """%%jaxdebug --check all
+@jax.jit
+def total(x):
+    return (x * 2).sum()
+
+for n in (3, 4, 5):
+    total(jnp.ones(n))""",
 ]
 
 
@@ -120,6 +137,24 @@ def test_a_click_on_a_chart_moves_the_moment_and_the_names_have_their_numbers_th
     root.locator("[data-testid=scrubber][data-moment=live]").wait_for()
     root.get_by_test_id("facts").hover()
     expect(number).to_have_text(last)
+
+
+@pytest.mark.parametrize(
+    ("cell", "fact", "seen"),
+    [
+        pytest.param(3, "nan", "[data-testid=first-nan]:has-text('logs'):has-text('lane 2')", id="which lane blew up"),
+        pytest.param(4, "compiled", "[data-kind=retraces]:has-text('float32[4]')", id="why it compiled three times"),
+    ],
+)
+def test_one_click_from_the_end_of_the_cell_tells(notebook, lab_page, cell, fact, seen):
+    notebook.run_cell(cell, timeout_s=120)
+    panel = PanelOnScreen(lab_page)
+    panel.wait(state="done", barrier="drained")
+    panel.root.scroll_into_view_if_needed()
+    panel.root.get_by_test_id(f"fact-{fact}").click()
+    panel.root.locator(seen).wait_for()
+    lab_page.screenshot(f"one-click-{fact}")
+    assert violations(lab_page.page) == []
 
 
 def test_a_run_without_numbers_says_how_to_see_some(notebook, lab_page):

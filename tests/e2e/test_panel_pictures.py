@@ -55,7 +55,7 @@ FRAMES = """async () => {
 
 VIEWS = {
     "overview": ("Overview", None),
-    "streams": ("Prints", open_array),
+    "prints": ("Prints", open_array),
     "array": ("Code", inspect_array),
     "timeline": ("Timeline", None),
     "calls": ("Calls", None),
