@@ -143,7 +143,9 @@ def test_a_click_on_a_chart_moves_the_moment_and_the_names_have_their_numbers_th
     ("cell", "fact", "seen"),
     [
         pytest.param(3, "nan", "[data-testid=first-nan]:has-text('logs'):has-text('lane 2')", id="which lane blew up"),
-        pytest.param(4, "compiled", "[data-kind=retraces]:has-text('traced 3 times'):has-text('float32[3]')", id="why it compiled three times"),
+        pytest.param(
+            4, "compiled", "[data-kind=retraces]:has-text('traced 3 times')", id="why it compiled three times"
+        ),
     ],
 )
 def test_one_click_from_the_end_of_the_cell_tells(notebook, lab_page, cell, fact, seen):
