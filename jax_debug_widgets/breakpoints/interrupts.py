@@ -48,6 +48,10 @@ class InterruptWatch:
         self._users = self._handling = 0
         self._heard = self._raised = 0
         """How many interrupts the thread has heard of, and how many Python has raised."""
+        self._is_dropped = False
+        """Whether Python has dropped the newest."""
+        self._telling = threading.RLock()
+        """Held while an interrupt is raised or dropped: the thread may come late, and reports none that has been dropped."""
         self._is_waiting = False
         self._ends: tuple[socket.socket, socket.socket] | None = None
         self._outer = -1
@@ -71,6 +75,7 @@ class InterruptWatch:
         self._is_waiting = False
         if self._users == 1:
             self._heard = self._raised = 0
+            self._is_dropped = False
         if handles and self._handling == 1:
             self._handler = signal.getsignal(signal.SIGINT)
             if callable(self._handler):
@@ -130,10 +135,15 @@ class InterruptWatch:
             end.close()
         self._ends = self._thread = None
         self._users = self._handling = 0
+        self._telling = threading.RLock()  # The thread, which is not there, may have held it.
 
     def _on_unraisable(self, unraisable: sys.UnraisableHookArgs) -> None:
-        if not (unraisable.exc_type is KeyboardInterrupt and self._handling and self._dropped()):
-            self._unraisable(unraisable)
+        if unraisable.exc_type is KeyboardInterrupt and self._handling:
+            with self._telling:
+                self._is_dropped = self._dropped()
+            if self._is_dropped:
+                return
+        self._unraisable(unraisable)
 
     def _on_signal(self, number: int, frame: FrameType | None) -> None:
         if self._late is not None:
@@ -147,8 +157,10 @@ class InterruptWatch:
         is_left_to_program = self._is_in_program() and not self._is_waiting
         self._is_waiting = is_left_to_program
         if not is_left_to_program:
-            self._raised += 1
-            self._told()
+            with self._telling:
+                self._raised += 1
+                self._is_dropped = False
+                self._told()
             self._handler(number, frame)
 
     def _raises(self) -> bool:
@@ -166,8 +178,9 @@ class InterruptWatch:
             self._heard += data.count(signal.SIGINT)
             if self._heard > self._raised and self._raises():
                 self._interrupted()
-                if self._raised >= self._heard:  # Meanwhile.
-                    self._told()
+                with self._telling:
+                    if self._raised >= self._heard and not self._is_dropped:  # Raised meanwhile.
+                        self._told()
 
 
 def _forked() -> None:

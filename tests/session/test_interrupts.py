@@ -159,6 +159,34 @@ def test_one_that_comes_where_python_drops_it_is_raised_later(interrupt, goes_on
 
 
 @pytest.mark.behaviour("B4")
+def test_one_that_python_drops_before_our_thread_has_told_it_stays_dropped():
+    told, is_heard, is_dropped = [], threading.Event(), threading.Event()
+
+    def interrupted():
+        if threading.current_thread() is threading.main_thread():
+            assert is_heard.wait(60)
+        else:
+            is_heard.set()
+            assert is_dropped.wait(60)
+
+    def dropped():
+        told.append("dropped")
+        is_dropped.set()
+        return True
+
+    def interrupt(*_: object):
+        gc.callbacks.remove(interrupt)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    watch = InterruptWatch(interrupted, lambda: False, lambda: told.append("told"), dropped)
+    watch.start()
+    gc.callbacks.append(interrupt)
+    gc.collect()
+    watch.stop()
+    assert told == ["told", "dropped"]
+
+
+@pytest.mark.behaviour("B4")
 def test_one_that_comes_after_the_last_event_on_several_devices_is_raised_at_the_end(monkeypatch):
     """There it is left to the program, whose next event raises it on all devices."""
     mesh = cpu_mesh((2,), ("d",))

@@ -61,7 +61,7 @@ def seen_in(run: Any, program: Program, growth: dict[int, float] | None = None) 
 
 def _in_words(value: WatchedValue) -> str:
     """The last step of a value: `0.3`, or `-0.3 … 2.1, 4 NaN`."""
-    if "value" in value:
+    if "value" in value and value["value"].ndim == 1:  # Else whole arrays, beside their statistics.
         return _number(value["value"][-1]) if len(value["value"]) else ""
     if "min" not in value or not len(value["min"]):
         return ""
