@@ -27,7 +27,7 @@ export interface NameRow {
   leaf: Leaf | null;
   branch: Branch | null;
   isOpen: boolean;
-  /** Where others of its branch are called the same, its place. */
+  /** Where others of its branch are called the same, its place: `line 6`, or with the file where theirs differ. */
   place: string;
 }
 
@@ -93,12 +93,14 @@ export function rowsOf(tree: readonly Branch[], turned: ReadonlySet<string>, wan
     });
     if (!isOpen) return;
     const found = branch.leaves.filter((leaf) => !search || textOf(leaf).includes(search));
-    const labels = found.map(labelOf);
-    const times = new Map<string, number>();
-    for (const label of labels) times.set(label, (times.get(label) ?? 0) + 1);
-    for (const [i, leaf] of found.entries()) {
-      const label = labels[i] as string;
-      const place = (times.get(label) ?? 0) > 1 ? leaf.site.where : "";
+    const alike = new Map<string, Leaf[]>();
+    for (const leaf of found) {
+      const label = labelOf(leaf);
+      alike.get(label)?.push(leaf) ?? alike.set(label, [leaf]);
+    }
+    for (const leaf of found) {
+      const label = labelOf(leaf);
+      const place = placeAmong(alike.get(label) ?? [], leaf);
       rows.push({ key: leaf.key, depth: depth + 1, label, leaf, branch: null, isOpen: false, place });
     }
     for (const inner of branch.branches.values()) add(inner, depth + 1);
@@ -106,6 +108,13 @@ export function rowsOf(tree: readonly Branch[], turned: ReadonlySet<string>, wan
   };
   for (const branch of tree) add(branch, 0);
   return rows;
+}
+
+/** What tells a name from those that are called the same. */
+function placeAmong(alike: readonly Leaf[], { site }: Leaf): string {
+  if (alike.length < 2) return "";
+  const isInOneFile = alike.every((one) => one.site.file === site.file);
+  return isInOneFile ? `line ${site.line}` : site.where;
 }
 
 function labelOf({ name, site }: Leaf): string {
