@@ -1,10 +1,9 @@
-"""Cache what is computed from JAX's programs, and from functions' code."""
+"""Cache what is computed from JAX's programs, from functions' code, and from types of values."""
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from types import CodeType
 from typing import Any, TypeVar
 
 from jax_debug_widgets._jax.compat.private import util
@@ -28,23 +27,23 @@ def cached(function: Callable[..., R]) -> Callable[..., R]:
 
 
 _MOST = 2**14
-"""How many results of a function of code objects are kept: the newest ones."""
+"""How many results of a function are kept: the newest ones."""
 
 
-def cached_by_code(function: Callable[..., R]) -> Callable[..., R]:
-    """Cache the results of a function of a code object and further arguments.
+def cached_by_identity(function: Callable[..., R]) -> Callable[..., R]:
+    """Cache the results of a function of an object that does not change, such as a code object, and further arguments.
 
-    By identity: code objects hash and compare by their content, which takes the longer the longer the function is, and those
-    of two files may be equal.
+    Code objects hash and compare by their content, which takes the longer the longer the function is, and those of two files
+    may be equal. So do JAX's types of values.
     """
-    known: dict[tuple[Any, ...], tuple[CodeType, R]] = {}
+    known: dict[tuple[Any, ...], tuple[Any, R]] = {}
 
     @functools.wraps(function)
-    def call(code: CodeType, *args: Any) -> R:
-        key = id(code), *args
+    def call(one: Any, *args: Any) -> R:
+        key = id(one), *args
         found = known.get(key)
         if found is None:
-            found = known[key] = code, function(code, *args)
+            found = known[key] = one, function(one, *args)
             if len(known) > _MOST:
                 known.pop(next(iter(known)), None)
         return found[1]

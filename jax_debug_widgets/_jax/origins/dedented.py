@@ -12,7 +12,7 @@ import linecache
 from collections.abc import Iterator
 from types import CodeType
 
-from jax_debug_widgets._jax.compat.caching import cached_by_code
+from jax_debug_widgets._jax.compat.caching import cached_by_identity
 
 _NAMED = ("LOAD_FAST", "LOAD_GLOBAL", "LOAD_NAME", "LOAD_DEREF", "STORE_FAST", "STORE_NAME", "STORE_DEREF")
 
@@ -21,7 +21,7 @@ _ENOUGH = 12
 """How many names are compared. Not all must fit: in f-strings, older Python versions have wrong columns."""
 
 
-@cached_by_code
+@cached_by_identity
 def dedent_of(code: CodeType) -> int:
     """How many columns the lines of the file are indented further than the code's positions say; 0 if that is unknown."""
     file = code.co_filename

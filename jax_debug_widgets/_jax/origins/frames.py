@@ -12,7 +12,7 @@ from types import CodeType, FrameType
 from typing import Any
 
 from jax_debug_widgets._jax.compat import versions
-from jax_debug_widgets._jax.compat.caching import cached_by_code
+from jax_debug_widgets._jax.compat.caching import cached_by_identity
 from jax_debug_widgets._jax.compat.hidden_frames import FOLDER
 from jax_debug_widgets._jax.compat.private import source_info_util, xla_client
 from jax_debug_widgets._jax.origins.dedented import dedent_of
@@ -89,7 +89,7 @@ def frames_of(traceback: Any) -> tuple[Frame, ...]:
     )
 
 
-@cached_by_code
+@cached_by_identity
 def frame_at(code: CodeType, offset: int) -> Frame:
     """The frame of an instruction: its range in the file, with the columns of the file."""
     line, column, end_line, end_column = xla_client.Traceback.code_addr2location(code, offset)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from types import CodeType
 from typing import Any
 
-from jax_debug_widgets._jax.compat.caching import cached_by_code
+from jax_debug_widgets._jax.compat.caching import cached_by_identity
 from jax_debug_widgets._jax.compat.private import xla_client
 from jax_debug_widgets._jax.origins.frames import PUSHES, Level
 
@@ -47,7 +47,7 @@ def pushed_at(levels: Sequence[Level], traceback: Any) -> int | None:
     return at if len(ways) > outside and _computes_tangents(*ways[outside]) else None
 
 
-@cached_by_code
+@cached_by_identity
 def _computes_tangents(code: CodeType, offset: int) -> bool:
     """Whether such a function calls there what an operation's rule gives for its tangents, and not the rule."""
     line = xla_client.Traceback.code_addr2line(code, offset)

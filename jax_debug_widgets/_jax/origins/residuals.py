@@ -58,9 +58,13 @@ def is_marked_copy(equation: Any) -> bool:
 
 def is_residual(equation: Any) -> bool:
     """Whether an equation was marked, or JAX has made it of one that was."""
-    return _MARK in equation.source_info.name_stack.stack
+    return _is_marked(equation.source_info.name_stack.stack)
 
 
 def is_residual_now() -> bool:
     """Whether JAX makes equations of one that was marked."""
-    return _MARK in source_info_util.current_name_stack().stack
+    return _is_marked(source_info_util.current_name_stack().stack)
+
+
+def _is_marked(stack: Iterable[Any]) -> bool:
+    return any(one is _MARK for one in stack)  # Not by `in`: to compare the parts of all stacks takes long.

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from jax_debug_widgets._jax.compat.private import core
+from jax_debug_widgets._jax.studies.value_types import size_of, width_of
 
 _MOVES = frozenset({
     "bitcast_convert_type", "broadcast", "broadcast_in_dim", "concatenate", "convert_element_type", "copy", "copy_p",
@@ -42,21 +43,8 @@ def nbytes_of(equation: core.JaxprEqn) -> int:
     return sum(map(width_of, (*equation.invars, *equation.outvars)))
 
 
-def size_of(atom: Any) -> int:
-    """The number of elements; 0 where a dimension is symbolic."""
-    shape = _shape(atom)
-    return math.prod(shape) if all(isinstance(one, int) for one in shape) else 0
-
-
 def _shape(atom: Any) -> tuple[Any, ...]:
     return getattr(atom.aval, "shape", ())
-
-
-def width_of(atom: Any) -> int:
-    """Bytes of a value; 0 of a number of the source, and of what has no dtype."""
-    if isinstance(atom, core.Literal) or not hasattr(atom.aval, "dtype"):
-        return 0
-    return size_of(atom) * getattr(atom.aval.dtype, "itemsize", 0)
 
 
 def _of_product(equation: core.JaxprEqn, made: int) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -23,12 +22,13 @@ from jax_debug_widgets._jax.passes.inventory import programs_in
 from jax_debug_widgets._jax.passes.program import outermost
 from jax_debug_widgets._jax.passes.uses import Uses
 from jax_debug_widgets._jax.studies.devices import device_of, devices_of
-from jax_debug_widgets._jax.studies.flops import flops_of, nbytes_of, width_of
+from jax_debug_widgets._jax.studies.flops import flops_of, nbytes_of
 from jax_debug_widgets._jax.studies.repeats import repeats_of
 from jax_debug_widgets._jax.studies.texts import digest, params_of, text_of_array, without_addresses
 from jax_debug_widgets._jax.studies.trace import Traced
+from jax_debug_widgets._jax.studies.value_types import type_of
 from jax_debug_widgets._jax.tracing.cotangents import is_put_in
-from jax_debug_widgets.graphs.program import Body, Equation, Operand, Program, Role, Source, Type
+from jax_debug_widgets.graphs.program import Body, Equation, Operand, Program, Role, Source
 
 
 @dataclass(frozen=True)
@@ -206,18 +206,6 @@ class _Body:
             equations = inner.read()
             own = tuple(known[one] for one in jaxpr.invars)
             yield Body(key, own, given, equations, tuple(_read(one, known) for one in jaxpr.outvars))
-
-
-def type_of(atom: Any) -> Type:
-    """The type of a variable."""
-    aval = atom.aval
-    shape = tuple(one if isinstance(one, int) else str(one) for one in getattr(aval, "shape", ()))
-    return Type(_name_of(getattr(aval, "dtype", aval)), shape, width_of(atom))
-
-
-@functools.lru_cache(maxsize=256)
-def _name_of(dtype: Any) -> str:
-    return str(dtype)
 
 
 def _read(atom: Any, known: Mapping[Any, Operand]) -> Operand:

@@ -19,7 +19,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from jax_debug_widgets._jax.compat.caching import cached_by_code
+from jax_debug_widgets._jax.compat.caching import cached_by_identity
 from jax_debug_widgets._jax.compat.private import (
     ad,
     api,
@@ -137,7 +137,7 @@ def _copies_for(caller: FrameType | None) -> bool:
     return caller is not None and source_info_util.is_user_filename(caller.f_code.co_filename) and is_watching()
 
 
-@cached_by_code
+@cached_by_identity
 def _hands_on(code: CodeType) -> bool:
     """Whether the code is JAX's and only calls the function it is given, as `jax.tree_util.Partial` and `jax.vmap` do."""
     return code.co_filename in _handing_on() or (code.co_filename == api.__file__ and code.co_name == "vmap_f")

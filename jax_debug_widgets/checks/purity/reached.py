@@ -12,7 +12,7 @@ from functools import cached_property, partial
 from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
-from jax_debug_widgets._jax.compat.caching import cached_by_code
+from jax_debug_widgets._jax.compat.caching import cached_by_identity
 from jax_debug_widgets._jax.passes.program_difference import UNKNOWN
 from jax_debug_widgets.taps.reads import chains, inside, written
 from jax_debug_widgets.watch import is_library
@@ -79,7 +79,7 @@ def named(function: FunctionType, given: Given) -> Iterator[tuple[str, Any, int]
                 yield written(names), value, line
 
 
-@cached_by_code
+@cached_by_identity
 def _chains(code: CodeType) -> tuple[tuple[tuple[Any, ...], int], ...]:
     return tuple(dict.fromkeys(chains(code, stores=True)))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import linecache
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -109,11 +109,15 @@ class Body:
         what is pulled back.
         """
         found: dict[SourceSite, list[int]] = {}
+        by_levels: dict[tuple[int, int], list[list[int]]] = {}
+        """By the identity of an equation's frames, which many share, and how many count: the lists of its places."""
         for number, levels in enumerate(self.levels):
-            outer: Outer = ()
-            for level in levels[: self._seen_by(number)]:
-                found.setdefault(SourceSite(outer, level.file, Span(*level.span)), []).append(number)
-                outer = (*outer, *outer_of([level]))
+            seen = levels[: self._seen_by(number)]
+            key = id(levels), len(seen)
+            if key not in by_levels:
+                by_levels[key] = [found.setdefault(site, []) for site in _sites(seen)]
+            for members in by_levels[key]:
+                members.append(number)
         return found
 
     def _seen_by(self, number: int) -> int | None:
@@ -286,3 +290,11 @@ class Body:
         """Whether an equation is of a branch of a `cond` that `vmap` selects from: its own function alone is around it."""
         levels = self.levels[number]
         return not (levels and self.is_own(levels[0]))
+
+
+def _sites(levels: Sequence[Level]) -> Iterator[SourceSite]:
+    """Yield the place of each of these frames, outermost first."""
+    outer: Outer = ()
+    for level in levels:
+        yield SourceSite(outer, level.file, Span(*level.span))
+        outer = (*outer, *outer_of([level]))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import re
 from collections.abc import Sequence
 from itertools import takewhile
@@ -125,6 +126,11 @@ def _signature(body: Body, number: int) -> Any:
     return (*operation_of(body, number), is_beside, repr(sorted(params.items(), key=lambda item: item[0])))
 
 
+@functools.lru_cache(maxsize=4096)
+def _is_of_operators(file: str) -> bool:
+    return bool(_OPERATORS.search(file))
+
+
 def operation_of(body: Body, number: int) -> Any:
     """Equal for the same operation of the same line, JAX's own lines included, whatever the types are."""
     equation = body.equations[number]
@@ -135,6 +141,6 @@ def operation_of(body: Body, number: int) -> Any:
         frames = tuple(
             (id(code), offset)
             for code, offset in zip(codes, list(offsets), strict=True)
-            if not _OPERATORS.search(code.co_filename)
+            if not _is_of_operators(code.co_filename)
         )
     return equation.primitive.name, frames

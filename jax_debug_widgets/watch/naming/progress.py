@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from types import CodeType
 
-from jax_debug_widgets._jax.compat.caching import cached_by_code
+from jax_debug_widgets._jax.compat.caching import cached_by_identity
 from jax_debug_widgets._jax.origins.frames import frames_from
 from jax_debug_widgets._jax.origins.inlining import traceback_of
 from jax_debug_widgets.watch.naming.body import Body
@@ -75,13 +75,13 @@ def _iterates(source: SourceFile, span: Span) -> bool:
     return bool(_ITERATES.search(source.text(span)))
 
 
-@cached_by_code
+@cached_by_identity
 def _loop_around(code: CodeType, instruction: int) -> int | None:
     """Where the outermost loop or comprehension begins that an instruction of a function is in."""
     return min((begin for begin, end in _loops(code) if begin <= instruction <= end), default=None)
 
 
-@cached_by_code
+@cached_by_identity
 def _loops(code: CodeType) -> list[tuple[int, int]]:
     return list(_backward_jumps(code))
 
