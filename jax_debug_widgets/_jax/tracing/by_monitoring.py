@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 import threading
+from collections.abc import Sequence
 from types import CodeType, FrameType
 from typing import Any
 
@@ -31,11 +32,11 @@ class _Here(threading.local):
       is_told: whether Python tells of calls: not while a trace function of a debugger's runs.
     """
 
-    def __init__(self) -> None:
-        self.follower: Follower | None = None
-        self.until: FrameType | None = None
-        self.calls: list[tuple[FrameType, FollowedCall]] = []
-        self.is_told = False
+    # No `__init__`: Python would tell of its call, before it has run.
+    follower: Follower | None = None
+    until: FrameType | None = None
+    calls: Sequence[tuple[FrameType, FollowedCall]] = ()
+    is_told = False
 
 
 _here = _Here()
@@ -111,7 +112,7 @@ def begin(frame: FrameType, follower: Follower) -> bool:
         _is_told()
         if _here.is_told:
             _tool.tell_of(frame.f_code, _ENDS)
-            _here.follower, _here.until = follower, frame
+            _here.calls, _here.until, _here.follower = (), frame, follower
     finally:
         if _here.until is not frame:
             _tool.leave()
@@ -133,12 +134,13 @@ def _is_told() -> None:
 
 
 def _start(code: CodeType, _offset: int) -> Any:
+    follower = _here.follower
     if not may_name(code.co_filename):
         if code is not _is_told.__code__:
             return _monitoring.DISABLE
         _here.is_told = True
-    elif _here.follower is not None:
-        _enter(_here.follower, sys._getframe(1))
+    elif follower is not None and not follower.leaves_out(code):
+        _enter(follower, sys._getframe(1))
     return None
 
 
@@ -149,7 +151,7 @@ def _throw(code: CodeType, _offset: int, _error: BaseException) -> None:
 
 def _enter(follower: Follower, frame: FrameType) -> None:
     if followed := follower.enter(frame):
-        _here.calls.append((frame, followed))
+        _here.calls = (*_here.calls, (frame, followed))
         _tool.tell_of(frame.f_code, _LINES | _ENDS)
 
 
@@ -181,11 +183,11 @@ def _unwind(_code: CodeType, _offset: int, _error: BaseException) -> None:
 def _leave(frame: FrameType, value: Any) -> None:
     calls = _here.calls
     if frame is _here.until:
-        _here.follower = _here.until = None
-        calls.clear()
+        _here.follower, _here.until, _here.calls = None, None, ()
         _tool.leave()
     elif calls and calls[-1][0] is frame:
-        calls.pop()[1].end(frame, value)
+        _here.calls = calls[:-1]
+        calls[-1][1].end(frame, value)
 
 
 if _monitoring is not None:

@@ -39,10 +39,14 @@ class Follower:
         self._known: dict[int, tuple[CodeType, Lines]] = {}
         """The lines of each code object, by its `id`: to hash or compare code objects takes long, as it reads their content."""
 
+    def leaves_out(self, code: CodeType) -> bool:
+        """Whether a function is known to be of a file without lines to note."""
+        return code.co_filename in self._others
+
     def enter(self, frame: FrameType) -> FollowedCall | None:
         """Note the arguments of a call that begins, or of a generator that goes on; return what follows its lines, if any."""
         code = frame.f_code
-        if code.co_filename in self._others or _is_generated(frame):
+        if self.leaves_out(code) or _is_generated(frame):
             return None
         known = self._known.get(id(code))
         if known is None:
@@ -83,7 +87,7 @@ _STANDARD_LIBRARY, _NUMPY = sysconfig.get_paths()["stdlib"], os.path.join(os.pat
 def may_name(file: str) -> bool:
     """Whether the variables of a file's functions are noted: not those of JAX, NumPy and Python's standard library."""
     is_of_python = file.startswith(_STANDARD_LIBRARY) and not is_of_library(file)
-    return is_users(file) and not (is_of_python or file.startswith(_NUMPY))
+    return is_users(file) and not (is_of_python or file.startswith((_NUMPY, "<frozen ")))
 
 
 def is_of_library(file: str) -> bool:
