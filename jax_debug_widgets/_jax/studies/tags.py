@@ -20,7 +20,7 @@ TAG = "eqn"
 """The name of a scope, before its number; XLA drops names with an `@`."""
 
 
-LONG = 2.0
+LONG = 0.5
 """A program that takes XLA so many seconds is not compiled a second time, to compare the results."""
 
 
