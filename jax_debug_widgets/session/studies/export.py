@@ -61,13 +61,14 @@ class Exported:
       notes: what is written otherwise than JAX has traced it. `hosts`: functions that are to be filled in, in `host.py`.
     """
 
-    def __init__(self, path: Path, written: FunctionText, retraced: Callable[[ModuleType], Program]) -> None:
+    def __init__(
+        self, path: Path, written: FunctionText, retraced: Callable[[ModuleType], tuple[Program, bool]]
+    ) -> None:
         self.path, self.name, self.notes = path, written.name, list(written.notes)
         self.hosts = [one.name for one in written.hosts]
         self._written, self._retraced = written, retraced
-        again = retraced(self.load())
+        again, self._is_same = retraced(self.load())
         self.difference = diff(written.program, again, dead=False)
-        self._is_same = computes_the_same(written.program, again)
 
     @property
     def is_same(self) -> bool:
@@ -114,7 +115,7 @@ class Exported:
             if one.dtype != other.dtype or on_host(one).tobytes() != on_host(other).tobytes():
                 raise AssertionError(f"result {place} of {self.name} is not equal to the bit")
         _save(self.path / "expected.npz", [f"r{place}" for place in range(len(expected))], expected)
-        return diff(self._written.program, self._retraced(self.load()), dead=False)
+        return diff(self._written.program, self._retraced(self.load())[0], dead=False)
 
     def __repr__(self) -> str:
         return "\n".join(self._lines())
@@ -186,7 +187,8 @@ def export(
         _refuse_another(folder, written.name)
     _write(folder, written)
 
-    def retraced(module: ModuleType) -> Program:
+    def retraced(module: ModuleType) -> tuple[Program, bool]:
+        """The program of what was written, and whether it computes the same."""
         own = getattr(module, written.name)
 
         def arrays_of(*arrays: Any) -> list[Any]:
@@ -197,10 +199,11 @@ def export(
             found = trace(arrays_of, written.call.operands(), {}, None, whole_numbers=True)
             again = program_of(found, replace(reading, names_of=lambda *_: {}))
             if computes_the_same(written.program, again):
-                return again
+                return again, True
             # Names tell which equations stand for each other where the two differ.
             found = trace(arrays_of, written.call.operands(), {}, lambda *_: None, whole_numbers=True)
-            return program_of(found, reading)
+            again = program_of(found, reading)
+            return again, computes_the_same(written.program, again)
 
     return Exported(folder, written, retraced)
 
