@@ -161,7 +161,7 @@ class Body:
     def _value(self, atom: Any) -> Any:
         """The identity of an operand: its number, or the variable, which each call of one program has anew."""
         if isinstance(atom, Literal):
-            return ("number", int(np.asarray(atom.val))) if not np.ndim(atom.val) else id(atom)
+            return ("number", np.asarray(atom.val).item()) if not np.ndim(atom.val) else id(atom)
         return self._values.get(atom, (self._number, id(atom)))
 
     def _known(self, atom: Any) -> Key | None:
