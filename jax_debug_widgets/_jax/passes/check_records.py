@@ -13,7 +13,7 @@ from jax.extend.core import ClosedJaxpr
 from jax_debug_widgets._jax.compat import versions
 from jax_debug_widgets._jax.compat.private import core
 from jax_debug_widgets._jax.passes.checked import Check, Checked
-from jax_debug_widgets._jax.passes.operands import renamed
+from jax_debug_widgets._jax.passes.operands import renamed, with_programs
 from jax_debug_widgets._jax.passes.record_rows import empty_row, row_of
 
 Record = tuple[Checked, Any]
@@ -68,3 +68,13 @@ def computed_numbers(function: Callable[..., Sequence[Any]], operands: Sequence[
         names[constant] = core.Literal(value, constant.aval)
     equations = renamed(traced.jaxpr.eqns, names)
     return equations, [one if isinstance(one, core.Literal) else names[one] for one in traced.jaxpr.outvars]
+
+
+def without_lines(equation: core.JaxprEqn, stack: Any) -> core.JaxprEqn:
+    """What a check computes: not at the user's line, where it would be taken for what that computes."""
+
+    def inside(_key: str, jaxpr: core.Jaxpr) -> core.Jaxpr:
+        return jaxpr.replace(eqns=[without_lines(one, stack) for one in jaxpr.eqns])
+
+    bare: Any = with_programs(equation, inside)
+    return bare.replace(source_info=type(equation.source_info)(None, stack))

@@ -31,6 +31,7 @@ from jax_debug_widgets._jax.passes.check_records import (
     passed_on,
     row_of_check,
     unnamed,
+    without_lines,
 )
 from jax_debug_widgets._jax.passes.checked import Body, Check, Checked, CheckedProgram, Checker, LanesOf
 from jax_debug_widgets._jax.passes.chosen import Choice, choices_of
@@ -108,11 +109,6 @@ def is_transposed(equation: core.JaxprEqn) -> bool:
     return "transpose(" in str(equation.source_info.name_stack)
 
 
-def _without_lines(info: Any) -> Any:
-    """The source info of what a check computes: not of the user's line, where it would be taken for what that computes."""
-    return type(info)(None, info.name_stack)
-
-
 def _taking(body: Body, value: Any) -> Body:
     """The facts of a body for a value that a choice takes elements from: the check looks at these alone."""
     return replace(body, certain=body.certain | {value}, computed=body.computed | {value})
@@ -180,7 +176,7 @@ class _Pass:
                     at.append((equation, checked, check if choice is None else _of_taken(check, choice, equation)))
             for checks, checked, check in waiting.get(number, ()):
                 also, row = row_of_check(check)
-                equations += [one.replace(source_info=_without_lines(checks.source_info)) for one in also]
+                equations += [without_lines(one, checks.source_info.name_stack) for one in also]
                 records.append((checked, row))
         return equations, records
 
