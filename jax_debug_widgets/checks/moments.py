@@ -12,8 +12,9 @@ if TYPE_CHECKING:
 
 
 def moment(seen: LineHits, lanes: Sequence[int] = ()) -> str:
-    """`, call 2 of its program, step 3, lane 1`; of nested loops `, step 3, 0`. Call 0 is left out."""
+    """`, call 2 of its program, step 3, device 2, lane 1`; of nested loops `, step 3, 0`. Call 0 is left out."""
     steps = seen.numbers[1 : 1 + seen.checked.loops]
     call = f"call {seen.call} of its program" if seen.call else ""
     step = f"step {', '.join(map(str, steps))}" if steps else ""
-    return "".join(f", {one}" for one in (call, step, lane_words(lanes)) if one)
+    device = "" if seen.checked.device is None else f"device {seen.checked.device}"
+    return "".join(f", {one}" for one in (call, step, device, lane_words(lanes)) if one)

@@ -49,6 +49,25 @@ _HANDS_ON = frozenset(
 )
 """Primitives that only move, copy or select elements, or make finite ones: none is the birth of a NaN."""
 
+_COLLECTIVES = frozenset(
+    {
+        "all_gather",
+        "all_gather_invariant",
+        "all_gather_reduced",
+        "all_to_all",
+        "pgather",
+        "pmax",
+        "pmin",
+        "ppermute",
+        "psum",
+        "psum2",
+        "psum_invariant",
+        "ragged_all_to_all",
+        "reduce_scatter",
+    }
+)
+"""Primitives whose result depends on values of other devices, which a check does not see."""
+
 _KEEPS_FINITE = frozenset(
     {
         "abs",
@@ -119,6 +138,7 @@ class Births:
             return any(_is_real(one) and one.aval.size for one in equation.outvars)
         return (
             equation.primitive.name not in _HANDS_ON
+            and equation.primitive.name not in _COLLECTIVES
             and equation.primitive.name not in _KEEPS_FINITE
             and len(equation.outvars) == 1
             and _is_real(equation.outvars[0])

@@ -10,7 +10,6 @@ import numpy as np
 from jax import lax
 from jax.extend.core import ClosedJaxpr
 
-from jax_debug_widgets._jax.compat import versions
 from jax_debug_widgets._jax.compat.private import core
 from jax_debug_widgets._jax.passes.checked import Check, Checked
 from jax_debug_widgets._jax.passes.operands import renamed, with_programs
@@ -59,7 +58,7 @@ def row_of_check(check: Check) -> tuple[list[Any], Any]:
 
 def computed_numbers(function: Callable[..., Sequence[Any]], operands: Sequence[Any]) -> tuple[list[Any], list[Any]]:
     """The equations of `function(*operands)`, and the atoms that have its results."""
-    types = [versions.type_of(one.aval) for one in operands]
+    types = [jax.ShapeDtypeStruct(one.aval.shape, one.aval.dtype) for one in operands]
     traced = jax.make_jaxpr(lambda *arrays: [lax.convert_element_type(one, np.int32) for one in function(*arrays)])(
         *types
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 from jax import lax
@@ -35,6 +35,10 @@ class Checked:
       facts: the facts that the checker needs to explain a record.
       order: the position of the equation in the program.
       around: numbers of the loops around it, outermost first; its record has an iteration for each.
+      varies: the axes of a mesh over which what it reads varies, as far as types say so.
+      devices: the number of each device of the `shard_map` around it, None where all do the same; its record has the
+        position of one of them, after the count.
+      device: the device that has found it first, once a record is read; None where there is no `shard_map`.
     """
 
     option: str
@@ -43,6 +47,9 @@ class Checked:
     facts: Any
     order: int = 0
     around: tuple[int, ...] = ()
+    varies: frozenset[str] = frozenset()
+    devices: tuple[int | None, ...] = ()
+    device: int | None = None
 
     @property
     def loops(self) -> int:
@@ -151,8 +158,9 @@ class CheckedProgram:
     def _found(self, results: Sequence[np.ndarray]) -> Iterator[tuple[Checked, tuple[int, ...]]]:
         for record, row in zip(self.records, self.rows.read(results), strict=True):
             if row[0]:
+                device = record.devices[row.pop(1)] if record.devices else None
                 size = len(row) - record.loops
-                yield record, (row[0], *reversed(row[size:]), *row[1:size])
+                yield replace(record, device=device), (row[0], *reversed(row[size:]), *row[1:size])
 
 
 def _moment(record: tuple[Checked, tuple[int, ...]]) -> tuple[int, ...]:

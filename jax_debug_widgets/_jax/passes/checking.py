@@ -36,13 +36,14 @@ from jax_debug_widgets._jax.passes.check_records import (
 from jax_debug_widgets._jax.passes.checked import Body, Check, Checked, CheckedProgram, Checker, LanesOf
 from jax_debug_widgets._jax.passes.chosen import Choice, choices_of
 from jax_debug_widgets._jax.passes.kept_writes import Definitions, define
+from jax_debug_widgets._jax.passes.mesh_records import given_by_devices, gives_records
 from jax_debug_widgets._jax.passes.nan_arguments import of_arguments
 from jax_debug_widgets._jax.passes.operands import new_number, with_counter, with_inputs
 from jax_debug_widgets._jax.passes.record_rows import merged, rows_together
 from jax_debug_widgets._jax.passes.watch_pass import RUN_ONCE, is_jaxs
 
 _UNCHECKED = {
-    "shard_map": "what `shard_map` runs",
+    "shard_map": "what `shard_map` runs over some axes of a mesh only, or inside of another `shard_map`",
     "while": "loops that a `vmap` ends lane by lane",
     "custom_vmap_call": "functions with a `custom_vmap` rule",
     "pallas_call": "Pallas kernels",
@@ -172,7 +173,8 @@ class _Pass:
                 check = checker.check(equation, frames, here) if frames and checker.is_for(equation) else None
                 if check is not None:
                     name, order = check.primitive or equation.primitive.name, next(self.numbers)
-                    checked = Checked(option, name, frames, check.facts, order)
+                    varies = frozenset[str]().union(*(versions.varying_over(one.aval) for one in check.operands))
+                    checked = Checked(option, name, frames, check.facts, order, varies=varies)
                     at.append((equation, checked, check if choice is None else _of_taken(check, choice, equation)))
             for checks, checked, check in waiting.get(number, ()):
                 also, row = row_of_check(check)
@@ -192,6 +194,9 @@ class _Pass:
             return [changed], records
         if name == "scan" or (name == "while" and not equation.params["cond_jaxpr"].out_avals[0].shape):
             return self._loop(equation, frames, body)
+        if name == "shard_map" and gives_records(equation):
+            inner, records = self._inner(equation.params["jaxpr"], equation, frames, body)
+            return given_by_devices(equation, inner, records) if records else ([equation], [])
         if name in _UNCHECKED:
             self.unchecked.add(_UNCHECKED[name])
         return [equation], []

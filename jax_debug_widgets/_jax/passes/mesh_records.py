@@ -1,0 +1,86 @@
+"""Give the records of checks out of a `shard_map`: each device gives its rows, and outside they are merged to one.
+
+The types of what a check computes do not say over which axes of the mesh it varies. So JAX looks at these types no more.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+from jax import lax
+from jax.sharding import Mesh, PartitionSpec
+
+from jax_debug_widgets._jax.compat.private import core, shard_map
+from jax_debug_widgets._jax.passes.check_records import Record, computed_numbers, giving
+
+
+def gives_records(equation: core.JaxprEqn) -> bool:
+    """Whether it is a `shard_map` over all axes of a mesh of devices, whose records can be given out."""
+    mesh = equation.params.get("mesh")
+    return isinstance(mesh, Mesh) and _axes(equation) == mesh.axis_names
+
+
+def _axes(equation: core.JaxprEqn) -> tuple[str, ...]:
+    """The axes of the mesh that it maps over, which have another name since 0.10."""
+    params = equation.params
+    over = params["newly_manual_axes"] if "newly_manual_axes" in params else params["manual_axes"]
+    return tuple(one for one in params["mesh"].axis_names if one in over)
+
+
+def given_by_devices(
+    equation: core.JaxprEqn, inner: core.Jaxpr, records: Sequence[Record]
+) -> tuple[list[core.JaxprEqn], list[Record]]:
+    """The `shard_map` with the body `inner`, which also gives these records, and what merges them; the records outside."""
+    mesh, axes = equation.params["mesh"], _axes(equation)
+    spec, also, rows = PartitionSpec(axes), [], []
+    for _, row in records:
+        made, (one,) = computed_numbers(lambda row: [lax.reshape(row, (1, row.size))], [row])
+        also, rows = [*also, *made], [*rows, one]
+    given = [core.Var(shard_map.unshard_aval(mesh, False, spec, one.aval)) for one in rows]
+    params = {
+        **equation.params,
+        "jaxpr": giving(inner.replace(eqns=[*inner.eqns, *also]), rows),
+        "out_specs": (*equation.params["out_specs"], *[spec] * len(rows)),
+        "check_vma": False,
+    }
+    equations = [equation.replace(params=params, outvars=[*equation.outvars, *given])]
+    outside: list[Record] = []
+    for (checked, _), row in zip(records, given, strict=True):
+        same = [one for one in axes if one not in checked.varies] if equation.params["check_vma"] else []
+        replicas = math.prod(mesh.shape[one] for one in same)
+        made, (now,) = computed_numbers(partial(_merged, replicas, bool(checked.around)), [row])
+        equations += made
+        devices = (None,) * mesh.size if len(same) == len(axes) else tuple(one.id for one in mesh.devices.flat)
+        outside.append((replace(checked, devices=devices), now))
+    return equations, outside
+
+
+def _merged(replicas: int, in_loop: bool, rows: Any) -> Sequence[Any]:
+    """The row of the device that has found something first, with its number after the count, which is that of all devices.
+
+    Args:
+      replicas: on how many devices each value is the same.
+      in_loop: whether the last number is the iteration of a loop.
+    """
+    count, size = rows.shape
+    found = _column(rows, 0)
+    places, most = lax.iota(np.int32, count), np.int32(np.iinfo(np.int32).max)
+    when = _column(rows, size - 1) if in_loop else lax.full_like(found, 0)
+    when = lax.select(lax.gt(found, lax.full_like(found, 0)), when, lax.full_like(found, most))
+    earliest = lax.full_like(when, lax.reduce_min(when, (0,)))
+    first = lax.reduce_min(lax.select(lax.eq(when, earliest), places, lax.full_like(places, most)), (0,))
+    taken = lax.eq(lax.broadcasted_iota(np.int32, rows.shape, 0), lax.full_like(rows, first))
+    row = lax.reduce_sum(lax.select(taken, rows, lax.full_like(rows, 0)), (0,))
+    limited = lax.min(found, lax.full_like(found, (1 << 30) // count))
+    total = lax.div(lax.add(lax.reduce_sum(limited, (0,)), np.int32(replicas - 1)), np.int32(replicas))
+    head = [lax.reshape(one, (1,)) for one in (total, first)]
+    return [lax.concatenate([*head, lax.slice(row, (1,), (size,))], 0)]
+
+
+def _column(rows: Any, at: int) -> Any:
+    return lax.reshape(lax.slice(rows, (0, at), (rows.shape[0], at + 1)), (rows.shape[0],))
