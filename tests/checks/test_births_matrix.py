@@ -69,12 +69,16 @@ MATRIX = {
     "grad of cond": (slope(chosen(roots)), roots, (*ROOT, "at [1]")),
     "grad of remat": (slope(jax.checkpoint(roots)), roots, (*ROOT, "at [1]")),
     "grad of remat of scan": (slope(jax.checkpoint(scanned(roots))), roots, (*ROOT, "step 1")),
-    "custom_vjp": (slope(ruled), _backward, ("`cotangent / x`, or its derivative, has inf", "div(1, 0) = inf at [1]")),
     "jvp": (lambda x: jax.jvp(roots, (x,), (jnp.ones_like(x),))[1], roots, ROOT),
 }
 """A program, the function with the line, and what the finding says."""
 
-if jax.__version_info__ >= (0, 10):  # An older one says of a rule in a loop that it is the loop's line.
+if jax.__version_info__ >= (0, 10):  # An older one says of a rule the line of the call, or of the loop around it.
+    MATRIX["custom_vjp"] = (
+        slope(ruled),
+        _backward,
+        ("`cotangent / x`, or its derivative, has inf", "div(1, 0) = inf at [1]"),
+    )
     MATRIX["custom_vjp in scan"] = slope(scanned(ruled)), _backward, ("`cotangent / x`", "step 1")
 
 
