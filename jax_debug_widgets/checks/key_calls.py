@@ -74,17 +74,17 @@ class KeyUses:
     of the keys with these numbers that is not used yet.
 
     Attributes:
-      first: a key's numbers, its tag, and what is folded into it -> its first use.
+      first: a key's numbers, its tag, and which part of it, or what is folded into it -> its first use.
       tags: numbers -> the tags of clones with these numbers.
       known: the id of an array -> the array, and the tag of its key.
     """
 
-    first: dict[tuple[bytes, int, tuple[int, ...]], _Use] = field(default_factory=dict)
+    first: dict[tuple[bytes, int, tuple[Hashable, ...]], _Use] = field(default_factory=dict)
     tags: defaultdict[bytes, list[int]] = field(default_factory=lambda: defaultdict(list))
     known: dict[int, tuple[weakref.ref[Any], int]] = field(default_factory=dict)
     clones: Iterator[int] = field(default_factory=lambda: itertools.count(1))
 
-    def tag(self, array: Any, numbers: bytes, folded: tuple[int, ...]) -> int:
+    def tag(self, array: Any, numbers: bytes, folded: tuple[Hashable, ...]) -> int:
         """The tag of a key that is used."""
         known = self.known_tag(array)
         if known is None:
@@ -145,7 +145,7 @@ class KeyWatch:
         tags = {tag for one in small for tag in _tags(uses, one)}
         return partial(_given, uses, facts, tags, is_known=all(uses.known_tag(one) is not None for one in small))
 
-    def _used(self, uses: KeyUses, key: Any, folded: tuple[int, ...], use: _Use) -> None:
+    def _used(self, uses: KeyUses, key: Any, folded: tuple[Hashable, ...], use: _Use) -> None:
         numbers = _numbers(key)
         first = uses.first.setdefault((numbers, uses.tag(key, numbers, folded), folded), use)
         is_here = first.frame == use.frame

@@ -90,6 +90,11 @@ def overlap(one: Key, other: Key) -> bool:
     return one[0] == other[0] and one[1][:size] == other[1][:size]
 
 
+def is_any_element(part: tuple[Any, ...]) -> bool:
+    """Whether a part is what each iteration of a loop has of its own."""
+    return part[0] == "element" and not isinstance(part[1], int)
+
+
 def is_clone(key: Key) -> bool:
     """Whether a key is a clone, or derives from one."""
     root = key[0]
@@ -190,6 +195,8 @@ class Body:
 
     def _used(self, equation: Any, key: Key | None) -> list[Key | None]:
         name, key = equation.primitive.name, key or self._known(equation.invars[0])
+        if key is not None and name == "threefry2x32":  # Its operands are the words of the key.
+            key = key[0], key[1][:-1]
         if key is not None and not (self._recomputes or _is_recomputed(equation)):
             self._uses.uses[key].append(Use(_USES[name], self._frames(equation)))
         return [(("split", key), ())] if name == "random_split" else []
@@ -205,8 +212,16 @@ class Body:
             part = equation.params["start_indices"], equation.params["limit_indices"]
             return key[0], (*key[1], part)
         if name in ("dynamic_slice", "gather"):
-            return ("at", key, self._value(equation.invars[1])), ()
+            return ("at", key, self._place(equation.invars[1:])), ()
         return None
+
+    def _place(self, indices: Sequence[Any]) -> Any:
+        """The identity of indices: a number where all are numbers."""
+        values = tuple(map(self._value, indices))
+        if len(values) == 1:
+            return values[0]
+        is_number = all(isinstance(one, tuple) and one[:1] == ("number",) for one in values)
+        return ("number" if is_number else "indices", values)
 
     def _call(self, equation: Any) -> list[Key | None]:
         inner = _inner_bodies(equation)
@@ -246,7 +261,7 @@ class Body:
             for used in [one for one in apart.uses if overlap(one, key)]:
                 found = apart.uses.pop(used)
                 if stays:
-                    found = [Use(use.what, use.frames, length) for use in found]
+                    found = _repeated(found, length)
                 # Of what is not carried each iteration has an element of its own.
                 element = () if stays or is_carried else (("element", mark),)
                 self._uses.uses[outside[0], (*outside[1], *element, *used[1])] += found
@@ -254,7 +269,7 @@ class Body:
         for key, found in apart.uses.items():
             base = _base(key)
             stays = base != key and any(overlap(base, one) for one in fixed)
-            self._uses.uses[key] += [Use(use.what, use.frames, length) for use in found] if stays else found
+            self._uses.uses[key] += _repeated(found, length) if stays else found
         return [self._uses.new() if key is not None else None for key in ends[:carried]]
 
 
@@ -267,6 +282,11 @@ def _loop_of(equation: Any) -> tuple[Jaxpr, Sequence[Any], int, int, str]:
     operands = equation.invars[params["cond_nconsts"] :]
     constants = params["body_nconsts"]
     return params["body_jaxpr"].jaxpr, operands, constants, len(operands) - constants, "all"
+
+
+def _repeated(uses: list[Use], length: str) -> list[Use]:
+    """The uses of what each iteration of a loop uses; one that runs once repeats nothing."""
+    return uses if length in ("0", "1") else [Use(use.what, use.frames, length) for use in uses]
 
 
 def _base(key: Key) -> Key:

@@ -6,7 +6,7 @@ one function of JAX's, such as `jax.random.poisson`. How keys are followed: `key
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +18,7 @@ from jax_debug_widgets.checks.key_flow import (
     Uses,
     has_uses,
     inputs_of,
+    is_any_element,
     is_clone,
     is_key,
     overlap,
@@ -34,12 +35,13 @@ class KeyFacts:
     """What a program does with keys.
 
     Attributes:
-      consumed: an input and the numbers that are folded into it -> what the program does with that key: `draws`, `splits`.
+      consumed: an input and which part of it, or the numbers that are folded into it -> what the program does with that
+        key: `draws`, `splits`.
       results: the results that may be keys.
       cloned: those of them that are clones, or may derive from one.
     """
 
-    consumed: Mapping[tuple[int, tuple[int, ...]], str] = field(default_factory=dict)
+    consumed: Mapping[tuple[int, tuple[Hashable, ...]], str] = field(default_factory=dict)
     results: tuple[int, ...] = ()
     cloned: frozenset[int] = frozenset()
 
@@ -72,11 +74,11 @@ def _may_be_clone(key: Key | None) -> bool:
     return key is None or key[0][0] == "made" or is_clone(key)
 
 
-def _origin(key: Key) -> tuple[int, tuple[int, ...]] | None:
-    """The input that a key is, and the numbers that are folded into it; None for other keys."""
+def _origin(key: Key) -> tuple[int, tuple[Hashable, ...]] | None:
+    """The input that a key is, and which part of it, or the numbers that are folded into it; None for other keys."""
     root, parts = key
     if root[0] == "input":
-        return root[1], ()
+        return root[1], tuple(part for part in parts if not is_any_element(part))
     if root[0] != "fold" or parts or root[2][:1] != ("number",) or root[1][1]:
         return None
     inner = _origin(root[1])

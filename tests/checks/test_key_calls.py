@@ -80,6 +80,15 @@ def unwrapped(key):
     return random.normal(key, (3,)) + random.uniform(random.wrap_key_data(random.key_data(key)), (3,))
 
 
+first_row = jax.jit(lambda keys: random.normal(keys[0], (3,)))
+other_row = jax.jit(lambda keys: random.uniform(keys[1], (3,)))
+
+
+def one_part_twice(key):
+    keys = random.split(key)
+    return first_row(keys) + jax.jit(lambda keys: random.uniform(keys[0], (3,)))(keys)
+
+
 def mapped_twice(key):
     keys = random.split(key, 3)
     return jax.vmap(random.normal)(keys) + jax.vmap(random.uniform)(keys)
@@ -101,6 +110,7 @@ def mapped_twice(key):
         (folded_inside, "each call here uses the same key"),
         (put_elsewhere, "a key is used again: `uniform` draws"),
         (unwrapped, "a key is used again: `uniform` draws"),
+        (one_part_twice, "a key is used again: `<lambda>` draws"),
         (mapped_twice, "a key is used again: `uniform` draws"),
     ],
 )
@@ -138,6 +148,11 @@ def cloned(key):
 def of_one_split(key):
     keys = random.split(key, 3)
     return noise(keys[0], X) + dropped(keys[1], X) + random.poisson(keys[2], 3.0, (3,)).astype(np.float32)
+
+
+def parts_of_one_array(key):
+    keys = random.split(key)
+    return first_row(keys) + other_row(keys)
 
 
 def many(key):
@@ -180,6 +195,7 @@ def computed_again(key):
         repeated,
         cloned,
         of_one_split,
+        parts_of_one_array,
         many,
         cloned_in_a_jitted_function,
         parts_of_a_clone,

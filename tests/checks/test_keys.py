@@ -26,6 +26,13 @@ def in_a_loop(k):
     return lax.fori_loop(0, 5, lambda _, s: s + random.normal(k), jnp.float32(0))  # here
 
 
+def in_a_loop_of_loops_of_one(k):
+    def walk(s, _):
+        return lax.scan(lambda s, x: (s + random.normal(k), x), s, jnp.arange(1))  # here
+
+    return lax.scan(walk, jnp.float32(0), None, length=5)[0]
+
+
 def carried_unchanged(k):
     def body(c, _):
         k, s = c
@@ -108,6 +115,7 @@ REUSING = {
     drawn_twice: ("already draws", "split"),
     split_and_drawn: ("already splits",),
     in_a_loop: ("5 iterations", "fold_in"),
+    in_a_loop_of_loops_of_one: ("5 iterations",),
     carried_unchanged: ("4 iterations",),
     twice_in_an_iteration: ("already draws",),
     folded_twice: ("already draws",),
@@ -152,6 +160,17 @@ def inside_a_function_of_jax(k):
 
 def folded_in_a_loop(k):
     return lax.fori_loop(0, 5, lambda i, s: s + random.normal(random.fold_in(k, i)), jnp.float32(0))
+
+
+def in_a_loop_of_one(k):
+    return lax.scan(lambda s, x: (s + random.normal(k), x), jnp.float32(0), jnp.arange(1))[0]
+
+
+def of_one_row(k):
+    keys, column = random.split(k, (2, 3)), jnp.sum(jnp.arange(2))
+    rest = (0,) * (keys.ndim - 2)
+    one, other = (lax.dynamic_slice(keys, (0, at, *rest), (1, 1, *keys.shape[2:])) for at in (column, column + 1))
+    return random.normal(one.reshape(k.shape)) + random.uniform(other.reshape(k.shape))
 
 
 def mapped_keys(k):
@@ -211,6 +230,8 @@ NOT_REUSING = (
     inside_a_function_of_jax,
     folded_in_a_loop,
     mapped_keys,
+    in_a_loop_of_one,
+    of_one_row,
     computed_again,
     parts_of_a_split,
     of_four_numbers,
