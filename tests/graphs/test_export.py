@@ -154,6 +154,8 @@ PROGRAMS = {
     "jit": (jax.jit(net), (P, X), {}),
     "grad": (jax.value_and_grad(loss), (jnp.ones((3, 3)) * 0.2, jnp.arange(3.0)), {}),
     "custom_jvp": (jax.grad(lambda x: jnp.sum(safe_log(x) + relu(x))), (jnp.array([0.0, 0.5, 2.0]),), {}),
+    "custom_jvp_scalar": (jax.grad(safe_log), (jnp.float32(0.5),), {}),
+    "custom_jvp_empty": (jax.grad(lambda x: jnp.sum(relu(x))), (jnp.zeros((0, 3)),), {}),
     "rules": (lambda x: jnp.sum(safe_log(x) + relu(x) + clip_grad(x) ** 2), (jnp.array([3.0, -4.0, 0.01]),), {}),
     "constants": (of_constants, (X,), {}),
     "keys": (of_keys, (jax.random.key(0), X), {}),

@@ -80,7 +80,7 @@ def _jvp(step: Step, name: str) -> list[str]:
         ]
         return jax.jvp(run, tuple(primals), tuple(whole))
 
-    smooth = [spec and jax.ShapeDtypeStruct(spec.shape, spec.dtype) for spec in tangents]
+    smooth = [None if spec is None else jax.ShapeDtypeStruct(spec.shape, spec.dtype) for spec in tangents]
     names = _inputs(step)
     moved = [f"{name}_dot" for name, one in zip(names, smooth, strict=True) if one is not None]
     written = _traced(step, rule, (specs, smooth), [*names, *moved])
