@@ -3,7 +3,7 @@
 Each key has an identity: where it comes from, and which part of that it is. Wrapping and unwrapping keep the identity,
 elements of a split are told apart by their index, `fold_in` by its data. A key that a loop takes unchanged into each
 iteration is used as often as the loop runs. Branches of a `cond` are alternatives. `jax.random.clone` makes another key.
-What `jax.checkpoint` computes again is no second use.
+What `jax.checkpoint`, or a rule of a backward pass, computes again is no second use.
 """
 
 from __future__ import annotations
@@ -227,7 +227,7 @@ class Body:
         inner = _inner_bodies(equation)
         if len(inner) != 1 or len(inner[0].invars) != len(equation.invars):
             return []
-        is_recomputed = self._recomputes or bool(equation.params.get("differentiated"))
+        is_recomputed = self._recomputes or _is_recomputed(equation) or bool(equation.params.get("differentiated"))
         body = Body(self._uses, self._frames(equation), recomputes=is_recomputed)
         values = [self._value(atom) for atom in equation.invars]
         return body.run(inner[0], [self._known(atom) for atom in equation.invars], values)
@@ -296,4 +296,4 @@ def _base(key: Key) -> Key:
 
 
 def _is_recomputed(equation: Any) -> bool:
-    return "rematted_computation" in str(equation.source_info.name_stack)
+    return any(scope in str(equation.source_info.name_stack) for scope in ("rematted_computation", "transpose("))

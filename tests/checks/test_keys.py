@@ -185,6 +185,18 @@ def computed_again(k):
     return jax.grad(jax.checkpoint(lambda x: jnp.sin(x * random.normal(k)).sum()))(jnp.float32(2))
 
 
+@jax.custom_vjp
+def dropped(x, k):
+    return jnp.where(random.bernoulli(k, 0.5, x.shape), x, 0)
+
+
+dropped.defvjp(lambda x, k: (dropped(x, k), k), lambda k, g: (jnp.where(random.bernoulli(k, 0.5, g.shape), g, 0), None))
+
+
+def drawn_again_by_a_backward_rule(k):
+    return jax.grad(lambda x: jnp.sum(dropped(x, k) ** 2))(jnp.ones(3))
+
+
 def parts_of_a_split(k):
     a, b, c = random.split(k, 3)
     return random.normal(a) + random.normal(b) + random.normal(c)
@@ -233,6 +245,7 @@ NOT_REUSING = (
     in_a_loop_of_one,
     of_one_row,
     computed_again,
+    drawn_again_by_a_backward_rule,
     parts_of_a_split,
     of_four_numbers,
 )
