@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
@@ -17,6 +16,8 @@ FEWEST = 3
 
 _MOST_REASONS = 3
 _MOST_NAMES = 3
+_MOST_STEPS = 4
+_TO = " → "
 
 
 @dataclass(frozen=True)
@@ -79,13 +80,12 @@ def _retraced(traces: Sequence[Trace], name_file: Callable[[str], str]) -> Funct
     sites = dict.fromkeys(f"{name_file(file)}:{line}" for file, line in callers)
     file, line = callers[0] if is_library(first.file) else (first.file, first.line)
     called = ", ".join(list(sites)[:_MOST_NAMES])
-    reasons: Counter[str] = Counter()
-    latest: dict[str, str] = {}
+    reasons: dict[str, list[Sequence[Change]]] = {}
     for number, trace in enumerate(traces[1:], 1):
-        key, sentence = _reason(trace, traces[:number])
-        reasons[key] += 1
-        latest[key] = sentence
-    told = [f"{plural(count, 'time')}: {latest[key]}" for key, count in reasons.most_common(_MOST_REASONS)]
+        changes = _changes(trace, traces[:number])
+        reasons.setdefault(",".join(one.what or one.advice for one in changes), []).append(changes)
+    most = sorted(reasons.values(), key=len, reverse=True)[:_MOST_REASONS]
+    told = [f"{plural(len(each), 'time')}: {_sentence(each)}" for each in most]
     headline = f"`{first.function}` was traced {plural(len(traces), 'time')}, {seconds:.2g} s, called from {called}"
     return FunctionTraces(file, line, len(traces), seconds, headline, tuple(told))
 
@@ -95,20 +95,42 @@ def _own_line(trace: Trace) -> tuple[str, int]:
     return next((caller for caller in trace.callers if not is_library(caller[0])), trace.callers[0])
 
 
-def _reason(trace: Trace, before: Sequence[Trace]) -> tuple[str, str]:
-    """A key that is the same for the same reason, and a sentence."""
+def _changes(trace: Trace, before: Sequence[Trace]) -> Sequence[Change]:
+    """What differs from the trace before that is most like it, the newest of several."""
     same = [one for one in before if one.identity == trace.identity]
     if not same:
-        return "new", (
-            f"`{trace.function}` is a new function object each time. Define it, and call jax.jit, once, outside the loop"
-        )
-    changes = min((changed(one, trace) for one in same), key=len)
-    if not changes:
-        return "same", "the arguments have the same types: JAX's cache was cleared, or a setting of JAX's is another"
-    key = ",".join(one.what for one in changes)
-    told = "; ".join(f"{one.what} {one.difference}".strip() for one in changes[:_MOST_NAMES])
-    more = f" and {len(changes) - _MOST_NAMES} more" if len(changes) > _MOST_NAMES else ""
-    return key, f"{told}{more}. {changes[0].advice}"
+        advice = "is a new function object each time. Define it, and call jax.jit, once, outside the loop"
+        return [Change("", "", f"`{trace.function}` {advice}")]
+    changes = min((changed(one, trace) for one in reversed(same)), key=len)
+    advice = "the arguments have the same types: JAX's cache was cleared, or a setting of JAX's is another"
+    return changes or [Change("", "", advice)]
+
+
+def _sentence(each: Sequence[Sequence[Change]]) -> str:
+    """What changed, of traces in which the same did: `x: float32[3] → float32[4] → float32[5]`."""
+    newest = each[-1]
+    told = "; ".join(
+        f"{one.what} {_in_a_row([changes[place].difference for changes in each])}".strip()
+        for place, one in enumerate(newest[:_MOST_NAMES])
+    )
+    more = f" and {len(newest) - _MOST_NAMES} more" if len(newest) > _MOST_NAMES else ""
+    return f"{told}{more}. {newest[0].advice}" if told else newest[0].advice
+
+
+def _in_a_row(differences: Sequence[str]) -> str:
+    """`a → b` and `b → c` as `a → b → c`, others as `with x, then with y`; of many the first and the last."""
+    rows: list[list[str]] = []
+    for difference in dict.fromkeys(differences):
+        before, *after = difference.split(_TO)
+        if after and rows and rows[-1][-1] == before:
+            rows[-1] += after
+        else:
+            rows.append([before, *after])
+    return ", then ".join(_ends([_TO.join(_ends(row)) for row in rows]))
+
+
+def _ends(steps: Sequence[str]) -> Sequence[str]:
+    return steps if len(steps) <= _MOST_STEPS else [*steps[:2], "…", steps[-1]]
 
 
 def changed(before: Trace, now: Trace) -> list[Change]:

@@ -79,7 +79,7 @@ class Comparison:
         notes = [self.structure] if self.structure else []
         notes.append(
             f"{plural(len(self.pairs), 'pair')} of equations; {self.only[0]} only in {names[0]}, {self.only[1]} only in "
-            f"{names[1]}. Both ran equation by equation: XLA has fused nothing."
+            f"{names[1]}. Both ran operation by operation, without XLA's fusion."
         )
         given = ", of other arguments" if self.arguments else ""
         return Page(

@@ -217,7 +217,7 @@ def test_where_what_follows_the_lines_fails_the_function_is_traced_all_the_same(
 
 ROOMS = ("_jax/tracing", "_jax/origins", "_jax/passes", "watch")
 RULES = ("_abstract_eval", "_batch", "is_ordered", "_transpose", "<lambda>", "run")
-"""Of our own primitives, which are in the place of nothing of JAX's, and what calls the user's function in the program."""
+"""Of our own primitives, which are in the place of outside JAX's, and what calls the user's function in the program."""
 
 
 @pytest.mark.cpu("compiles the program so often that it takes minutes elsewhere")

@@ -69,11 +69,11 @@ def new_kinds():
 @pytest.mark.parametrize(
     ("program", "count", "words"),
     [
-        (new_shapes, 4, ("4 times", "`x`: float32[3] →", "Pad `x`")),
+        (new_shapes, 4, ("4 times", "`x`: float32[3] → float32[4] → float32[5] → float32[6]. Pad `x`")),
         (new_functions, 3, ("3 times", "new function object")),
-        (new_static_values, 4, ("static `n`: 0 →", "traced")),
+        (new_static_values, 4, ("static `n`: 0 → 1 → 2 → 3. Each", "traced")),
         (new_objects, 3, ("static `config`", "__eq__ and __hash__")),
-        (new_structures, 3, ("structure", "layers[1]")),
+        (new_structures, 3, ("structure", "with layers[1], then with layers[2]. Pass")),
         (new_kinds, 4, ("float32[]", "int32[]")),
     ],
     ids=lambda value: getattr(value, "__name__", None),

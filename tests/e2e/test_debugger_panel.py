@@ -80,7 +80,7 @@ def test_every_action_is_reached_by_the_keyboard(harness: Harness):
     panel.get_by_test_id("slice").wait_for()
     found = list(stops(harness.page, panel))
     for name in (
-        *("Continue", "Next", "Continue all", "Stop", "Lane", "Next lane that stopped", "Go on with another logp"),
+        *("Continue", "Next", "Run without stops", "Stop", "Lane", "Next lane that stopped", "Go on with another logp"),
         *("Frame above", "<module>", "Skip of logp", "Source: up and down", "Console", "Console: Python", "scores"),
     ):
         assert any(name in stop for stop in found), f"{name} not among {found}"

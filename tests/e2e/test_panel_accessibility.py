@@ -124,7 +124,7 @@ def stops(page: Page, panel: Locator) -> Iterator[str]:
 @pytest.mark.parametrize(
     ("tab", "wanted"),
     [
-        ("overview", {"fact-steps", "fact-loss", "loss: first", "2 more numbers", "all 1200"}),
+        ("overview", {"fact-steps", "fact-loss", "loss: first", "2 more values", "all 1200"}),
         ("streams", {"Ordered prints", "Unordered prints", "Mute loss", "Copy and export", "Filter the lines"}),
         (
             "source",

@@ -51,14 +51,14 @@ def test_of_all_that_is_watched_there_are_names_and_where_nan_began_and_the_loss
     assert [line.text.split(" loss")[0] for line in kept.unordered] == [str(i) for i in range(8)]
     assert (kept.count(ordered=False), kept.count(ordered=True)) == (8, 0)
     html = run.panel.bundle()["text/html"]
-    assert "Nothing has fired" not in html and "grad/n2.l2" in html
+    assert "No prints or callbacks" not in html and "grad/n2.l2" in html
 
 
 def test_of_a_run_without_prints_it_says_so_and_has_the_names():
     with jdw.capture(watch="n2") as run:
         jax.jit(unit)(jnp.ones((2, 3)))
     html = run.panel.bundle()["text/html"]
-    assert "No prints." in html and "n2.mean" in html and "Nothing has fired" not in html
+    assert "No prints." in html and "n2.mean" in html and "No prints or callbacks" not in html
 
 
 def test_the_last_prints_are_found_among_many_watched_values(monkeypatch):

@@ -166,7 +166,7 @@ def test_what_was_not_finite_is_told_first_and_the_rest_counted(snapshot):
 
 def test_nothing_has_fired_is_said(snapshot):
     page = Elements(static_html("run-1", snapshot(ordered=[], series=[], calls=[], counts={}, sites=[], events=0)))
-    assert "Nothing has fired." in page.text
+    assert "No prints or callbacks." in page.text
 
 
 @pytest.mark.parametrize("state", ["running", "waiting"])
@@ -176,7 +176,7 @@ def test_of_what_goes_on_it_says_when_it_was_written(snapshot, state):
     page = Elements(static_html("run-1", snapshot(state=state, **empty)))
     written = re.search(r"as of (\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)", page.text)
     assert written and before <= written[1] <= time.strftime("%Y-%m-%d %H:%M:%S")
-    assert "Nothing had fired when this was written." in page.text
+    assert "Nothing had been printed or called back when this was written." in page.text
     assert "as of" not in Elements(static_html("run-1", snapshot())).text
 
 

@@ -28,8 +28,8 @@ NOT_NEEDED = (
     "(a cast to the type that it has), or JAX says that it is computed elsewhere"
 )
 MINGLED = "several values come from this call, and nothing that takes them tells which of them it is"
-SEVERAL = "several values: each has its name where it is computed"
-RETURNED = "told where it is assigned"
+SEVERAL = "several values: each is shown where it is computed"
+RETURNED = "shown at the line that assigns it"
 RULE = (
     "in a rule for derivatives: JAX says that it is computed where the function is called"
     if versions.TRACEBACKS_LEAVE_THEIR_PROGRAM

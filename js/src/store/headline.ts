@@ -130,7 +130,7 @@ export function factsOf({ steps, pace, elapsed, loss, quality, nan, findings, co
     ...(steps > 0
       ? [fact("steps", steps === 1 ? "Step" : "Steps", count(steps), timeOfSteps(elapsed, compiled?.seconds ?? 0))]
       : []),
-    ...(pace !== null ? [fact("pace", "A step", seconds(pace), "with all around it, of late")] : []),
+    ...(pace !== null ? [fact("pace", "A step", seconds(pace), "wall time of recent steps")] : []),
     ...course("loss", loss),
     ...course("quality", quality),
     ...(nan

@@ -63,7 +63,7 @@ it("says what a stretch of time went to, once where two calls do the same at onc
     "flight 1.02",
     "drain 0.05",
     "wait for outputs 0.60",
-    "nothing of JAX 0.90",
+    "outside JAX 0.90",
   ]);
   expect(totals(0.6, 0.7)).toEqual(["trace 0.10"]);
 });

@@ -99,7 +99,7 @@ export function waitsOf({ barrier }: StatusMessage, threads: Threads, now: numbe
 
 /** What a stretch of time went to, in seconds: where several calls do the same at once, that time counts once. */
 export interface Total {
-  what: Span["stage"] | "wait for outputs" | "wait for effects" | "nothing of JAX";
+  what: Span["stage"] | "wait for outputs" | "wait for effects" | "outside JAX";
   seconds: number;
 }
 
@@ -126,7 +126,7 @@ export function totalsOf(bars: readonly Bar[], waits: readonly WaitSpan[], from:
         waits.filter((wait) => wait.what === what),
       ),
     ),
-    { what: "nothing of JAX" as const, seconds: to - from - busy },
+    { what: "outside JAX" as const, seconds: to - from - busy },
   ].filter(({ seconds }) => seconds > 1e-9);
 }
 

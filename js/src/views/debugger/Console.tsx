@@ -127,7 +127,7 @@ function Prompt({ run, ui, stands }: Props) {
         aria-autocomplete="list"
         aria-controls={found ? "matches" : undefined}
         aria-activedescendant={found ? `match-${at}` : undefined}
-        placeholder={stands ? "Python over this frame, or h p pp u d w bt l c q" : meanwhile(run)}
+        placeholder={stands ? "Python expression, or help" : meanwhile(run)}
         spellcheck={false}
         autocomplete="off"
         rows={Math.min(MOST_LINES, draft.split("\n").length)}

@@ -27,7 +27,7 @@ export function Keys({ ui }: { ui: UiState }) {
         </button>
       </header>
       <Lines keys={KEYS} elsewhere={KEYS_ELSEWHERE} />
-      <h4>In the debugger, while the program stands</h4>
+      <h4>In the debugger, while the program is paused</h4>
       <Lines keys={DEBUGGER_KEYS} elsewhere={DEBUGGER_KEYS_ELSEWHERE} />
     </dialog>
   );

@@ -65,7 +65,10 @@ export const KEYS: readonly Key[] = [
 export const KEYS_ELSEWHERE: readonly (readonly [string, string])[] = [
   ["↑ ↓", "in the prints: choose a line; with Shift, several"],
   ["↑ ↓ Enter w", "in the code: choose a line, inspect its value, watch it or not; with Shift, the next line with one"],
-  ["← → Space", "in the code: a step back, on; with Shift, the end of long lines; all values of the line"],
+  [
+    "← → Space",
+    "in the code: the step before, the next step; with Shift, the end of long lines; all values of the line",
+  ],
   ["F9", "in the code: a breakpoint at the line, or none"],
   ["t", "in the code: the next statistic, for names, column and plot"],
   ["↑ ↓ ← → Enter Space", "in the names: choose one, fold, inspect it, plot it together with others"],

@@ -1,6 +1,6 @@
 /** What a person would ask first: how far, how fast, how good, what is wrong; with pictures that nobody had to ask for. */
 import { useCallback, useMemo, useState } from "preact/hooks";
-import { count } from "../../kit/format";
+import { count, plural } from "../../kit/format";
 import { copy } from "../../kit/give";
 import { useSlowly } from "../../kit/slowly";
 import { factsOf } from "../../store/headline";
@@ -88,7 +88,7 @@ function Contents({ run, ui, dark, at }: Props & { at: number }) {
             <GroupChart {...shared} title="Activations" of={activations} note="std" open={open} wide />
             {scalars.length > shown.length && (
               <button type="button" class="button more-lines" title="Draw them, too" onClick={() => setAll(true)}>
-                {count(scalars.length - shown.length)} more numbers
+                {plural(scalars.length - shown.length, "more value")}
               </button>
             )}
           </div>
@@ -193,7 +193,8 @@ function Nothing({ run }: { run: RunStore }) {
         here.
       </span>
       <span>
-        To see every value and every gradient without a print, begin the cell with <code class="mono">{WATCH_ALL}</code>{" "}
+        To see every value, every gradient and the first NaN without a print, begin the cell with{" "}
+        <code class="mono">{WATCH_ALL}</code>{" "}
         <button type="button" class="button" onClick={() => void copy(WATCH_ALL).then(() => setCopied(true))}>
           {copied ? "Copied" : "Copy"}
         </button>

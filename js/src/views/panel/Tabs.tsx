@@ -16,7 +16,7 @@ const NAMES: Readonly<Record<Tab, string>> = {
   runs: "Runs",
 };
 const TITLES: Readonly<Record<Tab, string>> = {
-  overview: "How far, how fast, how good, and what is wrong",
+  overview: "Steps, speed, loss, findings and curves",
   streams: "What was printed",
   source: "The code, with its values beside the lines",
   findings: "What is wrong or slow, and what to write instead",

@@ -24,7 +24,7 @@ const WORDS: Readonly<Record<string, string>> = {
   drain: "outputs were ready, prints and callbacks not yet all there",
   "wait for outputs": "a thread of Python waited for outputs",
   "wait for effects": "a thread of Python waited for prints and callbacks",
-  "nothing of JAX": "no call was under way: Python did something else",
+  "outside JAX": "no call was under way: Python did something else",
 };
 
 export function Totals({ threads, waits, seen, now }: Props) {
