@@ -113,7 +113,11 @@ def _nothing(snapshot: Snapshot) -> str:
     """Why there are no lines."""
     if any(snapshot.counts.values()):
         return "No prints."
-    return "Nothing had been printed or called back when this was written." if _goes_on(snapshot) else "No prints or callbacks."
+    return (
+        "Nothing had been printed or called back when this was written."
+        if _goes_on(snapshot)
+        else "No prints or callbacks."
+    )
 
 
 def _stream(name: str, count: int, lines: Sequence[Line]) -> str:

@@ -85,7 +85,8 @@ class WatchedValue(Mapping[str, np.ndarray]):
         found = gradients_of(sites.values()).get(self.site.id)
         if found is None:
             raise KeyError(
-                f"no gradient of {self.name!r} is watched: the program does not differentiate it, or its gradient was not recorded"
+                f"no gradient of {self.name!r} is watched: the program does not differentiate it, or its "
+                "gradient was not recorded"
             )
         return WatchedValue(self._run, found)
 

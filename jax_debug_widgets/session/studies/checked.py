@@ -61,6 +61,6 @@ def _why_not_on_device(run: Run) -> str:
     if run.checked.calls:
         return ""
     return (
-        "no function of yours was compiled here that has anything to look at (un-jitted operations are not looked at: "
+        "no jitted function of yours ran that has anything to look at (un-jitted operations are not looked at: "
         "check jax.jit(f)(x))"
     )
