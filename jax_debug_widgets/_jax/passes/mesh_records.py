@@ -15,7 +15,7 @@ import numpy as np
 from jax import lax
 from jax.sharding import Mesh, PartitionSpec
 
-from jax_debug_widgets._jax.compat.private import core, shard_map
+from jax_debug_widgets._jax.compat.private import core
 from jax_debug_widgets._jax.passes.check_records import Record, computed_numbers, giving
 
 
@@ -41,7 +41,7 @@ def given_by_devices(
     for _, row in records:
         made, (one,) = computed_numbers(lambda row: [lax.reshape(row, (1, row.size))], [row])
         also, rows = [*also, *made], [*rows, one]
-    given = [core.Var(shard_map.unshard_aval(mesh, False, spec, one.aval)) for one in rows]
+    given = [core.Var(core.ShapedArray((mesh.size, *one.aval.shape[1:]), one.aval.dtype)) for one in rows]
     params = {
         **equation.params,
         "jaxpr": giving(inner.replace(eqns=[*inner.eqns, *also]), rows),
