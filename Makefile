@@ -15,8 +15,9 @@ export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 # Jupyter asks root (in a container, say) for this word.
 LAB_ARGS ?= $(if $(filter 0,$(shell id -u)),--allow-root)
 
-# A process a processor, but no more than memory for JAX and a browser each allows.
-PARALLEL := -q -n logical --maxprocesses 4 --dist worksteal
+# Half as many processes again as processors, as tests wait for others; no more than memory for JAX and a browser each allows.
+PROCESSORS := $(shell getconf _NPROCESSORS_ONLN)
+PARALLEL := -q -n $(shell expr \( $(PROCESSORS) \* 3 + 1 \) / 2) --maxprocesses 4 --dist worksteal
 
 # Warnings are errors; what has not changed is not read again.
 DOCS = python -m sphinx -q -W --keep-going -b html docs build/docs
