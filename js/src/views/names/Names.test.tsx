@@ -38,10 +38,10 @@ describe("the tree of names", () => {
 
   it("has values, gradients, and each path", () => {
     expect(drawn()).toEqual([
-      ...["Values", " hline 1", " hline 9", "Gradients", " ∂ h"],
+      ...["Values", " h:1", " h:9", "Gradients", " ∂ h"],
       ...["grads", " mlp", "  layers[0]", "   w", "  layers[1]", "   w"],
     ]);
-    expect(drawn(["/grads"])).toEqual(["Values", " hline 1", " hline 9", "Gradients", " ∂ h", "grads"]);
+    expect(drawn(["/grads"])).toEqual(["Values", " h:1", " h:9", "Gradients", " ∂ h", "grads"]);
   });
 
   it("shows what is looked for, though it is folded", () => {

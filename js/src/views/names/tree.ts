@@ -27,7 +27,7 @@ export interface NameRow {
   leaf: Leaf | null;
   branch: Branch | null;
   isOpen: boolean;
-  /** Where others of its branch are called the same, its place: `line 6`, or with the file where theirs differ. */
+  /** Where others of its branch are called the same, its place: `:6`, or with the file where theirs differ. */
   place: string;
 }
 
@@ -114,7 +114,7 @@ export function rowsOf(tree: readonly Branch[], turned: ReadonlySet<string>, wan
 function placeAmong(alike: readonly Leaf[], { site }: Leaf): string {
   if (alike.length < 2) return "";
   const isInOneFile = alike.every((one) => one.site.file === site.file);
-  return isInOneFile ? `line ${site.line}` : site.where;
+  return isInOneFile ? `:${site.line}` : site.where;
 }
 
 function labelOf({ name, site }: Leaf): string {
