@@ -11,15 +11,13 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-import jax
-import numpy as np
-
 from jax_debug_widgets._jax.compat.arrays import numbers_array
 from jax_debug_widgets._jax.origins.frames import Frame, is_users
 from jax_debug_widgets._jax.passes.checked import Checked
 from jax_debug_widgets._jax.passes.program_difference import on_host
 from jax_debug_widgets._jax.running.program_calls import Ended
 from jax_debug_widgets.checks.calling import calling_line
+from jax_debug_widgets.checks.key_flow import may_be_key
 from jax_debug_widgets.checks.keys import KeyFacts, facts_of
 from jax_debug_widgets.checks.kinds import Kind
 from jax_debug_widgets.events import Finding
@@ -34,8 +32,6 @@ _LARGEST = 1 << 16
 
 _LARGEST_KEYS = 1 << 12
 """Bytes of an array of keys that are looked at."""
-
-_LEGACY_SIZES = (2, 4)
 
 
 @dataclass(frozen=True)
@@ -132,7 +128,7 @@ class KeyWatch:
         if facts is None:
             return None
         uses = self._uses.setdefault(self._log(), KeyUses())
-        small = [one for one in operands if _may_be_key(one) and one.nbytes <= _LARGEST_KEYS]
+        small = [one for one in operands if may_be_key(one) and one.nbytes <= _LARGEST_KEYS]
         line = calling_line() if facts.consumed and not _is_fold_in(name, program) else None
         if line is not None:
             inputs = {number for number, _ in facts.consumed}
@@ -196,14 +192,6 @@ def key_of_two_calls(seen: LineHits, name_file: NameFile) -> Finding:
     why = "The same key gives the same numbers."
     span = frame.line, frame.column, frame.end_line, frame.end_column
     return Finding.at(Kind.KEY.word, where, headline, why, (), advice, file=frame.file, span=span, seen=seen.count)
-
-
-def _may_be_key(leaf: Any) -> bool:
-    dtype = getattr(leaf, "dtype", None)
-    if dtype is None:
-        return False
-    is_typed = jax.dtypes.issubdtype(dtype, jax.dtypes.prng_key)
-    return is_typed or (dtype == np.uint32 and leaf.shape[-1:] in tuple((size,) for size in _LEGACY_SIZES))
 
 
 def _is_fold_in(name: str, program: Any) -> bool:

@@ -18,6 +18,7 @@ import jax
 import numpy as np
 from jax.extend.core import ClosedJaxpr, Jaxpr, Literal
 
+from jax_debug_widgets._jax.compat.private import core
 from jax_debug_widgets._jax.compat.versions import scan_counts
 from jax_debug_widgets._jax.origins.frames import Frame, frames_in_body
 
@@ -115,25 +116,22 @@ def primitives(jaxpr: Jaxpr) -> Iterator[str]:
 
 
 def is_key(atom: Any) -> bool:
-    """Whether a variable may be a key: by its type, or as two or four uint32 numbers."""
-    aval = atom.aval
-    dtype, shape = getattr(aval, "dtype", None), getattr(aval, "shape", ())
+    """Whether a variable may be a key."""
+    return may_be_key(atom.aval)
+
+
+def may_be_key(array: Any) -> bool:
+    """Whether an array, or a type of arrays, may be of keys: by its dtype, or as two or four uint32 numbers."""
+    dtype = getattr(array, "dtype", None)
     if dtype is None:
         return False
     if jax.dtypes.issubdtype(dtype, jax.dtypes.prng_key):
         return True
-    return dtype == np.uint32 and shape[-1:] in tuple((size,) for size in _LEGACY_SIZES)
+    return dtype == np.uint32 and array.shape[-1:] in tuple((size,) for size in _LEGACY_SIZES)
 
 
 def _inner_bodies(equation: Any) -> list[Jaxpr]:
-    found = []
-    for value in equation.params.values():
-        for one in value if isinstance(value, tuple | list) else (value,):
-            if isinstance(one, ClosedJaxpr):
-                found.append(one.jaxpr)
-            elif isinstance(one, Jaxpr):
-                found.append(one)
-    return found
+    return [getattr(one, "jaxpr", one) for one in core.jaxprs_in_params(equation.params)]
 
 
 class Body:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import threading
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -37,15 +38,18 @@ def cached_by_identity(function: Callable[..., R]) -> Callable[..., R]:
     may be equal. So do JAX's types of values.
     """
     known: dict[tuple[Any, ...], tuple[Any, R]] = {}
+    lock = threading.RLock()
 
     @functools.wraps(function)
     def call(one: Any, *args: Any) -> R:
         key = id(one), *args
         found = known.get(key)
         if found is None:
-            found = known[key] = one, function(one, *args)
-            if len(known) > _MOST:
-                known.pop(next(iter(known)), None)
+            found = one, function(one, *args)
+            with lock:  # Threads that trace at once: neither may let go of the oldest while the other looks for it.
+                known[key] = found
+                if len(known) > _MOST:
+                    del known[next(iter(known))]
         return found[1]
 
     return call

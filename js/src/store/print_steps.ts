@@ -49,7 +49,7 @@ class PrintSteps implements Clock {
     return log.number(last);
   }
 
-  /** What stands outside the inner loop is of all its iterations. */
+  /** Whether an event is of the step of `first`; what stands outside the inner loop is of all its iterations. */
   private isSameStep(position: number, first: number): boolean {
     const { log } = this.run;
     const isSame = (column: Column) => log[column](position) === log[column](first);
@@ -89,7 +89,7 @@ export function printSteps(run: RunStore): Clock | undefined {
   return steps.update();
 }
 
-/** But not one lane after the other, if another can tell them. */
+/** The print that tells the steps: the one that came most often, and one without lanes if there is any. */
 function mostOften(run: RunStore, now: number): number | undefined {
   const all = run.streamSites.filter(({ id, kind }) => kind !== "breakpoint" && (run.fired.get(id) ?? 0) > 0);
   const alone = all.filter(({ id }) => !run.lanes.has(id));

@@ -12,7 +12,7 @@ import { goToNonFinite } from "../header/NonFinite";
 /** The kind of findings that say why something was compiled again. */
 const RETRACES = "retraces";
 
-/** To the value, beside its line. */
+/** Shows the value beside its line. */
 export function goToValue(run: RunStore, ui: UiState, series: Series | undefined): void {
   const site = series && run.sites.get(series.site);
   if (!site) return;
@@ -20,7 +20,7 @@ export function goToValue(run: RunStore, ui: UiState, series: Series | undefined
   ui.tab.value = "source";
 }
 
-/** What the facts lead to. */
+/** What a click on a fact can lead to. */
 export interface Known {
   loss: Series | undefined;
   quality: Series | undefined;
@@ -36,7 +36,7 @@ export function goToFact(run: RunStore, ui: UiState, id: FactId, known: Known): 
   else goToValue(run, ui, known[id]);
 }
 
-/** Of those that are as wrong the first; to all as long as none is here. */
+/** Goes to the first of the most severe findings; where the panel has none yet, to the view of all. */
 function goToWorst(run: RunStore, ui: UiState, findings: readonly FindingMessage[]): void {
   const least = Math.min(...findings.map(({ severity }) => severity));
   const worst = findings.find(({ severity }) => severity === least);
@@ -44,7 +44,7 @@ function goToWorst(run: RunStore, ui: UiState, findings: readonly FindingMessage
   else ui.tab.value = "findings";
 }
 
-/** To why it was compiled again, where that is known, else to the calls. */
+/** Goes to why it was compiled again, where that is known; else to the calls. */
 function goToCompiled(ui: UiState, findings: readonly FindingMessage[]): void {
   const isKnown = findings.some(({ kind }) => kind === RETRACES);
   if (isKnown) ui.finding.value = RETRACES;
@@ -63,7 +63,7 @@ export function hasFile(run: RunStore, file: string): boolean {
   return file !== "" && [...run.sites.values()].some((site) => site.file === file);
 }
 
-/** To the line of a finding, where Code has it; else to the finding among all. */
+/** Goes to the line of a finding, where Code has it; else to the finding among all. */
 export function goToFinding(run: RunStore, ui: UiState, { kind, file, line, site, event, lane }: FindingMessage): void {
   if (!hasFile(run, file)) {
     ui.finding.value = kind;
