@@ -20,6 +20,11 @@ def plural(count: int, noun: str) -> str:
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
+def plural_came(count: int) -> str:
+    """`1 print or value`, `12 prints and values`: of all that came from a program."""
+    return "1 print or value" if count == 1 else f"{count:,} prints and values"
+
+
 def lane_words(lane: Sequence[int]) -> str:
     """`lane 3`; of nested `vmap`s, the outermost first, `lane (1, 2)`. Of none it is empty."""
     if not lane:

@@ -58,7 +58,7 @@ class Panel:
         snapshot = self._snapshot()
         self.written += 1
         html = static_html(self.run, snapshot, self.written)
-        return {"text/plain": summary(snapshot), "text/html": legible(html)}
+        return {"text/plain": summary(snapshot, saved=True), "text/html": legible(html)}
 
     def _repr_mimebundle_(self, **_: Any) -> tuple[dict[str, Any], dict[str, Any]]:
         bundle = self.bundle()

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from jax_debug_widgets.events import Call, CallSite, Status
+from jax_debug_widgets.events.amounts import plural
 
 if TYPE_CHECKING:
     import numpy as np
@@ -123,6 +124,18 @@ class Snapshot:
     file: str = ""
     name: str = ""
     cell: int | None = None
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether the run had not ended."""
+        return self.status.state in ("running", "waiting")
+
+    @property
+    def came(self) -> str:
+        """`30 prints, 1,200 watched values`: what came of the program."""
+        watched = sum(self.counts.get(site.id, 0) for site in self.sites if site.watch)
+        prints = plural(max(0, self.status.events - watched), "print")
+        return f"{prints}, {plural(watched, 'watched value')}" if watched else prints
 
     def count(self, *, ordered: bool) -> int:
         """Events of one stream; what is watched is in none."""

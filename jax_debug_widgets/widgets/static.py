@@ -16,7 +16,7 @@ from jax_debug_widgets.events.amounts import plural
 from jax_debug_widgets.widgets.overview import picture
 from jax_debug_widgets.widgets.reload import reload_html, reload_script
 from jax_debug_widgets.widgets.snapshot import Line, Snapshot
-from jax_debug_widgets.widgets.summary import barrier_words, call_lines
+from jax_debug_widgets.widgets.summary import barrier_words, call_lines, state_words
 from jax_debug_widgets.widgets.table import Table
 
 _BORDER = "1px solid var(--jp-border-color2,#d0d4d9)"
@@ -60,14 +60,14 @@ def _header(snapshot: Snapshot) -> str:
     status = snapshot.status
     dropped = f" · {status.dropped:,} dropped" if status.dropped else ""
     # A notebook that is saved while the cell runs keeps this, whatever has become of the run.
-    written = f" · as of {time.strftime('%Y-%m-%d %H:%M:%S')}" if _goes_on(snapshot) else ""
+    written = f" · as of {time.strftime('%Y-%m-%d %H:%M:%S')}" if snapshot.goes_on else ""
     return (
         f'<div style="padding:6px 10px;border-bottom:{_BORDER};display:flex;gap:10px;align-items:baseline">'
-        f'<b data-jaxdebug-part="state">{escape(status.state.capitalize())}</b>'
+        f'<b data-jaxdebug-part="state">{escape(state_words(snapshot, saved=True).capitalize())}</b>'
         f"{_called(snapshot)}"
         f'<code title="{escape(status.title)}" '
         f'style="{_MONO};min-width:0;overflow:hidden;text-overflow:ellipsis;white-space:nowrap">{escape(status.title)}</code>'
-        f'<span data-jaxdebug-part="numbers" style="{_MUTED}">{plural(status.events, "event")}{dropped} · '
+        f'<span data-jaxdebug-part="numbers" style="{_MUTED}">{snapshot.came}{dropped} · '
         f"{status.elapsed:.2f} s · {escape(barrier_words(status.barrier))}{written}</span></div>"
     )
 
@@ -76,10 +76,6 @@ def _called(snapshot: Snapshot) -> str:
     """The cell that it ran in, and what its user calls it."""
     cell = "" if snapshot.cell is None else f'<span style="{_MUTED};white-space:nowrap">In [{snapshot.cell}]</span>'
     return cell + (f"<bdi>{escape(snapshot.name)}</bdi>" if snapshot.name else "")
-
-
-def _goes_on(snapshot: Snapshot) -> bool:
-    return snapshot.status.state in ("running", "waiting")
 
 
 def _findings(snapshot: Snapshot) -> str:
@@ -115,7 +111,7 @@ def _nothing(snapshot: Snapshot) -> str:
         return "No prints."
     return (
         "Nothing had been printed or called back when this was written."
-        if _goes_on(snapshot)
+        if snapshot.goes_on
         else "No prints or callbacks."
     )
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from jax_debug_widgets.events import Barrier, Call, CallSite, Status, told_apart
-from jax_debug_widgets.events.amounts import plural
+from jax_debug_widgets.events import Barrier, Call, CallSite, told_apart
+from jax_debug_widgets.events.amounts import plural, plural_came
 from jax_debug_widgets.events.cut import cut
 from jax_debug_widgets.events.legible import legible
 from jax_debug_widgets.widgets.reload import load_command
@@ -25,9 +25,9 @@ _CHARACTERS = 200
 """The most characters of a line that the text shows."""
 
 
-def summary(snapshot: Snapshot, *, lines: int = _LINES) -> str:
-    """The run in a screenful: how it is doing, its sites, its calls, its newest lines."""
-    parts = [headline(snapshot.status)]
+def summary(snapshot: Snapshot, *, lines: int = _LINES, saved: bool = False) -> str:
+    """The run in a screenful: how it is doing, its sites, its calls, its newest lines; `saved`: for a file, read later."""
+    parts = [headline(snapshot, saved=saved)]
     told = [f"{fact.label} {fact.value}" for fact in snapshot.facts]
     parts += [f"  {' · '.join(told)}"] if told else []
     parts += [f"  ! {note}" for note in snapshot.status.notes]
@@ -62,20 +62,30 @@ def _course(site: CallSite, snapshot: Snapshot) -> str:
 
 
 def site_line(site: CallSite, events: int, caller: str) -> str:
-    """One line: place, name, how many events, kind; `caller` is what tells it from others of its name, see `told_apart`."""
+    """One line: place, name, how many times it came, kind; `caller` is what tells it from others of its name, see `told_apart`."""
     name = f"{site.label} · {caller}" if caller else site.label
     stream = "ordered" if site.ordered else "unordered"
     phase = "" if site.phase == "forward" else f", {site.phase}"
-    return f"{site.where}  {name}  {plural(events, 'event')} ({stream} {site.kind}{phase})"
+    return f"{site.where}  {name}  {plural(events, 'time')} ({stream} {site.kind}{phase})"
 
 
-def headline(status: Status) -> str:
+def headline(snapshot: Snapshot, *, saved: bool) -> str:
     """One line: state, title, counts, barrier."""
+    status = snapshot.status
     dropped = f", {status.dropped} dropped" if status.dropped else ""
+    state = state_words(snapshot, saved=saved) + ("," if saved and snapshot.goes_on else "")
     return (
-        f"jaxdebug: {shortened(status.title)} — {status.state} after {status.elapsed:.2f} s, "
-        f"{plural(status.events, 'event')}{dropped}, {barrier_words(status.barrier)}"
+        f"jaxdebug: {shortened(status.title)} — {state} after {status.elapsed:.2f} s, "
+        f"{snapshot.came}{dropped}, {barrier_words(status.barrier)}"
     )
+
+
+def state_words(snapshot: Snapshot, *, saved: bool) -> str:
+    """How the run did; of one that went on when it was `saved`, that it did so then."""
+    if not (saved and snapshot.goes_on):
+        return snapshot.status.state
+    waited = "waiting for effects" if snapshot.status.state == "waiting" else "running"
+    return f"was {waited} when saved"
 
 
 def shortened(title: str) -> str:
@@ -117,7 +127,7 @@ def _group_line(calls: Sequence[Call]) -> str:
         *([f"ran {sum(measured):.3f} s in all{of_some}"] if measured else []),
     ]
     parts += [f"{len(failed)} failed, last: {failed[-1].error}"] if failed else []
-    return f"{calls[0].name} × {len(calls)}: {' · '.join(parts)}, {plural(sum(call.events for call in calls), 'event')}"
+    return f"{calls[0].name} × {len(calls)}: {' · '.join(parts)}, {plural_came(sum(call.events for call in calls))}"
 
 
 def call_line(call: Call) -> str:
@@ -136,8 +146,8 @@ def call_line(call: Call) -> str:
         parts.append("cached")
     if call.run is not None:
         parts.append(f"ran {call.run:.3f} s" + " a call" * (call.run_of > 1))
-    parts.append(call.error or call.state)
-    return f"{call.name}: {' · '.join(parts)}, {plural(call.events, 'event')}"
+    parts.append(call.error or ("done" if call.state == "drained" else call.state))
+    return f"{call.name}: {' · '.join(parts)}, {plural_came(call.events)}"
 
 
 def _times(count: int) -> str:

@@ -49,13 +49,13 @@ def test_the_file_has_the_run_while_it_goes_on_and_after_a_reload_its_end(lab, l
     panel.open_tab("Prints")
     find = panel.root.get_by_test_id("filter")
     find.fill("step")
-    wait_until_stored(lab_page, notebook, f"{EVENTS} events")
+    wait_until_stored(lab_page, notebook, f"{EVENTS} prints")
     # The output was written anew under the panel, which has gone on as it was.
     assert panel.root.evaluate("(panel) => panel === window.panelBefore")
     expect(find).to_be_focused()
     page, text = saved(lab, notebook)
-    assert "Running" in page and f"{EVENTS} events" in page and "as of 20" in page and "step 29" in page
-    assert "running after" in text and "step 29" in text
+    assert "Was running when saved" in page and f"{EVENTS} prints" in page and "as of 20" in page and "step 29" in page
+    assert "was running when saved, after" in text and "step 29" in text
 
     lab_page.reload()
     notebook.wait_until_open()
@@ -64,7 +64,7 @@ def test_the_file_has_the_run_while_it_goes_on_and_after_a_reload_its_end(lab, l
     panel.wait(state="done", events=EVENTS)
     wait_until_stored(lab_page, notebook, ">Done<")
     page, text = saved(lab, notebook)
-    assert "Done" in page and "Running" not in page and f"{EVENTS} events" in page
+    assert "Done" in page and "running" not in page and f"{EVENTS} prints" in page
     assert "done after" in text
 
 
@@ -73,8 +73,8 @@ def test_the_file_says_that_the_kernel_went_and_has_what_the_page_had_seen(lab, 
     notebook.restart_kernel()
     wait_until_stored(lab_page, notebook, "Kernel gone")
     page, text = saved(lab, notebook)
-    assert f"{EVENTS} events" in page and "step 29" in page and "Running" not in page
-    assert re.search(rf"— kernel gone after [\d.]+ s, {EVENTS} events", text)
+    assert f"{EVENTS} prints and values" in page and "step 29" in page and "running" not in page
+    assert re.search(rf"— kernel gone after [\d.]+ s, {EVENTS} prints and values", text)
     hold.go_on()
 
 

@@ -160,9 +160,9 @@ def test_effects_that_do_not_drain_are_given_up_on_and_land_later(outputs):
     assert "Waiting" in panel["text/html"]
     assert "gave up after 0.1 s: slow(jnp.arange(4.0))" in panel["text/html"]
     assert "had not drained after 0.1 s" in panel["text/html"]
-    assert "4 events, all effects arrived" in stream(outputs["released"])
+    assert "4 prints, all effects arrived" in stream(outputs["released"])
     assert "x 9.0" in panels(outputs["next"])[0]["text/html"]
-    assert ", 1 event, all effects arrived" in panels(outputs["next"])[0]["text/plain"].split("\n")[0]
+    assert ", 1 print, all effects arrived" in panels(outputs["next"])[0]["text/plain"].split("\n")[0]
 
 
 def test_after_unloading_a_cell_is_plain_and_no_pump_is_left(outputs):

@@ -53,8 +53,8 @@ def panel(outputs):
 
 def test_a_kernel_that_dies_leaves_what_had_come(outputs):
     data = panel(outputs["crash"])
-    assert re.search(r"running after .*, [\d,]*[1-9][\d,]* events,", data["text/plain"])
-    assert "Running" in data["text/html"] and "as of 20" in data["text/html"]
+    assert re.search(r"was running when saved, after .*, [\d,]*[1-9][\d,]* prints,", data["text/plain"])
+    assert "Was running when saved" in data["text/html"] and "as of 20" in data["text/html"]
     for text in data.values():
         assert "loss 1.0" in text
 

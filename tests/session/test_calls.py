@@ -54,7 +54,7 @@ def test_calls_are_shown_as_lines_the_newest_of_many():
             f(1.0)
     left, *lines = repr(run.calls).splitlines()
     assert left == "… 3 earlier calls" and len(lines) == 20
-    assert lines[0].startswith("3  f: cached · ") and lines[-1].endswith("drained, 1 event")
+    assert lines[0].startswith("3  f: cached · ") and lines[-1].endswith("done, 1 print or value")
 
 
 def test_sites_are_shown_as_lines_the_first_of_many():
@@ -67,7 +67,7 @@ def test_sites_are_shown_as_lines_the_first_of_many():
         jax.lax.scan(lambda c, v: (c, fresh()(v)), 0.0, jnp.arange(3.0))
         (line,) = repr(run.sites).splitlines()
         (site,) = run.sites
-        assert line == f"{site.id}  {site.where}  x  3 events (unordered print)"
+        assert line == f"{site.id}  {site.where}  x  3 times (unordered print)"
         jax.jit(many)(1.0)
     *lines, left = repr(run.sites).splitlines()
     assert left == "… 4 more sites" and len(lines) == 100 and lines[0] == line

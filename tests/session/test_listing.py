@@ -133,7 +133,7 @@ def test_a_page_can_have_what_the_kernel_has_written_since_it_went(comms, monkey
     comms[0].ask({"type": "saved", "run": run.key})
     answer, _ = comms[0].messages[-1]
     assert (answer["type"], answer["run"]) == ("saved", run.key)
-    assert "1 event" in answer["data"]["text/plain"]
+    assert "1 print," in answer["data"]["text/plain"]
     assert f'data-jaxdebug-run="{run.key}" data-jaxdebug-saved="{saved + 1}"' in answer["data"]["text/html"]
 
 

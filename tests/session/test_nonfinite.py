@@ -53,7 +53,7 @@ def test_they_are_counted_by_site_with_the_first_event():
         event.seq for event in run.events if not all(np.isfinite(one).all() for one in event.values)
     )
     text = summary(snapshot_of(run))
-    assert "6 events (unordered print), 3 NaN, 1 infinite" in text
+    assert "6 times (unordered print), 3 NaN, 1 infinite" in text
     assert "fine" not in "".join(finding.message for finding in findings.values())
 
 

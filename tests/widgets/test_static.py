@@ -69,8 +69,8 @@ class Elements(HTMLParser):
 def test_it_shows_what_the_run_was(snapshot):
     page = Elements(static_html("run-1", snapshot()))
     for part in (
-        "Done", "step(params)", "3 events", "2.50 s", "all effects arrived", "Ordered 3", "loss 0.0", "loss 0.2",
-        "train.py:41", "1 call", "traced 0.250 s", "compiled 1.500 s", "3 events",
+        "Done", "step(params)", "3 prints", "2.50 s", "all effects arrived", "Ordered 3", "loss 0.0", "loss 0.2",
+        "train.py:41", "1 call", "traced 0.250 s", "compiled 1.500 s", "3 prints and values",
     ):  # fmt: skip
         assert part in page.text, part
     assert "Unordered" not in page.text
@@ -169,12 +169,16 @@ def test_nothing_has_fired_is_said(snapshot):
     assert "No prints or callbacks." in page.text
 
 
-@pytest.mark.parametrize("state", ["running", "waiting"])
+WORDS = {"running": "running", "waiting": "waiting for effects"}
+
+
+@pytest.mark.parametrize("state", list(WORDS))
 def test_of_what_goes_on_it_says_when_it_was_written(snapshot, state):
     empty = {"ordered": [], "series": [], "calls": [], "counts": {}, "sites": [], "events": 0}
     before = time.strftime("%Y-%m-%d %H:%M:%S")
     page = Elements(static_html("run-1", snapshot(state=state, **empty)))
     written = re.search(r"as of (\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)", page.text)
+    assert f"Was {WORDS[state]} when saved" in page.text
     assert written and before <= written[1] <= time.strftime("%Y-%m-%d %H:%M:%S")
     assert "Nothing had been printed or called back when this was written." in page.text
     assert "as of" not in Elements(static_html("run-1", snapshot())).text

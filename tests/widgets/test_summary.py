@@ -13,14 +13,21 @@ from tests.widgets.conftest import CALL, SITE
 
 def test_it_says_how_the_run_did_and_what_it_saw(snapshot):
     assert summary(snapshot()).split("\n") == [
-        "jaxdebug: step(params) — done after 2.50 s, 3 events, all effects arrived",
-        "  train.py:41  loss  3 events (ordered print)",
-        "  step(params): traced 0.250 s · lowered 0.500 s · compiled 1.500 s · ran 0.750 s · drained, 3 events",
+        "jaxdebug: step(params) — done after 2.50 s, 3 prints, all effects arrived",
+        "  train.py:41  loss  3 times (ordered print)",
+        "  step(params): traced 0.250 s · lowered 0.500 s · compiled 1.500 s · ran 0.750 s · done, 3 prints and values",
         "  last ordered:",
         "    train.py:41 [0] loss 0.0",
         "    train.py:41 [1] loss 0.1",
         "    train.py:41 [2] loss 0.2",
     ]
+
+
+def test_what_is_watched_is_counted_apart_and_a_saved_run_that_went_on_is_in_the_past(snapshot):
+    site = dataclasses.replace(SITE, id=2, kind="watch", watch=Watched("h", "value", (3,), "float32", "sin", ""))
+    going = snapshot(state="running", events=5, sites=[SITE, site], counts={1: 3, 2: 2})
+    assert " — running after 2.50 s, 3 prints, 2 watched values, all" in summary(going)
+    assert " — was running when saved, after 2.50 s, 3 prints, 2 watched values, all" in summary(going, saved=True)
 
 
 def test_the_calls_of_a_loop_are_one_line(snapshot):
@@ -29,7 +36,7 @@ def test_the_calls_of_a_loop_are_one_line(snapshot):
     shown = summary(snapshot(calls=[CALL, *[cached] * 5000, failed]), lines=0).split("\n")
     assert shown[-1] == (
         "  step(params) × 5002: compiled once, 2.250 s · ran 5000.750 s in all (5001 of them) · 1 failed, "
-        "last: ValueError: no, 15,003 events"
+        "last: ValueError: no, 15,003 prints and values"
     )
     assert len(shown) == 3
 
@@ -81,7 +88,7 @@ def test_lanes_phases_and_further_lines_are_told(snapshot):
 
 def test_notes_and_drops_are_told(snapshot):
     shown = summary(snapshot(notes=("Something is off.",), dropped=7, dropped_by_site={SITE.id: 7}))
-    assert "3 events, 7 dropped" in shown
+    assert "3 prints, 7 dropped" in shown
     assert "(ordered print), the oldest 7 dropped" in shown
     assert "  ! Something is off." in shown
 
@@ -105,10 +112,10 @@ def test_the_barrier_is_told_in_words(snapshot, state, words):
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"trace": None, "lower": None, "compile": None}, "step(params): cached · ran 0.750 s · drained, 3 events"),
-        ({"run": 0.25, "run_of": 4}, "compiled 1.500 s · ran 0.250 s a call · drained, 3 events"),
-        ({"run": None}, "compiled 1.500 s · drained, 3 events"),
-        ({"error": "TypeError: no", "state": "failed", "ready_ns": None, "run": None}, "TypeError: no, 3 events"),
+        ({"trace": None, "lower": None, "compile": None}, "step(params): cached · ran 0.750 s · done, 3 prints and values"),
+        ({"run": 0.25, "run_of": 4}, "compiled 1.500 s · ran 0.250 s a call · done, 3 prints and values"),
+        ({"run": None}, "compiled 1.500 s · done, 3 prints and values"),
+        ({"error": "TypeError: no", "state": "failed", "ready_ns": None, "run": None}, "TypeError: no, 3 prints and values"),
         (
             {"ready_ns": None, "run": None, "state": "dispatched", "compile": None, "trace": None, "lower": None},
             "cached · dispatched",

@@ -155,7 +155,7 @@ def facts(run: RunView, drawn: Sequence[tuple[Series, int]], calls: Sequence[Cal
             found.append(Fact("Steps" if number > 1 else "Step", f"{number:,}", took))
         pace = pace_at(run.store, calls, lead.id, steps, run.status().resumed) if number else None
         if pace is not None:
-            found.append(Fact("A step", seconds(pace), "with all around it"))
+            found.append(Fact("A step", seconds(pace), "wall time of recent steps"))
     for rank in (0, 1):
         one = next((series for series, own in drawn if own == rank), None)
         if one is not None:

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypedDict
 
-from jax_debug_widgets.events.amounts import plural
+from jax_debug_widgets.events.amounts import plural_came
 from jax_debug_widgets.session.run.run_summary import RunSummary, outline
 from jax_debug_widgets.session.run.saved import plain_config
 
@@ -84,7 +84,7 @@ class Rows:
             last=sendable(told.last),
             step_ms=sendable(told.ms_a_step),
             findings=status.findings,
-            gone=f"the oldest {plural(released, 'event')} of it are no longer in memory" if released else "",
+            gone=f"the oldest {plural_came(released)} of it are no longer in memory" if released else "",
             file=str(getattr(run, "path", "")),
             barrier=status.barrier.state,
             pending=list(status.barrier.pending),

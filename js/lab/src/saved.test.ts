@@ -2,16 +2,19 @@ import { describe, expect, it, vi } from "vitest";
 import { FakeNotebook, FakeOutputs, FakeTracker, row } from "../test/fakes";
 import { ended, Saved } from "./saved";
 
-const picture = (key: string, number: number, state = "Running") =>
+const picture = (key: string, number: number, state = "Was running when saved") =>
   `<div data-jaxdebug-run="${key}" data-jaxdebug-saved="${number}"><b data-jaxdebug-part="state">${state}</b>` +
-  `<span data-jaxdebug-part="numbers">0 events</span><div data-jaxdebug-part="lines">Nothing.</div></div><script>1</script>`;
+  `<span data-jaxdebug-part="numbers">0 prints</span><div data-jaxdebug-part="lines">Nothing.</div></div><script>1</script>`;
 
 function notebook(...htmls: string[]) {
   const outputs = htmls.map(
     (html) =>
       new FakeOutputs([
         {
-          data: { "text/html": html, "text/plain": "jaxdebug: f() — running after 1.00 s, 0 events, effects pending" },
+          data: {
+            "text/html": html,
+            "text/plain": "jaxdebug: f() — was running when saved, after 1.00 s, 0 prints, effects pending",
+          },
         },
       ]),
   );
@@ -48,9 +51,11 @@ describe("an output", () => {
     const { saved, html, outputs } = notebook(picture("a", 1), picture("b", 1, "Done"));
     saved.end([row("a", { state, events: 12, elapsed: 3.5 }), row("b", { state: "done" })]);
     expect(html(0)).toContain("Kernel gone");
-    expect(html(0)).toContain("12 events · 3.50 s");
+    expect(html(0)).toContain("12 prints and values · 3.50 s");
     expect(html(1)).toBe(picture("b", 1, "Done"));
-    expect(outputs[0]?.all[0]?.data["text/plain"]).toBe("jaxdebug: f() — kernel gone after 3.50 s, 12 events");
+    expect(outputs[0]?.all[0]?.data["text/plain"]).toBe(
+      "jaxdebug: f() — kernel gone after 3.50 s, 12 prints and values",
+    );
   });
 
   it("is left as it is in a notebook that cannot be written, or is closed", () => {
@@ -67,13 +72,17 @@ describe("an output", () => {
 it("ends with the lines that the page has seen, as text", () => {
   const lines = ["0  loss 1  In [1]:2", "1  <img src=x onerror=alert(1)>  In [1]:2"];
   const seen = { events: 2, elapsed: 1, streams: [{ name: "Unordered", received: 2, lines }] };
-  const [html, text] = ended(picture("a", 1), "jaxdebug: f() — running after 1.00 s, 0 events\n  more", seen);
+  const [html, text] = ended(
+    picture("a", 1),
+    "jaxdebug: f() — was running when saved, after 1.00 s, 0 prints\n  more",
+    seen,
+  );
   expect(html).toContain("Unordered 2 · last 2");
   expect(html).toContain("&lt;img src=x");
   expect(html).not.toContain("Nothing.");
   expect(html).toContain("<script>1</script>");
   expect(text.split("\n")).toEqual([
-    "jaxdebug: f() — kernel gone after 1.00 s, 2 events",
+    "jaxdebug: f() — kernel gone after 1.00 s, 2 prints and values",
     "  the rest is as the kernel had last written it:",
     "  more",
   ]);

@@ -88,7 +88,7 @@ export class Saved {
 
 /** The picture of a run that ended with its kernel, with what the page has seen of it: HTML and plain text. */
 export function ended(html: string, text: string, { events, elapsed, streams }: LastSeen): [string, string] {
-  const numbers = `${events} ${events === 1 ? "event" : "events"}`;
+  const numbers = events === 1 ? "1 print or value" : `${events} prints and values`;
   const { body } = new DOMParser().parseFromString(html, "text/html");
   const part = (name: string) => body.querySelector(`[data-jaxdebug-part="${name}"]`);
   part("state")?.replaceChildren(GONE);
@@ -96,7 +96,7 @@ export function ended(html: string, text: string, { events, elapsed, streams }: 
   part("numbers")?.replaceChildren(`${numbers} · ${seconds} · as this page had received them; the rest as ${BEFORE}`);
   if (streams.length > 0) part("lines")?.replaceWith(linesOf(streams));
   const [first = "", ...rest] = text.split("\n");
-  const headline = first.replace(/ — \w+ after .*/, ` — kernel gone after ${seconds}, ${numbers}`);
+  const headline = first.replace(/ — [\w ]+,? after .*/, ` — kernel gone after ${seconds}, ${numbers}`);
   const before = rest.length > 0 ? [`  the rest is as ${BEFORE}:`, ...rest] : [];
   return [body.innerHTML, [headline, ...before].join("\n")];
 }

@@ -8,9 +8,10 @@ import type { RunStore } from "../../store/run";
 import type { UiState } from "../../store/ui";
 import type { CallMessage, StatusMessage } from "../../transport/wire";
 
-const COLUMNS = ["call", "function", "state", "trace", "lower", "compile", "ran", "effects", "prints"];
+const COLUMNS = ["call", "function", "state", "trace", "lower", "compile", "ran", "effects", "prints, values"];
 const TITLES: Readonly<Record<string, string>> = {
   call: "Counted from 0, as run.calls does",
+  "prints, values": "Prints, callbacks and watched values that came from the call",
   ran: "How long the program ran: from the dispatch until the outputs were ready, of calls in flight together the mean; – where that is not known",
 };
 /** The newest; more would only be scrolled past. */

@@ -32,7 +32,7 @@ export function Row({ run, ui, position, find }: Props) {
   run.watch();
   const { log } = run;
   const gap = log.gapCount(position);
-  if (gap > 0) return <div class="row gap">{plural(gap, "event")} dropped</div>;
+  if (gap > 0) return <div class="row gap">{plural(gap, "print")} dropped</div>;
   const number = log.number(position);
   const id = log.site(position);
   const site = run.siteAt(position);

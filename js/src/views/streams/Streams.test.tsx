@@ -108,7 +108,7 @@ describe("the streams", () => {
 
   it("name the gap and ask for the lines that are missing", () => {
     showStreams(goldenBatch("dropped"));
-    expect(texts(".row.gap")).toEqual(["1\u2009000 events dropped"]);
+    expect(texts(".row.gap")).toEqual(["1\u2009000 prints dropped"]);
     const run = showStreams(goldenBatch("large", { texts: new Map() }));
     expect(run.asked).toEqual(["rows 9800 200"]);
     expect(texts(".text")[0]).toBe("…");
