@@ -53,7 +53,7 @@ export function Calls({ run, ui, status }: Props) {
         <thead>
           <tr>
             {columns.map((column) => (
-              <th key={column} scope="col" class={`column-${column}`} title={TITLES[column]}>
+              <th key={column} scope="col" class={`column-${column.split(",")[0]}`} title={TITLES[column]}>
                 {column}
               </th>
             ))}
