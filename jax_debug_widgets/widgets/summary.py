@@ -62,7 +62,7 @@ def _course(site: CallSite, snapshot: Snapshot) -> str:
 
 
 def site_line(site: CallSite, events: int, caller: str) -> str:
-    """One line: place, name, how many times it came, kind; `caller` is what tells it from others of its name, see `told_apart`."""
+    """One line: place, name, how many came, kind; `caller` is what tells it from others of its name, see `told_apart`."""
     name = f"{site.label} · {caller}" if caller else site.label
     stream = "ordered" if site.ordered else "unordered"
     phase = "" if site.phase == "forward" else f", {site.phase}"
