@@ -112,10 +112,16 @@ def test_the_barrier_is_told_in_words(snapshot, state, words):
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"trace": None, "lower": None, "compile": None}, "step(params): cached · ran 0.750 s · done, 3 prints and values"),
+        (
+            {"trace": None, "lower": None, "compile": None},
+            "step(params): cached · ran 0.750 s · done, 3 prints and values",
+        ),
         ({"run": 0.25, "run_of": 4}, "compiled 1.500 s · ran 0.250 s a call · done, 3 prints and values"),
         ({"run": None}, "compiled 1.500 s · done, 3 prints and values"),
-        ({"error": "TypeError: no", "state": "failed", "ready_ns": None, "run": None}, "TypeError: no, 3 prints and values"),
+        (
+            {"error": "TypeError: no", "state": "failed", "ready_ns": None, "run": None},
+            "TypeError: no, 3 prints and values",
+        ),
         (
             {"ready_ns": None, "run": None, "state": "dispatched", "compile": None, "trace": None, "lower": None},
             "cached · dispatched",
