@@ -34,13 +34,9 @@ def _as_jax_does(f, *args):  # noqa: ANN002
 
 
 @pytest.mark.behaviour("G1")
-@pytest.mark.parametrize(
-    ("transform", "args"),
-    [(lambda f: f, ARRAYS), (jax.vmap, [one.reshape(8, 8) for one in ARRAYS])],
-    ids=["plain", "vmap"],
-)
-def test_a_product_and_a_sum_that_are_contracted_are_named(transform, args):
-    found = jdw.compare(transform(contracted), *args, against="op-by-op")
+def test_a_product_and_a_sum_that_are_contracted_are_named_under_vmap():
+    args = [one.reshape(8, 8) for one in ARRAYS]
+    found = jdw.compare(jax.vmap(contracted), *args, against="op-by-op")
     assert found.equal == _as_jax_does(contracted, *args)
     if found.equal:  # This processor has no such instruction.
         assert found.cause == "" and not found.pins and found.compiles == 1
@@ -54,21 +50,8 @@ def test_a_product_and_a_sum_that_are_contracted_are_named(transform, args):
 
 
 @pytest.mark.behaviour("G1")
-def test_an_operation_that_is_rewritten_is_named_with_the_pass():
-    x = np.float32(0.1e9)
-    found = jdw.compare(threshold, x, against="op-by-op")
-    assert found.equal == _as_jax_does(threshold, x)
-    assert not found.equal and not found.close
-    assert found.cause == "operation" and found.first.equation.primitive == "div"
-    assert found.first.equation.source.line == threshold.__code__.co_firstlineno + 1
-    assert found.first.figures[0].ulp == 1
-    assert found.deciding == ["without the pass algsimp"]
-    assert "div in `y = x / 1e9` is compiled to something else (without the pass algsimp)" in found.headline
-
-
-@pytest.mark.behaviour("G1")
-@pytest.mark.parametrize("x", [jnp.asarray([0.1, 0.2, 0.3, 0.7, 1.9], jnp.float32) * 3, jnp.arange(5.0)])
-def test_no_cause_is_told_where_nothing_differs(x):
+def test_no_cause_is_told_where_nothing_differs():
+    x = jnp.arange(5.0)
     found = jdw.compare(divided, x, against="op-by-op")
     assert found.equal == _as_jax_does(divided, x)
     if found.equal:

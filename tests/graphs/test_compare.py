@@ -15,41 +15,8 @@ import jax_debug_widgets as jdw
 from jax_debug_widgets.graphs.figures import figure_of
 
 
-def plus(p, x):
-    h = jnp.tanh(x @ p["w"] + p["b"])
-    return jnp.sum(h)
-
-
-def minus(p, x):
-    h = jnp.tanh(x @ p["w"] - p["b"])
-    return jnp.sum(h)
-
-
-def plain(x):
-    e = jnp.exp(x)
-    return e / jnp.sum(e)
-
-
-def shifted(x):
-    x = x - jnp.max(x)
-    e = jnp.exp(x)
-    return e / jnp.sum(e)
-
-
 def line_of(function, line):
     return f"test_compare.py:{function.__code__.co_firstlineno + line}"
-
-
-ARGUMENTS = ({"w": jnp.eye(3), "b": jnp.arange(3.0)[None]}, jnp.ones((2, 3)))
-
-
-@pytest.mark.behaviour("G1")
-def test_the_first_divergence_has_both_lines():
-    found = jdw.compare(plus, minus, *ARGUMENTS)
-    assert not found.close
-    assert (found.first.before.primitive, found.first.after.primitive) == ("add", "sub")
-    assert (str(found.first.before.source), str(found.first.after.source)) == (line_of(plus, 1), line_of(minus, 1))
-    assert "plus and minus: DIFFERENT" in str(found)
 
 
 @jax.jit
@@ -147,30 +114,7 @@ def test_what_only_one_function_computes_before_its_loop_is_named_with_the_line_
 
 
 @pytest.mark.behaviour("G1")
-def test_an_overflow_is_found_where_it_is_born():
-    found = jdw.compare(plain, shifted, jnp.array([100.0, 1.0, 2.0]))
-    assert found.first.before.names == found.first.after.names == ("e",)
-    ((_, figure),) = found.outputs
-    assert figure.verdict == "differs" and figure.nans == (1, 0)
-    assert "NaN 1 against 0" in str(found)
-
-
-@pytest.mark.behaviour("G1")
-def test_what_differs_and_comes_together_again_is_no_divergence():
-    found = jdw.compare(plain, shifted, jnp.array([1.0, 1.0, 2.0]))
-    assert found.close and found.first is None
-    assert any(pair.differs for pair in found.pairs)
-
-
-@pytest.mark.behaviour("G1")
-def test_nan_is_equal_to_nan_and_whole_numbers_are_exact():
-    def root(x):
-        return jnp.sqrt(x), jnp.argmax(x)
-
-    def guarded(x):
-        return jnp.where(x < 0, jnp.nan, jnp.sqrt(jnp.abs(x))), jnp.argmax(x)
-
-    assert jdw.compare(root, guarded, jnp.array([-1.0, 4.0])).equal
+def test_a_tolerance_is_not_for_whole_numbers():
     assert not jdw.compare(lambda n: n, lambda n: n + 1, jnp.int32(10**6), rtol=0.1).close
 
 

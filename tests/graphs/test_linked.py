@@ -24,15 +24,6 @@ def fused(x, w):
     return jnp.sum(b + 1.0)
 
 
-@jax.jit
-def layer(x):
-    return jnp.tanh(x) * 2.0
-
-
-def twice(x):
-    return layer(layer(x))
-
-
 def folded(x):
     zeros = jnp.zeros(8)
     return x * 2.0 + zeros * 0.0 + (x - x) * 0.0
@@ -51,10 +42,8 @@ def looping(x):
 
 
 PROGRAMS = {
-    "fused": (fused, (X, X)),
     "jit": (jax.jit(fused), (X, X)),
     "grad": (jax.value_and_grad(fused), (X, X)),
-    "shared": (twice, (jnp.ones(8),)),
     "scan": (looped, (jnp.eye(3), jnp.ones((4, 3)))),
     "scan_grad": (jax.grad(lambda w, xs: jnp.sum(looped(w, xs)[1])), (jnp.eye(3), jnp.ones((4, 3)))),
     "vmap": (jax.vmap(looping), (jnp.ones((3, 4)),)),
@@ -72,28 +61,6 @@ def test_names_of_equations_do_not_change_what_is_compiled(name):
     own = [one for one in found.executable.own() if one.opcode not in MADE_BY_XLA]
     assert own and {one for one in own if found.of_instruction(one)}
     assert len(found.reached) > 0 and all(number < len(found.program.equations) for number in found.reached)
-
-
-@pytest.mark.behaviour("G3")
-def test_a_fusion_names_its_lines_and_bytes():
-    found = jdw.linked(fused, X, X)
-    first = fused.__code__.co_firstlineno
-    assert all("reduce-window" in one.text for one in found.unlinked), "XLA splits a sum by a window that is nobody's"
-    lines = {line for one in found.fusions for line in one.lines}
-    assert {f"test_linked.py:{first + line}" for line in (2, 3, 4)} <= lines
-    (whole,) = [one for one in found.fusions if f"test_linked.py:{first + 3}" in one.lines]
-    assert whole.reads >= 64 * 64 * 4 and whole.writes >= 4
-    assert re.search(r"lines: test_linked.py:\d+, .* read · .* written", str(found))
-
-
-@pytest.mark.behaviour("G3")
-def test_a_shared_body_is_linked_to_each_of_its_calls():
-    found = jdw.linked(twice, jnp.ones(8))
-    tanh = [number for number, one in enumerate(found.program.equations) if one.primitive == "tanh"]
-    assert len(tanh) == 2
-    apart = [found.equations_of(found.chains[number]) for number in tanh]
-    assert apart == [frozenset({tanh[0]}), frozenset({tanh[1]})]
-    assert set(tanh) <= found.reached
 
 
 @pytest.mark.behaviour("G3")

@@ -23,26 +23,11 @@ def loss(p, x):
     return jnp.mean(y**2)
 
 
-def summed(w, x):
-    return lax.scan(lambda c, y: (jnp.tanh(w @ c + y), jnp.sum(c)), x[0], x)
-
-
 def one(table, primitive, role=None):
     """The only equation of this primitive."""
     found = [row for row in table if row.primitive == primitive and role in (None, row.role)]
     assert len(found) == 1, table
     return found[0]
-
-
-@pytest.mark.behaviour("G5")
-def test_the_body_of_a_scan_is_counted_as_often_as_it_runs():
-    table = jdw.table(summed, jnp.eye(4), jnp.ones((7, 4)))
-    inside = one(table, "dot_general")
-    assert (inside.times, inside.flops, inside.depth) == (7, 32, 1)
-    assert one(table, "scan").flops_inside.known == 7 * (32 + 4 + 4 + 4) == table.flops.known
-    assert not table.flops.is_open
-    assert 0 < table.xla_flops < table.flops.known, "XLA counts the body once"
-    assert "the body of a loop once" in str(table)
 
 
 def layer(x):
@@ -90,11 +75,8 @@ def test_a_function_is_traced_twice_only_where_it_has_gradients():
 
 
 @pytest.mark.behaviour("G5")
-def test_nothing_is_invented_for_a_loop_whose_length_is_not_known():
+def test_what_is_not_known_is_missing_in_the_frame():
     table = jdw.table(lambda a: lax.while_loop(lambda s: s > 1.0, lambda s: s / 2.0, a), jnp.float32(9.0))
-    assert one(table, "gt").times is None and one(table, "div").times is None
-    assert (table.flops.known, table.flops.is_open) == (0, True)
-    assert "? flops" in str(table).splitlines()[0] and "only a run tells how often" in str(table)
     frame = table.to_pandas()
     assert frame["times"].isna().tolist() == [False, True, True]
     assert frame["flops"].isna().tolist() == [True, False, False]
