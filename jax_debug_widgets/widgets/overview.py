@@ -9,7 +9,7 @@ from html import escape
 
 import numpy as np
 
-from jax_debug_widgets.widgets.snapshot import Fact, Group, GroupLine, Snapshot
+from jax_debug_widgets.widgets.snapshot import Fact, Group, GroupLine, Series, Snapshot
 
 _WIDTH, _FACTS, _CHART, _LEGEND = 820, 66, 156, 16
 """In pixels: of all; of the row of facts, of a chart, of a line of its names."""
@@ -45,11 +45,8 @@ def picture(snapshot: Snapshot) -> str:
 
 def drawing(snapshot: Snapshot) -> str:
     """The picture as SVG."""
-    groups = [
-        Group(one.name, one.site.where, False, [GroupLine("", "", 0, False, one.steps, one.values)])
-        for one in snapshot.series[:_CHARTS]
-    ]
-    charts = [*groups, *(group for group in snapshot.groups if group.lines)]
+    numbers, groups = _by_name(snapshot.series), [group for group in snapshot.groups if group.lines]
+    charts = [*numbers[:1], *groups[:1], *numbers[1:], *groups[1:]]  # As in the panel: the loss, then its gradients.
     if not (charts or snapshot.facts):
         return ""
     top = _FACTS if snapshot.facts else 0
@@ -65,6 +62,24 @@ def drawing(snapshot: Snapshot) -> str:
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{_WIDTH}" height="{top}" viewBox="0 0 {_WIDTH} {top}">'
         f"<style>{_STYLE}</style>{ground}{''.join(parts)}</svg>"
     )
+
+
+def _by_name(series: Sequence[Series]) -> list[Group]:
+    """A chart for the numbers of each name: those of several places are its lines, called by their places."""
+    names = list(dict.fromkeys(one.name for one in series))[:_CHARTS]
+    each = [(name, [one for one in series if one.name == name]) for name in names]
+    return [
+        Group(
+            name,
+            own[0].site.where if len(own) == 1 else "",
+            False,
+            [
+                GroupLine(one.site.where if len(own) > 1 else "", "", i, False, one.steps, one.values)
+                for i, one in enumerate(own)
+            ],
+        )
+        for name, own in each
+    ]
 
 
 def _facts(facts: Sequence[Fact]) -> Iterator[str]:

@@ -101,7 +101,7 @@ class Snapshot:
       file: the file that it is recorded or saved to, as a command names it; empty for none.
       name: what its user calls it; `cell`: the number of its cell, `In [n]`; empty and None where there is none.
       courses: site id -> how a watched value has gone.
-      findings: what was NaN or infinite, in sentences, where it began first.
+      findings: what is wrong or slow, in sentences, the worst first.
       dropped_calls: how many calls, the oldest, are no longer among them.
       nonfinite: site id -> how many NaN and infinities its values had, in words.
       first_nonfinite: the place, call and step of the first of all, in words.

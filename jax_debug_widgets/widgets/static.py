@@ -27,6 +27,7 @@ _BLOCK = f"padding:4px 10px;border-bottom:{_BORDER}"
 _RELOAD = f"padding:4px 0;{_MUTED};font:12px/1.45 var(--jp-ui-font-family,system-ui,sans-serif)"
 _ESCAPE_CODES = re.compile(r"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\))")
 """Colours and links for terminals (ECMA-48)."""
+_CODE = re.compile(r"`([^`]*)`")
 _FINDINGS = 5
 """Findings shown in full."""
 
@@ -50,7 +51,7 @@ def static_html(run: str, snapshot: Snapshot, number: int = 0) -> str:
         f'<div role="group" aria-label="JAX debug panel" style="border:{_BORDER};'
         "border-radius:6px;overflow:hidden;color:var(--jp-ui-font-color1,#1c2127);"
         'background:var(--jp-layout-color1,#fff);font:13px/1.45 var(--jp-ui-font-family,system-ui,sans-serif)">'
-        f"{_header(snapshot)}{picture(snapshot)}{_findings(snapshot)}{_notes(snapshot)}{_streams(snapshot)}"
+        f"{_header(snapshot)}{_findings(snapshot)}{picture(snapshot)}{_notes(snapshot)}{_streams(snapshot)}"
         f"{_values(snapshot)}{_calls(snapshot.calls)}</div>{reload_html(snapshot.file, _RELOAD)}</div>"
         f"{_HYDRATE % (run, reload_script(snapshot.file))}"
     )
@@ -79,10 +80,11 @@ def _called(snapshot: Snapshot) -> str:
 
 
 def _findings(snapshot: Snapshot) -> str:
-    """The places with NaN or infinite values as HTML, the first one emphasised; empty for none."""
-    told = [f"<b>{escape(one)}</b>" if number == 0 else escape(one) for number, one in enumerate(snapshot.findings)]
+    """What is wrong or slow as HTML, the worst emphasised; empty for none."""
+    words = [_CODE.sub(r"<code>\1</code>", escape(one)) for one in snapshot.findings]
+    told = [f"<b>{one}</b>" if number == 0 else one for number, one in enumerate(words)]
     more = len(told) - _FINDINGS
-    rest = [f"… and {plural(more, 'more place')} with NaN or infinite values"] if more > 0 else []
+    rest = [f"… and {plural(more, 'more finding')}"] if more > 0 else []
     lines = "".join(f"<div>{line}</div>" for line in [*told[:_FINDINGS], *rest])
     return lines and f'<div role="note" style="{_BLOCK};{_WRONG}">{lines}</div>'
 

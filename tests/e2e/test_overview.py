@@ -98,8 +98,8 @@ def test_after_a_training_cell_curves_and_gradients_are_there_and_one_click_lead
     expect(gradients.locator(".legend-group")).to_have_text(["layers[0]", "layers[1]"])
     shows(lab_page.page, lambda: sorted(gradients.locator(".legend-name").all_inner_texts()), ["b", "b", "w", "w"])
     expect(root.locator("[data-chart='Update / weight']")).to_have_attribute("data-lines", "4")
-    activations = root.locator("[data-chart=Activations] .legend-name").all_inner_texts()
-    assert {"h", "logits"} <= set(activations) and not {"x", "params"} & set(activations)
+    spreads = root.locator("[data-chart='Std of values'] .legend-name").all_inner_texts()
+    assert {"h", "logits"} <= set(spreads) and not {"x", "params"} & set(spreads)
     expect(root.get_by_test_id("last-prints")).to_contain_text(f"{STEPS - 1} loss")
     lab_page.screenshot("overview-light")
     for theme in ("Light", "Dark"):

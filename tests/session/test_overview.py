@@ -17,12 +17,16 @@ import numpy as np
 import pytest
 
 import jax_debug_widgets as jdw
+from jax_debug_widgets.events import Finding
 from jax_debug_widgets.session import snapshot_of
+from jax_debug_widgets.session.panel.overview import born_of
 from jax_debug_widgets.session.panel.words import gone_from, seconds
 from jax_debug_widgets.session.run import charted
 from jax_debug_widgets.session.run.groups import hues_of, is_bias, kind_of, path_of
 from jax_debug_widgets.session.run.headline import counts, pace_of, pace_of_calls, rank_of
 from jax_debug_widgets.session.run.run_summary import outline
+from jax_debug_widgets.widgets import Fact
+from jax_debug_widgets.widgets.overview import _by_name
 
 CASES = json.loads((Path(__file__).parents[1] / "overview_cases.json").read_text("utf-8"))
 
@@ -46,6 +50,11 @@ def test_the_rules_are_those_of_the_panel():
         assert pace_of(np.array(x), np.array(time)) == pytest.approx(pace)
     for calls, name, steps, pace, *since in CASES["call_paces"]:
         assert pace_of_calls([tuple(call) for call in calls], name, steps, *since) == pytest.approx(pace)
+    for headline, label, name in CASES["born"]:
+        fact = born_of(
+            [Finding.at("keys", "", "`k` used twice", ""), Finding.at("nonfinite", "a.py:3", headline, "", lane=(2,))]
+        )
+        assert fact == Fact(label, name, "a.py:3, lane 2", True)
     for first, last, words in CASES["courses"]:
         assert gone_from(number(first), number(last)) == words
 
@@ -132,12 +141,12 @@ def test_a_training_loop_has_facts_its_loss_and_the_gradients_of_its_parameters(
     assert "→" in facts["loss"].value and not facts["loss"].bad
     assert facts["First NaN"].value == "∂ n2" and "step 8" in facts["First NaN"].note and facts["First NaN"].bad
     assert [series.name for series in kept.series] == ["loss"]
-    ratios, gradients, activations = kept.groups
+    gradients, ratios, spreads = kept.groups
     assert not ratios.lines, "this loop has no updates"
     drawn = {(line.group, line.leaf, line.hue, line.dashed) for line in gradients.lines}
     assert drawn == {(f"layers[{layer}]", leaf, layer, leaf == "b") for layer in (0, 1) for leaf in ("b", "w")}
-    assert {"h", "n2", "norm"} <= {line.group for line in activations.lines}
-    assert "x" not in {line.group for line in activations.lines}, "what is handed in is no activation"
+    assert {"h", "n2", "norm"} <= {line.group for line in spreads.lines}
+    assert "x" not in {line.group for line in spreads.lines}, "what is handed in is not computed"
 
 
 def test_the_picture_is_an_image_with_words_that_stands_without_styles_or_scripts(run):
@@ -148,9 +157,40 @@ def test_the_picture_is_an_image_with_words_that_stands_without_styles_or_script
     (data,) = re.findall(r'src="data:image/svg\+xml;base64,([^"]*)"', image)
     svg = ET.fromstring(base64.b64decode(data))  # noqa: S314 - our own
     words = [element.text for element in svg.iter("{http://www.w3.org/2000/svg}text")]
-    assert {"Gradient norms", "Activations", "loss", "layers[0]", "layers[1]", "× NaN"} <= set(words)
+    assert {"Gradient norms", "Std of values", "loss", "layers[0]", "layers[1]", "× NaN"} <= set(words)
     text = run.panel.bundle()["text/plain"]
     assert "Steps 12 · " in text and "First NaN ∂ n2" in text
+
+
+def test_a_check_alone_has_its_finding_before_the_picture_and_its_first_nan_in_it():
+    with jdw.capture(check="nonfinite") as run:
+        jax.jit(lambda y: jnp.log(y) + 1)(jnp.arange(3.0) - 1)
+    html = run.panel.bundle()["text/html"]
+    assert "First NaN jnp.log(y)" in html
+    assert html.index("<code>jnp.log(y)</code> is NaN") < html.index("<img ")
+
+
+def test_numbers_of_one_name_share_a_chart_and_the_gradient_of_the_loss_by_itself_is_not_drawn():
+    @jax.jit
+    def train(w):
+        def loss_fn(w):
+            loss = (w**2).sum()
+            return loss + 0
+
+        loss, gradient = jax.value_and_grad(loss_fn)(w)
+        jax.debug.print("train {loss}", loss=loss)
+        jax.debug.print("again {loss}", loss=2 * loss)
+        return w - 0.1 * gradient
+
+    with jdw.capture(watch="loss") as run:
+        w = jnp.ones(2)
+        for _ in range(3):
+            w = train(w)
+    kept = snapshot_of(run)
+    assert any(site.watch and site.watch.role == "gradient" for site in kept.sites)
+    assert kept.groups[0].lines == []
+    (chart,) = [group for group in _by_name(kept.series) if group.title == "loss"]
+    assert [line.group for line in chart.lines] == [one.site.where for one in kept.series] and len(chart.lines) == 2
 
 
 def test_a_run_that_says_nothing_has_no_picture():
@@ -187,7 +227,7 @@ def updated():
 
 
 def test_the_size_of_updates_and_all_values_of_one_name_are_drawn(updated):
-    ratios, _, activations = snapshot_of(updated).groups
+    _, ratios, activations = snapshot_of(updated).groups
     (line,) = ratios.lines
     assert line.values[:3] == pytest.approx(0.5e-6, rel=1e-5) and np.isnan(line.values[3])
     names = [line.group for line in activations.lines]
@@ -195,7 +235,7 @@ def test_the_size_of_updates_and_all_values_of_one_name_are_drawn(updated):
 
 
 def test_what_is_not_finite_in_part_is_drawn_so_at_its_step_in_each_chart(updated):
-    ratios, gradients, _ = snapshot_of(updated).groups
+    gradients, ratios, _ = snapshot_of(updated).groups
     for group in (ratios, gradients):
         assert [np.flatnonzero(~np.isfinite(line.values)).tolist() for line in group.lines] == [[3]], group.title
 

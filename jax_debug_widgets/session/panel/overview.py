@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from jax_debug_widgets.session.run.view import RunView
 
 _SERIES, _LINES, _STRETCHES = 4, 24, 100
+_CODE = re.compile(r"`([^`]*)`")
 
 
 def numbers(run: RunView) -> list[tuple[Series, int]]:
@@ -52,15 +53,16 @@ def _alike(steps: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarra
 
 
 def groups(run: RunView) -> list[Group]:
-    """Sizes of updates, norms of gradients, how widely activations are spread; without lines where there are none."""
+    """Norms of gradients, sizes of updates, how widely values are spread; without lines where there are none."""
     watched = [site for site in run.store.sites() if site.watch is not None and site.id not in run.copies]
-    gradients = ((leaf, _norm(run, leaf.site)) for leaf in charted.gradients(watched))
-    activations = ((leaf, _statistic(run, leaf.site, "std")) for leaf in charted.activations(watched))
+    norms = ((leaf, _norm(run, leaf.site)) for leaf in charted.gradients(watched))
+    gradients = ((leaf, norm) for leaf, norm in norms if not _is_of_itself(leaf.site, norm))
+    spreads = ((leaf, _statistic(run, leaf.site, "std")) for leaf in charted.activations(watched))
     ratios = ((leaf, _ratio(run, leaf.site, beside.site)) for leaf, beside in charted.ratios(watched))
     return [
-        _group("Update / weight", "", ratios, logarithmic=True),
         _group("Gradient norms", "", gradients, logarithmic=True),
-        _group("Activations", "std", _told_apart(run, activations), logarithmic=False),
+        _group("Update / weight", "", ratios, logarithmic=True),
+        _group("Std of values", "", _told_apart(run, spreads), logarithmic=False),
     ]
 
 
@@ -93,6 +95,12 @@ def _column(run: RunView, site: CallSite, name: str) -> np.ndarray | None:
 def _norm(run: RunView, site: CallSite) -> _Curve | None:
     found = _statistic(run, site, "l2" if "l2" in site.values else "value")
     return None if found is None else (found[0], np.abs(found[1]))
+
+
+def _is_of_itself(site: CallSite, norm: _Curve | None) -> bool:
+    """Whether it is the gradient of what is differentiated by itself, which is always 1."""
+    is_number = site.watch is not None and site.watch.role == "gradient" and site.watch.shape == ()
+    return is_number and norm is not None and bool((norm[1] == 1).all())
 
 
 def _ratio(run: RunView, update: CallSite, parameter: CallSite) -> _Curve | None:
@@ -162,10 +170,13 @@ def facts(run: RunView, drawn: Sequence[tuple[Series, int]], calls: Sequence[Cal
             bad = not np.isfinite(one.values[-1])
             found.append(Fact(one.name, gone_from(one.values[0], one.values[-1]), one.site.where, bool(bad)))
     odd = nonfinite_findings(run)
+    findings = run.findings
     if odd and odd[0].site is not None:
         found.append(_first_odd(run, odd[0]))
-    if run.findings:
-        found.append(Fact("Findings", str(len(run.findings)), "wrong or slow", True))
+    elif born := born_of(findings):
+        found.append(born)
+    if findings:
+        found.append(Fact("Findings", str(len(findings)), "wrong or slow", True))
     compiled = _compiled(calls)
     return [*found, compiled] if compiled else found
 
@@ -184,6 +195,16 @@ def _first_odd(run: RunView, finding: Finding) -> Fact:
     step = f", step {int(steps[at[0]])}" if len(at) and at[0] < len(steps) else ""
     kind = "First NaN" if first and first.nan else "First infinity"
     return Fact(kind, name, f"{(first and first.where) or site.where}{step}{in_lane(finding.lane)}", True)
+
+
+def born_of(findings: Sequence[Finding]) -> Fact | None:
+    """What `--check nonfinite` has seen, where no printed or watched value has: its headline says of what in backticks."""
+    first = next((one for one in findings if one.kind == "nonfinite"), None)
+    if first is None:
+        return None
+    named = _CODE.search(first.headline)
+    kind = "First NaN" if "NaN" in _CODE.sub("", first.headline) else "First infinity"
+    return Fact(kind, named[1] if named else first.headline, f"{first.where}{in_lane(first.lane)}", True)
 
 
 def _odd_value(run: RunView, finding: Finding) -> str:

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from jax_debug_widgets.checks import severity_of
 from jax_debug_widgets.events.cut import cut
 from jax_debug_widgets.session.panel.feed import shown
 from jax_debug_widgets.session.panel.overview import facts, groups, numbers
 from jax_debug_widgets.session.run.first_nonfinite import birth, first_words
 from jax_debug_widgets.session.run.headline import headline, numbers_of
-from jax_debug_widgets.session.run.nonfinite import counted, nonfinite_findings
+from jax_debug_widgets.session.run.nonfinite import counted
 from jax_debug_widgets.widgets import Course, Line, Snapshot
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ def snapshot_of(run: RunView, *, lines: bool = True) -> Snapshot:
         facts=facts(run, drawn, calls),
         courses=_courses(run, told),
         nonfinite={site: counted(found) for site, found in run.store.nonfinite().items()},
-        findings=[finding.message for finding in nonfinite_findings(run)],
+        findings=[finding.message for finding in sorted(run.findings, key=severity_of)],
         calls=calls,
         dropped_calls=run.call_log.dropped,
         first_nonfinite=first_words(run, birth(run.found_so_far(), run, run.status().notes)),

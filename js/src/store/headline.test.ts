@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { activationLeaves, gradientLeaves, ratioLeaves } from "./charted";
 import { huesOf, isBias, kindOf, pathOf } from "./groups";
-import { compiledOf, counts, factsOf, goneFrom, paceOf, paceOfCalls, rankOf } from "./headline";
+import { bornOf, compiledOf, counts, factsOf, goneFrom, paceOf, paceOfCalls, rankOf } from "./headline";
 import type { WatchSite } from "./watched";
 
 /** The rules that the kernel's side has as well. */
@@ -55,6 +55,14 @@ describe("the overview, as the kernel's side tells it too", () => {
   it.each(CASES.hues as [[string, number | null][], Record<string, number>][])("gives hues %j", (sizes, hues) => {
     const groups = sizes.map(([group, size]) => ({ group, size: size ?? Number.NaN }));
     expect(Object.fromEntries(huesOf(groups))).toEqual(hues);
+  });
+
+  it.each(CASES.born as [string, string, string][])("knows what %s is of", (headline, label, name) => {
+    const found = bornOf([
+      { kind: "keys", headline: "`k` used twice", where: "", lane: [] },
+      { kind: "nonfinite", headline, where: "a.py:3", lane: [2] },
+    ]);
+    expect(found).toEqual({ name, where: "a.py:3", step: null, lane: [2], nan: label === "First NaN" });
   });
 
   it.each(CASES.paces as [number[], number[], number | null][])("tells how long a step took", (x, time, pace) => {

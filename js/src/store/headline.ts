@@ -3,7 +3,7 @@
  * `session/run/headline.py` and `run_summary.py` are its twins; both are tested on `tests/overview_cases.json`.
  */
 import { brief, count, plural, seconds } from "../kit/format";
-import type { CallMessage } from "../transport/wire";
+import type { CallMessage, FindingMessage } from "../transport/wire";
 import { isName } from "./groups";
 import { laneWords } from "./watched";
 
@@ -115,6 +115,20 @@ export interface Known {
   compiled: Compiled | null;
 }
 
+/** The kind of findings that say where something was not finite. */
+export const NONFINITE = "nonfinite";
+
+/** What `--check nonfinite` has seen, without a value that was printed or watched: its headline says of what in backticks. */
+export function bornOf(
+  findings: readonly Pick<FindingMessage, "kind" | "headline" | "where" | "lane">[],
+): Known["nan"] {
+  const first = findings.find(({ kind }) => kind === NONFINITE);
+  if (!first) return null;
+  const { headline, where, lane } = first;
+  const name = headline.match(/`([^`]*)`/)?.[1] ?? headline;
+  return { name, where, step: null, lane, nan: headline.replace(/`[^`]*`/g, "").includes("NaN") };
+}
+
 /** What is not known is not among them. */
 export function factsOf({ steps, pace, elapsed, loss, quality, nan, findings, compiled }: Known): Fact[] {
   const fact = (id: FactId, label: string, value: string, note: string, bad = false): Fact => ({
@@ -144,7 +158,7 @@ export function factsOf({ steps, pace, elapsed, loss, quality, nan, findings, co
           ),
         ]
       : []),
-    ...(findings > 0 ? [fact("findings", "Findings", count(findings), "what is wrong or slow", true)] : []),
+    ...(findings > 0 ? [fact("findings", "Findings", count(findings), "wrong or slow", true)] : []),
     ...(compiled ? [fact("compiled", "Compiled", timesOf(compiled), seconds(compiled.seconds))] : []),
   ];
 }

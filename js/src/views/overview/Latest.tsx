@@ -3,7 +3,7 @@ import type { RunStore } from "../../store/run";
 import { firingOf, stepsOf } from "../../store/steps";
 import type { UiState } from "../../store/ui";
 import type { FindingMessage } from "../../transport/wire";
-import { goToFinding, goToLine } from "./go";
+import { goToFinding, goToLine, worstOf } from "./go";
 
 const LINES = 5;
 /** Lines among which the last prints are looked for: breakpoints are none. */
@@ -76,6 +76,22 @@ interface FindingsProps {
 /** From this severity on time or precision is lost, and no result is wrong. */
 const SLOW = 2;
 
+/** What is wrong, before all that is drawn. */
+export function Worst({ run, ui, findings, worst }: FindingsProps & { worst: FindingMessage }) {
+  return (
+    <section class="worst" data-testid="worst" aria-label="The worst finding">
+      <Row run={run} ui={ui} finding={worst} />
+      {findings.length > 1 && <AllFindings ui={ui} findings={findings} />}
+    </section>
+  );
+}
+
+/** The worst of what is wrong; undefined where time or precision is lost alone. */
+export function wrongOf(findings: readonly FindingMessage[]): FindingMessage | undefined {
+  const worst = worstOf(findings);
+  return worst && worst.severity < SLOW ? worst : undefined;
+}
+
 export function LatestFindings({ run, ui, findings }: FindingsProps) {
   if (findings.length === 0) return null;
   return (
@@ -83,43 +99,53 @@ export function LatestFindings({ run, ui, findings }: FindingsProps) {
       <header>
         <b>Findings</b>
         <span class="grow" />
-        <button
-          type="button"
-          class="link"
-          title="Show all findings"
-          onClick={() => {
-            ui.tab.value = "findings";
-          }}
-        >
-          all {findings.length}
-        </button>
+        <AllFindings ui={ui} findings={findings} />
       </header>
-      {findings.slice(0, FINDINGS).map((finding, i) => {
-        const slow = finding.severity >= SLOW;
-        return (
-          <button
-            type="button"
-            key={i}
-            class="latest-row"
-            title={`${finding.headline} · ${finding.where}`}
-            onClick={() => goToFinding(run, ui, finding)}
-          >
-            <span class={`severity${slow ? " slow" : ""}`} role="img" aria-label={slow ? "slow" : "wrong"} />
-            <span class="latest-text">
-              {finding.headline.split("`").map((part, k) =>
-                k % 2 === 1 ? (
-                  <code key={k} class="mono">
-                    {part}
-                  </code>
-                ) : (
-                  part
-                ),
-              )}
-            </span>
-            <span class="latest-where mono">{finding.where}</span>
-          </button>
-        );
-      })}
+      {findings.slice(0, FINDINGS).map((finding, i) => (
+        <Row key={i} run={run} ui={ui} finding={finding} />
+      ))}
     </section>
+  );
+}
+
+function AllFindings({ ui, findings }: Pick<FindingsProps, "ui" | "findings">) {
+  return (
+    <button
+      type="button"
+      class="link"
+      title="Show all findings"
+      onClick={() => {
+        ui.tab.value = "findings";
+      }}
+    >
+      all {findings.length}
+    </button>
+  );
+}
+
+function Row({ run, ui, finding }: Omit<FindingsProps, "findings"> & { finding: FindingMessage }) {
+  const { headline, where, severity } = finding;
+  const slow = severity >= SLOW;
+  return (
+    <button
+      type="button"
+      class="latest-row"
+      title={`${headline} · ${where}`}
+      onClick={() => goToFinding(run, ui, finding)}
+    >
+      <span class={`severity${slow ? " slow" : ""}`} role="img" aria-label={slow ? "slow" : "wrong"} />
+      <span class="latest-text">
+        {headline.split("`").map((part, k) =>
+          k % 2 === 1 ? (
+            <code key={k} class="mono">
+              {part}
+            </code>
+          ) : (
+            part
+          ),
+        )}
+      </span>
+      <span class="latest-where mono">{where}</span>
+    </button>
   );
 }

@@ -36,10 +36,9 @@ interface Props extends Shared {
   lines: readonly OneLine[];
   logarithmic?: boolean;
   open: (series: Series) => void;
-  wide?: boolean;
 }
 
-export function Lines({ title, note, lines, logarithmic = false, open, wide = false, ...shared }: Props) {
+export function Lines({ title, note, lines, logarithmic = false, open, ...shared }: Props) {
   const [hover, setHover] = useState<number | null>(null);
   const { run, ui } = shared;
   const time = timeOfMoment(run, ui);
@@ -61,7 +60,7 @@ export function Lines({ title, note, lines, logarithmic = false, open, wide = fa
   const single = lines.length === 1 && lines[0]?.name === title ? lines[0] : undefined;
   return (
     <figure
-      class={`lines${wide ? " wide" : ""}${single ? " single" : ""}`}
+      class={`lines${single ? " single" : ""}`}
       data-testid="lines"
       data-chart={title}
       data-lines={lines.length}

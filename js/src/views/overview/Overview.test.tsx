@@ -19,13 +19,13 @@ describe("the overview", () => {
     expect(all("[data-testid=last-prints] .latest-row")).toHaveLength(5);
   });
 
-  it("draws gradients and activations of what is watched, and tells where NaN was first", () => {
+  it("draws gradients and the spread of what is watched, and tells where NaN was first", () => {
     const ui = createUi();
     const { store } = show(goldenBatch("watch"), ui);
     expect(charts()).toEqual([
       ["loss", "1"],
       ["Gradient norms", "1"],
-      ["Activations", "1"],
+      ["Std of values", "1"],
     ]);
     expect(texts("[data-chart='Gradient norms'] .legend-name")).toEqual(["logits"]);
     expect(find("[data-testid=fact-nan]").textContent).toContain("∂ logits");
@@ -55,7 +55,7 @@ describe("the overview", () => {
   it("leads from a name to its value, and from a line to the streams", () => {
     const ui = createUi();
     show(goldenBatch("watch"), ui);
-    click("[data-chart=Activations] .legend button");
+    click("[data-chart='Std of values'] .legend button");
     expect([ui.tab.value, ui.value.value]).toEqual(["source", 1]);
     show(goldenBatch("small"), createUi());
     click(".latest-row:last-child");
@@ -80,13 +80,58 @@ describe("the overview", () => {
       run.answer({ type: "findings", version: 1, run: "run-1", id: 1, findings: [finding, slow] as FindingMessage[] });
       run.draw();
     });
-    expect(texts("[data-testid=latest-findings] .latest-text")).toEqual(["key k used twice", "9 operands"]);
-    expect(all("[data-testid=latest-findings] .severity").map((one) => one.getAttribute("aria-label"))).toEqual([
-      "wrong",
-      "slow",
-    ]);
-    click("[data-testid=latest-findings] .latest-row");
+    // What is wrong stands before the charts, the rest below them.
+    expect(texts("[data-testid=worst] .latest-text")).toEqual(["key k used twice"]);
+    expect(find("[data-testid=worst]").nextElementSibling?.className).toBe("chart-tools");
+    expect(texts("[data-testid=latest-findings] .latest-text")).toEqual(["9 operands"]);
+    expect(all(".severity").map((one) => one.getAttribute("aria-label"))).toEqual(["wrong", "slow"]);
+    click("[data-testid=worst] .latest-row");
     expect(find("[aria-selected=true]").id).toBe("tab-findings");
+  });
+
+  it("has the first NaN also where a check alone has seen it", () => {
+    const finding = { kind: "nonfinite", severity: 1, where: "a.py:3", lane: [2], file: "a.py" };
+    const opened = (headline: string) => {
+      const ui = createUi();
+      const run = show(goldenBatch("small", { status: status({ findings: 1 }) }), ui);
+      const findings = [{ ...finding, headline }] as FindingMessage[];
+      act(() => {
+        run.answer({ type: "findings", version: 1, run: "run-1", id: 1, findings });
+        run.draw();
+      });
+      return ui;
+    };
+    opened("`log(NaN_OK)` is inf, lane 2");
+    expect(texts("[data-testid=fact-nan] span")).toEqual(["First infinity", "log(NaN_OK)", "a.py:3, lane 2"]);
+    const ui = opened("the derivative of `sqrt(x)` is NaN, lane 2");
+    expect(texts("[data-testid=fact-nan] span")).toEqual(["First NaN", "sqrt(x)", "a.py:3, lane 2"]);
+    click("[data-testid=fact-nan]");
+    expect([ui.tab.value, ui.finding.value]).toEqual(["findings", "nonfinite"]);
+  });
+
+  it("draws numbers of one name in one chart, each line called by its place", () => {
+    const batch = goldenBatch("watch");
+    const [, loss, gradient] = batch.sites;
+    const again = { ...loss, id: 3, where: "train.py:30", watch: loss?.watch, values: loss?.values };
+    batch.sites[2] = again as (typeof batch.sites)[number];
+    expect(gradient?.id).toBe(3);
+    show(batch);
+    expect(charts()[0]).toEqual(["loss", "2"]);
+    expect(texts("[data-chart=loss] .legend-name")).toEqual(["train.py:22", "train.py:30"]);
+  });
+
+  it("draws no gradient of what is differentiated by itself", () => {
+    const drawn = (y: number) => {
+      const batch = goldenBatch("watch");
+      const [, loss, gradient] = batch.sites;
+      if (loss?.watch && gradient?.watch) [loss.watch.role, gradient.watch.role] = ["gradient", "value"];
+      batch.points.y.set([y], 9);
+      batch.points.y.set([y], 28);
+      show(batch);
+      return charts().map(([title]) => title);
+    };
+    expect(drawn(1)).not.toContain("Gradient norms");
+    expect(drawn(2)).toContain("Gradient norms");
   });
 
   it("leads to the worst finding at its line, and from what was compiled again to why", () => {
@@ -132,11 +177,17 @@ describe("the overview", () => {
     expect(texts(".hits-none")).toEqual(["It has not held."]);
   });
 
-  it("has a quiet line for what watching costs, which is no note", () => {
+  it("has a quiet line for what watching costs, which is no note, and says that it has copied the command", async () => {
     const cost = CASES.cost as { note: string; words: string };
     show(goldenBatch("watch", { status: status({ notes: [cost.note, "muted: x"] }) }));
     expect(find("[data-testid=cost]").textContent).toContain(cost.words);
     expect(texts("[data-testid=notes] .note-text")).toEqual(["muted: x"]);
+    const writeText = vi.fn(async () => {});
+    vi.stubGlobal("navigator", { clipboard: { writeText } });
+    await act(async () => click("[data-testid=cost] .link"));
+    expect(writeText).toHaveBeenCalledWith("%jaxdebug verify F(X)");
+    await vi.waitFor(() => expect(texts("[data-testid=cost] .link")).toEqual(["copied: %jaxdebug verify F(X)"]));
+    vi.unstubAllGlobals();
   });
 
   it("copies the run as Markdown, with its picture where that is asked for", async () => {
@@ -154,8 +205,16 @@ describe("the overview", () => {
   });
 
   it("says what to write where there is nothing to draw", () => {
-    show(goldenBatch("empty"));
+    const run = show(goldenBatch("empty", { status: status({ state: "running", events: 0 }) }));
     expect(find("[data-testid=nothing-drawn]").textContent).toContain("%%jaxdebug --watch-all");
+    expect(find("[data-testid=nothing-drawn] strong").textContent).toBe("No number yet");
+    vi.useFakeTimers();
+    change(run, goldenBatch("empty", { status: status({ events: 0 }) }));
+    act(() => {
+      vi.advanceTimersByTime(300);
+    });
+    expect(find("[data-testid=nothing-drawn] strong").textContent).toBe("No number to draw");
+    vi.useRealTimers();
   });
 
   it("is drawn a few times a second while the run goes on", () => {

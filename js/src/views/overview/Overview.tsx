@@ -11,16 +11,16 @@ import { useFindings } from "../findings/useFindings";
 import { Hits } from "../later/Later";
 import { ChartTools } from "../plots/ChartTools";
 import type { Range } from "../plots/drawn";
-import { activationsOf, type Group, gradientsOf, knownOf, ratiosOf, scalarsOf } from "./contents";
+import { byName, type Chart, type Group, gradientsOf, knownOf, ratiosOf, scalarsOf, spreadsOf } from "./contents";
 import { costOf } from "./cost";
 import { Facts } from "./Facts";
 import { goToFact, goToValue } from "./go";
-import { LastPrints, LatestFindings } from "./Latest";
+import { LastPrints, LatestFindings, Worst, wrongOf } from "./Latest";
 import { Lines, type OneLine, type Shared } from "./Lines";
 
 /** Between two drawings while the run goes on. */
 const DRAWN_MS = 250;
-/** Of the first row. */
+/** Charts of numbers that are drawn without asking. */
 const SCALARS = 3;
 /** See `rankOf`. */
 const EXPRESSION = 4;
@@ -44,16 +44,21 @@ function Contents({ run, ui, dark, at }: Props & { at: number }) {
   };
   const [all, setAll] = useState(false);
   const scalars = scalarsOf(run);
-  const known = knownOf(run, scalars);
   const { findings } = useFindings(run, (run.status?.findings ?? 0) > 0);
+  const known = knownOf(run, scalars, findings ?? []);
   const facts = factsOf(known);
-  const [gradients, activations, ratios] = [gradientsOf(run), activationsOf(run), ratiosOf(run)];
+  const worst = wrongOf(findings ?? []);
+  const [gradients, spreads, ratios] = [gradientsOf(run), spreadsOf(run), ratiosOf(run)];
   const shared: Shared = { run, ui, dark, zoom: ui.zoom.value, onZoom, bad: known.nan?.step ?? null };
   const open = (series: Series) => goToValue(run, ui, series);
   const named = scalars.filter(({ rank }) => rank < EXPRESSION);
-  const first = (named.length > 0 ? named : scalars).slice(0, SCALARS - (ratios.lines.length > 0 ? 1 : 0));
-  const shown = all ? scalars : first;
-  const isEmpty = scalars.length === 0 && gradients.lines.length === 0 && activations.lines.length === 0;
+  const charts = byName(all || named.length === 0 ? scalars : named);
+  const [lead, ...others] = all ? charts : charts.slice(0, SCALARS - (ratios.lines.length > 0 ? 1 : 0));
+  const left = scalars.length - [lead, ...others].reduce((sum, one) => sum + (one?.lines.length ?? 0), 0);
+  const isEmpty = scalars.length === 0 && gradients.lines.length === 0 && spreads.lines.length === 0;
+  const ofNumbers = ({ name, where, lines }: Chart) => (
+    <Lines key={name} {...shared} title={name} note={where} lines={lines} open={open} />
+  );
   return (
     <div class="overview" data-testid="overview">
       {facts.length > 0 && (
@@ -65,42 +70,35 @@ function Contents({ run, ui, dark, at }: Props & { at: number }) {
           }}
         />
       )}
+      {worst && <Worst run={run} ui={ui} findings={findings ?? []} worst={worst} />}
       {isEmpty ? (
-        <Nothing run={run} />
+        <Nothing goesOn={run.active && !run.gone} />
       ) : (
         <>
           <div class="chart-tools">
             <ChartTools ui={ui} view="overview" />
           </div>
           <div class="charts" data-testid="charts">
-            {shown.map((scalar) => (
-              <Lines
-                key={`${scalar.series.site}/${scalar.series.value}`}
-                {...shared}
-                title={scalar.name}
-                note={scalar.where}
-                lines={[{ series: scalar.series, group: "", name: scalar.name, hue: 0, dashed: false }]}
-                open={open}
-              />
-            ))}
+            {lead && ofNumbers(lead)}
+            <GroupChart {...shared} title="Gradient norms" of={gradients} note="log" logarithmic open={open} />
+            {others.map(ofNumbers)}
             <GroupChart {...shared} title="Update / weight" of={ratios} note="log" logarithmic open={open} />
-            <GroupChart {...shared} title="Gradient norms" of={gradients} note="log" logarithmic open={open} wide />
-            <GroupChart {...shared} title="Activations" of={activations} note="std" open={open} wide />
-            {scalars.length > shown.length && (
-              <button type="button" class="button more-lines" title="Draw them, too" onClick={() => setAll(true)}>
-                {plural(scalars.length - shown.length, "more value")}
-              </button>
-            )}
+            <GroupChart {...shared} title="Std of values" of={spreads} note="" open={open} />
           </div>
+          {left > 0 && (
+            <button type="button" class="button more-lines" title="Draw them, too" onClick={() => setAll(true)}>
+              {plural(left, "more value")}
+            </button>
+          )}
         </>
       )}
       <div class="latest-both">
         {run.status?.when && <Hits run={run} ui={ui} at={at} />}
         <LastPrints run={run} ui={ui} at={at} />
-        <LatestFindings run={run} ui={ui} findings={findings ?? []} />
+        <LatestFindings run={run} ui={ui} findings={(findings ?? []).filter((one) => one !== worst)} />
       </div>
-      <Cost run={run} />
-      <Report run={run} />
+      <Cost words={costOf(run.status?.notes ?? [], run.watched.tables.size)} />
+      <Report run={run} gone={run.gone} />
     </div>
   );
 }
@@ -111,7 +109,6 @@ interface GroupProps extends Shared {
   note: string;
   logarithmic?: boolean;
   open: (series: Series) => void;
-  wide?: boolean;
 }
 
 function GroupChart({ of: { lines, more }, note, ...props }: GroupProps) {
@@ -125,12 +122,12 @@ function GroupChart({ of: { lines, more }, note, ...props }: GroupProps) {
       dashed,
     }),
   );
-  const left = more > 0 ? `, ${count(more)} more in Code` : "";
-  return <Lines {...props} note={`${note}${left}`} lines={all} />;
+  const left = more > 0 && `${count(more)} more in Code`;
+  return <Lines {...props} note={[note, left].filter(Boolean).join(", ")} lines={all} />;
 }
 
 /** The run as Markdown, in the clipboard. */
-function Report({ run }: { run: RunStore }) {
+function Report({ run, gone }: { run: RunStore; gone: boolean }) {
   const [done, setDone] = useState("");
   const ask = (picture: boolean) =>
     run.ask({ type: "report", picture }, async (answer) => {
@@ -144,7 +141,7 @@ function Report({ run }: { run: RunStore }) {
           key={words}
           type="button"
           class="link"
-          disabled={run.gone}
+          disabled={gone}
           title="Facts, findings, values, last lines and versions as Markdown"
           onClick={() => ask(i > 0)}
         >
@@ -159,8 +156,8 @@ function Report({ run }: { run: RunStore }) {
 const VERIFY = "%jaxdebug verify F(X)";
 
 /** What it costs to watch, and how to know it better. */
-function Cost({ run }: { run: RunStore }) {
-  const words = costOf(run.status?.notes ?? [], run.watched.tables.size);
+function Cost({ words }: { words: string }) {
+  const [copied, setCopied] = useState(false);
   if (!words) return null;
   return (
     <p class="cost muted" data-testid="cost">
@@ -170,10 +167,10 @@ function Cost({ run }: { run: RunStore }) {
       <button
         type="button"
         class="link"
-        title={`Copy ${VERIFY}: it measures what watching costs, and whether the results stay the same to the bit`}
-        onClick={() => void copy(VERIFY)}
+        title="It measures what watching costs, and whether the results stay the same to the bit"
+        onClick={() => void copy(VERIFY).then(() => setCopied(true))}
       >
-        measure
+        {copied ? `copied: ${VERIFY}` : "copy the command that measures it"}
       </button>
     </p>
   );
@@ -182,9 +179,8 @@ function Cost({ run }: { run: RunStore }) {
 const WATCH_ALL = "%%jaxdebug --watch-all";
 
 /** What to do where nothing can be drawn. */
-function Nothing({ run }: { run: RunStore }) {
+function Nothing({ goesOn }: { goesOn: boolean }) {
   const [copied, setCopied] = useState(false);
-  const goesOn = run.active && !run.gone;
   return (
     <div class="empty" data-testid="nothing-drawn">
       <strong>{goesOn ? "No number yet" : "No number to draw"}</strong>

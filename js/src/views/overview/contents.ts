@@ -2,8 +2,9 @@
 
 import type { Band } from "../../store/band";
 import { activationLeaves, gradientLeaves, type Leaf, ratioLeaves } from "../../store/charted";
-import { huesOf, isBias, kindOf, pathOf } from "../../store/groups";
+import { HUES, huesOf, isBias, kindOf, pathOf } from "../../store/groups";
 import {
+  bornOf,
   type Course,
   compiledOf,
   counts,
@@ -16,7 +17,9 @@ import {
 import type { RunStore } from "../../store/run";
 import { Line, type Series } from "../../store/series";
 import { guilty, isWatched, type WatchSite, type WatchTable } from "../../store/watched";
+import type { FindingMessage } from "../../transport/wire";
 import { siteName, watchedName } from "../sites/name";
+import type { OneLine } from "./Lines";
 
 /** Lines of one chart. */
 const MOST_LINES = 48;
@@ -32,6 +35,14 @@ export interface Scalar {
   name: string;
   where: string;
   rank: Rank;
+}
+
+/** Numbers of one name: those of several places are lines of one chart. */
+export interface Chart {
+  name: string;
+  /** Of one line its place. */
+  where: string;
+  lines: OneLine[];
 }
 
 export interface GroupLine {
@@ -73,6 +84,18 @@ export function scalarsOf(run: RunStore): Scalar[] {
   return all.filter((one, i) => !all.slice(0, i).some((other) => isSame(one, other)));
 }
 
+/** In the order of the first of each name. */
+export function byName(scalars: readonly Scalar[]): Chart[] {
+  const names = [...new Set(scalars.map(({ name }) => name))];
+  return names.map((name) => {
+    const own = scalars.filter((one) => one.name === name);
+    const lines = own.map(({ series, where }, i): OneLine => {
+      return { series, group: "", name: own.length > 1 ? where : name, hue: Math.min(i, HUES), dashed: false };
+    });
+    return { name, where: own.length > 1 ? "" : (own[0]?.where ?? ""), lines };
+  });
+}
+
 function isCounter(series: Series, dtype: string): boolean {
   const { first } = series;
   return first instanceof Line && series.elements.size === 1 && counts(first.y.view().subarray(0, LOOKED_AT), dtype);
@@ -108,7 +131,17 @@ function normOf(run: RunStore, { id, values }: WatchSite): Series | undefined {
 
 /** The norms of the gradients of parameters; where none is known as such, of all named values. */
 export function gradientsOf(run: RunStore): Group {
-  return groupOf(run, gradientLeaves(watchedSites(run)), normOf);
+  return groupOf(run, gradientLeaves(watchedSites(run)), (run, site) => {
+    const series = normOf(run, site);
+    return series && site.watch.role === "gradient" && site.watch.shape.length === 0 && isOne(series)
+      ? undefined
+      : series;
+  });
+}
+
+/** The gradient of what is differentiated by itself is always 1. */
+function isOne({ first, marks }: Series): boolean {
+  return first instanceof Line && marks.x.length === 0 && first.y.view().every((y) => y === 1);
 }
 
 /** How large a step of each parameter is, compared with the parameter. */
@@ -129,7 +162,7 @@ export function ratiosOf(run: RunStore): Group {
 }
 
 /** How widely the arrays are spread that the program computes on its way forward. */
-export function activationsOf(run: RunStore): Group {
+export function spreadsOf(run: RunStore): Group {
   const seen = new Set<string>();
   const found = activationLeaves(watchedSites(run)).filter(({ site }) => {
     const newest = run.watched.tables.get(site.id);
@@ -170,7 +203,7 @@ function groupOf(
 }
 
 /** What the facts are made of. */
-export function knownOf(run: RunStore, scalars: readonly Scalar[]): Known {
+export function knownOf(run: RunStore, scalars: readonly Scalar[], findings: readonly FindingMessage[]): Known {
   const lead = scalars.find(({ series }) => series.elements.size === 1) ?? null;
   const series = lead?.series ?? longest(run);
   const steps = series ? stepsOf(series) : 0;
@@ -180,7 +213,7 @@ export function knownOf(run: RunStore, scalars: readonly Scalar[]): Known {
     elapsed: run.status?.elapsed ?? 0,
     loss: courseOf(scalars, 0),
     quality: courseOf(scalars, 1),
-    nan: badOf(run),
+    nan: badOf(run) ?? bornOf(findings),
     findings: run.status?.findings ?? 0,
     compiled: compiledOf(run.calls.values()),
   };

@@ -1,7 +1,7 @@
 /** Where a click in the overview leads. */
 
 import { inspect } from "../../store/cursor";
-import type { FactId } from "../../store/headline";
+import { type FactId, NONFINITE } from "../../store/headline";
 import type { RunStore } from "../../store/run";
 import type { Series } from "../../store/series";
 import type { UiState } from "../../store/ui";
@@ -28,7 +28,7 @@ export interface Known {
 }
 
 export function goToFact(run: RunStore, ui: UiState, id: FactId, known: Known): void {
-  if (id === "nan") goToNonFinite({ run, ui });
+  if (id === "nan") goToNan(run, ui, known.findings);
   else if (id === "findings") goToWorst(run, ui, known.findings);
   else if (id === "steps") ui.tab.value = "timeline";
   else if (id === "pace") ui.tab.value = "calls";
@@ -36,12 +36,23 @@ export function goToFact(run: RunStore, ui: UiState, id: FactId, known: Known): 
   else goToValue(run, ui, known[id]);
 }
 
+function goToNan(run: RunStore, ui: UiState, findings: readonly FindingMessage[]): void {
+  const born = findings.find(({ kind }) => kind === NONFINITE);
+  if (born && !run.status?.first_nonfinite) goToFinding(run, ui, born);
+  else goToNonFinite({ run, ui });
+}
+
 /** Goes to the first of the most severe findings; where the panel has none yet, to the view of all. */
 function goToWorst(run: RunStore, ui: UiState, findings: readonly FindingMessage[]): void {
-  const least = Math.min(...findings.map(({ severity }) => severity));
-  const worst = findings.find(({ severity }) => severity === least);
+  const worst = worstOf(findings);
   if (worst) goToFinding(run, ui, worst);
   else ui.tab.value = "findings";
+}
+
+/** The first of the most severe. */
+export function worstOf(findings: readonly FindingMessage[]): FindingMessage | undefined {
+  const least = Math.min(...findings.map(({ severity }) => severity));
+  return findings.find(({ severity }) => severity === least);
 }
 
 /** Goes to why it was compiled again, where that is known; else to the calls. */
