@@ -72,7 +72,7 @@ function Contents({ run, ui, dark, at }: Props & { at: number }) {
       )}
       {worst && <Worst run={run} ui={ui} findings={findings ?? []} worst={worst} />}
       {isEmpty ? (
-        <Nothing goesOn={run.active && !run.gone} />
+        <Nothing ui={ui} goesOn={run.active && !run.gone} watched={run.watched.tables.size} />
       ) : (
         <>
           <div class="chart-tools">
@@ -179,7 +179,7 @@ function Cost({ words }: { words: string }) {
 const WATCH_ALL = "%%jaxdebug --watch-all";
 
 /** What to do where nothing can be drawn. */
-function Nothing({ goesOn }: { goesOn: boolean }) {
+function Nothing({ ui, goesOn, watched }: { ui: UiState; goesOn: boolean; watched: number }) {
   const [copied, setCopied] = useState(false);
   return (
     <div class="empty" data-testid="nothing-drawn">
@@ -188,13 +188,35 @@ function Nothing({ goesOn }: { goesOn: boolean }) {
         Each number that is printed with <code class="mono">jax.debug.print</code> or handed to a callback is drawn
         here.
       </span>
-      <span>
-        To see every value, every gradient and the first NaN without a print, begin the cell with{" "}
-        <code class="mono">{WATCH_ALL}</code>{" "}
-        <button type="button" class="button" onClick={() => void copy(WATCH_ALL).then(() => setCopied(true))}>
-          {copied ? "Copied" : "Copy"}
-        </button>
-      </span>
+      {watched > 0 ? (
+        <span>
+          The watched values are in{" "}
+          <button
+            type="button"
+            class="link"
+            title="Show the code with its values"
+            onClick={() => {
+              ui.tab.value = "source";
+            }}
+          >
+            Code
+          </button>
+          .
+        </span>
+      ) : (
+        <span>
+          To see every value, every gradient and the first NaN without a print, begin the cell with{" "}
+          <code class="mono">{WATCH_ALL}</code>{" "}
+          <button
+            type="button"
+            class="button"
+            title="Copy this line"
+            onClick={() => void copy(WATCH_ALL).then(() => setCopied(true))}
+          >
+            {copied ? "Copied" : "Copy"}
+          </button>
+        </span>
+      )}
     </div>
   );
 }
