@@ -109,8 +109,9 @@ def computed_natively(
     *,
     together: bool = False,
     on_cuda: tuple[str, int] | None = None,
+    dtype: Any = np.float32,
 ) -> Sequence[jax.Array]:
-    """Call the XLA custom call `target`: for each array, or once for all if `together`; each result is float32[shape].
+    """Call the XLA custom call `target`: for each array, or once for all if `together`; each result is `dtype[shape]`.
 
     Where `target` cannot run (another platform, an array split over devices, `target` None), run `otherwise(*arrays)`.
 
@@ -119,12 +120,13 @@ def computed_natively(
         float32[size], which is its scratch.
     """
     register_all()
-    return native_p.bind(*arrays, target=target, shape=shape, otherwise=otherwise, together=together, on_cuda=on_cuda)
+    params = {"target": target, "shape": shape, "otherwise": otherwise, "together": together, "on_cuda": on_cuda}
+    return native_p.bind(*arrays, dtype=np.dtype(dtype), **params)
 
 
 @native_p.def_abstract_eval
-def _abstract_eval(*arrays: Any, shape: tuple[int, ...], together: bool, **_rest: Any) -> Any:
-    return [core.ShapedArray(shape, np.dtype(np.float32))] * (1 if together else len(arrays))
+def _abstract_eval(*arrays: Any, shape: tuple[int, ...], dtype: Any, together: bool, **_rest: Any) -> Any:
+    return [core.ShapedArray(shape, dtype)] * (1 if together else len(arrays))
 
 
 def _lower(ctx: Any, *operands: Any, otherwise: Any, **_rest: Any) -> Sequence[Any]:

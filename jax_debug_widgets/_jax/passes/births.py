@@ -2,12 +2,12 @@
 
 Nearly all operations on a NaN give a NaN, so the place where one is seen says little. The operation that made the first NaN
 is the cause. An infinity that changes no result, such as the overflow inside of a sigmoid, is not reported.
-This file has more than 300 lines because the check and the arithmetic that computes its record belong together.
+How the record of a birth is computed: `birth_records`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -18,6 +18,8 @@ from jax import lax
 
 from jax_debug_widgets._jax.compat.private import core
 from jax_debug_widgets._jax.origins.frames import Frame
+from jax_debug_widgets._jax.passes.birth_records import record_of
+from jax_debug_widgets._jax.passes.check_arithmetic import largest, none_of, not_numbers, odd
 from jax_debug_widgets._jax.passes.checked import Body, Check, Records
 
 _HANDS_ON = frozenset(
@@ -98,8 +100,6 @@ RESULTS, ARGUMENTS = "results", "arguments"
 OF_FINITE = 1
 """The kind in a record, if the first element that is not finite was computed from finite operands."""
 
-_LARGEST = float(np.finfo(np.float32).max)
-
 
 @dataclass(frozen=True)
 class Birth:
@@ -169,8 +169,7 @@ class Births:
             len(inputs) if elementwise else 0,
             lanes,
         )
-        look = _of_elements if elementwise else _of_arrays
-        return Check(facts, [out, *inputs], partial(_only_if_odd, look), solver)
+        return Check(facts, [out, *inputs], partial(record_of, elementwise), solver)
 
     def of_results(self, inputs: Sequence[Any], results: Sequence[Any]) -> Check | None:
         """See `Checker`: whether a result is not finite and no input is the reason."""
@@ -182,8 +181,8 @@ class Births:
         def compute(*arrays: Any) -> Sequence[Any]:
             outs, ins = arrays[: len(read)], arrays[len(read) :]
             made, given = list(map(largest, outs)), list(map(largest, ins))
-            is_new = lax.bitwise_and(lax.bitwise_not(_none(made, _odd)), _none(given, _odd))
-            is_nan = lax.bitwise_and(lax.bitwise_not(_none(made, not_numbers)), _none(given, not_numbers))
+            is_new = lax.bitwise_and(lax.bitwise_not(none_of(made, odd)), none_of(given, odd))
+            is_nan = lax.bitwise_and(lax.bitwise_not(none_of(made, not_numbers)), none_of(given, not_numbers))
             return [lax.bitwise_or(is_new, is_nan)]
 
         return Check(None, [*read, *given], compute, RESULTS)
@@ -247,136 +246,3 @@ def _is_nan(record: Any) -> bool:
 def _is_real(atom: Any) -> bool:
     dtype = getattr(atom.aval, "dtype", None)
     return dtype is not None and jnp.issubdtype(dtype, jnp.floating)
-
-
-def _odd(array: Any) -> Any:
-    return lax.bitwise_not(lax.is_finite(array))
-
-
-def not_numbers(array: Any) -> Any:
-    return lax.ne(array, array)
-
-
-def largest(array: Any) -> Any:
-    """The largest absolute value of an array: NaN if an element is NaN, else infinite if one is infinite."""
-    wide = lax.convert_element_type(array, np.float32) if array.dtype.itemsize == 1 else array
-    return lax.reduce_max(lax.abs(wide), tuple(range(array.ndim)))
-
-
-def _none(numbers: Sequence[Any], how: Any) -> Any:
-    """Whether `how` holds for none of `numbers`, as a boolean scalar."""
-    found = np.bool_(True)
-    for number in numbers:
-        found = lax.bitwise_and(found, lax.bitwise_not(how(number)))
-    return found
-
-
-def _only_if_odd(look: Callable[..., Any], out: Any, *inputs: Any) -> Sequence[Any]:
-    """Compute the record by `look` only if an element of `out` is not finite, else zeros; to find out costs one reduction."""
-    if out.size == 1:
-        found = look(out, *inputs)
-    else:
-        found = lax.cond(_any_odd(out), look, lambda *_arrays: np.zeros(_NUMBERS, np.int32), out, *inputs)
-    return [found]
-
-
-def _any_odd(array: Any) -> Any:
-    """Whether an element is not finite: 0 times it is NaN, and so is the sum; XLA sums in half the time of an `or`."""
-    if array.dtype.itemsize == 1:  # Not all one-byte types have infinities.
-        return lax.reduce_or(_odd(array), tuple(range(array.ndim)))
-    return not_numbers(lax.reduce_sum(lax.mul(array, lax.full_like(array, 0)), tuple(range(array.ndim))))
-
-
-def _of_elements(out: Any, *inputs: Any) -> Any:
-    ins = [lax.broadcast(one, out.shape) if one.shape != out.shape else one for one in inputs]
-    count, first = _count_and_first(out, lax.bitwise_or(*_births(out, ins)))
-    element, *operands = (_at(one, first) for one in (out, *ins))
-    of_finite, of_infinite = map(_number, _births(element, operands))
-    kind = lax.add(of_finite, lax.add(of_infinite, of_infinite))
-    return _together(count, kind, first, *map(bits_of, (element, *operands)))
-
-
-def _births(out: Any, inputs: Sequence[Any]) -> tuple[Any, Any]:
-    """Two masks of the elements born there: from finite operands, and a NaN from infinite operands."""
-    finite, numbers = lax.full_like(out, True, bool), lax.full_like(out, True, bool)
-    for one in inputs:
-        finite = lax.bitwise_and(finite, lax.is_finite(one))
-        numbers = lax.bitwise_and(numbers, lax.bitwise_not(not_numbers(one)))
-    of_infinite = lax.bitwise_and(not_numbers(out), lax.bitwise_and(numbers, lax.bitwise_not(finite)))
-    return lax.bitwise_and(_odd(out), finite), of_infinite
-
-
-def _count_and_first(out: Any, chosen: Any) -> tuple[Any, Any]:
-    """Count the elements that are not finite and find the position of the first `chosen` one, in one reduction."""
-    if out.size == 1:
-        return lax.reshape(_number(_odd(out)), ()), np.int32(0)
-    numbers = lax.reshape(lax.iota(np.int32, out.size), out.shape)
-    last = np.int32(out.size - 1)
-    places = lax.select(chosen, numbers, lax.full_like(numbers, last))
-
-    def both(one: Any, other: Any) -> Any:
-        return lax.add(one[0], other[0]), lax.min(one[1], other[1])
-
-    return lax.reduce((_number(_odd(out)), places), (np.int32(0), last), both, tuple(range(out.ndim)))
-
-
-def _of_arrays(out: Any, *inputs: Any) -> Any:
-    made, given = largest(out), list(map(largest, inputs))
-    of_finite = lax.bitwise_and(_odd(made), _none(given, _odd))
-    of_infinite = lax.bitwise_and(not_numbers(made), _none(given, not_numbers))
-    count, first = _count_and_first(out, _odd(out))
-    twice = lax.mul(_number(lax.bitwise_and(of_infinite, lax.bitwise_not(of_finite))), np.int32(2))
-    return _together(count, lax.add(_number(of_finite), twice), first, _at(bits_of(out), first))
-
-
-_NUMBERS = 6
-"""How many int32 numbers a record has."""
-
-
-def _together(*numbers: Any) -> Any:
-    """Concatenate the numbers of a record to an int32[6] array, padded with zeros."""
-    each = [lax.reshape(_number(one), (1,)) for one in numbers]
-    return lax.concatenate([*each, np.zeros(_NUMBERS - len(each), np.int32)], 0)
-
-
-def _at(array: Any, position: Any) -> Any:
-    """The element at a flat position, with shape (1,); `lax.dynamic_slice` would add code for negative positions."""
-    flat = lax.reshape(array, (array.size,))
-    return flat if array.size == 1 else lax.dynamic_slice_p.bind(flat, position, slice_sizes=(1,))
-
-
-def _number(truth: Any) -> Any:
-    return lax.convert_element_type(truth, np.int32)
-
-
-def counted(truths: Any) -> Any:
-    return lax.reduce_sum(_number(truths), tuple(range(truths.ndim)))
-
-
-def first_of(truths: Any) -> Any:
-    """The flat position of the first True, int32; the last position if there is none."""
-    if truths.size == 1:
-        return np.int32(0)
-    numbers = lax.reshape(lax.iota(np.int32, truths.size), truths.shape)
-    last = lax.full_like(numbers, truths.size - 1)
-    return lax.reduce_min(lax.select(truths, numbers, last), tuple(range(truths.ndim)))
-
-
-def element_at(array: Any, position: Any) -> Any:
-    """The element at a flat position of an int32 or boolean array, by a reduction, which XLA can fuse."""
-    if array.size == 1:
-        return lax.reshape(array, ())
-    numbers = lax.reshape(lax.iota(np.int32, array.size), array.shape)
-    here = lax.eq(numbers, lax.full_like(numbers, position))
-    if array.dtype == np.bool_:
-        return lax.reduce_or(lax.bitwise_and(here, array), tuple(range(array.ndim)))
-    least = lax.full_like(array, np.iinfo(np.int32).min)
-    return lax.reduce_max(lax.select(here, array, least), tuple(range(array.ndim)))
-
-
-def bits_of(array: Any) -> Any:
-    """The bits of an array's numbers as float32, in int32; finite float64 numbers are limited to float32's largest."""
-    if array.dtype == np.float64:
-        limited = lax.clamp(np.float64(-_LARGEST), array, np.float64(_LARGEST))
-        array = lax.select(lax.is_finite(array), limited, array)
-    return lax.bitcast_convert_type(lax.convert_element_type(array, np.float32), np.int32)

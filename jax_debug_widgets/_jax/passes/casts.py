@@ -11,7 +11,7 @@ import numpy as np
 from jax import lax
 
 from jax_debug_widgets._jax.origins.frames import Frame
-from jax_debug_widgets._jax.passes.births import bits_of, counted, element_at, first_of, not_numbers
+from jax_debug_widgets._jax.passes.check_arithmetic import bits_of, counted, element_at, first_of, not_numbers
 from jax_debug_widgets._jax.passes.checked import Body, Check, Records
 from jax_debug_widgets._jax.passes.kept_writes import equation_of
 

@@ -12,7 +12,8 @@ from jax import lax
 
 from jax_debug_widgets._jax.compat.private import core
 from jax_debug_widgets._jax.origins.frames import Frame, is_users
-from jax_debug_widgets._jax.passes.births import ARGUMENTS, largest, not_numbers
+from jax_debug_widgets._jax.passes.births import ARGUMENTS
+from jax_debug_widgets._jax.passes.check_arithmetic import largest, not_numbers
 from jax_debug_widgets._jax.passes.checked import Check
 
 

@@ -1,0 +1,112 @@
+"""The record of a birth: how many elements of a result are not finite, and the first with its operands; see `births`.
+
+On a CPU with Numba, functions of ours compute it (`births_native`), for which XLA has nothing to compile.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import jax
+import numpy as np
+from jax import lax
+
+from jax_debug_widgets._jax.compat.native import computed_natively, importable
+from jax_debug_widgets._jax.passes.check_arithmetic import bits_of, largest, none_of, not_numbers, number_of, odd
+
+_NUMBERS = 6
+"""How many int32 numbers a record has."""
+
+
+def record_of(elementwise: bool, *arrays: Any) -> Sequence[Any]:
+    """Compute the record of a result and its operands: int32[6], zeros if each element of the result is finite."""
+    compute = partial(_only_if_odd, _of_elements if elementwise else _of_arrays)
+    native = _native() if arrays[0].size > 1 and all(one.dtype == np.float32 for one in arrays) else None
+    if native is None:
+        return [compute(*arrays)]
+    target = native.OF_ELEMENTS if elementwise else native.OF_ARRAYS
+
+    def otherwise(*arrays: Any) -> Sequence[Any]:
+        return [compute(*arrays)]
+
+    return computed_natively(target, arrays, (_NUMBERS,), otherwise, together=True, dtype=np.int32)
+
+
+def _only_if_odd(look: Callable[..., Any], out: Any, *inputs: Any) -> Any:
+    """Compute the record only if an element of `out` is not finite; to find out costs one reduction."""
+    if out.size == 1:
+        return look(out, *inputs)
+    return lax.cond(_any_odd(out), look, lambda *_arrays: np.zeros(_NUMBERS, np.int32), out, *inputs)
+
+
+def _native() -> Any:
+    """See `births_native`; None on other devices, without Numba, or with one that does not work here, and a warning."""
+    what = "XLA finds where a NaN was born, which takes longer to compile"
+    if jax.default_backend() != "cpu" or not importable("jax_debug_widgets._jax.passes.births_native", what):
+        return None
+    from jax_debug_widgets._jax.passes import births_native
+
+    return births_native
+
+
+def _any_odd(array: Any) -> Any:
+    """Whether an element is not finite: less itself it is NaN, and so is the sum; XLA sums in half the time of an `or`."""
+    if array.dtype.itemsize == 1:  # Not all one-byte types have infinities.
+        return lax.reduce_or(odd(array), tuple(range(array.ndim)))
+    return not_numbers(lax.reduce_sum(lax.sub(array, array), tuple(range(array.ndim))))
+
+
+def _of_elements(out: Any, *inputs: Any) -> Any:
+    ins = [lax.broadcast(one, out.shape) if one.shape != out.shape else one for one in inputs]
+    count, first = _count_and_first(out, lax.bitwise_or(*_births(out, ins)))
+    element, *operands = (_at(one, first) for one in (out, *ins))
+    of_finite, of_infinite = map(number_of, _births(element, operands))
+    kind = lax.add(of_finite, lax.add(of_infinite, of_infinite))
+    return _together(count, kind, first, *map(bits_of, (element, *operands)))
+
+
+def _births(out: Any, inputs: Sequence[Any]) -> tuple[Any, Any]:
+    """Two masks of the elements born there: from finite operands, and a NaN from infinite operands."""
+    finite, numbers = lax.full_like(out, True, bool), lax.full_like(out, True, bool)
+    for one in inputs:
+        finite = lax.bitwise_and(finite, lax.is_finite(one))
+        numbers = lax.bitwise_and(numbers, lax.bitwise_not(not_numbers(one)))
+    of_infinite = lax.bitwise_and(not_numbers(out), lax.bitwise_and(numbers, lax.bitwise_not(finite)))
+    return lax.bitwise_and(odd(out), finite), of_infinite
+
+
+def _count_and_first(out: Any, chosen: Any) -> tuple[Any, Any]:
+    """Count the elements that are not finite and find the position of the first `chosen` one, in one reduction."""
+    if out.size == 1:
+        return lax.reshape(number_of(odd(out)), ()), np.int32(0)
+    numbers = lax.reshape(lax.iota(np.int32, out.size), out.shape)
+    last = np.int32(out.size - 1)
+    places = lax.select(chosen, numbers, lax.full_like(numbers, last))
+
+    def both(one: Any, other: Any) -> Any:
+        return lax.add(one[0], other[0]), lax.min(one[1], other[1])
+
+    return lax.reduce((number_of(odd(out)), places), (np.int32(0), last), both, tuple(range(out.ndim)))
+
+
+def _of_arrays(out: Any, *inputs: Any) -> Any:
+    made, given = largest(out), list(map(largest, inputs))
+    of_finite = lax.bitwise_and(odd(made), none_of(given, odd))
+    of_infinite = lax.bitwise_and(not_numbers(made), none_of(given, not_numbers))
+    count, first = _count_and_first(out, odd(out))
+    twice = lax.mul(number_of(lax.bitwise_and(of_infinite, lax.bitwise_not(of_finite))), np.int32(2))
+    return _together(count, lax.add(number_of(of_finite), twice), first, _at(bits_of(out), first))
+
+
+def _together(*numbers: Any) -> Any:
+    """Concatenate the numbers of a record to an int32[6] array, padded with zeros."""
+    each = [lax.reshape(number_of(one), (1,)) for one in numbers]
+    return lax.concatenate([*each, np.zeros(_NUMBERS - len(each), np.int32)], 0)
+
+
+def _at(array: Any, position: Any) -> Any:
+    """The element at a flat position, with shape (1,); `lax.dynamic_slice` would add code for negative positions."""
+    flat = lax.reshape(array, (array.size,))
+    return flat if array.size == 1 else lax.dynamic_slice_p.bind(flat, position, slice_sizes=(1,))
