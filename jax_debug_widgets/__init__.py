@@ -508,7 +508,9 @@ def instrument(function: Callable[P, R], /, **options: Any) -> Instrumented[P, R
     return Instrumented(function, current_session(), title, Options.of(**options))
 
 
-def linked(function: Callable[..., Any], /, *args: Any, compiled: bool = True, **kwargs: Any) -> Linked:
+def linked(
+    function: Callable[..., Any], /, *args: Any, compiled: bool = True, exact: bool = True, **kwargs: Any
+) -> Linked:
     """Show the source, jaxpr, StableHLO and optimised HLO of `function(*args, **kwargs)` beside each other, without running it.
 
     In a notebook what is pointed at in one column lights up in all; a click keeps it. A fusion is a box with its lines and the
@@ -524,8 +526,11 @@ def linked(function: Callable[..., Any], /, *args: Any, compiled: bool = True, *
         found.exact, found.fusions, found.unlinked
 
     Args:
-      function: a function, jitted or not. Wrap one that has a keyword `compiled` of its own in a lambda.
+      function: a function, jitted or not. Wrap one that has a keyword `compiled` or `exact` of its own in a lambda.
       compiled: whether the program is compiled; else there are source and jaxpr: `%jaxdebug jaxpr f(x)`.
+      exact: False takes the executable that a call of a jitted function runs, so one that has run is not compiled a second
+        time: `%jaxdebug hlo --by-line f(x)`. An instruction is linked with all equations of its line. It makes no difference
+        to a function that is not jitted, nor before jax 0.9.
 
     Raises:
       Exception: what tracing, lowering or compiling the function raises.
@@ -533,7 +538,7 @@ def linked(function: Callable[..., Any], /, *args: Any, compiled: bool = True, *
     from jax_debug_widgets.session import current_session
     from jax_debug_widgets.session.studies.linked import linked_of
 
-    return linked_of(current_session(), function, args, kwargs, compiled=compiled)
+    return linked_of(current_session(), function, args, kwargs, compiled=compiled, exact=exact)
 
 
 def graph(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Graph:

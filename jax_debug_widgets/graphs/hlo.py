@@ -8,6 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from jax_debug_widgets.graphs.hlo_frames import Frames, frames_in
+
 MADE_BY_XLA = frozenset(
     {"parameter", "constant", "tuple", "get-tuple-element", "copy", "copy-start", "copy-done", "bitcast"}
 )
@@ -19,6 +21,7 @@ _APPLIED = frozenset({"reduce", "reduce-window", "sort", "scatter", "map", "sele
 _TAG = re.compile(r"\beqn(\d+)\b")
 _COMPUTATION = re.compile(r"^(ENTRY )?%?([\w.\-]+) \(.*\{$")
 _INSTRUCTION = re.compile(r"^\s+(ROOT )?%?([\w.\-]+) = (\(.*?\)|\S+) ([\w\-]+)\((.*)$")
+_FRAME = re.compile(r"\bstack_frame_id=(\d+)")
 _OP_NAME = re.compile(r'op_name="((?:[^"\\]|\\.)*)"')
 _HOST_TARGET = re.compile(r'custom_call_target="xla_\w*python_\w*callback')
 _METADATA = re.compile(r', metadata=\{(?:[^{}"]|"(?:[^"\\]|\\.)*")*\}')
@@ -35,8 +38,8 @@ class Instruction:
     Attributes:
       type: as XLA writes it, `f32[64,64]{1,0}`.
       operands: the names of what it takes. `calls`: of the computations that it runs.
-      tags: the numbers of the scopes around it, the innermost last.
-      op_name: JAX's name for it; empty where it has none.
+      tags: the numbers of the scopes around it, the innermost last; several where XLA has made one of several.
+      op_name: JAX's name for it; empty where it has none. `frame`: where it is called, see `Executable.frames`; 0 if unknown.
       is_root: whether it is what its computation gives. `is_host_call`: whether it calls Python.
     """
 
@@ -46,9 +49,10 @@ class Instruction:
     operands: tuple[str, ...]
     calls: tuple[str, ...]
     computation: str
-    tags: tuple[int, ...]
+    tags: tuple[tuple[int, ...], ...]
     text: str
     op_name: str = ""
+    frame: int = 0
     is_root: bool = False
     is_host_call: bool = False
 
@@ -66,10 +70,16 @@ def _bytes_of(kind: str, dimensions: str) -> int:
 
 @dataclass(frozen=True, eq=False)
 class Executable:
-    """A compiled program, in the order of its text; `entry`: the computation that it begins with."""
+    """A compiled program, in the order of its text.
+
+    Attributes:
+      entry: the computation that it begins with.
+      frames: number of a frame -> its line and those of its callers, innermost first; empty where XLA's text has none.
+    """
 
     instructions: tuple[Instruction, ...]
     entry: str
+    frames: Frames
 
     @cached_property
     def by_name(self) -> Mapping[str, Instruction]:
@@ -103,18 +113,23 @@ class Executable:
         """The bytes of what it takes."""
         return sum(self.by_name[name].nbytes for name in one.operands if name in self.by_name)
 
+    def parts_of(self, one: Instruction) -> Iterator[Instruction]:
+        """It, and what it runs as a fusion."""
+        yield one
+        if one.opcode == "fusion":
+            for part in (part for call in one.calls for part in self.inside.get(call, ())):
+                if part.opcode not in MADE_BY_XLA:
+                    yield from self.parts_of(part)
+
     def tags_of(self, one: Instruction) -> set[tuple[int, ...]]:
         """Its tags, and those of what it runs as a fusion."""
-        own = {one.tags} if one.tags else set[tuple[int, ...]]()
-        if one.opcode == "fusion":
-            inner = (part for call in one.calls for part in self.inside.get(call, ()))
-            own |= {tags for part in inner if part.opcode not in MADE_BY_XLA for tags in self.tags_of(part)}
-        return own
+        return {tags for part in self.parts_of(one) for tags in part.tags}
 
 
 def read_hlo(text: str) -> Executable:
     """Read the text of an optimised HLO module."""
-    return Executable(tuple(_instructions(text)), next((one[2] for one in _computations(text) if one[1]), ""))
+    entry = next((one[2] for one in _computations(text) if one[1]), "")
+    return Executable(tuple(_instructions(text)), entry, frames_in(text))
 
 
 def _computations(text: str) -> Iterator[re.Match[str]]:
@@ -128,7 +143,8 @@ def _instructions(text: str) -> Iterator[Instruction]:
             computation = begins[2]
         if found := _INSTRUCTION.match(line):
             root, name, kind, opcode, rest = found.groups()
-            told = _OP_NAME.search(rest)
+            told, frame = _OP_NAME.search(rest), _FRAME.search(rest)
+            name_of = told[1] if told else ""
             branches = (one.strip(" %") for group in _BRANCHES.findall(rest) for one in group.split(","))
             yield Instruction(
                 name,
@@ -137,9 +153,10 @@ def _instructions(text: str) -> Iterator[Instruction]:
                 tuple(re.findall(r"%([\w.\-]+)", rest.split(")")[0])),
                 (*_CALLS.findall(rest), *branches),
                 computation,
-                tags_in(told[1] if told else ""),
+                tuple(tags for one in name_of.split(";") if (tags := tags_in(one))),
                 _METADATA.sub("", line.strip()),
-                told[1] if told else "",
+                name_of,
+                int(frame[1]) if frame else 0,
                 bool(root),
                 opcode == "custom-call" and bool(_HOST_TARGET.search(rest)),
             )

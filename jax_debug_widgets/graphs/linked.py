@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from jax_debug_widgets.events.amounts import in_bytes, plural
+from jax_debug_widgets.graphs.by_line import ByLine
 from jax_debug_widgets.graphs.hlo import MADE_BY_XLA, Executable, Instruction
 from jax_debug_widgets.graphs.linked_html import Cell, columns
 from jax_debug_widgets.graphs.page import Line, Page
@@ -37,7 +38,9 @@ class Linked:
       program: its `equations` are numbered as they come: see `of_instruction`.
       chains: of each equation the tags of those around it and its own; empty where nothing was compiled.
       stablehlo: lines with their tags. `executable`: None where nothing was compiled.
-      exact: whether the compiled program is the one that runs, but for the tags. `why`: what is to be known of the links.
+      exact: whether each instruction is linked with the equations that it computes, in the program that runs.
+      why: what is to be known of the links.
+      by_line: links the instructions, where they have no tags.
       values: of an equation that was watched its last value, in words.
     """
 
@@ -49,6 +52,7 @@ class Linked:
     why: str = ""
     source_lines: Mapping[Source, str] = field(default_factory=dict[Source, str])
     values: Mapping[int, str] = field(default_factory=dict[int, str])
+    by_line: ByLine | None = None
 
     @cached_property
     def _by_tags(self) -> Mapping[tuple[int, ...], AbstractSet[int]]:
@@ -64,22 +68,27 @@ class Linked:
 
     def of_instruction(self, one: Instruction) -> frozenset[int]:
         """The numbers of the equations that an instruction computes."""
-        tags = self.executable.tags_of(one) if self.executable else ()
-        return frozenset(number for own in tags for number in self.equations_of(own))
+        if self.executable is None:
+            return frozenset()
+        if self.by_line is None:
+            return frozenset().union(*map(self.equations_of, self.executable.tags_of(one)))
+        return frozenset().union(*map(self.by_line.of_instruction, self.executable.parts_of(one)))
 
     @cached_property
     def reached(self) -> frozenset[int]:
         """The equations that an instruction computes."""
         instructions = self.executable.instructions if self.executable else ()
-        return frozenset(number for one in instructions for number in self.of_instruction(one))
+        return frozenset().union(*map(self.of_instruction, instructions))
 
     def is_folded(self, number: int) -> bool:
-        """Whether nothing of an equation is left in the compiled program."""
-        return self.executable is not None and number not in self.reached and not self.program.equations[number].bodies
+        """Whether nothing of an equation is left in the compiled program; its line alone cannot tell that."""
+        if self.executable is None or self.by_line is not None:
+            return False
+        return number not in self.reached and not self.program.equations[number].bodies
 
     @cached_property
     def unlinked(self) -> list[Instruction]:
-        """The instructions that compute something and stand for no equation: XLA has made them."""
+        """The instructions that compute something and are linked with no equation: if links are exact, XLA has made them."""
         own = self.executable.own() if self.executable else []
         return [one for one in own if one.opcode not in MADE_BY_XLA and not self.of_instruction(one)]
 
@@ -97,17 +106,17 @@ class Linked:
 
     @cached_property
     def _own(self) -> Mapping[int, list[Instruction]]:
-        """Equation -> its instructions that run by themselves."""
+        """Equation, or the one that stands for its line -> its instructions that run by themselves."""
         found: dict[int, list[Instruction]] = {}
         for one in self.executable.own() if self.executable else ():
             if one.opcode not in MADE_BY_XLA:
-                for number in self.of_instruction(one):
+                for number in self._lit(self.of_instruction(one)):
                     found.setdefault(number, []).append(one)
         return found
 
     def instructions_of(self, number: int) -> list[Instruction]:
-        """The instructions that run for an equation."""
-        return self._own.get(number, [])
+        """The instructions that run for an equation; by line for all equations of its line and scope."""
+        return self._own.get(number if self.by_line is None else self.by_line.group[number], [])
 
     def page(self) -> Page:
         """All of it as text: a row an equation, under its line of the source."""
@@ -121,23 +130,26 @@ class Linked:
         told = f"{self.program.name}: {plural(len(self.program.equations), 'equation')}"
         if self.executable is None:
             return f"{told}; nothing has run, nothing was compiled"
-        folded = sum(map(self.is_folded, range(len(self.program.equations))))
         own = [one for one in self.executable.own() if one.opcode not in MADE_BY_XLA]
-        return f"{told}, {plural(len(own), 'instruction')}; {folded} folded away, {len(self.unlinked)} made by XLA"
+        told = f"{told}, {plural(len(own), 'instruction')}"
+        if self.by_line is not None:
+            return f"{told}; linked by line, {len(self.unlinked)} without one"
+        folded = sum(map(self.is_folded, range(len(self.program.equations))))
+        return f"{told}; {folded} folded away, {len(self.unlinked)} made by XLA"
 
     def _lines(self) -> Iterator[Line]:
-        last: Source | None = None
+        last: object = None
         for number, one in enumerate(self.program.equations):
             source = one.source
-            if source is not None and (last is None or (source.file, source.line) != (last.file, last.line)):
-                yield Line((f"{source}  {self.source_lines.get(source, '')}".rstrip(), "", ""), kind="head")
-            last = source or last
             compiled = ", ".join(dict.fromkeys(each.name for each in self.instructions_of(number)))
-            is_folded = self.is_folded(number)
-            yield Line(
-                (text_of(one), compiled or ("folded away" if is_folded else ""), self.values.get(number, "")),
-                one.depth + 1,
-            )
+            of_line, own = ("", compiled) if self.by_line is None else (compiled, "")
+            if source is not None:
+                key = (source.file, source.line) if self.by_line is None else self.by_line.group[number]
+                if key != last:
+                    yield Line((f"{source}  {self.source_lines.get(source, '')}".rstrip(), of_line, ""), kind="head")
+                last = key
+            own = own or ("folded away" if self.is_folded(number) else "")
+            yield Line((text_of(one), own, self.values.get(number, "")), one.depth + 1)
 
     def __repr__(self) -> str:
         return self.page().text()
@@ -153,7 +165,7 @@ class Linked:
             [
                 Cell(
                     text_of(one),
-                    frozenset({number}),
+                    self._lit(frozenset({number})),
                     one.depth,
                     is_gone=self.is_folded(number),
                     note=self._note(number),
@@ -165,9 +177,13 @@ class Linked:
             return
         yield (
             "StableHLO",
-            [Cell(text, self.equations_of(tags) if tags else frozenset()) for text, tags in self.stablehlo],
+            [Cell(text, self._lit(self.equations_of(tags)) if tags else frozenset()) for text, tags in self.stablehlo],
         )
         yield "optimised HLO", list(self._instruction_cells())
+
+    def _lit(self, equations: frozenset[int]) -> frozenset[int]:
+        """The equations that light up together; by line those of one line do, and one of them stands for all."""
+        return equations if self.by_line is None else frozenset(self.by_line.group[number] for number in equations)
 
     def _note(self, number: int) -> str:
         """The role of an equation, and what it gave in the last run."""
@@ -183,7 +199,7 @@ class Linked:
                 numbers.setdefault(key, set()).add(number)
                 texts[key] = self.source_lines.get(one.source, "")
         for key in sorted(numbers):
-            yield Cell(texts[key], frozenset(numbers[key]), note=f"{key[0]}:{key[1]}")
+            yield Cell(texts[key], self._lit(frozenset(numbers[key])), note=f"{key[0]}:{key[1]}")
 
     def _instruction_cells(self) -> Iterator[Cell]:
         assert self.executable is not None
@@ -192,7 +208,9 @@ class Linked:
             fusion = fusions.get(one.name)
             is_made = one.opcode in MADE_BY_XLA
             note = str(fusion) if fusion else "" if is_made else f"{in_bytes(one.nbytes)} written"
-            yield Cell(one.text, self.of_instruction(one), note=note, is_box=fusion is not None, is_grey=is_made)
+            yield Cell(
+                one.text, self._lit(self.of_instruction(one)), note=note, is_box=fusion is not None, is_grey=is_made
+            )
 
 
 def _by_line(place: str) -> tuple[str, int]:

@@ -27,7 +27,8 @@ HELP = """%%jaxdebug [options]          capture the cell below: a live panel of 
                               --against saved:FILE, written by --save FILE;  --against cpu
 %jaxdebug traces F(X)         trace F(X) twice: the same program? If not, where it differs, and the line that may cause it
 %jaxdebug jaxpr F(X)          its source and equations beside each other; %jaxdebug hlo F(X)  with StableHLO and what XLA has
-                              made of them: fusions, bytes, what is folded away; compiles F(X), and nothing runs
+                              made of them: fusions, bytes, what is folded away; compiles F(X), and nothing runs;
+                              --by-line: links by line, from the executable that JAX has where F is jitted and has run
 %jaxdebug export F(X) DIR     write F(X) as a Python package to read, edit and run; nothing runs;  --name N, --overwrite
 %jaxdebug sites               the call sites of the programs that ran, with their numbers
 %jaxdebug findings            what was found in the last capture: the source, why, and what to write instead

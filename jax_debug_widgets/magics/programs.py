@@ -69,6 +69,25 @@ def _add_table_options(parser: argparse.ArgumentParser) -> argparse.ArgumentPars
     return parser
 
 
+def program_stages(session: Session, line: str, namespace: dict[str, Any], name_code: NameCode = nameless) -> Any:
+    """The source, equations, StableHLO and optimised HLO of `[--by-line] f(x)` beside each other.
+
+    Raises:
+      UsageError: it is no call, or an unknown option.
+    """
+    options, code = parse_with(_add_stages_options, options_first(line))
+
+    def ask(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
+        return linked_of(session, function, args, kwargs, exact=not options.by_line)
+
+    return given_to_fitting(ask, "hlo", code, namespace, name_code)
+
+
+def _add_stages_options(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
+    parser.add_argument("--by-line", action="store_true")
+    return parser
+
+
 def compared(session: Session, line: str, namespace: dict[str, Any], name_code: NameCode = nameless) -> Any:
     """How `f g -- x` compare, or `f -- x --against float64`; they are run.
 
@@ -235,7 +254,7 @@ PROGRAM_COMMANDS: dict[str, ProgramCommand] = {
     "diff": program_diff,
     "export": exported,
     "graph": _of_call("graph", graph_of),
-    "hlo": _of_call("hlo", linked_of, compiled=True),
+    "hlo": program_stages,
     "jaxpr": _of_call("jaxpr", linked_of, compiled=False),
     "table": program_table,
     "traces": traced_twice,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import jax
 import jax.numpy as jnp
@@ -12,7 +13,9 @@ from jax import lax
 import jax_debug_widgets as jdw
 from jax_debug_widgets._jax.studies import tags
 from jax_debug_widgets._jax.studies.trace import trace
+from jax_debug_widgets.graphs.by_line import ByLine
 from jax_debug_widgets.graphs.hlo import MADE_BY_XLA, read_hlo, without_metadata
+from jax_debug_widgets.graphs.hlo_frames import frames_in
 
 X = jnp.ones((64, 64))
 
@@ -61,6 +64,12 @@ def test_names_of_equations_do_not_change_what_is_compiled(name):
     own = [one for one in found.executable.own() if one.opcode not in MADE_BY_XLA]
     assert own and {one for one in own if found.of_instruction(one)}
     assert len(found.reached) > 0 and all(number < len(found.program.equations) for number in found.reached)
+    untagged = tuple(replace(one, op_name=re.sub(r"eqn\d+(/|(?=\)))", "", one.op_name)) for one in own)
+    by_line = ByLine(found.program, replace(found.executable, instructions=untagged), 1 + (name == "jit"))
+    for one, same in zip(own, untagged, strict=True):
+        exact = {number for tags_of_one in one.tags for number in found.equations_of(tags_of_one)}
+        told = by_line.of_instruction(same)
+        assert not told or not exact or told & exact, f"{one.text} is linked by line with other equations"
 
 
 @pytest.mark.behaviour("G3")
@@ -104,6 +113,8 @@ def test_jaxpr_compiles_nothing(ours):
     assert found.executable is None and "nothing was compiled" in str(found)
     compiled = ours.ip.run_line_magic("jaxdebug", "hlo fused(X, X)")
     assert compiled.exact and "fusion" in str(compiled)
+    by_line = ours.ip.run_line_magic("jaxdebug", "hlo jax.jit(fused)(X, X) --by-line")
+    assert by_line.exact != _has_lines() and "fusion" in str(by_line)
 
 
 @pytest.mark.behaviour("G3")
@@ -119,6 +130,73 @@ def test_a_program_that_takes_long_is_compiled_once_and_compared_before(monkeypa
     monkeypatch.setattr(tags, "LONG", -1.0)
     found = jdw.linked(jax.grad(lambda x: jnp.sum(jnp.tanh(x) * x)), jnp.ones(3))
     assert found.exact and "not compiled a second time" in found.why and found.fusions
-    monkeypatch.setattr(tags, "tagged", lambda _: (jax.make_jaxpr(jnp.cos)(jnp.ones(3)).jaxpr, {}))
-    texts, _ = tags.tagged_texts(trace(jnp.sin, (jnp.ones(3),), {}, lambda *_: None, whole_numbers=False))
-    assert texts.plain_hlo is None and not texts.is_lowered_same
+
+
+def _has_lines():
+    return bool(
+        read_hlo(jax.jit(jnp.sin).lower(1.0).compile().as_text()).frames
+    )  # The oldest XLA's text has no tables.
+
+
+@pytest.mark.behaviour("G3")
+def test_links_by_line_are_read_from_the_executable_that_has_run(caplog):
+    @jax.jit
+    def f(x, w):
+        h = jnp.tanh(x @ w)
+        return jnp.sum(h * 2.0)
+
+    f(X, X)
+    with jax.log_compiles():
+        found = jdw.linked(f, X, X, exact=False)
+    compiled = [one for one in caplog.messages if "XLA compilation" in one]
+    assert found.exact != _has_lines() and bool(compiled) != _has_lines(), compiled
+    if not _has_lines():
+        return
+    assert "by line, not exact" in found.why and "linked by line" in str(found)
+    first = f.__wrapped__.__code__.co_firstlineno
+    lines = {number: one.source.line for number, one in enumerate(found.program.equations)}
+    exact = jdw.linked(f, X, X)
+    theirs = {one.name: one for one in exact.executable.instructions}
+    for one in (one for one in found.executable.own() if one.opcode not in MADE_BY_XLA):
+        told = {lines[number] for number in found.of_instruction(one)}
+        assert {lines[number] for number in exact.of_instruction(theirs[one.name])} <= told
+        assert told <= {first + 2, first + 3}
+    assert f"test_linked.py:{first + 2}" in str(found) and "folded away" not in str(found)
+    assert 'data-e="0"' in found._repr_html_()
+
+
+@pytest.mark.behaviour("G3")
+@pytest.mark.parametrize("fails", [False, True])
+def test_where_names_of_equations_change_the_program_links_are_by_line(monkeypatch, fails):
+    def other(_):
+        if fails:
+            raise ValueError("no such scope")
+        return jax.make_jaxpr(jnp.add)(X, X).jaxpr, {}
+
+    monkeypatch.setattr(tags, "tagged", other)
+    traced = trace(fused, (X, X), {}, lambda *_: None, whole_numbers=False)
+    if not _has_lines() and fails:
+        with pytest.raises(ValueError, match="no such scope"):
+            tags.stages_of(traced)
+        return
+    stages = tags.stages_of(traced)
+    assert stages.links == ("by line" if _has_lines() else "of another program")
+    assert not _has_lines() or "tanh" in stages.hlo
+
+
+def test_what_xla_makes_of_two_equations_is_of_both():
+    row = '  %m = f32[] multiply(%a, %b), metadata={op_name="jit(f)/jit(g)/eqn1/eqn3/mul;jit(f)/eqn2/mul" stack_frame_id=4}'
+    (one,) = read_hlo(row).instructions
+    assert (one.tags, one.frame) == (((1, 3), (2,)), 4)
+
+
+def test_a_parent_of_a_frame_is_another_frame():
+    rows = ("1 {file_location_id=1 parent_frame_id=%d}", "2 {file_location_id=2 parent_frame_id=%d}")
+    text = (
+        'HloModule f\n\nFileNames\n1 "/f.py"\n\nFunctionNames\n1 "f"\n\nFileLocations\n1 {file_name_id=1 line=9}\n'
+        "2 {file_name_id=1 line=4}\n\nStackFrames\n%s\n\n\n%%f () -> f32[] {\n"
+    )
+    for parents in ((1, 2), (0, 1)):  # Jaxlib writes the number plus one, or as it is.
+        told = frames_in(text % "\n".join(row % parent for row, parent in zip(rows, parents, strict=True)))
+        assert told == {1: (("/f.py", 9),), 2: (("/f.py", 4), ("/f.py", 9))}
+    assert frames_in("HloModule f\n") == {}

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import Any, Literal
 
 import jax
 from jax.extend.core import ClosedJaxpr, jaxpr_as_fun
@@ -14,6 +15,8 @@ from jax_debug_widgets._jax.compat.private import core
 from jax_debug_widgets._jax.passes.inventory import programs_in
 from jax_debug_widgets._jax.studies.programs import opened, runs_one_call
 from jax_debug_widgets._jax.studies.trace import Traced
+from jax_debug_widgets.graphs.hlo import without_metadata
+from jax_debug_widgets.graphs.hlo_frames import frames_in
 from jax_debug_widgets.graphs.program import Body, Equation, Program
 
 TAG = "eqn"
@@ -24,36 +27,75 @@ LONG = 0.5
 """A program that takes XLA so many seconds is not compiled a second time, to compare the results."""
 
 
+Links = Literal["exact", "exact as lowered", "of another program", "by line"]
+"""What links instructions with equations: lines, or tags.
+
+With tags the program is the same as without, compiled or as it is lowered; or it is another one.
+"""
+
+
 @dataclass(frozen=True, eq=False)
-class ProgramTexts:
+class Stages:
     """A program that was lowered and compiled, as text.
 
     Attributes:
-      stablehlo, hlo: with tags.
-      plain_hlo: compiled as it is; None where that would take long.
-      is_lowered_same: whether what XLA is given is the same with tags and without, but for them.
+      stablehlo: with tags. `hlo`: with tags, but where links are by line.
+      numbers: identity of an equation -> its tag.
+      roots: where links are by line, the parts that the name of an instruction has for the whole program: `jit(f)`.
     """
 
     stablehlo: str
     hlo: str
-    plain_hlo: str | None
-    is_lowered_same: bool
+    numbers: Mapping[int, int]
+    links: Links
+    roots: int = 1
 
 
-def tagged_texts(traced: Traced) -> tuple[ProgramTexts, dict[int, int]]:
-    """The texts of a program, and the numbers of its equations: see `chains`.
+def stages_of(traced: Traced, ran: str = "") -> Stages:
+    """The stages of a program. Where tags change what is compiled, or cannot be compiled, links are by line.
+
+    Args:
+      ran: the text of the executable that a call runs. Nothing is compiled if it has what links by line need.
 
     Raises:
       Exception: what lowering or compiling raises.
     """
+    plain, failed = cache(lambda: _lowered(traced.jaxpr, traced)), None
+    try:
+        stages = _stages_by_tags(traced, plain, ran)
+    except Exception as error:  # noqa: BLE001 - of the tags; what the program itself raises is raised below.
+        stages, failed = Stages(plain().as_text(), "", {}, "of another program"), error
+    if stages.links != "of another program":
+        return stages
+    own = plain().compile().as_text() or ""
+    if frames_in(own):
+        return replace(stages, hlo=own, links="by line", roots=1 + runs_one_call(traced.jaxpr))
+    if failed is not None:
+        raise failed
+    return stages
+
+
+def _stages_by_tags(traced: Traced, plain: Callable[[], Any], ran: str) -> Stages:
     jaxpr, numbers = tagged(traced.jaxpr)
-    lowered, plain = _lowered(jaxpr, traced), _lowered(traced.jaxpr, traced)
+    lowered = _lowered(jaxpr, traced)
+    hlo, links = (ran, "by line") if frames_in(ran) else _compiled_with_tags(lowered, plain)
+    return Stages(lowered.as_text(debug_info=True), hlo, numbers, links)
+
+
+def _compiled_with_tags(lowered: Any, plain: Callable[[], Any]) -> tuple[str, Links]:
     began = time.monotonic()
     hlo = lowered.compile().as_text() or ""
-    is_long = time.monotonic() - began > LONG
-    plain_hlo = None if is_long else plain.compile().as_text() or ""
-    is_same = lowered.as_text() == plain.as_text()
-    return ProgramTexts(lowered.as_text(debug_info=True), hlo, plain_hlo, is_same), numbers
+    if time.monotonic() - began > LONG:
+        return hlo, "exact as lowered" if lowered.as_text() == plain().as_text() else "of another program"
+    is_same = without_metadata(hlo) == without_metadata(plain().compile().as_text() or "")
+    return hlo, "exact" if is_same else "of another program"
+
+
+def executable_of_calls(function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> str:
+    """The text of the executable that a call runs, which JAX keeps for the next one; empty of what is not jitted."""
+    if not isinstance(function, jax.stages.Wrapped):
+        return ""
+    return function.lower(*args, **kwargs).compile().as_text() or ""
 
 
 def compiled_text(traced: Traced) -> str:

@@ -6,9 +6,10 @@ import linecache
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from jax_debug_widgets._jax.studies.tags import chains, tagged_texts
+from jax_debug_widgets._jax.studies.tags import Links, chains, executable_of_calls, stages_of
 from jax_debug_widgets.graphs import Program
-from jax_debug_widgets.graphs.hlo import read_hlo, read_stablehlo, without_metadata
+from jax_debug_widgets.graphs.by_line import ByLine
+from jax_debug_widgets.graphs.hlo import read_hlo, read_stablehlo
 from jax_debug_widgets.graphs.linked import Linked
 from jax_debug_widgets.graphs.program import Source
 from jax_debug_widgets.session.studies.programs import traced
@@ -17,15 +18,22 @@ from jax_debug_widgets.session.studies.seen import seen_of
 if TYPE_CHECKING:
     from jax_debug_widgets.session.ports import CapturesAndRuns
 
-EXACT = "Links are exact: the program was compiled with a name for each equation, and is the same without these names."
-EXACT_AS_LOWERED = (
-    "Links are exact: the program was compiled with a name for each equation, and XLA was given the same without these names. "
-    "It takes long to compile, so it was not compiled a second time to compare the results."
-)
-INEXACT = (
-    "XLA has made another program of the one whose equations have names: the links hold for that one, and the one that runs "
-    "may differ from it."
-)
+WHY: dict[Links, str] = {
+    "exact": "Links are exact: the program was compiled with a name for each equation, and is the same without these names.",
+    "exact as lowered": (
+        "Links are exact: the program was compiled with a name for each equation, and XLA was given the same without these "
+        "names. It takes long to compile, so it was not compiled a second time to compare the results."
+    ),
+    "of another program": (
+        "XLA has made another program of the one whose equations have names: the links hold for that one, and the one that "
+        "runs may differ from it."
+    ),
+    "by line": (
+        "Links are by line, not exact: the program that runs has no names of equations, so an instruction is linked with all "
+        "equations of its line."
+    ),
+}
+"""What is to be known of the links."""
 
 
 def linked_of(
@@ -35,6 +43,7 @@ def linked_of(
     kwargs: Mapping[str, Any],
     *,
     compiled: bool = True,
+    exact: bool = True,
 ) -> Linked:
     """The stages of `function(*args, **kwargs)`; see `jax_debug_widgets.linked`.
 
@@ -46,20 +55,18 @@ def linked_of(
     if not compiled:
         return Linked(program, source_lines=lines, values=values)
     with session.capture.explaining():
-        texts, numbers = tagged_texts(found)
-    is_compared = texts.plain_hlo is not None
-    is_same = texts.is_lowered_same
-    if texts.plain_hlo is not None:
-        is_same = without_metadata(texts.hlo) == without_metadata(texts.plain_hlo)
+        stages = stages_of(found, "" if exact else executable_of_calls(function, args, kwargs))
+    executable = read_hlo(stages.hlo)
     return Linked(
         program,
-        chains(found, program, numbers),
-        read_stablehlo(texts.stablehlo),
-        read_hlo(texts.hlo),
-        is_same,
-        INEXACT if not is_same else EXACT if is_compared else EXACT_AS_LOWERED,
+        chains(found, program, stages.numbers) if stages.numbers else (),
+        read_stablehlo(stages.stablehlo),
+        executable,
+        stages.links in ("exact", "exact as lowered"),
+        WHY[stages.links],
         lines,
         values,
+        ByLine(program, executable, stages.roots) if stages.links == "by line" else None,
     )
 
 
