@@ -245,6 +245,7 @@ def test_a_breakpoint_outside_a_capture_opens_under_the_cell(lab, lab_page, widt
             case "quit":
                 debugger.resume("quit")
             case "halt":
+                debugger.panel.open_tab("Prints")  # In Code the ways to go on stand above the frames.
                 debugger.root.get_by_test_id("halt").click()
             case "interrupt":
                 notebook.interrupt()
@@ -292,11 +293,11 @@ def test_a_program_without_breakpoints_is_paused_and_ended(lab, lab_page, size, 
     expect(debugger.root.get_by_test_id("state")).to_have_text("Paused")
     assert "i" in debugger.run("sorted(dir())") or debugger.frames()
     lab_page.screenshot(f"debugger-lab-paused-{size}")
-    debugger.root.get_by_test_id("pause").click()
+    debugger.resume("continue")
     debugger.root.locator("[data-stands=false]").wait_for()
     debugger.root.get_by_test_id("pause").click()
     debugger.wait_for_stop(after=first, timeout_s=20)
-    debugger.root.get_by_test_id("pause").click()
+    debugger.resume("continue")
     debugger.root.locator("[data-stands=false]").wait_for()
     began = lab_page.page.evaluate("performance.now()")
     debugger.root.get_by_test_id("halt").click()

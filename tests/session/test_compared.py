@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import jax_debug_widgets as jdw
-from jax_debug_widgets.session import current_session
+from jax_debug_widgets.session import current_session, snapshot_of
 from jax_debug_widgets.session.panel.all_runs import comparison
 from jax_debug_widgets.session.panel.compared import compared
 from jax_debug_widgets.session.panel.rows import Rows
@@ -48,6 +48,40 @@ def test_a_row_says_what_a_run_is_called_how_it_was_asked_for_and_how_far_it_cam
     assert (row["value"], row["steps"], row["gone"]) == ("loss", STEPS, "")
     assert row["last"] == pytest.approx(3 * 0.8 ** (2 * STEPS - 2), rel=1e-4) and (row["step_ms"] or 0) > 0
     assert json.loads(json.dumps(row, allow_nan=False)) == row
+
+
+def test_under_vmap_an_array_tells_the_steps():
+    @jax.vmap
+    def shrunk(w):
+        def body(w, _):
+            h = jnp.sin(w)
+            return h, None
+
+        return jax.lax.scan(body, w, None, length=7)[0]
+
+    with jdw.capture(watch="h") as run:
+        jax.jit(shrunk)(jnp.ones(4))
+    row, facts = row_of(run), {fact.label: fact.value for fact in snapshot_of(run).facts}
+    assert (row["steps"], row["value"], facts["Steps"]) == (7, "", "7")
+
+
+def test_parameters_are_compared_before_gradients():
+    @jax.jit
+    def step(params, x):
+        def loss_fn(params):
+            h = jnp.tanh(x @ params["w"])
+            return (h**2).sum()
+
+        grads = jax.grad(loss_fn)(params)
+        return jax.tree.map(lambda p, g: p - g, params, grads)
+
+    def run(scale):
+        with jdw.capture(watch=True) as run:
+            step({"w": jnp.full((2, 2), scale)}, jnp.ones((3, 2)))
+        return run
+
+    names = [chart["name"] for chart in compared([run(0.1), run(0.2)])["charts"]]
+    assert names.index("params['w'].mean") < names.index("grad/h.l2") < names.index("h.mean")
 
 
 def test_what_is_not_finite_and_what_was_let_go_of_is_said_in_the_row():

@@ -22,7 +22,7 @@ from jax_debug_widgets.session.run.groups import Path, hues_of, is_bias
 from jax_debug_widgets.session.run.headline import numbers_of
 from jax_debug_widgets.session.run.naming import SelectedValue
 from jax_debug_widgets.session.run.nonfinite import in_lane, nonfinite_findings
-from jax_debug_widgets.session.run.scalars import pace_at, scalars
+from jax_debug_widgets.session.run.scalars import longest, pace_at, scalars
 from jax_debug_widgets.session.run.thinning import thinned
 from jax_debug_widgets.widgets import Fact, Group, GroupLine, Series
 
@@ -154,14 +154,14 @@ def _name(path: Path) -> str:
 def facts(run: RunView, drawn: Sequence[tuple[Series, int]], calls: Sequence[Call]) -> list[Fact]:
     """How far, how fast, how good, what is wrong; what is not known is not among them."""
     found = []
-    if drawn:
-        lead = drawn[0][0].site
-        steps = run.store.history.steps_of([lead.id])[lead.id]
+    lead = drawn[0][0].site.id if drawn else longest(run.store, run.copies)
+    if lead is not None:
+        steps = run.store.history.steps_of([lead])[lead]
         number = int(steps[-1]) + 1 if len(steps) else 0
         if number:
             took = _time_of_steps(run.status().elapsed, _compiling(calls))
             found.append(Fact("Steps" if number > 1 else "Step", f"{number:,}", took))
-        pace = pace_at(run.store, calls, lead.id, steps, run.status().resumed) if number else None
+        pace = pace_at(run.store, calls, lead, steps, run.status().resumed) if number and drawn else None
         if pace is not None:
             found.append(Fact("A step", seconds(pace), "wall time of recent steps"))
     for rank in (0, 1):

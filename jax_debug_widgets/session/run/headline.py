@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from jax_debug_widgets.session.run.groups import path_of
+from jax_debug_widgets.session.run.groups import kind_of, path_of
 from jax_debug_widgets.session.run.naming import SelectedValue, full_names
 
 if TYPE_CHECKING:
@@ -116,5 +116,12 @@ def _rank(choice: SelectedValue) -> int:
     if watch is None:
         return 2
     if not is_name:
-        return 6
-    return 3 if is_number and watch.role == "value" else 4 if watch.role == "gradient" else 5
+        return 7
+    if watch.role == "gradient":
+        return 5
+    return 3 if is_number else 4 if _is_parameter(name) else 6
+
+
+def _is_parameter(name: str) -> bool:
+    path = path_of(name)
+    return path is not None and kind_of(path.root) == "parameter"

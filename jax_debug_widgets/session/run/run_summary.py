@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from jax_debug_widgets.session.run.scalars import pace_at, scalars
+from jax_debug_widgets.session.run.scalars import longest, pace_at, scalars
 from jax_debug_widgets.session.run.strands import Strands
 
 if TYPE_CHECKING:
@@ -34,15 +34,18 @@ class RunSummary:
 def outline(run: Outlined) -> RunSummary:
     """The outline of a run."""
     lead = next(scalars(run.store), None)
-    if lead is None:
+    site = longest(run.store) if lead is None else lead.choice.site.id
+    if site is None:
         return RunSummary()
-    site = lead.choice.site.id
     steps = run.store.history.steps_of([site])[site]
+    number = int(steps[-1]) + 1 if len(steps) else 0
+    if lead is None:
+        return RunSummary(steps=number)
     pace = pace_at(run.store, run.call_log.calls()[0], site, steps, run.status().resumed)
     return RunSummary(
         value=lead.name,
         last=float(lead.values[-1]),
-        steps=int(steps[-1]) + 1 if len(steps) else 0,
+        steps=number,
         ms_a_step=None if pace is None else 1e3 * pace,
         strand=Strands(run.store, site).words(-1),
     )

@@ -66,6 +66,13 @@ def scalars(store: Store, copies: Container[int] = ()) -> Iterator[Scalar]:
             yield scalar
 
 
+def longest(store: Store, copies: Container[int] = ()) -> int | None:
+    """The site of a watched array that came most often: it tells the steps where nothing is a number, as under `vmap`."""
+    seen = store.seen_by_site()
+    sites = [site for site in store.sites() if site.watch and site.phase == "forward" and site.id not in copies]
+    return max((site.id for site in sites), key=lambda number: seen.get(number, 0), default=None)
+
+
 def pace_at(store: Store, calls: Sequence[Call], site: int, steps: np.ndarray, since: float = 0.0) -> float | None:
     """Seconds a step of the loop that `site` is in; None where that cannot be told.
 

@@ -433,7 +433,7 @@ describe("the breakpoints", () => {
 
 describe("pause and stop", () => {
   it("are asked for while it runs, and told until they take effect", () => {
-    const { run } = showStop(null);
+    const { run, ui } = showStop(null);
     click("[data-testid=pause]");
     expect(run.debugged).toEqual([{ type: "pause" }]);
     draw(run);
@@ -441,6 +441,9 @@ describe("pause and stop", () => {
     expect(isDisabled("[data-testid=pause]")).toBe(true);
     stopAt(run, goldenStop({ kind: "pause" }));
     expect(label("[data-testid=state]")).toBe("Paused");
+    act(() => {
+      ui.tab.value = "streams";
+    });
     expect(label("[data-testid=pause]")).toBe("Resume");
     click("[data-testid=pause]");
     expect(run.debugged.at(-1)).toEqual({ type: "resume", stop: 3, how: "continue" });
@@ -454,7 +457,12 @@ describe("pause and stop", () => {
   });
 
   it("end the program where it stands", () => {
-    const { run } = showStop();
+    const { run, ui } = showStop();
+    // Where the ways to go on are, no second Stop stands beside them.
+    expect(texts("button").filter((words) => words.startsWith("Stop"))).toEqual(["Stop q"]);
+    act(() => {
+      ui.tab.value = "streams";
+    });
     click("[data-testid=halt]");
     expect(run.debugged).toEqual([{ type: "resume", stop: 3, how: "quit" }]);
   });

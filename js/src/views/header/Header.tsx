@@ -4,6 +4,7 @@ import { stateWords } from "../../kit/states";
 import type { RunStore } from "../../store/run";
 import type { UiState } from "../../store/ui";
 import type { StatusMessage } from "../../transport/wire";
+import { tabOf } from "../panel/available";
 import { NonFinite } from "./NonFinite";
 
 const RETURNED = "The program has returned: only its effects are waited for";
@@ -53,7 +54,7 @@ export function Header({ run, ui, status }: Props & { ui: UiState }) {
       </span>
       <NonFinite run={run} ui={ui} />
       <span class="grow" />
-      <Control run={run} status={status} />
+      <Control run={run} ui={ui} status={status} />
       <BarrierButton run={run} status={status} />
       <button
         type="button"
@@ -90,10 +91,11 @@ function stateOf(run: RunStore, { state }: StatusMessage): { name: string; words
   return { name: state, words: stateWords(state) };
 }
 
-/** Pausing and ending the program: both at its next event, where it can be held. */
-function Control({ run, status }: Props) {
+/** Pausing and ending the program: both at its next event, where it can be held. At a stop, Code has the ways to go on. */
+function Control({ run, ui, status }: Props & { ui: UiState }) {
   run.watch();
   const { stop, resuming, wanted } = run.debugger;
+  if (stop && !run.gone && tabOf(ui) === "source") return null;
   const held = status.stoppable || stop !== null;
   // Of a run that is read from a file nobody can say how requests reach its program.
   const running = status.commands ? ELSEWHERE : FOLLOWED;

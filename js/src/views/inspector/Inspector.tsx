@@ -4,7 +4,7 @@ import { brief, count, value as exact } from "../../kit/format";
 import type { RunStore } from "../../store/run";
 import type { UiState } from "../../store/ui";
 import type { WatchSite } from "../../store/watched";
-import { wordFor } from "../names/statistic";
+import { labelOf } from "../names/statistic";
 import { pathOf } from "../names/tree";
 import { watchedName } from "../sites/name";
 import { type LookAtStop, notesOf, type SeenValue, seen, typeOf } from "../source/reading";
@@ -92,7 +92,8 @@ function Head({ run, ui, value, found }: Pick<Props, "run" | "ui" | "value"> & {
 }
 
 /** All of its statistics, also those that are 0. */
-function Numbers({ found: { table, row, rows, site, told, get } }: { found: SeenValue }) {
+function Numbers({ found }: { found: SeenValue }) {
+  const { table, row, rows, site, told, get } = found;
   const size = table.sizeAt(row) * rows.length;
   const inWords = (name: string) => {
     const share = name === "zeros" && size > 1 ? ` of ${count(size)}, ${brief((100 * get(name)) / size)} %` : "";
@@ -104,7 +105,7 @@ function Numbers({ found: { table, row, rows, site, told, get } }: { found: Seen
     <dl class="statistics number" data-testid="statistics">
       {table.statistics.map((name) => (
         <div key={name}>
-          <dt class="muted">{wordFor(name)}</dt>
+          <dt class="muted">{labelOf(found, name)}</dt>
           <dd class={isBad(name) ? "bad-text mono" : "mono"} title={inWords(name)}>
             {told(name) === undefined ? "–" : brief(get(name))}
           </dd>

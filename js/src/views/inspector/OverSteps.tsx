@@ -41,7 +41,7 @@ export function OverSteps({ run, ui, own, dark }: Props) {
     </button>
   );
   return (
-    <Section ui={ui} name="Over steps" about={isStatistic && wordFor(ui.statistic.value)} tools={clear}>
+    <Section ui={ui} name="Over steps" about={isStatistic && statisticOver(curves, ui.statistic.value)} tools={clear}>
       <div class="chart-tools">
         <ChartTools ui={ui} view="inspector" />
         {earlier > 0 && (
@@ -54,6 +54,12 @@ export function OverSteps({ run, ui, own, dark }: Props) {
       {curves.length === 0 && <p class="muted">It has no {wordFor(ui.statistic.value)}: choose another statistic.</p>}
     </Section>
   );
+}
+
+/** A step at which some elements were not finite has no number: the others would stand for all. */
+function statisticOver(curves: readonly Curve[], statistic: string): string {
+  const isPartial = curves.some(({ series, isPrinted }) => !isPrinted && series.marks.x.length > 0);
+  return `${wordFor(statistic)}${isPartial ? ", × where not finite" : ""}`;
 }
 
 export function Curves({ run, ui, curves, dark }: Omit<Props, "own"> & { curves: readonly Curve[] }) {

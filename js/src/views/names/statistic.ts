@@ -15,6 +15,14 @@ export function wordFor(statistic: string): string {
   return WORDS[statistic] ?? statistic;
 }
 
+const OF_FINITE = new Set(["min", "max", "mean", "std"]);
+
+/** `mean of finite` where some elements were not: those are left out of it. */
+export function labelOf({ get }: Seen, statistic: string): string {
+  const isPartial = OF_FINITE.has(statistic) && ["nan", "posinf", "neginf"].some((name) => get(name) > 0);
+  return `${wordFor(statistic)}${isPartial ? " of finite" : ""}`;
+}
+
 /** Of a number the number; undefined where it is not known. */
 export function statisticOf({ table, told }: Seen, statistic: string): number | undefined {
   return told(table.isScalar ? ITSELF : statistic);

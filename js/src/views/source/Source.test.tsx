@@ -244,6 +244,9 @@ describe("the source", () => {
       click("[data-testid=first-nan]");
       const facts = find("[data-testid=inspect] .inspector-head").textContent;
       expect(facts).toContain(`${choice} may mask it`);
+      const told = ["min of finite", "max of finite", "mean of finite", "std of finite", "l2"];
+      expect(texts(".statistics dt").slice(0, 5)).toEqual(told);
+      expect(texts("[data-testid=section-over-steps] .about")[0]).toBe("mean, × where not finite");
     });
   });
 

@@ -8,6 +8,7 @@ import type { Look, WatchSite, WatchTable } from "../../store/watched";
 import type { LocalMessage } from "../../transport/stops";
 import { localOf, statisticOfLocal } from "../debugger/frameValues";
 import { standsAt } from "../debugger/Stopped";
+import { labelOf } from "../names/statistic";
 import { watchedName } from "../sites/name";
 import { isMasked } from "./badOfCall";
 import type { Value } from "./rows";
@@ -159,7 +160,7 @@ export function factsOf({ site: newest, nth }: Value, found: SeenValue | null): 
   const { table, rows, get, told } = found;
   const lanes = rows.length > 1 ? ` · ${rows.length} lanes` : "";
   const known = table.statistics.filter((name) => (get(name) !== 0 || !COUNTS.has(name)) && told(name) !== undefined);
-  const numbers = known.map((name) => `${name} ${exact(get(name))}`);
+  const numbers = known.map((name) => `${labelOf(found, name)} ${exact(get(name))}`);
   const { size, ratio } = gradientOf(found);
   const left = found.earlier && " (the program stopped at a later one)";
   const lines = [head, found.when + left + lanes, numbers.join(" · "), ...notesOf(found)];
