@@ -144,6 +144,16 @@ def test_at_a_narrow_width_counts_fields_and_names_have_their_room(harness: Harn
     assert find["x"] >= sites["x"] + sites["width"] or find["y"] >= sites["y"] + sites["height"]
 
 
+def test_beside_the_inspector_most_of_a_line_of_code_is_read(harness: Harness):
+    """At the width that a panel has in a window of 1280 pixels, with the file browser open."""
+    harness.page.set_viewport_size({"width": 830 + 36, "height": 640})
+    panel = harness.open(tab="source", state="done", rate=200, seconds=4, watch=2)
+    panel.locator("[data-testid=name]").first.click()
+    panel.get_by_test_id("inspect").wait_for()
+    [code] = boxes_at_rest(harness.page, panel.locator(".source-row:has(> .value) > code").first)
+    assert code["width"] > 240
+
+
 @pytest.mark.parametrize("width", [190, 232])
 def test_in_the_narrowest_side_panel_values_and_their_lines_are_read(harness: Harness, width: int):
     harness.page.set_viewport_size({"width": width + 36, "height": 640})
