@@ -143,7 +143,7 @@ def capture(
         inspection. `pure_callback` and `io_callback` stay, because the program needs their results.
       every: record each n-th firing of a site, and each n-th step of watched values. A print in a loop whose values change
         does not fire at all in the other iterations; elsewhere the host discards them. The user's callbacks always run.
-      barrier: wait at the end until all effects have drained.
+      barrier: wait at the end until all prints and callbacks have arrived.
       timeout: seconds after which that wait gives up; None waits forever.
       stuck_after: seconds after which a note names a host function that has not returned.
       max_events, max_mb: bounds of what is kept, in events and MiB. The oldest goes first, and is counted.

@@ -77,9 +77,10 @@ class Comparison:
         if self.around:
             lines.append(Line(("", "in", *self._place())))
         notes = [self.structure] if self.structure else []
+        alone = [f", {count} only in {name}" for count, name in zip(self.only, names, strict=True) if count]
         notes.append(
-            f"{plural(len(self.pairs), 'pair')} of equations; {self.only[0]} only in {names[0]}, {self.only[1]} only in "
-            f"{names[1]}. Both ran operation by operation, without XLA's fusion."
+            f"{plural(len(self.pairs), 'equation')} in both{''.join(alone)}. "
+            "Both ran operation by operation, without XLA's fusion."
         )
         given = ", of other arguments" if self.arguments else ""
         return Page(

@@ -6,13 +6,13 @@ HELP = """%%jaxdebug [options]          capture the cell below: a live panel of 
 %jaxdebug [options] EXPR      the same for one expression or statement
 %jaxdebug on [options]        capture every cell from now on;  %jaxdebug off  ends it
 %jaxdebug status              how the current or last capture is doing
-%jaxdebug barrier             wait until the effects of this thread's calls have drained
+%jaxdebug barrier             wait until all prints and callbacks of this thread's calls have arrived
 %jaxdebug callbacks F(X)      what F(X) would call back, and what the compiler leaves of it; nothing runs
 %jaxdebug cost F(X)           what each of these adds to the program: memory, kernels, collectives, time; nothing runs,
                               but with --run before F(X), which measures it
 %jaxdebug verify F(X)         run F(X) watched (--watch-all unless said otherwise) and unwatched: are the results bitwise
                               equal, or by how much not; and how much longer it takes
-%jaxdebug check F(X)          run F(X) once under all checks, and print what they find, or that there is nothing;
+%jaxdebug check F(X)          run F(X) once under all checks, and print what they find, or that they found nothing;
                               check oob,nonfinite F(X), or --only oob,nonfinite: under these alone
 %jaxdebug step F(X)           run F(X) equation by equation in the panel's debugger: over, into, out, to a line
 %jaxdebug table F(X)          the equations of F(X): names, types, times, flops, bytes; nothing runs;

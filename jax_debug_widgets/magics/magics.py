@@ -74,7 +74,8 @@ class JaxDebugMagics(Magics):
             self._cells.show_errors_without_our_frames()
             return PROGRAM_COMMANDS[word](self._session, rest, self.shell.user_ns, self._name_code)
         if word == "check":
-            return self._check(rest, local_ns or {})
+            self._check(rest, local_ns or {})
+            return None
         if word in COMMANDS:
             return getattr(self, f"_{word}")(rest)
         options, code = parse(line, echo_by_default=not self._cells.has_panels(), expand=self.shell.var_expand)
@@ -243,11 +244,9 @@ class JaxDebugMagics(Magics):
         run = captured[-1] if captured else self._session.current
         print("jaxdebug: nothing has been captured yet" if run is None else run.findings)
 
-    def _check(self, rest: str, local_ns: dict[str, Any]) -> Any:
+    def _check(self, rest: str, local_ns: dict[str, Any]) -> None:
         options, code = parse_check(rest, echo_by_default=not self._cells.has_panels(), expand=self.shell.var_expand)
-        return self._evaluate(
-            code, options, local_ns, lambda run: checked_text(run, self._session.switches.muted_checks())
-        )
+        self._evaluate(code, options, local_ns, lambda run: checked_text(run, self._session.switches.muted_checks()))
 
     def _sites(self, rest: str) -> None:
         self._refuse_rest("sites", rest)

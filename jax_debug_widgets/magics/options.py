@@ -85,7 +85,7 @@ def add_options(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
     parser.add_argument("--no-debug", dest="debug", action="store_false", default=defaults.debug, help=debug)
     every = "record one firing of N of each site; in loops with values that change no other fires at all. Watch every N-th step"
     parser.add_argument("--every", type=int, metavar="N", default=defaults.every, help=every)
-    barrier = "wait at the end until all effects have drained"
+    barrier = "wait at the end until all prints and callbacks have arrived"
     parser.add_argument("--barrier", action=argparse.BooleanOptionalAction, default=defaults.barrier, help=barrier)
     timeout = f"seconds after which that wait gives up (default {defaults.timeout:g})"
     parser.add_argument("--timeout", type=float, metavar="S", default=defaults.timeout, help=timeout)

@@ -50,7 +50,7 @@ class Options:
       echo: also write prints to stdout, exactly as JAX would.
       debug: False to compile what is traced without what it says through `jax.debug`.
       every: of how many firings of a site one is recorded.
-      barrier: wait at the end until all effects have drained.
+      barrier: wait at the end until all prints and callbacks have arrived.
       timeout: seconds after which that wait gives up; None waits for ever.
       stuck_after: seconds after which a host function that has not returned is called stuck.
       max_events, max_mb: how much of the run is kept, in events and MiB; the oldest goes first, and is counted.

@@ -64,7 +64,7 @@ def test_the_barrier_gives_up_after_its_timeout_with_a_note(slow):
     status = run.status()
     assert status.barrier.state == "timeout"
     assert status.barrier.waited >= 0.05
-    assert any("had not drained after 0.05 s" in note for note in status.notes)
+    assert any("had not all arrived after 0.05 s" in note for note in status.notes)
 
 
 @pytest.mark.behaviour("P9")
@@ -116,7 +116,7 @@ def test_no_barrier_does_not_wait(ours, slow):
     outcome = ours.run("%%jaxdebug --no-barrier\nslow.run(slow.x);")
     assert outcome.error == "None"
     assert run_now().status().barrier.state == "pending"
-    assert not any("had not drained" in note for note in run_now().notes)
+    assert not any("had not all arrived" in note for note in run_now().notes)
 
 
 def test_an_interrupt_ends_the_wait_and_nothing_else(ours, slow):

@@ -163,7 +163,7 @@ def test_of_very_many_lanes_the_first_are_told(watched):
 def test_what_has_no_lanes_says_so(watched):
     run = watched(jax.jit(jax.vmap(model, (None, 0))), W, XS, watch="lanes/w,lanes/h")
     assert run["h"].lanes and run["w"]["mean"].size
-    assert any(note.startswith("Not by lane: w. ") for note in run.status().notes)
+    assert any(note.startswith("No lanes of w. ") for note in run.status().notes)
     with pytest.raises(KeyError, match="is not taken by lane: ask for it with watch='lanes/w'"):
         _ = run["w"].lanes
     run = watched(jax.jit(jax.vmap(model, (None, 0))), W, XS, watch="w", lanes=True)

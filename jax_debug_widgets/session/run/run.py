@@ -320,7 +320,7 @@ class Run(RunView):
         pending = ", ".join(record.name for record in self.call_log.pending())
         when = "when the wait was interrupted" if interrupted else f"after {self.options.timeout:g} s"
         self.noted.append(
-            f"The effects of {pending} had not drained {when}; their events will still "
+            f"Prints and callbacks of {pending} had not all arrived {when}; they will still "
             "appear here. `%jaxdebug barrier` waits for them, `--timeout S` waits longer at the end of the cell."
         )
 

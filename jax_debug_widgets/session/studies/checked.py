@@ -10,6 +10,7 @@ from jax_debug_widgets._jax.compat import features
 from jax_debug_widgets._jax.running.checking import CHECKERS
 from jax_debug_widgets.checks import Kind
 from jax_debug_widgets.checks import options as check_names
+from jax_debug_widgets.events.amounts import plural
 
 if TYPE_CHECKING:
     from jax_debug_widgets.session.run.run import Run
@@ -25,16 +26,17 @@ _NEEDS = {
 
 
 def checked_text(run: Run, muted: frozenset[str]) -> str:
-    """The findings, or that there are none; below them which checks have looked, and why others have not."""
+    """How many checks have looked, why others have not, and at the end the findings."""
     unchecked = not_checked(run, muted)
     done = [name for name in check_names() if name not in unchecked]
     reasons: dict[str, list[str]] = {}
     for name, why in unchecked.items():
         reasons.setdefault(why, []).append(name)
-    told = [f"checked: {', '.join(done) or 'nothing'}"]
-    told += [f"not checked: {', '.join(names)}, because {why}" for why, names in reasons.items()]
     found = run.findings
-    return f"{found}\n\njaxdebug: {'; '.join(told)}" if found else f"jaxdebug: no finding; {'; '.join(told)}"
+    amount = plural(len(found), "finding") if found else "nothing found"
+    told = [f"{amount}, {plural(len(done), 'check')} ran{': ' * bool(done)}{', '.join(done)}"]
+    told += [f"not checked: {', '.join(names)}, because {why}" for why, names in reasons.items()]
+    return "\n\n".join([f"jaxdebug: {'; '.join(told)}", *([str(found)] if found else [])])
 
 
 def not_checked(run: Run, muted: frozenset[str]) -> dict[str, str]:

@@ -110,5 +110,5 @@ def note(laneless: Iterable[str], sites: Collection[CallSite]) -> list[str]:
     left = {site.label for site in sites if site.watch} & set(laneless) - told
     if not left:
         return []
-    why = "No axis is known there to be a vmap's: arguments of functions are not told by lane, nor what is not mapped."
-    return [f"Not by lane: {some_of(left)}. {why}"]
+    why = "No axis of theirs is known to be a vmap's: arguments of functions have none, nor what is not mapped."
+    return [f"No lanes of {some_of(left)}. {why}"]

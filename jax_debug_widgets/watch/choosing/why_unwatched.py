@@ -24,8 +24,8 @@ UNJITTED = "computed outside any function, where nothing is compiled"
 WHILE_TRACING = "known while tracing: no array operation computes it"
 IS_KEY = "a PRNG key: there are no numbers in it"
 NOT_NEEDED = (
-    "no operation is known to compute it: it is no array or has no elements, nothing uses it, it is what is there already "
-    "(a cast to the type that it has), or JAX says that it is computed elsewhere"
+    "no operation of the program computes it here: it is unused, empty or no array, or it is another value unchanged "
+    "(a cast to the dtype it has), or JAX gives another line for it"
 )
 MINGLED = "several values come from this call, and nothing that takes them tells which of them it is"
 SEVERAL = "several values: each is shown where it is computed"

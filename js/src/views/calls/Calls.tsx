@@ -12,7 +12,7 @@ const COLUMNS = ["call", "function", "state", "trace", "lower", "compile", "ran"
 const TITLES: Readonly<Record<string, string>> = {
   call: "Counted from 0, as run.calls does",
   "prints, values": "Prints, callbacks and watched values that came from the call",
-  ran: "How long the program ran: from the dispatch until the outputs were ready, of calls in flight together the mean; – where that is not known",
+  ran: "How long the program ran, from dispatch until its outputs were ready. Of calls in flight together: the mean. –: not known",
 };
 /** The newest; more would only be scrolled past. */
 const MOST_ROWS = 500;

@@ -39,7 +39,7 @@ function Breakpoint({ run, one }: { run: RunStore; one: BreakpointMessage }) {
       <small class="muted">
         {[name && where, condition && `when ${condition}`, plural(hits, "hit")].filter(Boolean).join(" · ")}
       </small>
-      <span class="muted" title="Let so many more pass before it stops">
+      <span class="muted" title="Skip this many before it stops">
         skip{" "}
         <NumberField
           label={`Skip of ${called}`}

@@ -426,7 +426,7 @@ describe("the breakpoints", () => {
       ui.tab.value = "source";
     });
     expect(texts("dt")).toContain("jax.debug.breakpoint()");
-    expect(label(".nothing small")).toBe("What is clicked here is answered in the shell channel's thread.");
+    expect(label(".nothing small")).toBe("The kernel answers clicks in the shell channel's thread.");
     expect(all("[data-testid=breakpoints]")).toHaveLength(0);
   });
 });

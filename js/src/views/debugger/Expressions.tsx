@@ -22,7 +22,7 @@ export function Expressions({ run, stands }: Props) {
             type="button"
             class="close"
             aria-label={`Evaluate ${one.text} no more`}
-            title="Evaluate it no more"
+            title="Remove this expression"
             onClick={() => stops.removeExpression(one)}
           >
             ×

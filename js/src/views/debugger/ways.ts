@@ -18,7 +18,7 @@ const QUIT: Way = { how: "quit", name: "Stop", key: "q", also: "", words: "End t
 /** From a breakpoint or a pause. */
 export const WAYS: readonly Way[] = [
   CONTINUE,
-  { how: "next", name: "Next other breakpoint", key: "n", also: "", words: "Go on to a stop at another site" },
+  { how: "next", name: "Next other breakpoint", key: "n", also: "", words: "Go on to a breakpoint at another place" },
   { how: "all", name: "Run without stops", key: "a", also: "", words: "Go on and stop no more in this run" },
   QUIT,
 ];

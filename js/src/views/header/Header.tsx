@@ -7,7 +7,7 @@ import type { StatusMessage } from "../../transport/wire";
 import { tabOf } from "../panel/available";
 import { NonFinite } from "./NonFinite";
 
-const RETURNED = "The program has returned: only its effects are waited for";
+const RETURNED = "The program has returned: only prints and callbacks can still arrive";
 const FOLLOWED = "Read from a file: its program runs in another process, and only the panel there can pause or stop it";
 const ELSEWHERE = "The program runs in another process, or the processes of its job have not agreed on this capture";
 
@@ -113,7 +113,7 @@ function Control({ run, ui, status }: Props & { ui: UiState }) {
           why ||
           (stop
             ? "Go on to the next stop"
-            : "Hold the program at its next print or value; a job of several processes before the same call in all")
+            : "Pause at the next print or value; a job of several processes pauses before the same call in each")
         }
         onClick={() => (stop ? run.debugger.resume("continue") : run.debugger.pause())}
       >

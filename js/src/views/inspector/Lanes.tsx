@@ -55,7 +55,7 @@ export function Lanes({ run, ui, site, found }: PartProps) {
   return (
     <Section ui={ui} name="Lanes" about={wordFor(ui.statistic.value)} tools={tools}>
       {areAsked ? <ByLane run={run} ui={ui} found={found} /> : fire && <Firings ui={ui} found={found} />}
-      {!areAsked && !fire && <p class="muted">All lanes together: each by itself from the next run on.</p>}
+      {!areAsked && !fire && <p class="muted">All lanes together. From the next run on, each has its own.</p>}
     </Section>
   );
 }

@@ -54,7 +54,7 @@ it("is loaded once for all panels, and shown", async () => {
   expect(one.run.asked).toEqual([ASKED]);
   expect(two.run.asked).toEqual([]);
   expect(one.ids()).toEqual(["view-loading"]);
-  expect(one.host.textContent).toBe("Loading the Source view …What is clicked here is answered by its own thread.");
+  expect(one.host.textContent).toBe("Loading the Source view …The kernel answers clicks by its own thread.");
   await answer(one.run, "good");
   expect(one.ids()).toEqual(["nothing-watched"]);
   expect(two.ids()).toEqual(["nothing-watched"]);

@@ -42,7 +42,7 @@ export function Later<View extends Name>({ name, words = name, props, from = lat
   return (
     <div class="empty" role="status" data-testid="view-loading">
       <strong>Loading the {words} view …</strong>
-      {run.status?.commands && <small>What is clicked here is answered {run.status.commands}.</small>}
+      {run.status?.commands && <small>The kernel answers clicks {run.status.commands}.</small>}
     </div>
   );
 }

@@ -110,7 +110,7 @@ describe("the names beside the code", () => {
     type(".names input", "los");
     expect(texts("[data-testid=name] .name-label")).toEqual(["loss"]);
     type(".names input", "zzz");
-    expect(find(".names p").textContent).toBe("No name is like that.");
+    expect(find(".names p").textContent).toBe("No name matches.");
   });
 
   it("of a thousand are drawn in part", () => {

@@ -99,7 +99,7 @@ export function Names({ run, ui, look, children }: Props & { children: Component
         <input
           type="search"
           aria-label="Find a name"
-          title="Show the names that have this in them"
+          title="Show names that contain this"
           placeholder={`find in ${plural(names, "name")}`}
           spellcheck={false}
           value={wanted}
@@ -138,7 +138,7 @@ export function Names({ run, ui, look, children }: Props & { children: Component
               )}
             </div>
           </div>
-          {rows.length === 0 && <p class="muted">No name is like that.</p>}
+          {rows.length === 0 && <p class="muted">No name matches.</p>}
         </div>
       )}
       {children}

@@ -118,7 +118,7 @@ describe("the header", () => {
     expect(why().map(([disabled]) => disabled)).toEqual([false, false, true]);
     expect(find("[data-mute]").title).toBe("Kept. Mute it from now on");
     change(run, goldenBatch("small", { status: status({ state: "waiting", stoppable: false, barrier: PENDING }) }));
-    expect(why()[0]).toEqual([true, "The program has returned: only its effects are waited for"]);
+    expect(why()[0]).toEqual([true, "The program has returned: only prints and callbacks can still arrive"]);
     expect(isDisabled("barrier")).toBe(false);
     change(run, goldenBatch("small"));
     expect(why()).toEqual(Array(3).fill([true, "The run is over"]));

@@ -27,9 +27,9 @@ const HEADS: Record<Column, string> = {
 
 const TITLES: Partial<Record<Column, string>> = {
   time: "When it began",
-  steps: "Steps of the loop that computes the loss, or what stands for it",
-  last: "The newest number of the loss, or of what stands for it",
-  ms: "Milliseconds a step, wall time of recent steps: as in its overview; none where the debugger held it, or no call came after those that compiled",
+  steps: "Steps of the loop that computes the loss, or the value shown instead",
+  last: "The newest loss, or the newest of the value shown instead",
+  ms: "Milliseconds a step: wall time of recent steps, as in the Overview. Empty where the debugger stopped the run, or no call came after compiling",
 };
 
 interface Props {

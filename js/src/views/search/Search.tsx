@@ -132,7 +132,7 @@ function Filter({ run, ui }: Props) {
           data-testid="filter"
           aria-label="Filter the lines"
           aria-invalid={query.problem !== ""}
-          title="text, /regex/, name: step:10-20 lane:3 device: phase: kind: process: call: in: — with - before it: not"
+          title="text, /regex/, name: step:10-20 lane:3 device: phase: kind: process: call: in: — a minus before a term excludes it"
           placeholder={chips.length > 0 ? "" : "Filter: text, /regex/, name:, step:10-20, lane:"}
           spellcheck={false}
           value={text}

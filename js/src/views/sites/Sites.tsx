@@ -25,8 +25,8 @@ export function Sites({ run, ui, status, dark }: Props) {
       <div class="site-list">
         <div class="site-row site-head" aria-hidden="true">
           <span class="grow" />
-          <span title="How often it has printed; in a vmap once for all lanes, which stands as a line each">times</span>
-          <span class="every" title="Keep one of so many">
+          <span title="How often it printed; under vmap once for all lanes, though each lane has a line">times</span>
+          <span class="every" title="Keep every n-th">
             1 in
           </span>
           <span class="eye" title="Whether they are kept">
@@ -100,7 +100,7 @@ function Site({ run, ui, site, dropped, muted, every, dark }: SiteProps) {
         min={1}
         value={every}
         aria-label={`Of how many prints of ${name} one is kept`}
-        title={run.gone ? run.over : `Keep one print of so many${later}`}
+        title={run.gone ? run.over : `Keep every n-th print${later}`}
         disabled={run.gone}
         onChange={(event) => {
           const n = Math.max(1, Math.floor(event.currentTarget.valueAsNumber || 1));

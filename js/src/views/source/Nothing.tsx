@@ -26,7 +26,7 @@ export function Nothing({ status }: { status: StatusMessage }) {
       <span>
         While it runs, <b>Pause</b> above stops it at its next print or value and <b>Stop</b> ends it there.
       </span>
-      {status.commands && <small>What is clicked here is answered {status.commands}.</small>}
+      {status.commands && <small>The kernel answers clicks {status.commands}.</small>}
     </div>
   );
 }

@@ -16,7 +16,8 @@ const ORDER_WORDS: Readonly<Record<OrderMark, string>> = {
   early: "Arrived before a print of its step that stands earlier in the program",
   late: "Arrived after a print of its step that stands later in the program",
 };
-const PHANTOM = "Fired only because vmap runs every branch of a cond, and a while until its last lane has finished";
+const PHANTOM =
+  "Printed only because vmap runs every branch of a cond, and a while loop until its last lane has finished";
 /** Longer lines are cut here; the detail shows all. */
 const MOST_CHARACTERS = 400;
 

@@ -126,7 +126,7 @@ describe("the streams", () => {
     showStreams(goldenBatch("empty"));
     expect(find(".empty").textContent).toContain("Nothing was printed in this run");
     showTab("streams", goldenBatch("watch"));
-    expect(find(".empty").textContent).toContain("What this run watches is in Code");
+    expect(find(".empty").textContent).toContain("The watched values are in Code");
   });
 
   it("can be one, by arrival", () => {

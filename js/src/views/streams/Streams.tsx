@@ -59,7 +59,7 @@ function NothingYet({ run, state }: { run: RunStore; state: string }) {
     return (
       <div class="empty">
         <strong>Nothing printed or called back</strong>
-        <span>What this run watches is in Code.</span>
+        <span>The watched values are in Code.</span>
       </div>
     );
   }
