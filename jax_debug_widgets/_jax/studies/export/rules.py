@@ -23,9 +23,11 @@ def _custom(write: Callable[[Step, str], list[str]], step: Step) -> list[str]:
     if text is not None:
         return [step.called(text)]
     name = step.module.shared(_key(step), name_of_rule(step.equation), lambda own: write(step, own))
-    variables = variables_of(step.equation)
-    named = dict(zip(step.equation.invars, step.names, strict=True))
-    return [step.called(f"{name}({', '.join(named[one] for one in variables)})")]
+    given = zip(step.equation.invars, step.names, strict=True)
+    named = {
+        one: text for one, text in given if not isinstance(one, core.Literal)
+    }  # Numbers are in the function: see `_key`.
+    return [step.called(f"{name}({', '.join(named[one] for one in variables_of(step.equation))})")]
 
 
 def _key(step: Step) -> Any:
