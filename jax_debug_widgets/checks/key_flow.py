@@ -2,7 +2,8 @@
 
 Each key has an identity: where it comes from, and which part of that it is. Wrapping and unwrapping keep the identity,
 elements of a split are told apart by their index, `fold_in` by its data. A key that a loop takes unchanged into each
-iteration is used as often as the loop runs. Branches of a `cond` are alternatives. `jax.random.clone` makes another key.
+iteration is used as often as the loop runs. Branches of a `cond` are alternatives, and so are opposite branches of two that
+one value chooses. `jax.random.clone` makes another key.
 What `jax.checkpoint`, or a rule of a backward pass, computes again is no second use.
 """
 
@@ -11,7 +12,7 @@ from __future__ import annotations
 import itertools
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import jax
@@ -52,6 +53,9 @@ _SAME = frozenset(
 _SAME_NUMBER = frozenset({"convert_element_type", "copy", "reshape", "squeeze"})
 """Primitives that give the number on that `fold_in` folds in."""
 
+_CHOICES = frozenset({"clamp", "eq", "ge", "gt", "le", "lt", "ne", "not"})
+"""Primitives of what chooses a branch: the same ones of the same values choose the same."""
+
 _LEGACY_SIZES = (2, 4)
 """Numbers of uint32 in a key without a type of its own."""
 
@@ -61,11 +65,23 @@ Key = tuple[Any, tuple[Any, ...]]
 
 @dataclass(frozen=True)
 class Use:
-    """What a line does with a key: `draws`; with the user's frames, the innermost first, and the iterations of a loop."""
+    """What a line does with a key.
+
+    Attributes:
+      what: `draws`, `splits`.
+      frames: the user's frames, the innermost first.
+      iterations: how often a loop repeats it; empty for once.
+      chosen: the branches of `cond` that it is in: the value that chooses, and the number of the branch.
+    """
 
     what: str
     frames: tuple[Frame, ...]
     iterations: str = ""
+    chosen: frozenset[tuple[Any, int]] = frozenset()
+
+    def excludes(self, other: Use) -> bool:
+        """Whether at most one of the two happens: they are in different branches of what one value chooses."""
+        return any(one == value and number != branch for one, number in self.chosen for value, branch in other.chosen)
 
 
 @dataclass
@@ -151,8 +167,11 @@ class Body:
         self._keys |= {var: key for var, key in zip(jaxpr.invars, inputs, strict=True) if key is not None}
         self._keys |= {var: self._uses.new() for var in jaxpr.constvars if is_key(var)}
         for equation in jaxpr.eqns:
-            if equation.primitive.name in _SAME_NUMBER:
+            name = equation.primitive.name
+            if name in _SAME_NUMBER:
                 self._values[equation.outvars[0]] = self._value(equation.invars[0])
+            elif name in _CHOICES:
+                self._values[equation.outvars[0]] = (name, *map(self._value, equation.invars))
             for var, key in zip(equation.outvars, self._results(equation), strict=False):
                 if key is not None:
                     self._keys[var] = key
@@ -231,14 +250,16 @@ class Body:
         return body.run(inner[0], [self._known(atom) for atom in equation.invars], values)
 
     def _branches(self, equation: Any) -> list[Key | None]:
-        """One of the branches runs: of each key the uses in the branch that uses it most."""
-        given, ends, tables = [self._known(atom) for atom in equation.invars[1:]], [], []
-        for branch in equation.params["branches"]:
+        """One of the branches runs."""
+        chooses, *operands = equation.invars
+        given, values, ends = [self._known(atom) for atom in operands], [self._value(atom) for atom in operands], []
+        for number, branch in enumerate(equation.params["branches"]):
             apart = Uses(numbers=self._uses.numbers)
-            ends.append(Body(apart, self._frames(equation), recomputes=self._recomputes).run(branch.jaxpr, given))
-            tables.append(apart.uses)
-        for key in {key for table in tables for key in table}:
-            self._uses.uses[key] += max((table.get(key, []) for table in tables), key=len)
+            body = Body(apart, self._frames(equation), recomputes=self._recomputes)
+            ends.append(body.run(branch.jaxpr, given, values))
+            chosen = self._value(chooses), number
+            for key, found in apart.uses.items():
+                self._uses.uses[key] += [replace(use, chosen=use.chosen | {chosen}) for use in found]
         return [keys[0] if len(set(keys)) == 1 else None for keys in zip(*ends, strict=True)]
 
     def _loop(self, equation: Any) -> list[Key | None]:
@@ -249,7 +270,8 @@ class Body:
             key if key is None or number < constants else ((mark, number), ()) for number, key in enumerate(given)
         ]
         apart = Uses(numbers=self._uses.numbers)
-        ends = Body(apart, self._frames(equation), recomputes=self._recomputes).run(body, inside)
+        values = [self._value(atom) for atom in operands[:constants]]
+        ends = Body(apart, self._frames(equation), recomputes=self._recomputes).run(body, inside, values)
         for number, key in enumerate(inside):
             outside = given[number]
             if key is None or outside is None:
@@ -284,7 +306,7 @@ def _loop_of(equation: Any) -> tuple[Jaxpr, Sequence[Any], int, int, str]:
 
 def _repeated(uses: list[Use], length: str) -> list[Use]:
     """The uses of what each iteration of a loop uses; one that runs once repeats nothing."""
-    return uses if length in ("0", "1") else [Use(use.what, use.frames, length) for use in uses]
+    return uses if length in ("0", "1") else [replace(use, iterations=length) for use in uses]
 
 
 def _base(key: Key) -> Key:

@@ -6,7 +6,8 @@ one function of JAX's, such as `jax.random.poisson`. How keys are followed: `key
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping
+import itertools
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -93,13 +94,20 @@ def _found(uses: Mapping[Key, list[Use]]) -> Iterator[Reuse]:
                 told.add(use.frames)
                 yield Reuse(use.frames[0], use.what, iterations=use.iterations)
         together = [use for other, found in uses.items() if overlap(key, other) for use in found]
-        lines = list({use.frames: use for use in together if use.frames}.values())
-        stacks = frozenset(use.frames for use in lines)
-        if len(lines) > 1 and stacks not in told:
+        stacks = frozenset(use.frames for use in together if use.frames)
+        pair = None if stacks in told else next(_pairs(together), None)
+        if pair is not None:
             told.add(stacks)
-            first, again, *_ = lines
+            first, again = pair
             here, before = _parting(again.frames, first.frames)
             yield Reuse(here, again.what, before, first.what)
+
+
+def _pairs(uses: Sequence[Use]) -> Iterator[tuple[Use, Use]]:
+    """Two uses at different places that may both happen, the earliest first."""
+    places = list({(use.frames, use.chosen): use for use in uses if use.frames}.values())
+    pairs = itertools.combinations(places, 2)
+    return ((first, again) for first, again in pairs if first.frames != again.frames and not first.excludes(again))
 
 
 def _parting(one: tuple[Frame, ...], other: tuple[Frame, ...]) -> tuple[Frame, Frame]:

@@ -105,7 +105,27 @@ def through_a_helper_and_a_loop(k):
     return a + random.uniform(same)  # here
 
 
+def in_the_same_branch_of_two(k):
+    is_first = random.key_data(k)[0] > 3
+    x = lax.cond(is_first, lambda: random.normal(k), lambda: 0.0)
+    return x + lax.cond(is_first, lambda: random.uniform(k), lambda: 0.0)  # here
+
+
+def in_branches_of_two_values(k):
+    first, other = random.key_data(k)[:2]
+    x = lax.cond(first > 3, lambda: random.normal(k), lambda: 0.0)
+    return x + lax.cond(other > 3, lambda: 0.0, lambda: random.uniform(k))  # here
+
+
+def in_a_branch_and_after_it(k):
+    x = lax.cond(random.key_data(k)[0] > 3, lambda: random.normal(k), lambda: random.uniform(k))
+    return x + random.normal(k)  # here
+
+
 REUSING = {
+    in_the_same_branch_of_two: ("already draws",),
+    in_branches_of_two_values: ("already draws",),
+    in_a_branch_and_after_it: ("already draws",),
     each_element_twice: ("already draws",),
     folded_by_one_number_in_a_loop: ("5 iterations",),
     a_clone_twice: ("already draws",),
@@ -152,6 +172,43 @@ def carried_and_split(k):
 
 def in_either_branch(k):
     return lax.cond(True, lambda: random.normal(k), lambda: random.uniform(k))
+
+
+def in_opposite_branches_of_two(k):
+    is_first = random.key_data(k)[0] > 3
+    x = lax.cond(is_first, lambda: random.normal(k), lambda: 0.0)
+    return x + lax.cond(is_first, lambda: 0.0, lambda: random.uniform(k))
+
+
+def in_different_branches_of_two_switches(k):
+    at = random.key_data(k)[0].astype(int)
+    x = lax.switch(at, [lambda: random.normal(k), lambda: 1.0, lambda: random.exponential(k)])
+    return x + lax.switch(at, [lambda: 0.0, lambda: random.uniform(k), lambda: 0.0])
+
+
+def in_opposite_branches_one_inside_a_function(k):
+    is_first = random.key_data(k)[0] > 3
+    helper = jax.jit(lambda k, is_first: lax.cond(is_first, lambda: random.normal(k), lambda: 0.0))
+    x = helper(k, is_first)
+    return x + lax.cond(is_first, lambda: 0.0, lambda: random.uniform(k))
+
+
+def in_a_branch_of_a_branch(k):
+    is_first = random.key_data(k)[0] > 3
+    x = lax.cond(is_first, lambda: random.normal(k), lambda: 0.0)
+    return x + lax.cond(k is not None, lambda: lax.cond(is_first, lambda: 0.0, lambda: random.uniform(k)), lambda: 1.0)
+
+
+def in_opposite_branches_in_two_loops(k):
+    is_first = random.key_data(k)[0] > 3
+
+    def drawn(s, _):
+        return lax.cond(is_first, lambda: s + random.normal(k), lambda: s), None
+
+    x, _ = lax.scan(drawn, jnp.float32(0), None, length=1)
+    return lax.scan(
+        lambda s, _: (lax.cond(is_first, lambda: s, lambda: s + random.uniform(k)), None), x, None, length=1
+    )
 
 
 def inside_a_function_of_jax(k):
@@ -239,6 +296,11 @@ NOT_REUSING = (
     carried_through_a_while,
     carried_and_split,
     in_either_branch,
+    in_opposite_branches_of_two,
+    in_different_branches_of_two_switches,
+    in_opposite_branches_one_inside_a_function,
+    in_a_branch_of_a_branch,
+    in_opposite_branches_in_two_loops,
     inside_a_function_of_jax,
     folded_in_a_loop,
     mapped_keys,
