@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import ast
-import itertools
-import linecache
 import math
-import re
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from jax_debug_widgets._jax.passes.births import ARGUMENTS, OF_FINITE
+from jax_debug_widgets.checks.definitions import span_of_argument
 from jax_debug_widgets.checks.kinds import Kind
 from jax_debug_widgets.checks.moments import moment
 from jax_debug_widgets.checks.written import SourceExpression, written_at
@@ -79,17 +77,13 @@ def _given(seen: LineHits, name_file: NameFile) -> Finding:
     """The finding that tells of an argument which has NaN."""
     facts: Arguments = seen.checked.facts
     frame = seen.checked.frames[0]
-    # JAX says the line of the first decorator.
-    lines = enumerate(linecache.getlines(frame.file)[frame.line - 1 :], frame.line)
-    decorated = itertools.takewhile(lambda one: one[0] == frame.line or "lambda" not in one[1], lines)
-    line = next((number for number, text in decorated if re.match(r"\s*(async\s+)?def\s", text)), frame.line)
+    span = span_of_argument(frame.file, frame.line, facts.names[seen.numbers[1]])
     count, first = seen.numbers
     headline = f"argument `{facts.names[first]}` of `{facts.function}` arrives with NaN{moment(seen)}"
     why = "So has a result: what is NaN in it need not have become so in this program."
     if count > 1:
         why = f"{plural(count, 'argument')} have NaN. {why}"
-    span = line, -1, line, -1
-    where = f"{name_file(frame.file)}:{line}"
+    where = f"{name_file(frame.file)}:{span[0]}"
     return Finding.at(Kind.NONFINITE.word, where, headline, why, file=frame.file, span=span, seen=seen.count)
 
 

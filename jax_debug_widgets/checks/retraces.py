@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from jax_debug_widgets._jax.tracing.traces import Leaf, Static, Trace
+from jax_debug_widgets.checks.definitions import span_of_argument
 from jax_debug_widgets.events.amounts import plural
 from jax_debug_widgets.watch import is_library
 
@@ -22,11 +23,12 @@ _TO = " → "
 
 @dataclass(frozen=True)
 class Change:
-    """A difference in a trace: `x`, `float32[3] → float32[4]`, and what to do about it."""
+    """A difference in a trace: `x`, `float32[3] → float32[4]`, what to do about it, and which part of the arguments it is."""
 
     what: str
     difference: str
     advice: str
+    path: str = ""
 
 
 @dataclass(frozen=True)
@@ -34,14 +36,15 @@ class FunctionTraces:
     """The traces of one function.
 
     Attributes:
-      file, line: where it is defined; of a library's function, where the user's own line has called it.
+      file, span: the line of its `def`, and the range of the argument there that has changed most often; of a library's
+        function the user's own line that has called it.
       count: how often it was traced; `seconds`: how long that took in all.
       headline: what happened, without the place.
       reasons: why, most frequent first, a sentence each.
     """
 
     file: str
-    line: int
+    span: tuple[int, int, int, int]
     count: int
     seconds: float
     headline: str
@@ -78,7 +81,6 @@ def _retraced(traces: Sequence[Trace], name_file: Callable[[str], str]) -> Funct
     first, seconds = traces[0], sum(trace.seconds for trace in traces)
     callers = [_own_line(trace) for trace in traces]
     sites = dict.fromkeys(f"{name_file(file)}:{line}" for file, line in callers)
-    file, line = callers[0] if is_library(first.file) else (first.file, first.line)
     called = ", ".join(list(sites)[:_MOST_NAMES])
     reasons: dict[str, list[Sequence[Change]]] = {}
     for number, trace in enumerate(traces[1:], 1):
@@ -87,7 +89,12 @@ def _retraced(traces: Sequence[Trace], name_file: Callable[[str], str]) -> Funct
     most = sorted(reasons.values(), key=len, reverse=True)[:_MOST_REASONS]
     told = [f"{plural(len(each), 'time')}: {_sentence(each)}" for each in most]
     headline = f"`{first.function}` was traced {plural(len(traces), 'time')}, {seconds:.2g} s, called from {called}"
-    return FunctionTraces(file, line, len(traces), seconds, headline, tuple(told))
+    if is_library(first.file):
+        file, line = callers[0]
+        span = line, -1, line, -1
+    else:
+        file, span = first.file, span_of_argument(first.file, first.line, most[0][-1][0].path)
+    return FunctionTraces(file, span, len(traces), seconds, headline, tuple(told))
 
 
 def _own_line(trace: Trace) -> tuple[str, int]:
@@ -147,7 +154,7 @@ def changed(before: Trace, now: Trace) -> list[Change]:
             f"{word} {', '.join(paths[:_MOST_NAMES])}" for word, paths in (("with", added), ("without", gone)) if paths
         ]
         advice = "Pass the same keys and lengths in each call: pad lists, or use one array"
-        changes.append(Change("the structure of the arguments:", " and ".join(parts), advice))
+        changes.append(Change("the structure of the arguments:", " and ".join(parts), advice, (added or gone)[0]))
     changes += [
         _leaf_changed(path, before.leaves[path], leaf)
         for path, leaf in now.leaves.items()
@@ -165,13 +172,13 @@ def _static_changed(name: str, before: Static, now: Static) -> Change:
         part = _static_changed(f"{name}{path}", before.parts[path], now.parts[path])
         if _but_for_address(before.parts[path].text) != _but_for_address(now.parts[path].text):
             return part
-        return Change(part.what, f"another {now.parts[path].text} each time", "Make it once, outside the loop")
+        return Change(part.what, f"another {now.parts[path].text} each time", "Make it once, outside the loop", name)
     advice = (
         f"Each value of a static argument is a program of its own; leave `{name}` traced if only arithmetic uses it"
     )
     if now.by_identity and now.type == before.type:
         advice = f"Give {now.type} __eq__ and __hash__ (a frozen dataclass has them), or make it once"
-    return Change(f"static `{name}`:", f"{before.text} → {now.text}", advice)
+    return Change(f"static `{name}`:", f"{before.text} → {now.text}", advice, name)
 
 
 def _but_for_address(text: str) -> str:
@@ -190,7 +197,7 @@ def _leaf_changed(path: str, before: Leaf, now: Leaf) -> Change:
         )
     else:
         advice = f"Convert `{path}` to one dtype before the loop"
-    return Change(f"`{path}`:", f"{before} → {now}", advice)
+    return Change(f"`{path}`:", f"{before} → {now}", advice, path)
 
 
 def _shape(type_: str) -> str:

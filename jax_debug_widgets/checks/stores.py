@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import ast
-import linecache
 import re
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
+
+from jax_debug_widgets.checks.definitions import definition_at
 
 if TYPE_CHECKING:
     from jax_debug_widgets._jax.origins.frames import Frame
@@ -22,12 +23,8 @@ def stored_at(function: Frame, argument: str, holder: str) -> Frame:
     Args:
       function: the first line of the traced function, as its code tells it: that of the first decorator.
     """
-    try:
-        tree = ast.parse("".join(linecache.getlines(function.file)))
-    except SyntaxError:
-        return function
-    found = next((node for node in ast.walk(tree) if _begins_at(node, function.line)), None)
-    if not isinstance(found, ast.FunctionDef):
+    found = definition_at(function.file, function.line)
+    if found is None:
         return function
     names, own = set(_IDENTIFIER.findall(holder)), _IDENTIFIER.findall(argument)[:1]
     for statement in ast.walk(found):
@@ -35,12 +32,6 @@ def stored_at(function: Frame, argument: str, holder: str) -> Frame:
         if targets & names and own and _mentions(statement, own[0]):
             return _at(function, statement)
     return replace(function, line=found.lineno, end_line=found.lineno)
-
-
-def _begins_at(node: ast.AST, line: int) -> bool:
-    if not isinstance(node, ast.FunctionDef):
-        return False
-    return line in (node.lineno, *(one.lineno for one in node.decorator_list))
 
 
 def _stored_to(statement: ast.AST) -> Iterator[str]:

@@ -58,8 +58,12 @@ def written_at(frame: Frame) -> SourceExpression | None:
 
 
 def is_muted(file: str, first: int, last: int, option: str) -> bool:
-    """Whether one of these lines says `# jdw: ok oob`, or `# jdw: ok` of everything."""
-    for line in linecache.getlines(file)[max(first - 1, 0) : last]:
+    """Whether one of these lines, or a decorator above, says `# jdw: ok oob`, or `# jdw: ok` of everything."""
+    lines = linecache.getlines(file)
+    first = max(first - 1, 0)
+    while 0 < first <= len(lines) and lines[first - 1].lstrip().startswith("@"):
+        first -= 1
+    for line in lines[first:last]:
         found = _MUTED.search(line)
         if found:
             names = re.findall(r"[\w-]+", found[1])

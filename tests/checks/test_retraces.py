@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import jax_debug_widgets as jdw
+from jax_debug_widgets.checks.excerpt import text_of
 
 
 @pytest.fixture
@@ -127,6 +128,50 @@ def test_a_path_in_a_model_is_named(retraces):
 
     (finding,) = retraces(program)
     assert "`model.weight`" in finding.message
+
+
+def kept(function):
+    return function
+
+
+@kept
+@functools.partial(
+    jax.jit,
+    static_argnames=("scale",),
+)
+def decorated(params, scale, *, x):
+    return params["w"] * x * scale
+
+
+@pytest.mark.parametrize(
+    ("given", "argument"),
+    [
+        (lambda n: ({"w": jnp.ones(n)}, 1, jnp.float32(1)), "params"),
+        (lambda n: ({"w": jnp.float32(1)}, n, jnp.float32(1)), "scale"),
+        (lambda n: ({"w": jnp.float32(1)}, 1, jnp.ones(n)), "x"),
+        (lambda n: ({name: jnp.float32(1) for name in ("w", "v", "u")[: n - 1]}, 1, jnp.float32(1)), "params"),
+    ],
+    ids=["a leaf", "a static value", "a keyword", "a structure"],
+)
+def test_the_argument_is_shown_at_the_def_below_the_decorators(retraces, given, argument):
+    def program():
+        for n in (2, 3, 4):
+            params, scale, x = given(n)
+            decorated(params, scale, x=x)
+
+    jax.clear_caches()
+    (finding,) = retraces(program)
+    _, line, marks, *_ = text_of(finding).splitlines()[1:]
+    assert line.endswith(" | def decorated(params, scale, *, x):")
+    assert line[marks.index("^") : marks.rindex("^") + 1] == argument
+
+
+def test_a_retrace_is_muted_at_the_decorator_too(retraces):
+    @jax.jit  # jdw: ok retraces
+    def step(x):
+        return x
+
+    assert retraces(lambda: [step(jnp.ones(n)) for n in (2, 3, 4)]) == []
 
 
 @dataclass(frozen=True)

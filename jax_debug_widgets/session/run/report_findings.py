@@ -18,12 +18,23 @@ if TYPE_CHECKING:
 
 def of_retraces(found: FunctionTraces, name_file: NameFile) -> Finding:
     """The finding that tells of a function which was traced again and again."""
-    where = f"{name_file(found.file)}:{found.line}"
+    where = f"{name_file(found.file)}:{found.span[0]}"
     message = f"{where}: {found.headline}. {' '.join(f'{reason}.' for reason in found.reasons)}"
-    span = found.line, -1, found.line, -1
     reasons = " ".join(f"{reason}." for reason in found.reasons)
     return Finding(
-        Kind.RETRACE.word, None, 0, found.count, 0, message, where, (), found.headline, reasons, "", found.file, span
+        Kind.RETRACE.word,
+        None,
+        0,
+        found.count,
+        0,
+        message,
+        where,
+        (),
+        found.headline,
+        reasons,
+        "",
+        found.file,
+        found.span,
     )
 
 
