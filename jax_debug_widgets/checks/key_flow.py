@@ -9,10 +9,8 @@ What `jax.checkpoint`, or a rule of a backward pass, computes again is no second
 
 from __future__ import annotations
 
-import itertools
-from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
 import jax
@@ -22,6 +20,7 @@ from jax.extend.core import ClosedJaxpr, Jaxpr, Literal
 from jax_debug_widgets._jax.compat.private import core
 from jax_debug_widgets._jax.compat.versions import scan_counts
 from jax_debug_widgets._jax.origins.frames import Frame, frames_in_body
+from jax_debug_widgets.checks.key_uses import Key, Use, Uses, base_of, overlap, repeated
 
 _USES = {
     "random_bits": "draws",
@@ -59,63 +58,10 @@ _CHOICES = frozenset({"clamp", "eq", "ge", "gt", "le", "lt", "ne", "not"})
 _LEGACY_SIZES = (2, 4)
 """Numbers of uint32 in a key without a type of its own."""
 
-Key = tuple[Any, tuple[Any, ...]]
-"""Where a key comes from, and which part of that it is."""
-
-
-@dataclass(frozen=True)
-class Use:
-    """What a line does with a key.
-
-    Attributes:
-      what: `draws`, `splits`.
-      frames: the user's frames, the innermost first.
-      iterations: how often a loop repeats it; empty for once.
-      chosen: the branches of `cond` that it is in: the value that chooses, and the number of the branch.
-    """
-
-    what: str
-    frames: tuple[Frame, ...]
-    iterations: str = ""
-    chosen: frozenset[tuple[Any, int]] = frozenset()
-
-    def excludes(self, other: Use) -> bool:
-        """Whether at most one of the two happens: they are in different branches of what one value chooses."""
-        return any(one == value and number != branch for one, number in self.chosen for value, branch in other.chosen)
-
-
-@dataclass
-class Uses:
-    """The uses of each key so far, and numbers for keys that come from nowhere known."""
-
-    uses: dict[Key, list[Use]] = field(default_factory=lambda: defaultdict(list))
-    numbers: Iterator[int] = field(default_factory=itertools.count)
-
-    def new(self, how: str = "made") -> Key:
-        """A key that is no other one."""
-        return ((how, next(self.numbers)), ())
-
 
 def inputs_of(program: ClosedJaxpr) -> list[Key | None]:
     """The keys among the inputs of a program."""
     return [(("input", number), ()) if is_key(var) else None for number, var in enumerate(program.jaxpr.invars)]
-
-
-def overlap(one: Key, other: Key) -> bool:
-    """Whether two keys are the same, or one is a part of the other."""
-    size = min(len(one[1]), len(other[1]))
-    return one[0] == other[0] and one[1][:size] == other[1][:size]
-
-
-def is_any_element(part: tuple[Any, ...]) -> bool:
-    """Whether a part is what each iteration of a loop has of its own."""
-    return part[0] == "element" and not isinstance(part[1], int)
-
-
-def is_clone(key: Key) -> bool:
-    """Whether a key is a clone, or derives from one."""
-    root = key[0]
-    return root[0] == "clone" or any(is_clone(one) for one in root[1:2] if root[0] in ("fold", "split", "at"))
 
 
 def has_uses(jaxpr: Jaxpr) -> bool:
@@ -281,15 +227,15 @@ class Body:
             for used in [one for one in apart.uses if overlap(one, key)]:
                 found = apart.uses.pop(used)
                 if stays:
-                    found = _repeated(found, length)
+                    found = repeated(found, length)
                 # Of what is not carried each iteration has an element of its own.
                 element = () if stays or is_carried else (("element", mark),)
                 self._uses.uses[outside[0], (*outside[1], *element, *used[1])] += found
         fixed = [key for key in inside[:constants] if key is not None]
         for key, found in apart.uses.items():
-            base = _base(key)
+            base = base_of(key)
             stays = base != key and any(overlap(base, one) for one in fixed)
-            self._uses.uses[key] += _repeated(found, length) if stays else found
+            self._uses.uses[key] += repeated(found, length) if stays else found
         return [self._uses.new() if key is not None else None for key in ends[:carried]]
 
 
@@ -302,17 +248,6 @@ def _loop_of(equation: Any) -> tuple[Jaxpr, Sequence[Any], int, int, str]:
     operands = equation.invars[params["cond_nconsts"] :]
     constants = params["body_nconsts"]
     return params["body_jaxpr"].jaxpr, operands, constants, len(operands) - constants, "all"
-
-
-def _repeated(uses: list[Use], length: str) -> list[Use]:
-    """The uses of what each iteration of a loop uses; one that runs once repeats nothing."""
-    return uses if length in ("0", "1") else [replace(use, iterations=length) for use in uses]
-
-
-def _base(key: Key) -> Key:
-    """The key that a key was made of by numbers that are the same in each iteration."""
-    root = key[0]
-    return _base(root[1]) if root[0] in ("fold", "at") and root[2][:1] == ("number",) else key
 
 
 def _is_recomputed(equation: Any) -> bool:

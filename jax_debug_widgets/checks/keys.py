@@ -12,19 +12,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from jax_debug_widgets._jax.origins.frames import Frame
-from jax_debug_widgets.checks.key_flow import (
-    Body,
-    Key,
-    Use,
-    Uses,
-    has_uses,
-    inputs_of,
-    is_any_element,
-    is_clone,
-    is_key,
-    overlap,
-    primitives,
-)
+from jax_debug_widgets.checks.key_flow import Body, has_uses, inputs_of, is_key, primitives
+from jax_debug_widgets.checks.key_uses import Key, Use, Uses, is_any_element, is_clone, overlap
 from jax_debug_widgets.checks.reuse import Reuse
 
 if TYPE_CHECKING:

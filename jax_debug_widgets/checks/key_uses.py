@@ -1,0 +1,76 @@
+"""The identities of PRNG keys, and what uses them; see `key_flow`."""
+
+from __future__ import annotations
+
+import itertools
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from jax_debug_widgets._jax.origins.frames import Frame
+
+Key = tuple[Any, tuple[Any, ...]]
+"""Where a key comes from, and which part of that it is."""
+
+
+@dataclass(frozen=True)
+class Use:
+    """What a line does with a key.
+
+    Attributes:
+      what: `draws`, `splits`.
+      frames: the user's frames, the innermost first.
+      iterations: how often a loop repeats it; empty for once.
+      chosen: the branches of `cond` that it is in: the value that chooses, and the number of the branch.
+    """
+
+    what: str
+    frames: tuple[Frame, ...]
+    iterations: str = ""
+    chosen: frozenset[tuple[Any, int]] = frozenset()
+
+    def excludes(self, other: Use) -> bool:
+        """Whether at most one of the two happens: they are in different branches of what one value chooses."""
+        return any(one == value and number != branch for one, number in self.chosen for value, branch in other.chosen)
+
+
+@dataclass
+class Uses:
+    """The uses of each key so far, and numbers for keys that come from nowhere known."""
+
+    uses: dict[Key, list[Use]] = field(default_factory=lambda: defaultdict(list))
+    numbers: Iterator[int] = field(default_factory=itertools.count)
+
+    def new(self, how: str = "made") -> Key:
+        """A key that is no other one."""
+        return ((how, next(self.numbers)), ())
+
+
+def overlap(one: Key, other: Key) -> bool:
+    """Whether two keys are the same, or one is a part of the other."""
+    size = min(len(one[1]), len(other[1]))
+    return one[0] == other[0] and one[1][:size] == other[1][:size]
+
+
+def is_any_element(part: tuple[Any, ...]) -> bool:
+    """Whether a part is what each iteration of a loop has of its own."""
+    return part[0] == "element" and not isinstance(part[1], int)
+
+
+def is_clone(key: Key) -> bool:
+    """Whether a key is a clone, or derives from one."""
+    root = key[0]
+    return root[0] == "clone" or any(is_clone(one) for one in root[1:2] if root[0] in ("fold", "split", "at"))
+
+
+def base_of(key: Key) -> Key:
+    """The key that a key was made of by numbers that are the same in each iteration."""
+    root = key[0]
+    return base_of(root[1]) if root[0] in ("fold", "at") and root[2][:1] == ("number",) else key
+
+
+def repeated(uses: list[Use], length: str) -> list[Use]:
+    """The uses of what each iteration of a loop uses; one that runs once repeats nothing."""
+    return uses if length in ("0", "1") else [replace(use, iterations=length) for use in uses]
