@@ -76,8 +76,7 @@ format: $(VENV)/.dev js/node_modules/.package-lock.json  ## format and fix what 
 
 pictures: $(VENV)/.dev $(BUILT)  ## take the pictures of the docs anew, from the running panel
 	python -m pytest tests/e2e/test_tour.py tests/e2e/test_labextension.py -k "alive or beside_the_notebook_while or any_theme"
-	python -m pytest tests/e2e/test_panel_pictures.py tests/e2e/test_source.py tests/e2e/test_runs.py \
-		tests/e2e/test_debugger_panel.py
+	JAXDEBUG_PICTURES=1 python -m pytest tests/e2e/test_panel_pictures.py tests/e2e/test_source.py tests/e2e/test_runs.py
 	cp test-artifacts/e2e/tour-panel-while-running.png docs/panel.png
 	cp test-artifacts/e2e/lab-running-light.png docs/lab.png
 	cp test-artifacts/e2e/lab-Dark-High-Contrast-Overview.png docs/lab-high-contrast.png

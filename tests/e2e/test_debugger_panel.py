@@ -47,7 +47,7 @@ def test_a_stop_has_no_serious_violation(harness: Harness, theme: str):
     harness.page.evaluate("kernel.debugger.change({ warning: 'A collective waits.', timeout: 90 })")
     worked(panel)
     assert violations(harness.page) == []
-    harness.lab_page.screenshot(f"debugger-{theme}")
+    harness.lab_page.screenshot(f"stop-{theme}")
     panel.get_by_test_id("prompt").press("Escape")
     panel.locator("[data-local=logp] > button").click()
     panel.locator(".lane-lines").wait_for()

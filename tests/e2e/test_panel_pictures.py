@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import nbformat
 import pytest
 
 from tests.e2e.browser import ARTIFACTS
+from tests.e2e.debugger import DebuggerOnScreen
 from tests.e2e.panel import PanelOnScreen
+
+if TYPE_CHECKING:
+    from tests.e2e.browser import LabPage
 
 NOTEBOOK = Path(__file__).parents[2] / "notebooks" / "02_streams_and_plots.ipynb"
 CELLS = nbformat.read(NOTEBOOK, as_version=4).cells
@@ -68,20 +74,61 @@ def test_each_view_light_and_dark(panel, lab_page):
         panel.open_tab(tab)
         if prepare is not None:
             prepare(panel)
-        for theme in ("Light", "Dark"):
-            lab_page.set_theme(theme)
-            is_dark = "true" if theme == "Dark" else "false"
-            lab_page.wait_for_js(
-                "dark => [...document.querySelectorAll('[data-jaxdebug-run] > *')]"
-                ".some(host => String(!!host.shadowRoot?.querySelector('.panel.dark')) === dark)",
-                is_dark,
-            )
-            lab_page.wait_for_js("() => !document.querySelector('#jupyterlab-splash')")
-            lab_page.page.mouse.move(0, 0)
-            panel.root.scroll_into_view_if_needed()
-            # Charts that come into view are drawn some frames later.
-            lab_page.page.evaluate(FRAMES)
-            title = f"panel-{name}-{theme.lower()}"
-            panel.picture(title)
-            assert (ARTIFACTS / f"{title}.png").stat().st_size <= LARGEST
-        lab_page.set_theme("Light")
+        pictured(panel, lab_page, f"panel-{name}")
+    lab_page.set_theme("Light")
+
+
+def pictured(panel: PanelOnScreen, lab_page: LabPage, title: str) -> None:
+    """Take the panel's picture, light and dark."""
+    for theme in ("Light", "Dark"):
+        lab_page.set_theme(theme)
+        is_dark = "true" if theme == "Dark" else "false"
+        lab_page.wait_for_js(
+            "dark => [...document.querySelectorAll('[data-jaxdebug-run] > *')]"
+            ".some(host => String(!!host.shadowRoot?.querySelector('.panel.dark')) === dark)",
+            is_dark,
+        )
+        lab_page.wait_for_js("() => !document.querySelector('#jupyterlab-splash')")
+        lab_page.page.mouse.move(0, 0)
+        panel.root.scroll_into_view_if_needed()
+        # Charts that come into view are drawn some frames later.
+        lab_page.page.evaluate(FRAMES)
+        own = f"{title}-{theme.lower()}"
+        panel.picture(own)
+        assert (ARTIFACTS / f"{own}.png").stat().st_size <= LARGEST
+
+
+STOP = [
+    "%load_ext jax_debug_widgets\nimport jax, jax.numpy as jnp",
+    """%%jaxdebug --watch-all --values --break-on nonfinite
+def loss_fn(w, x, y):
+    scores = jnp.tanh(x @ w)
+    probs = jax.nn.softmax(scores * 50)
+    logp = jnp.log(probs)
+    return -(logp * y).sum(-1).mean()
+
+@jax.jit
+def step(w, x, y):
+    loss, grads = jax.value_and_grad(loss_fn)(w, x, y)
+    return w - 0.1 * grads, loss
+
+x, y = jax.random.normal(jax.random.key(1), (16, 8)), jax.nn.one_hot(jnp.arange(16) % 4, 4)
+w = 0.02 * jax.random.normal(jax.random.key(0), (8, 4))
+for _ in range(20):
+    w, loss = step(w, x, y)""",
+]
+
+
+@pytest.mark.skipif(not os.environ.get("JAXDEBUG_PICTURES"), reason="only a picture: `make pictures` takes it")
+def test_a_stop_light_and_dark(lab, lab_page):
+    notebook = lab_page.open_notebook(lab.write_notebook("stop.ipynb", *STOP))
+    notebook.run_cell(0)
+    run = notebook.start_cell(1)
+    debugger = DebuggerOnScreen(lab_page)
+    debugger.wait_for_stop()
+    debugger.run("int(jnp.isinf(logp).sum())")
+    debugger.root.locator("[data-local=logp] > button").click()
+    debugger.root.get_by_test_id("slice").wait_for()
+    pictured(debugger.panel, lab_page, "debugger")
+    debugger.resume("all")
+    run.wait(timeout_s=60)

@@ -184,6 +184,8 @@ def test_help_names_every_command_and_option(ours):
         assert command == "help" or f"%jaxdebug {command}" in said
     for action in option_parser()._actions:
         assert action.option_strings[0] in said
+    # A notebook breaks longer lines anywhere.
+    assert max(map(len, said.splitlines())) <= 90
 
 
 @pytest.mark.parametrize("asked", ["%jaxdebug?", "%%jaxdebug?", "?%jaxdebug", "?%%jaxdebug"])
