@@ -146,8 +146,8 @@ def capture(
       barrier: wait at the end until all prints and callbacks have arrived.
       timeout: seconds after which that wait gives up; None waits forever.
       stuck_after: seconds after which a note names a host function that has not returned.
-      max_events, max_mb: bounds of what is kept, in events and MiB. The oldest goes first, and is counted.
-      max_ended_mb: bound of what all ended runs keep together, in MiB. The oldest arrays go first, and are counted.
+      max_events, max_mb: bounds of what is kept, in events and MB. The oldest goes first, and is counted.
+      max_ended_mb: bound of what all ended runs keep together, in MB. The oldest arrays go first, and are counted.
       watch: the variables whose values and gradients are taken. Names and globs (`"logits,h*"`, `"self.w"`, `"grad/logits"`,
         `"logits@model.py"`, `"logits@model.py:12"`), lines (`"model.py:40-60"`), named scopes (`"layer*/mlp"`), primitives
         (`"dot_general|exp"`); True takes everything that has a name in the user's files.
@@ -172,7 +172,7 @@ def capture(
       record: write the run into this folder (`"run.jdw"`) while it goes on, so that it outlives the process, also a killed
         one; `load` reads it. If it is there already, `run-2.jdw` is taken. Nothing is dropped from it for `max_events` or
         `max_mb`. It needs pyarrow. The environment variable `JDW_RECORD` does the same where no folder is given.
-      record_max_mb: bound of that folder, in MiB. The oldest events go first, and are counted.
+      record_max_mb: bound of that folder, in MB. The oldest events go first, and are counted.
       name: what the run is called in a table of runs, see `load`.
       config: what you want to compare runs by, such as `{"lr": 3e-4}`.
       check: what programs are checked for while they run, besides what always is: `"oob"` (indices that are out of
@@ -725,7 +725,7 @@ def load(
 
     Args:
       path: the folder, or the zip file; or a pattern, or a folder of such, for several runs.
-      max_events, max_mb: how much of a run is loaded, in events and MiB; the newest. `plot` draws the rest as mean and range.
+      max_events, max_mb: how much of a run is loaded, in events and MB; the newest. `plot` draws the rest as mean and range.
       follow: read on while another process writes the run, until that is over; its panel is live.
 
     Returns:

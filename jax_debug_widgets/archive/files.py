@@ -28,8 +28,9 @@ from jax_debug_widgets.archive.layout import (
     WRITER,
     RunFileError,
 )
+from jax_debug_widgets.events.amounts import in_bytes
 
-_MOST_TEXT = 256 << 20
+_MOST_TEXT = 256_000_000
 """Bytes of one file of JSON."""
 
 
@@ -101,7 +102,7 @@ class FolderFiles:
         if not _is_regular(path):
             return None
         if path.stat().st_size > _MOST_TEXT:
-            raise RunFileError(f"{name} is larger than {_MOST_TEXT >> 20} MiB")
+            raise RunFileError(f"{name} is larger than {in_bytes(_MOST_TEXT)}")
         return path.read_bytes().decode("utf-8", "replace")
 
     def source(self, name: str) -> pa.NativeFile:

@@ -12,6 +12,7 @@ from jax_debug_widgets.archive.checksums import is_as_written
 from jax_debug_widgets.archive.files import Files, VanishedError
 from jax_debug_widgets.archive.layout import LIVE, PART, RunFileError, live_name, part_name
 from jax_debug_widgets.archive.schemas import LATER, SCHEMAS
+from jax_debug_widgets.events.amounts import in_bytes
 from jax_debug_widgets.events.errors import error_line
 
 OPEN = 1 << 62
@@ -86,7 +87,7 @@ def read_sealed(files: Files, path: str, schema: pa.Schema, problems: list[str])
     told = file.metadata
     unpacked = sum(told.row_group(group).total_byte_size for group in range(told.num_row_groups))
     if unpacked > size * _MOST_UNPACKED or told.num_rows > size * _MOST_UNPACKED:
-        raise RunFileError(f"{path} says that it becomes {unpacked >> 20} MiB; it has {size} bytes")
+        raise RunFileError(f"{path} says that it becomes {in_bytes(unpacked)}; it has {size} bytes")
     try:
         return fitted(file.read(), schema, path)
     except RunFileError as error:  # The names of columns stand in the file's end, which has no checksum.

@@ -95,9 +95,9 @@ def add_options(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
     parser.add_argument("--stuck-after", type=float, metavar="S", default=defaults.stuck_after, help=stuck)
     events = f"how many events are kept (default {defaults.max_events})"
     parser.add_argument("--max-events", type=int, metavar="N", default=defaults.max_events, help=events)
-    megabytes = f"how many MiB of values are kept (default {defaults.max_mb:g})"
+    megabytes = f"how many MB of values are kept (default {defaults.max_mb:g})"
     parser.add_argument("--max-mb", type=float, metavar="MB", default=defaults.max_mb, help=megabytes)
-    ended = f"how many MiB of values all ended runs keep together (default {defaults.max_ended_mb:g})"
+    ended = f"how many MB of values all ended runs keep together (default {defaults.max_ended_mb:g})"
     parser.add_argument("--max-ended-mb", type=float, metavar="MB", default=defaults.max_ended_mb, help=ended)
     break_on = (
         "stop where this holds: nonfinite (and was finite before), nan or inf alone, of what is printed or "
@@ -114,7 +114,7 @@ def add_options(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
         "write the run into this folder while it goes on (run.jdw): it outlives the kernel; `%%jaxdebug load` reads it"
     )
     parser.add_argument("--record", metavar="FILE", default=defaults.record, help=record)
-    record_max = "how many MiB that folder may have (default: as many as the disk has); the oldest events go first"
+    record_max = "how many MB that folder may have (default: as many as the disk has); the oldest events go first"
     parser.add_argument("--record-max-mb", type=float, metavar="MB", default=defaults.record_max_mb, help=record_max)
     inputs = "keep the inputs of the last K calls, for `replay`; in the file, too (default: 2 with --break-on, else 0)"
     parser.add_argument("--keep-inputs", type=int, metavar="K", default=defaults.keep_inputs, help=inputs)

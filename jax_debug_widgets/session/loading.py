@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from jax_debug_widgets.session.ports import Loading
 
 LOADED_MB, LOADED_EVENTS = 2048.0, 5_000_000
-"""How much of a run is loaded, in MiB and in events, unless said otherwise. The rest is drawn from its overview."""
+"""How much of a run is loaded, in MB and in events, unless said otherwise. The rest is drawn from its overview."""
 
-_MEBIBYTE = 1 << 20
+_MEGABYTE = 1_000_000
 
 _NUMBERS = re.compile(r"(\D*)(\d+(?:\.\d+)?)?")
 
@@ -52,7 +52,7 @@ def load(
 ) -> LoadedRun | LoadedRuns:
     """See `jax_debug_widgets.load`."""
     require_pyarrow("load()")
-    budget = Budget(events=max_events, nbytes=max(int(max_mb * _MEBIBYTE), 1))
+    budget = Budget(events=max_events, nbytes=max(int(max_mb * _MEGABYTE), 1))
     at = Path(path).expanduser()
     if not at.exists() and glob.has_magic(str(at)):
         paths = [Path(one) for one in glob.glob(str(at), recursive=True)]

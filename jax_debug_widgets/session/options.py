@@ -22,7 +22,7 @@ from jax_debug_widgets.store import Budget
 from jax_debug_widgets.taps import Settings
 from jax_debug_widgets.watch import Stops, Watch
 
-_MEBIBYTE = 1 << 20
+_MEGABYTE = 1_000_000
 
 _KEPT_WITH_STOPS = 2
 """Calls whose inputs are kept where the program may stop: the one that does, and the one before."""
@@ -53,15 +53,15 @@ class Options:
       barrier: wait at the end until all prints and callbacks have arrived.
       timeout: seconds after which that wait gives up; None waits for ever.
       stuck_after: seconds after which a host function that has not returned is called stuck.
-      max_events, max_mb: how much of the run is kept, in events and MiB; the oldest goes first, and is counted.
-      max_ended_mb: how much of the ended runs is kept, of all together, in MiB; the oldest arrays go first, and are counted.
+      max_events, max_mb: how much of the run is kept, in events and MB; the oldest goes first, and is counted.
+      max_ended_mb: how much of the ended runs is kept, of all together, in MB; the oldest arrays go first, and are counted.
       watch: which values are watched, by their names in the source; None for none.
       exact: the program runs unwatched and gives the results; a watched twin of it runs beside it.
       break_on: events at which the program stops: `nonfinite`, a site (`train.py:41`), an expression (`loss > 10`).
       break_timeout: seconds after which a stop goes on by itself; None waits for ever, as long as its page is open.
       prompt: ask on stdin, with JAX's own prompt, where no panel answers.
       record: the folder that the run is written into while it goes on; None for none.
-      record_max_mb: how much of it that folder holds, in MiB; the oldest goes first. None for as much as the disk does.
+      record_max_mb: how much of it that folder holds, in MB; the oldest goes first. None for as much as the disk does.
       name: what the run is called among others; empty for none.
       config: what its user says of the run, for a table of runs.
       check: which checks are on besides those that always are, by their names.
@@ -249,8 +249,8 @@ def _path_of(path: Any) -> str | None:
     return found
 
 
-def _in_bytes(mebibytes: float) -> int:
-    return int(min(max(mebibytes * _MEBIBYTE, 1), sys.maxsize))
+def _in_bytes(megabytes: float) -> int:
+    return int(min(max(megabytes * _MEGABYTE, 1), sys.maxsize))
 
 
 def _stops(conditions: Sequence[Condition]) -> Stops:

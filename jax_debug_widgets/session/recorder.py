@@ -45,7 +45,7 @@ _SHARE = 1 / 50
 _PART_ROWS, _PART_BYTES, _PARTS = 1_000_000, 64 << 20, 8
 """When a file is sealed: at so many events or bytes, and so that a bound holds at least so many files."""
 
-_WAITING_BYTES = 256 << 20
+_WAITING_BYTES = 256_000_000
 """The bytes of events that may wait to be written, at least; or as many as the run holds in memory."""
 
 _AT_ONCE = 4
@@ -76,8 +76,8 @@ class Recorder:
         self._calls = self._spans = self._sites = 0
         self._state_at, self._state_pause = 0.0, _STATE_S
         bound = run.options.record_max_mb
-        self._bound = None if bound is None else int(bound * (1 << 20))
-        self._part_bytes = _PART_BYTES if bound is None else max(min(_PART_BYTES, int(bound * (1 << 20)) // _PARTS), 1)
+        self._bound = None if bound is None else int(bound * 1_000_000)
+        self._part_bytes = _PART_BYTES if bound is None else max(min(_PART_BYTES, int(bound * 1_000_000) // _PARTS), 1)
         self._inputs = InputFiles(run, writer, self._bound)
         self._inputs_at = 0.0
         self._most_waiting = max(_WAITING_BYTES, run.options.budget.nbytes)

@@ -95,5 +95,5 @@ def test_the_status_tells_what_ended_runs_hold():
         for _ in range(2):
             ours.run("%%jaxdebug --no-echo --max-ended-mb 1\nf(jnp.ones(200_000))")
         told = ours.run("%jaxdebug status").stdout
-    assert " of 1.05 MB at most (--max-ended-mb)" in told
+    assert " of 1 MB at most (--max-ended-mb)" in told
     assert "let go of" in told

@@ -181,7 +181,7 @@ def test_what_is_too_large_to_send_is_written_by_the_kernel(run, monkeypatch):
         ({"format": "parquet"}, "to_parquet"),
     ):
         message = asked(run, type="file", **request)[0]["message"]
-        assert "MiB are too many" in message
+        assert "are too many to be sent" in message
         assert call in message
     assert "unknown format" in asked(run, type="file", format="xls")[0]["message"]
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from jax_debug_widgets.events.amounts import in_bytes
 from jax_debug_widgets.session.run.tables import write_parquet
 from jax_debug_widgets.transport import reply
 from jax_debug_widgets.transport.columns import pack
@@ -52,5 +53,5 @@ def file_message(run: RunView, request: int, asked: Mapping[str, Any]) -> Messag
 
 def _refuse_large(nbytes: int, written: str) -> None:
     if nbytes > MAX_BYTES:
-        msg = f"{nbytes >> 20} MiB are too many to be sent; in a cell of the notebook: {written}"
+        msg = f"{in_bytes(nbytes)} are too many to be sent; in a cell of the notebook: {written}"
         raise ValueError(msg)
