@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Hashable, Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 from jax.extend.core import ClosedJaxpr
 
 from jax_debug_widgets._jax.compat import versions
+from jax_debug_widgets._jax.compat.caching import cached_by_identity
 from jax_debug_widgets._jax.compat.private import core
 from jax_debug_widgets._jax.origins.frames import Level, levels_of
 from jax_debug_widgets._jax.origins.inlining import traceback_of
@@ -214,10 +215,10 @@ def seen_from_rules(derived: tuple[bool, ...], levels: Sequence[Level], depth: i
 
 def _derived(equation: Any, around: str, outer: tuple[bool, ...] | None) -> tuple[bool, ...]:
     """See `Uses.derived`, of an equation in a body with that name stack, and `BodyContext.outer`."""
-    own = str(equation.source_info.name_stack)
+    own = _text_of(equation.source_info.name_stack)
     if "rematted_computation" in f"{around}/{own}":
         return ()
-    told, inner = (tuple(one.startswith("transpose") for one in _DERIVED.findall(path)) for path in (around, own))
+    told, inner = _derivatives_in(around), _derivatives_in(own)
     outer = told if outer is None else outer
     # A transposed `jax.checkpoint` has the `jvp` of its forward pass in its stack once more.
     if is_checkpointed(equation) and inner == (True, False):
@@ -225,6 +226,15 @@ def _derived(equation: Any, around: str, outer: tuple[bool, ...] | None) -> tupl
     if len(inner) > 1 and not inner[-1] and is_pushed_by_rule(traceback_of(equation.source_info)):
         inner = inner[:-1]
     return outer + inner
+
+
+_text_of = cached_by_identity(str)
+"""A name stack as text; many equations share one."""
+
+
+@lru_cache(maxsize=4096)
+def _derivatives_in(path: str) -> tuple[bool, ...]:
+    return tuple(one.startswith("transpose") for one in _DERIVED.findall(path))
 
 
 def puts_constant_on_mesh(equation: core.JaxprEqn) -> bool:

@@ -13,6 +13,7 @@ import numpy as np
 from jax.extend.core import ClosedJaxpr
 
 from jax_debug_widgets._jax.compat import versions
+from jax_debug_widgets._jax.compat.collecting import without_collecting
 from jax_debug_widgets._jax.compat.private import core
 from jax_debug_widgets._jax.origins.frames import Frame, frames_inside, joined
 from jax_debug_widgets._jax.origins.inlining import traceback_of
@@ -36,13 +37,13 @@ class ProgramAnnotations:
     """Functions of other rooms that annotate a program while it is read.
 
     Attributes:
-      names_of: returns the names that the variables of a body have in the source.
+      names_of: returns the names that the variables of a body, with these uses, have in the source.
       role_of: returns the role of an equation with a name stack.
       is_library: whether a file is not the user's own; `name_file`: returns the short name of a file.
       sources: the sources of frames that were read before.
     """
 
-    names_of: Callable[[core.Jaxpr, Place, BodyContext], Mapping[Any, str]]
+    names_of: Callable[[core.Jaxpr, Place, BodyContext, Uses], Mapping[Any, str]]
     role_of: Callable[[str], Role]
     is_library: Callable[[str], bool]
     name_file: Callable[[str], str]
@@ -55,6 +56,7 @@ class ProgramAnnotations:
         return self.sources[frame]
 
 
+@without_collecting()
 def program_of(traced: Traced, reading: ProgramAnnotations) -> Program:
     """The program of a call. One that is a call of another (a jitted function) is gone straight into."""
     whole, place = traced.marked or traced.jaxpr, outermost(traced.name)
@@ -113,7 +115,7 @@ class _Body:
 
     def _names_in(self, jaxpr: core.Jaxpr, place: Place, around: BodyContext) -> Mapping[Any, str]:
         try:
-            return self._reading.names_of(jaxpr, place, around)
+            return self._reading.names_of(jaxpr, place, around, self._uses)
         except Exception:  # noqa: BLE001 - whatever goes wrong with the names, the program can be read.
             return {}
 

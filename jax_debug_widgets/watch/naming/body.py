@@ -45,10 +45,12 @@ class Body:
       uses: who uses what.
     """
 
-    def __init__(self, jaxpr: Any, place: Place, around: BodyContext, wanted: Callable[[str], bool]) -> None:
+    def __init__(
+        self, jaxpr: Any, place: Place, around: BodyContext, wanted: Callable[[str], bool], uses: Uses | None = None
+    ) -> None:
         self.jaxpr, self.place, self.around, self.wanted = jaxpr, place, around, wanted
         self.equations = jaxpr.eqns
-        self.uses = Uses(jaxpr, place, around)
+        self.uses = uses or Uses(jaxpr, place, around)
         outside = (
             levels_around_program() if around.equation is None else levels_of(traceback_of(around.equation.source_info))
         )

@@ -135,12 +135,14 @@ def operation_of(body: Body, number: int) -> Any:
     """Equal for the same operation of the same line, JAX's own lines included, whatever the types are."""
     equation = body.equations[number]
     traceback = traceback_of(equation.source_info)
-    frames: Any = ()
-    if traceback is not None:
-        codes, offsets = traceback.raw_frames()
-        frames = tuple(
-            (id(code), offset)
-            for code, offset in zip(codes, list(offsets), strict=True)
-            if not _is_of_operators(code.co_filename)
-        )
-    return equation.primitive.name, frames
+    return equation.primitive.name, () if traceback is None else _instructions_of(traceback)
+
+
+@functools.lru_cache(maxsize=4096)
+def _instructions_of(traceback: Any) -> tuple[tuple[int, int], ...]:
+    codes, offsets = traceback.raw_frames()
+    return tuple(
+        (id(code), offset)
+        for code, offset in zip(codes, list(offsets), strict=True)
+        if not _is_of_operators(code.co_filename)
+    )
