@@ -19,7 +19,8 @@ _APPLIED = frozenset({"reduce", "reduce-window", "sort", "scatter", "map", "sele
 """Instructions that apply a computation to elements."""
 
 _TAG = re.compile(r"\beqn(\d+)\b")
-_COMPUTATION = re.compile(r"^(ENTRY )?%?([\w.\-]+) \(.*\{$")
+_COMPUTATION = re.compile(r"^(?:ENTRY )?%?([\w.\-]+) \(.*\{$")
+_ENTRY = re.compile(r"(?m)^ENTRY %?([\w.\-]+) \(")
 _INSTRUCTION = re.compile(r"^\s+(ROOT )?%?([\w.\-]+) = (\(.*?\)|\S+) ([\w\-]+)\((.*)$")
 _FRAME = re.compile(r"\bstack_frame_id=(\d+)")
 _OP_NAME = re.compile(r'op_name="((?:[^"\\]|\\.)*)"')
@@ -128,20 +129,16 @@ class Executable:
 
 def read_hlo(text: str) -> Executable:
     """Read the text of an optimised HLO module."""
-    entry = next((one[2] for one in _computations(text) if one[1]), "")
-    return Executable(tuple(_instructions(text)), entry, frames_in(text))
-
-
-def _computations(text: str) -> Iterator[re.Match[str]]:
-    return (found for line in text.splitlines() if (found := _COMPUTATION.match(line)))
+    entry = _ENTRY.search(text)
+    return Executable(tuple(_instructions(text)), entry[1] if entry else "", frames_in(text))
 
 
 def _instructions(text: str) -> Iterator[Instruction]:
     computation = ""
     for line in text.splitlines():
-        if begins := _COMPUTATION.match(line):
-            computation = begins[2]
-        if found := _INSTRUCTION.match(line):
+        if line.endswith("{") and (begins := _COMPUTATION.match(line)):
+            computation = begins[1]
+        elif found := _INSTRUCTION.match(line):
             root, name, kind, opcode, rest = found.groups()
             told, frame = _OP_NAME.search(rest), _FRAME.search(rest)
             name_of = told[1] if told else ""
