@@ -20,14 +20,7 @@ from jax_debug_widgets._jax.tracing.marks import is_named, is_of_input
 from jax_debug_widgets._jax.tracing.tangents import tangents_in
 from jax_debug_widgets.watch.naming.comprehensions import as_written
 from jax_debug_widgets.watch.naming.loops import is_out_of_loop, loops_among
-from jax_debug_widgets.watch.naming.source_sites import (
-    Origin,
-    Outer,
-    SourceSite,
-    origin_of,
-    outer_of,
-    places_of,
-)
+from jax_debug_widgets.watch.naming.source_sites import Origin, Outer, SourceSite, origin_of, outer_of, places_of
 from jax_debug_widgets.watch.naming.variable_types import is_array
 from jax_debug_widgets.watch.syntax.source import SourceFile, source_of
 from jax_debug_widgets.watch.syntax.statements import Function, Span
