@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import jax
 import numpy as np
 
-from jax_debug_widgets.events.amounts import plural
+from jax_debug_widgets.events.amounts import plural, plural_came
 from jax_debug_widgets.events.cut import cut
 from jax_debug_widgets.session.run.headline import counts, headline, numbers_of
 from jax_debug_widgets.session.run.naming import SelectedValue
@@ -47,7 +47,7 @@ def report(run: Readable) -> str:
 
 def _facts(run: Readable) -> str:
     status, about, calls = run.status(), outline(run), run.call_log.newest + 1
-    facts = [status.state, plural(calls, "call"), plural(status.events, "event")]
+    facts = [status.state, plural(calls, "call"), plural_came(status.events)]
     if run.checked_calls:
         facts.append(f"{plural(run.checked_calls, 'call')} checked")
     if about.value and about.last is not None:
@@ -56,7 +56,7 @@ def _facts(run: Readable) -> str:
     if about.ms_a_step is not None:
         facts.append(f"{about.ms_a_step:.3g} ms a step")
     if status.dropped:
-        facts.append(f"{plural(status.dropped, 'event')} dropped")
+        facts.append(f"{plural_came(status.dropped)} dropped")
     return " · ".join(facts)
 
 
