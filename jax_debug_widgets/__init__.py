@@ -530,7 +530,7 @@ def linked(
       compiled: whether the program is compiled; else there are source and jaxpr: `%jaxdebug jaxpr f(x)`.
       exact: False takes the executable that a call of a jitted function runs, so one that has run is not compiled a second
         time: `%jaxdebug hlo --by-line f(x)`. An instruction is linked with all equations of its line. It makes no difference
-        to a function that is not jitted, nor before jax 0.9.
+        to a function that is not jitted, nor where XLA's text has no lines of callers, as with jax 0.8.
 
     Raises:
       Exception: what tracing, lowering or compiling the function raises.
