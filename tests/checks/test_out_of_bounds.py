@@ -10,8 +10,11 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from jax import lax
+from jax.extend.core import jaxpr_as_fun
 
 import jax_debug_widgets as jdw
+from jax_debug_widgets._jax.passes.checking import checked_program
+from jax_debug_widgets._jax.passes.out_of_bounds import OutOfBounds
 from jax_debug_widgets._jax.running.checking import Checking
 
 X = jnp.arange(10.0)
@@ -35,6 +38,14 @@ def in_branch(x, i):
 
 def backwards(x, ids):
     return lax.scan(lambda c, i: (c + x[i], i), 0.0, ids, reverse=True)[0]  # here
+
+
+def moved(x, ids, by):
+    return lax.scan(lambda c, i: (c + x[i * 2 + by], i), 0.0, ids)[0]  # here
+
+
+def carried(x, ids):
+    return lax.scan(lambda c, i: (c + i, x[c]), 0, ids)[1]  # here
 
 
 def nested(x, ids):
@@ -79,6 +90,14 @@ PROGRAMS = {
     "scan": (row, row, (X, ROW), "index 12 is outside axis 0 (size 10), step 1"),
     "vmap of scan": (jax.vmap(row, (None, 0)), row, (X, TABLE), ", step 1, lane 1"),
     "reversed scan": (backwards, backwards, (X, ROW), ", step 1"),
+    "reversed scan, twice outside": (
+        backwards,
+        backwards,
+        (X, jnp.array([12, 1, 13, 2])),
+        "index 13 is outside axis 0 (size 10), step 2",
+    ),
+    "scan with an offset": (moved, moved, (X, jnp.array([0, 1, 2]), 7), "index 11 is outside axis 0 (size 10), step 2"),
+    "scan over a sum": (carried, carried, (X, ROW), "index 13 is outside axis 0 (size 10), step 2"),
     "nested loops": (nested, row_of, (X, TABLE), "index 12 is outside axis 0 (size 10), step 1, 1"),
     "while": (until, until, (X, 14), "index 12 is outside axis 0 (size 10), step 4"),
     "cond": (in_branch, in_branch, (X, 11), "index 11"),
@@ -141,6 +160,17 @@ def test_what_is_meant_or_thrown_away_is_no_finding(program):
     with jdw.capture(check="oob") as run:
         jax.jit(program)(X, 11)
     assert run.findings == []
+
+
+def test_indices_that_a_loop_is_given_are_checked_before_it():
+    program = jax.make_jaxpr(backwards)(X, jnp.arange(20) % 13)
+    checked = checked_program(program, {"oob": OutOfBounds()}, lambda *_: (), is_backward=False, left=set())
+    (plain,), (same,) = (
+        [one for one in each.eqns if one.primitive.name == "scan"] for each in (program, checked.program)
+    )
+    assert str(plain) == str(same)
+    (record,) = checked.read([np.asarray(one) for one in jaxpr_as_fun(checked.program)(X, jnp.arange(20) % 13)[1:]])
+    assert record[1] == (3, 12, 0, 12)  # How many, the step, the position, the index.
 
 
 def test_each_call_is_read_and_the_first_that_found_something_is_told():

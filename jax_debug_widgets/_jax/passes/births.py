@@ -169,7 +169,7 @@ class Births:
             len(inputs) if elementwise else 0,
             lanes,
         )
-        return Check(facts, [out, *inputs], partial(record_of, elementwise), solver)
+        return Check(facts, [out, *inputs], partial(record_of, elementwise), solver, can_be_hoisted=False)
 
     def of_results(self, inputs: Sequence[Any], results: Sequence[Any]) -> Check | None:
         """See `Checker`: whether a result is not finite and no input is the reason."""

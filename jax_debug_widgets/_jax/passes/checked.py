@@ -75,6 +75,7 @@ class Check:
       operands: the variables that the check reads.
       compute: takes their arrays; returns a count and other numbers, all int32.
       primitive: the name to report, if it is not that of the equation's primitive.
+      can_be_hoisted: whether all iterations of a loop can be checked together, before it.
       taken: takes which elements of the equation's result count, and the arrays; returns arrays that have no fault elsewhere.
     """
 
@@ -82,6 +83,7 @@ class Check:
     operands: Sequence[Any]
     compute: Callable[..., Sequence[Any]]
     primitive: str = ""
+    can_be_hoisted: bool = True
     taken: Callable[..., Sequence[Any]] = zeros_elsewhere
 
 

@@ -18,6 +18,7 @@ from jax.extend.core import ClosedJaxpr
 from jax_debug_widgets._jax.compat import versions
 from jax_debug_widgets._jax.compat.private import core, pe, sharding_impls
 from jax_debug_widgets._jax.origins.frames import Frame, frames_in_body
+from jax_debug_widgets._jax.passes.before_loops import before_loop
 from jax_debug_widgets._jax.passes.births import ARGUMENTS
 from jax_debug_widgets._jax.passes.certain import certain_values, results_of_bodies
 from jax_debug_widgets._jax.passes.check_records import (
@@ -132,6 +133,7 @@ class _Pass:
     forward: frozenset[tuple[str, Frame]]
     numbers: Iterator[int] = field(default_factory=itertools.count)
     unchecked: set[str] = field(default_factory=set[str])
+    checks: dict[Any, Check] = field(default_factory=dict[Any, Check])
     definitions: Definitions = field(default_factory=Definitions)
 
     def body(
@@ -180,6 +182,7 @@ class _Pass:
                 also, row = row_of_check(check)
                 equations += [without_lines(one, checks.source_info.name_stack) for one in also]
                 records.append((checked, row))
+                self.checks[row] = check
         return equations, records
 
     def _entered(
@@ -254,19 +257,20 @@ class _Pass:
         key = "jaxpr" if is_scan else "body_jaxpr"
         number = next(self.numbers)
         inner, records = self._inner(equation.params[key], equation, frames, body)
+        first, outer = list[core.JaxprEqn](), list[Record]()
+        if is_scan:
+            first, outer, inner, records = before_loop(equation, inner, records, self.checks, number)
         if not records:
-            return [equation], []
+            return [*first, equation], outer
         params, counter = dict(equation.params), new_number()
         read, carried = versions.scan_counts(params) if is_scan else (len(equation.invars), len(equation.outvars))
         place = read + carried if is_scan else len(inner.invars)
         also, step = [], counter
         if is_scan and params["reverse"]:
             also, (step,) = computed_numbers(partial(from_end, params["length"]), [counter])
-        first: list[core.JaxprEqn] = []
         begin: list[Any] = []
         before: list[Any] = []
         after: list[Any] = []
-        outer: list[Record] = []
         for checked, row in records:
             made, empty = empty_of(row.aval.size + 1)
             old = core.Var(empty.aval)
@@ -286,6 +290,6 @@ class _Pass:
         params[key] = in_place(equation.params[key], inner)
         at = place if is_scan else len(equation.invars)
         operands = [*equation.invars[:at], *begin, *equation.invars[at:]]
-        given = [*equation.outvars[:carried], *flat_rows(outer), *equation.outvars[carried:]]
+        given = [*equation.outvars[:carried], *flat_rows(outer[-len(records) :]), *equation.outvars[carried:]]
         changed = equation.replace(params=params, invars=operands, outvars=given)
         return [*first, with_counter(changed, counter)], outer
