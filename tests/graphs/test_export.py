@@ -249,6 +249,15 @@ def test_an_edited_package_runs_as_it_was_edited(tmp_path):
         exported.check()
 
 
+def test_an_original_that_jax_runs_as_it_was_traced_before_is_told(tmp_path):
+    scale = [2.0]
+    f = jax.jit(lambda x: x * scale[0])
+    f(1.0)
+    scale[0] = 3.0
+    with pytest.raises(AssertionError, match="of the original, traced anew, it is"):
+        jdw.to_folder(f, 1.0, path=tmp_path / "scaled", name="scaled").check()
+
+
 @pytest.mark.behaviour("G4")
 def test_the_package_has_a_test_of_its_own_that_needs_jax_only(tmp_path):
     function, args, kwargs = PROGRAMS["state"]

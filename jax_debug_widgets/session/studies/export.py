@@ -20,6 +20,7 @@ import jax
 import numpy as np
 
 from jax_debug_widgets._jax.compat import features
+from jax_debug_widgets._jax.origins.context import uncached
 from jax_debug_widgets._jax.passes.program_difference import on_host
 from jax_debug_widgets._jax.studies.export.package import FunctionText, runtime_text, stored, write_package
 from jax_debug_widgets._jax.studies.programs import program_of
@@ -108,12 +109,16 @@ class Exported:
         if self.hosts and (self.path / "host.py").read_text(encoding="utf-8") == host_text(self._written):
             raise NotImplementedError(f"fill in {', '.join(self.hosts)} in host.py first")
         call, function = self._written.call, self.function
-        arrays = [_copied(one) for one in call.arrays()]
-        expected = jax.jit(partial(call.on_leaves, call.function))(*arrays)
-        found = jax.jit(partial(call.on_leaves, function))(*map(_copied, call.arrays()))
-        for place, (one, other) in enumerate(zip(expected, found, strict=True)):
-            if one.dtype != other.dtype or on_host(one).tobytes() != on_host(other).tobytes():
-                raise AssertionError(f"result {place} of {self.name} is not equal to the bit")
+
+        def results_of(called: Callable[..., Any]) -> Sequence[Any]:
+            return jax.jit(partial(call.on_leaves, called))(*map(_copied, call.arrays()))
+
+        expected, found = results_of(call.function), results_of(function)
+        if (place := _first_that_differs(expected, found)) is not None:
+            with uncached():
+                is_stale = _first_that_differs(results_of(call.function), found) is None
+            told = f"result {place} of {self.name} is not equal to the bit"
+            raise AssertionError(f"{told}; {_STALE}" if is_stale else told)
         _save(self.path / "expected.npz", [f"r{place}" for place in range(len(expected))], expected)
         return diff(self._written.program, self._retraced(self.load())[0], dead=False)
 
@@ -140,6 +145,19 @@ class Exported:
         parent = self.path.parent.resolve()
         is_known = parent in {Path(one or ".").resolve() for one in sys.path}
         return [] if is_known else [f"import sys; sys.path.insert(0, {str(parent)!r})"]
+
+
+_STALE = "of the original, traced anew, it is: JAX runs it as it was traced before something that it reads has changed"
+
+
+def _first_that_differs(expected: Sequence[Any], found: Sequence[Any]) -> int | None:
+    """The place of the first result that has other bits or another dtype."""
+    pairs = enumerate(zip(expected, found, strict=True))
+    return next((place for place, (one, other) in pairs if _bits_of(one) != _bits_of(other)), None)
+
+
+def _bits_of(array: Any) -> tuple[Any, bytes]:
+    return array.dtype, on_host(array).tobytes()
 
 
 _CHECKED = "# check() of what this command has returned (in IPython: _.check()) runs both and compares the bits"
