@@ -33,7 +33,7 @@ ARRAYS = {
 
 def _both(elementwise, arrays):
     given = [jnp.asarray(one, jnp.float32) for one in arrays]
-    ours = jax.jit(lambda *given: birth_records.record_of(elementwise, *given)[0])
+    ours = jax.jit(lambda *given: birth_records.record_of(elementwise, True, *given)[0])
     assert "jax_debug_widgets_births" in ours.lower(*given).as_text()
     xlas = jax.jit(
         lambda *given: birth_records._of_elements(*given) if elementwise else birth_records._of_arrays(*given)
@@ -61,7 +61,20 @@ def test_a_large_array_is_counted_by_several_threads():
     assert ours == xlas and ours[:3] == [3, 1, 3]
 
 
+@pytest.mark.cpu("custom calls compiled by Numba")
+def test_numba_is_loaded_for_programs_that_are_worth_it(monkeypatch):
+    asked: list[bool] = []
+    monkeypatch.delitem(sys.modules, "numba", raising=False)
+    monkeypatch.setattr(birth_records, "_native", lambda: asked.append(True))
+    with jdw.capture(check="nonfinite"):
+        jax.jit(lambda x: 1 / x)(jnp.arange(1, 3.0))
+        assert not asked
+        jax.jit(lambda x: ((((((((x / x) / x) / x) / x) / x) / x) / x) / x) / x)(jnp.arange(1, 3.0))
+    assert asked
+
+
 def test_without_numba_a_birth_is_found_too(monkeypatch):
+    pytest.importorskip("numba")
     monkeypatch.setitem(sys.modules, "jax_debug_widgets._jax.passes.births_native", None)
     monkeypatch.setattr(native, "_known", {})
     with pytest.warns(UserWarning, match="so XLA finds where a NaN was born"), jdw.capture(check="nonfinite") as run:

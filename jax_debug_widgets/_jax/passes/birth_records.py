@@ -20,10 +20,15 @@ _NUMBERS = 6
 """How many int32 numbers a record has."""
 
 
-def record_of(elementwise: bool, *arrays: Any) -> Sequence[Any]:
-    """Compute the record of a result and its operands: int32[6], zeros if each element of the result is finite."""
+def record_of(elementwise: bool, natively: bool, *arrays: Any) -> Sequence[Any]:
+    """Compute the record of a result and its operands: int32[6], zeros if each element of the result is finite.
+
+    Args:
+      natively: whether to do it by Numba where that is possible.
+    """
     compute = partial(_only_if_odd, _of_elements if elementwise else _of_arrays)
-    native = _native() if arrays[0].size > 1 and all(one.dtype == np.float32 for one in arrays) else None
+    is_possible = natively and arrays[0].size > 1 and all(one.dtype == np.float32 for one in arrays)
+    native = _native() if is_possible else None
     if native is None:
         return [compute(*arrays)]
     target = native.OF_ELEMENTS if elementwise else native.OF_ARRAYS

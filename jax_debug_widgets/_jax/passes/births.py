@@ -7,6 +7,7 @@ How the record of a birth is computed: `birth_records`.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -169,7 +170,9 @@ class Births:
             len(inputs) if elementwise else 0,
             lanes,
         )
-        return Check(facts, [out, *inputs], partial(record_of, elementwise), solver, can_be_hoisted=False)
+        return Check(
+            facts, [out, *inputs], partial(record_of, elementwise, _is_worth_numba(body)), solver, can_be_hoisted=False
+        )
 
     def of_results(self, inputs: Sequence[Any], results: Sequence[Any]) -> Check | None:
         """See `Checker`: whether a result is not finite and no input is the reason."""
@@ -200,6 +203,15 @@ class Births:
             {(checked.frames[0].file, checked.frames[0].line) for checked, _ in records} for records in (found, roots)
         )
         return [*given, *((checked, (*numbers, len(lines - told))) for checked, numbers in roots)]
+
+
+def _is_worth_numba(body: Body) -> bool:
+    """Whether Numba is loaded, or takes less time to load than it saves: half a second."""
+    return "numba" in sys.modules or sum(option == "nonfinite" for option, _ in body.forward) >= _MANY
+
+
+_MANY = 5
+"""Ranges of the source; XLA compiles some 40 ms for an operation, and there are further ones in the backward pass."""
 
 
 def _is_harmless(equation: Any) -> bool:
