@@ -164,8 +164,8 @@ polish(1.5, data)  #!
         "S14",
         """\
 with jax.enable_x64(True):
-    @jax.jit  #!
-    def update(p, g):
+    @jax.jit
+    def update(p, g):  #!
         scale = np.sqrt(1 - 0.999)
         return p - jnp.float32(0.1) * scale * g
     p = g = jnp.ones(3, jnp.float32)
