@@ -1,15 +1,22 @@
-"""Processes that JAX has not joined, such as the engines of an ipyparallel client, record one run."""
+"""Processes that JAX has not joined (engines of an ipyparallel client, workers of Ray) record one run."""
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from collections.abc import Callable
+from pathlib import Path
 
+import ipyparallel
 import jax
 import jax.numpy as jnp
 import pytest
 
 import jax_debug_widgets as jdw
 from tests.waiting import until
+
+ROOT = Path(__file__).parents[2]
 
 
 @jax.jit
@@ -57,7 +64,6 @@ def test_engines_record_one_run_that_is_followed(tmp_path, monkeypatch):
 
 
 def test_engines_of_ipyparallel_are_followed_in_one_panel(tmp_path):
-    ipyparallel = pytest.importorskip("ipyparallel", reason="ipyparallel is not installed")
     cluster = ipyparallel.Cluster(n=2, profile_dir=str(tmp_path / "profile"))
     client = cluster.start_and_connect_sync()
     try:
@@ -80,3 +86,14 @@ def test_engines_of_ipyparallel_are_followed_in_one_panel(tmp_path):
         assert len({process.place.host for process in run.processes}) == 1 and run.is_complete
     finally:
         cluster.stop_cluster_sync()
+
+
+def test_the_workers_of_ray_record_one_run(tmp_path):
+    """Ray is large, and CI has none: `pip install "ray[train]"`."""
+    pytest.importorskip("ray", reason="Ray is not installed")
+    environment = os.environ | {"JAX_PLATFORMS": "cpu", "RAY_AUTH_MODE": "disabled", "PYTHONPATH": str(ROOT)}
+    job = [sys.executable, str(Path(__file__).with_name("ray_job.py")), str(tmp_path)]
+    ended = subprocess.run(job, env=environment, capture_output=True, text=True, timeout=300, check=False)
+    assert ended.returncode == 0, ended.stderr
+    told = [line for line in ended.stdout.splitlines() if line.startswith(("complete", "loss"))]
+    assert told == ["complete True", "loss 1.0 0.25 0.0625", "loss 1.0 0.25 0.0625"]
