@@ -5,14 +5,10 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 import signal
 import sys
-import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import jax
@@ -33,18 +29,6 @@ DEVICES = 4
 # A shell starts what it runs in the background with interrupts ignored, and so Python would leave them.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
-# A program that was compiled once in these tests is not compiled again, which takes half of their time. Each worker and the
-# processes that it starts have a folder of their own: JAX writes its files without a lock.
-COMPILED = os.environ.get("JDW_TESTS_COMPILED") or tempfile.mkdtemp(prefix="jdw-compiled-")
-IS_OWN = "JDW_TESTS_COMPILED" not in os.environ
-os.environ |= {
-    "JDW_TESTS_COMPILED": COMPILED,
-    "JAX_COMPILATION_CACHE_DIR": str(Path(COMPILED, os.environ.get("PYTEST_XDIST_WORKER", "main"))),
-    "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
-}
-jax.config.update("jax_compilation_cache_dir", os.environ["JAX_COMPILATION_CACHE_DIR"])
-jax.config.update("jax_persistent_cache_min_compile_time_secs", 0)
-
 # Settings of this process and no environment variables: tests start other processes, which must not inherit them.
 jax.config.update("jax_platforms", PLATFORMS)
 if PLATFORM != "cpu":  # GPUs round the operands of products to fewer bits, which no test of ours is about.
@@ -57,12 +41,6 @@ jax.config.update("jax_numpy_rank_promotion", "raise")
 def pytest_addoption(parser: pytest.Parser) -> None:
     """`--cases all | pairs | each`."""
     cases.add_option(parser)
-
-
-def pytest_unconfigure() -> None:
-    """Remove what was compiled."""
-    if IS_OWN:
-        shutil.rmtree(COMPILED, ignore_errors=True)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

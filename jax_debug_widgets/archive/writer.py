@@ -19,6 +19,7 @@ from jax_debug_widgets.archive.layout import (
     ARRAYS,
     CALLS,
     EVENTS,
+    FOLLOWED,
     FORMAT,
     INPUTS,
     OVERVIEW,
@@ -249,8 +250,8 @@ def _begin(folder: Path, own: Path) -> None:
 
 
 def _is_of_a_run(path: Path) -> bool:
-    """Whether a run has such a file; another process may have just begun to write it."""
-    return path.name == RUN or PROCESS.fullmatch(path.name) is not None
+    """Whether a run has such a file; another process may have just begun to write it, and somebody may follow it already."""
+    return path.name in (RUN, FOLLOWED) or PROCESS.fullmatch(path.name) is not None
 
 
 def _write_whole(path: Path, data: Mapping[str, Any], *, beside: Path | None = None) -> None:

@@ -53,7 +53,8 @@ def test_engines_record_one_run_that_is_followed(tmp_path, monkeypatch):
         monkeypatch.setenv("JDW_PROCESS", str(number))
         with jdw.capture():
             step(jnp.full(2, number + 1.0))
-    run = engines.run
+        run = engines.run
+        assert run.goes_on or number == 0, "process 0 has not begun, and may"
     assert run.wait(20) and run.is_complete
     assert {(event.process, event.text) for event in run.events} == {(0, "sum 2.0"), (1, "sum 4.0")}
     assert "2 processes" in str(run.notes) and engines._repr_mimebundle_()[0]["text/html"]

@@ -13,6 +13,7 @@ from jax_debug_widgets.session.run import replicas
 from jax_debug_widgets.session.run.findings import Findings
 from jax_debug_widgets.session.run.first_nonfinite import birth, first_event, joined
 from jax_debug_widgets.session.run.joint import SpansOfAll, calls_of_all, found_by_all, status_of_all
+from jax_debug_widgets.session.run.liveness import has_just_written
 from jax_debug_widgets.session.run.loaded import LoadedRun
 from jax_debug_widgets.session.run.loaded_calls import LoadedSpans
 from jax_debug_widgets.session.run.merging import Merging
@@ -63,11 +64,11 @@ class MergedRun(LoadedRun):
         return self._reader
 
     def follow(self) -> bool:
-        """See `LoadedRun`: whether there may come more from any process."""
+        """See `LoadedRun`: whether there may come more from any process, also from one that has not begun."""
         self.is_followed = True
-        goes_on = self._parts.follow()
+        self._parts.follow()
         self._take(self._parts.read())
-        return any(goes_on)
+        return self.goes_on
 
     def _take(self, saved: SavedRun) -> None:
         self._saved, parts = saved, self._parts.parts
@@ -113,14 +114,20 @@ class MergedRun(LoadedRun):
 
     @property
     def is_complete(self) -> bool:
-        """Whether all processes have come to their end, and their files as well."""
-        return all(part.is_complete for part in self.processes)
+        """Whether all processes of the job have come to their end, and their files as well."""
+        return not self._parts.awaited and all(part.is_complete for part in self.processes)
+
+    def _is_awaiting(self) -> bool:
+        """Whether a process that has not begun may still do so: the others have written a moment ago."""
+        is_new = any(has_just_written(part.saved.about, part.saved.state) for part in self._parts.parts)
+        return self.is_followed and bool(self._parts.awaited) and is_new
 
     def _status_of(self, state: Any) -> Status:  # noqa: ARG002 - that of each process counts.
         parts = self._parts.parts
         status = status_of_all(parts, self._parts.shifts_ns(), self._parts.awaited)
         return replace(
             status,
+            state="running" if self._is_awaiting() else status.state,
             started=self._parts.base,
             events=len(self.store),
             dropped=self.store.dropped,
@@ -157,10 +164,11 @@ class _PartsReader:
         """The parts know."""
         return True
 
-    def follow(self) -> list[bool]:
-        """Read what has come of each process, and which others have begun; which of them may still write."""
+    def follow(self) -> None:
+        """Read what has come of each process, and which others have begun."""
         self._add()
-        return [part.follow() for part in self.parts]
+        for part in self.parts:
+            part.follow()
 
     def read(self) -> SavedRun:
         """Merge what has come."""
