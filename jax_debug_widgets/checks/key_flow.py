@@ -20,7 +20,7 @@ from jax.extend.core import ClosedJaxpr, Jaxpr, Literal
 from jax_debug_widgets._jax.compat.private import core
 from jax_debug_widgets._jax.compat.versions import scan_counts
 from jax_debug_widgets._jax.origins.frames import Frame, frames_in_body
-from jax_debug_widgets.checks.key_uses import Key, Use, Uses, base_of, overlap, repeated
+from jax_debug_widgets.checks.key_uses import Key, Use, Uses, base_of, chosen_key, is_chosen, overlap, repeated
 
 _USES = {
     "random_bits": "draws",
@@ -161,7 +161,7 @@ class Body:
         if key is not None and name == "threefry2x32":  # Its operands are the words of the key.
             key = key[0], key[1][:-1]
         if key is not None and not (self._recomputes or _is_recomputed(equation)):
-            self._uses.uses[key].append(Use(_USES[name], self._frames(equation)))
+            self._uses.add(key, [Use(_USES[name], self._frames(equation))])
         return [(("split", key), ())] if name == "random_split" else []
 
     def _part(self, equation: Any, key: Key | None) -> Key | None:
@@ -205,15 +205,16 @@ class Body:
             ends.append(body.run(branch.jaxpr, given, values))
             chosen = self._value(chooses), number
             for key, found in apart.uses.items():
-                self._uses.uses[key] += [replace(use, chosen=use.chosen | {chosen}) for use in found]
-        return [keys[0] if len(set(keys)) == 1 else None for keys in zip(*ends, strict=True)]
+                self._uses.add(key, [replace(use, chosen=use.chosen | {chosen}) for use in found])
+        return [chosen_key(self._value(chooses), keys) for keys in zip(*ends, strict=True)]
 
     def _loop(self, equation: Any) -> list[Key | None]:
         body, operands, constants, carried, length = _loop_of(equation)
         given = [self._known(atom) for atom in operands]
         mark = object()
         inside: list[Key | None] = [
-            key if key is None or number < constants else ((mark, number), ()) for number, key in enumerate(given)
+            key if key is None or (number < constants and not is_chosen(key)) else ((mark, number), ())
+            for number, key in enumerate(given)
         ]
         apart = Uses(numbers=self._uses.numbers)
         values = [self._value(atom) for atom in operands[:constants]]
@@ -230,12 +231,12 @@ class Body:
                     found = repeated(found, length)
                 # Of what is not carried each iteration has an element of its own.
                 element = () if stays or is_carried else (("element", mark),)
-                self._uses.uses[outside[0], (*outside[1], *element, *used[1])] += found
+                self._uses.add((outside[0], (*outside[1], *element, *used[1])), found)
         fixed = [key for key in inside[:constants] if key is not None]
         for key, found in apart.uses.items():
             base = base_of(key)
             stays = base != key and any(overlap(base, one) for one in fixed)
-            self._uses.uses[key] += repeated(found, length) if stays else found
+            self._uses.add(key, repeated(found, length) if stays else found)
         return [self._uses.new() if key is not None else None for key in ends[:carried]]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -47,11 +47,35 @@ class Uses:
         """A key that is no other one."""
         return ((how, next(self.numbers)), ())
 
+    def add(self, key: Key, uses: list[Use]) -> None:
+        """Note uses of a key; of one that a `cond` has chosen they are uses of each that it may be, in that branch."""
+        root, path = key
+        if not is_chosen(key):
+            self.uses[key] += uses
+            return
+        _, value, keys = root
+        for number, (inner, before) in enumerate(keys):
+            own = [replace(use, chosen=use.chosen | {(value, number)}) for use in uses]
+            self.add((inner, (*before, *path)), [use for use in own if not use.excludes(use)])
+
 
 def overlap(one: Key, other: Key) -> bool:
     """Whether two keys are the same, or one is a part of the other."""
     size = min(len(one[1]), len(other[1]))
     return one[0] == other[0] and one[1][:size] == other[1][:size]
+
+
+def is_chosen(key: Key) -> bool:
+    """Whether a `cond` has chosen it of several, see `chosen_key`."""
+    return key[0][0] == "chosen"
+
+
+def chosen_key(value: Any, keys: Sequence[Key | None]) -> Key | None:
+    """The key that a branch gives, of which `value` chooses the number; None where one is unknown."""
+    known = [key for key in keys if key is not None]
+    if len(known) < len(keys) or len(set(known)) == 1:
+        return keys[0] if len(set(keys)) == 1 else None
+    return ("chosen", value, tuple(known)), ()
 
 
 def is_any_element(part: tuple[Any, ...]) -> bool:

@@ -57,7 +57,34 @@ def line_of(function) -> int:
     return first + next(number for number, line in enumerate(lines) if "# here" in line)
 
 
+def normalises(x):
+    return x / x.sum(-1, keepdims=True)  # here
+
+
+def with_a_sum(x):
+    y = jnp.log(x)  # here
+    return y.mean() + (y @ y)
+
+
+def cumulates(x):
+    y = jnp.log(x)  # here
+    return jnp.cumsum(y) + jnp.sort(y)
+
+
+def multiplies(x):
+    return jnp.log(x) @ jnp.ones((3, 3))  # here
+
+
 PROGRAMS = {
+    "many, one row": (normalises, normalises, (jnp.ones((150, 150)).at[1].set(0.0),), ("is NaN", "at [1, 0]")),
+    "many, their sum": (with_a_sum, with_a_sum, (jnp.ones(20_000).at[7].set(-1.0),), ("log(-1) = NaN at [7]",)),
+    "what goes along an axis": (cumulates, cumulates, (-X + 2,), ("log(-2) = NaN at [2]",)),
+    "a product of one shape": (
+        multiplies,
+        multiplies,
+        (jnp.ones((3, 3)).at[0, 0].set(-1.0),),
+        ("log(-1) = NaN at [0, 0]",),
+    ),
     "jit": (divides, divides, (X,), ("`y / x` is NaN", "div(0, 0) = NaN at [1]", "In the same call 1 other line")),
     "scan": (overflows, overflows, (jnp.float32(0.01),), ("`jnp.exp(c)` is inf, step 1", "exp(100) = inf")),
     "vmap of scan": (

@@ -122,7 +122,21 @@ def in_a_branch_and_after_it(k):
     return x + random.normal(k)  # here
 
 
+def what_a_branch_hands_on(k):
+    is_first = random.key_data(k)[0] < 3
+    x = lax.cond(is_first, lambda: random.normal(k), lambda: 0.0)
+    same = lax.cond(is_first, lambda: k, lambda: random.split(k)[0])
+    return x + random.normal(same)  # here
+
+
+def what_a_branch_hands_on_in_a_loop(k):
+    same = lax.cond(random.key_data(k)[0] < 3, lambda: k, lambda: random.clone(k))
+    return lax.fori_loop(0, 5, lambda _, s: s + random.normal(same), jnp.float32(0))  # here
+
+
 REUSING = {
+    what_a_branch_hands_on: ("already draws",),
+    what_a_branch_hands_on_in_a_loop: ("5 iterations",),
     in_the_same_branch_of_two: ("already draws",),
     in_branches_of_two_values: ("already draws",),
     in_a_branch_and_after_it: ("already draws",),
@@ -178,6 +192,13 @@ def in_opposite_branches_of_two(k):
     is_first = random.key_data(k)[0] > 3
     x = lax.cond(is_first, lambda: random.normal(k), lambda: 0.0)
     return x + lax.cond(is_first, lambda: 0.0, lambda: random.uniform(k))
+
+
+def one_or_the_other(k):
+    is_first = random.key_data(k)[0] > 3
+    one, other = random.split(k)
+    x = lax.cond(is_first, lambda: random.normal(one), lambda: random.normal(other))
+    return x + random.normal(lax.cond(is_first, lambda: other, lambda: one))
 
 
 def in_different_branches_of_two_switches(k):
@@ -296,6 +317,7 @@ NOT_REUSING = (
     carried_through_a_while,
     carried_and_split,
     in_either_branch,
+    one_or_the_other,
     in_opposite_branches_of_two,
     in_different_branches_of_two_switches,
     in_opposite_branches_one_inside_a_function,

@@ -173,6 +173,15 @@ def test_indices_that_a_loop_is_given_are_checked_before_it():
     assert record[1] == (3, 12, 0, 12)  # How many, the step, the position, the index.
 
 
+def test_what_would_take_much_more_memory_before_a_loop_stays_in_it():
+    def summed(base, x, order):
+        return lax.scan(lambda total, i: (total + x[base + i].sum(), None), 0.0, order)[0]
+
+    program = jax.make_jaxpr(summed)(jnp.zeros(2000, int), X, jnp.arange(1000))
+    checked = checked_program(program, {"oob": OutOfBounds()}, lambda *_: (), is_backward=False, left=set())
+    assert not any(var.aval.size > 2000 * 1000 / 2 for one in checked.program.eqns for var in one.outvars)
+
+
 def test_each_call_is_read_and_the_first_that_found_something_is_told():
     step = jax.jit(read)
     with jdw.capture(check="oob") as run:

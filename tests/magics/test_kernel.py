@@ -157,7 +157,7 @@ def test_on_shows_a_panel_that_takes_in_the_cells_that_follow(outputs):
 
 def test_effects_that_do_not_drain_are_given_up_on_and_land_later(outputs):
     (panel,) = panels(outputs["gives up"])
-    assert "Waiting" in panel["text/html"]
+    assert "Was waiting for effects when saved" in panel["text/html"]
     assert "gave up after 0.1 s: slow(jnp.arange(4.0))" in panel["text/html"]
     assert "had not all arrived after 0.1 s" in panel["text/html"]
     assert "4 prints, all effects arrived" in stream(outputs["released"])

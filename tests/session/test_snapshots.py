@@ -44,7 +44,7 @@ def test_of_all_that_is_watched_there_are_names_and_where_nan_began_and_the_loss
     names = [series.name for series in kept.series]
     assert len(set(names)) == len(names) and "i" not in names, "a counter is no curve"
     assert not any(" " in name for name in names), "an expression is no name"
-    _, gradients, activations = ({line.group for line in group.lines} for group in kept.groups)
+    gradients, _, activations = ({line.group for line in group.lines} for group in kept.groups)
     assert gradients == {"g"} and {"n2", "norm"} <= activations
     assert {course.name for course in kept.courses.values()} >= {"n2.mean", "norm.mean", "g.mean", "grad/w.l2"}
     assert "(grad/n2)" in kept.findings[0] and "call 5" in kept.findings[0]

@@ -56,6 +56,9 @@ _CHEAP = frozenset(
 )
 """Primitives that may be computed once more, before the loop."""
 
+_MOST = 1 << 20
+"""Elements of all iterations together that are computed at once, where the loop is not given as many itself."""
+
 
 def before_loop(
     scan: core.JaxprEqn, inner: core.Jaxpr, records: Sequence[Record], checks: Mapping[Any, Check], number: int
@@ -78,7 +81,8 @@ def before_loop(
         steps = _computing(inner, check.operands, {*inner.invars[:read], *each}) if check and is_possible else None
         read_by = [*(check.operands if check else ()), *(one for step in steps or () for one in step.invars)]
         used = [one for one in inner.invars if any(one is other for other in read_by)]
-        if check is None or steps is None or not any(one in each for one in used):
+        given = [one for one in used if one in each]
+        if check is None or steps is None or not given or _is_too_much(scan, steps, given):
             left.append((checked, row))
             continue
         numbers = _numbers_of(
@@ -103,6 +107,17 @@ def _computing(inner: core.Jaxpr, operands: Sequence[Any], inputs: set[Any]) -> 
             wanted.update(one for one in equation.invars if isinstance(one, core.Var))
             steps.append(equation)
     return steps[::-1] if wanted <= inputs else None
+
+
+def _is_too_much(scan: core.JaxprEqn, steps: Sequence[core.JaxprEqn], given: Sequence[Any]) -> bool:
+    """Whether the values of all iterations would take much more memory than what the loop is given for each."""
+    computed = max((_size(one) for step in steps for one in step.outvars), default=0)
+    return computed * scan.params["length"] > max(_MOST, 2 * scan.params["length"] * max(map(_size, given)))
+
+
+def _size(var: Any) -> int:
+    """How many elements a variable has."""
+    return var.aval.size
 
 
 def _numbers_of(program: core.Jaxpr, check: Check) -> Callable[..., Sequence[Any]]:

@@ -95,6 +95,16 @@ _KEEPS_FINITE = frozenset(
 )
 """Primitives whose result is finite if their operands are, and NaN only if an operand is."""
 
+_ELEMENTWISE = frozenset(
+    {
+        "acos", "acosh", "add", "add_any", "asin", "asinh", "atan2", "atanh", "bessel_i0e", "bessel_i1e", "cbrt",
+        "convert_element_type", "cos", "cosh", "digamma", "div", "erf_inv", "exp", "exp2", "expm1", "igamma", "igammac",
+        "integer_pow", "lgamma", "log", "log1p", "mul", "nextafter", "polygamma", "pow", "random_gamma_grad",
+        "reduce_precision", "rem", "rsqrt", "sin", "sinh", "sqrt", "square", "sub", "tan", "zeta",
+    }
+)  # fmt: skip
+"""Primitives of whose result an element depends on the same element of each operand alone."""
+
 RESULTS, ARGUMENTS = "results", "arguments"
 """The names of the records of a program's results and of its arguments; for the latter see `nan_arguments`."""
 
@@ -158,7 +168,8 @@ class Births:
             return None
         inputs = [one for one in equation.invars if _is_real(one)]
         shape = out.aval.shape
-        elementwise = not solver and len(inputs) <= 2 and all(one.aval.shape in ((), shape) for one in equation.invars)  # noqa: PLR2004
+        aligned = len(inputs) <= 2 and all(one.aval.shape in ((), shape) for one in equation.invars)  # noqa: PLR2004
+        elementwise = equation.primitive.name in _ELEMENTWISE and aligned
         beside = frozenset(body.beside[frames[0]])
         lanes = body.lanes_of(equation.source_info.traceback, shape)
         facts = Birth(

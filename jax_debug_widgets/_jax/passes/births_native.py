@@ -1,7 +1,7 @@
 """The records of `births` as custom calls of XLA's CPU backend, compiled by Numba.
 
 XLA compiles kernels for each shape that a record is made of, 40 ms, though they hardly ever run; these serve all shapes.
-Importing this module needs Numba. A change of `thread_pool` needs one here, too: see `ffi`.
+Importing this module needs Numba. One thread counts: see `ffi` for the files kept on disk.
 """
 
 from __future__ import annotations
@@ -10,8 +10,7 @@ import math
 from typing import Any
 
 import numpy as np
-from llvmlite import binding
-from numba import carray, cfunc, njit, types
+from numba import cfunc, njit, types
 
 from jax_debug_widgets._jax.compat.ffi import (
     ARGUMENT_COUNT,
@@ -20,11 +19,9 @@ from jax_debug_widgets._jax.compat.ffi import (
     RESULTS,
     array_of,
     asks_for_version,
-    pointer,
     register,
     words,
 )
-from jax_debug_widgets._jax.compat.thread_pool import WORK, address_of, do_together, doing, new_job
 
 OF_ELEMENTS, OF_ARRAYS = "jax_debug_widgets_births_of_elements", "jax_debug_widgets_births_of_arrays"
 """The custom calls. Both take the result of an equation and its operands, float32[...]; they return its record, int32[6]."""
@@ -33,60 +30,15 @@ _OF_FINITE, _OF_INFINITE = 1, 2
 _EXPONENT = np.int32(0x7F800000)
 """The bits of a float32 that are all set if it is not finite."""
 
-_PART, _MOST_PARTS = 1 << 17, 16
-"""Elements that are worth a thread, some 20 µs; and of how many parts a count is at most."""
-
-_DATA, _SIZE, _LENGTH, _COUNTS, _JOB_WORDS = range(WORK, WORK + 5)
-"""The words of a job: the address of the numbers and how many they are, elements of a part, and the address of int64[parts]."""
-
 
 @njit
-def _count_in(bits: Any, start: int, stop: int) -> int:
-    """How many elements are not finite, of float32[n] as int32."""
-    count = 0
-    for at in range(start, stop):
-        count += (bits[np.uint64(at)] & _EXPONENT) == _EXPONENT
-    return count
-
-
-@njit
-def _count_part(job: Any, part: int) -> None:
-    told = words(job, _JOB_WORDS)
-    size: Any = np.int64(told[_SIZE])
-    length: Any = np.int64(told[_LENGTH])
-    counts = carray(pointer(told[_COUNTS]), (part + 1,), np.int64)
-    bits = carray(pointer(told[_DATA]), (size,), np.int32)
-    counts[part] = _count_in(bits, part * length, min(size, (part + 1) * length))
-
-
-_TASK = "jax_debug_widgets_count_parts"
-_task = address_of(_TASK)
-_count_parts = doing(_count_part)
-
-
-@cfunc(types.uint64(types.uint64), cache=True)
-def _help(job: Any) -> Any:
-    """The function that the threads are asked to run."""
-    _count_parts(job)
-    return 0
-
-
-binding.add_symbol(_TASK, _help.address)
-
-
-@njit
-def _count(frame: Any) -> Any:
+def _count(frame: Any) -> int:
     """How many elements of the result are not finite."""
     bits = array_of(frame[ARGUMENTS], 0, np.int32)
-    parts = min(bits.size // _PART, _MOST_PARTS)
-    if parts <= 1:
-        return _count_in(bits, 0, bits.size)
-    counts, job = np.zeros(parts, np.int64), new_job(parts, _JOB_WORDS)
-    told = words(job, _JOB_WORDS)
-    told[_DATA], told[_COUNTS] = np.uint64(bits.ctypes.data), np.uint64(counts.ctypes.data)
-    told[_SIZE], told[_LENGTH] = np.uint64(bits.size), np.uint64(-(-bits.size // parts))
-    do_together(frame, _task(), job)
-    return counts.sum()
+    count = 0
+    for at in range(bits.size):
+        count += (bits[np.uint64(at)] & _EXPONENT) == _EXPONENT
+    return count
 
 
 @njit

@@ -22,9 +22,14 @@ def not_numbers(array: Any) -> Any:
 
 
 def largest(array: Any) -> Any:
-    """The largest absolute value of an array: NaN if an element is NaN, else infinite if one is infinite."""
+    """The largest absolute value of an array: NaN if an element is NaN, else infinite if one is infinite.
+
+    XLA's maximum alone may leave out a NaN: on a CPU of some thousand elements, and of arrays that devices share.
+    """
     wide = lax.convert_element_type(array, np.float32) if array.dtype.itemsize == 1 else array
-    return lax.reduce_max(lax.abs(wide), tuple(range(array.ndim)))
+    axes = tuple(range(array.ndim))
+    found = lax.reduce_max(lax.abs(wide), axes)
+    return lax.select(lax.reduce_or(not_numbers(wide), axes), lax.full_like(found, np.nan), found)
 
 
 def none_of(numbers: Sequence[Any], how: Any) -> Any:
