@@ -71,7 +71,7 @@ def is_chosen(key: Key) -> bool:
 
 
 def chosen_key(value: Any, keys: Sequence[Key | None]) -> Key | None:
-    """The key that a branch gives, of which `value` chooses the number; None where one is unknown."""
+    """The key that a branch gives; `value` chooses the number of the branch. None where a key is unknown."""
     known = [key for key in keys if key is not None]
     if len(known) < len(keys) or len(set(known)) == 1:
         return keys[0] if len(set(keys)) == 1 else None
