@@ -1,7 +1,7 @@
 """The records of `births` as custom calls of XLA's CPU backend, compiled by Numba.
 
 XLA compiles kernels for each shape that a record is made of, 40 ms, though they hardly ever run; these serve all shapes.
-Importing this module needs Numba. One thread counts: see `ffi` for the files kept on disk.
+Importing this module needs Numba. It keeps machine code on disk, as `ffi` says.
 """
 
 from __future__ import annotations
@@ -135,7 +135,7 @@ def _handle_elements(address: Any) -> Any:
 
 @cfunc(types.uint64(types.uint64), cache=True)
 def _handle_arrays(address: Any) -> Any:
-    """As `_handle_elements`."""
+    """Called by XLA, as `_handle_elements` is, for operations that do not go element by element."""
     frame = words(address, FRAME_WORDS)
     if not asks_for_version(frame):
         operands, row = frame[ARGUMENTS], _begin(frame)
