@@ -128,7 +128,7 @@ class Capture:
             ReuseHooks(self.handover.gives_away),
             CheckHooks(
                 self._checked,
-                self.lanes.axes_of,
+                self.lanes.axes_inside,
                 self._note_here,
             ),
             self._trace_counts,

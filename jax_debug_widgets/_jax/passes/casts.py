@@ -40,12 +40,11 @@ class Casts:
 
     def check(self, equation: Any, frames: tuple[Frame, ...], body: Body) -> Check | None:
         """See `Checker`."""
-        del frames
         (operand,), (out,) = equation.invars, equation.outvars
         if out not in body.certain or _are_bits(operand, body):
             return None
         info = jnp.iinfo(out.aval.dtype)
-        lanes = body.lanes_of(equation.source_info.traceback, out.aval.shape)
+        lanes = body.lanes(equation, frames, out.aval.shape)
         facts = Cast(str(operand.aval.dtype), str(out.aval.dtype), out.aval.shape, lanes)
 
         def compute_integers(array: Any) -> Sequence[Any]:

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from jax_debug_widgets._jax.passes.kept_writes import Definitions
     from jax_debug_widgets._jax.passes.record_rows import Rows
 
-LanesOf = Callable[[Any, tuple[int, ...]], "Axes"]
-"""Traceback and shape of a result -> which of its axes are lanes."""
+LanesOf = Callable[[Any, tuple[int, ...], int, "Frame"], "Axes"]
+"""Traceback and shape of a result, how many `vmap`s are around it, the user's frame -> which of its axes are lanes."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,6 +100,7 @@ class Body:
       is_differentiated: whether the body is differentiated.
       beside: for each line of the user's, the primitives of its equations in the body.
       definitions: see `Definitions`.
+      vmaps: how many `vmap`s are around the equation.
     """
 
     certain: set[Any]
@@ -110,6 +111,11 @@ class Body:
     is_differentiated: bool
     beside: Mapping[Frame, AbstractSet[str]]
     definitions: Definitions
+    vmaps: int = 0
+
+    def lanes(self, equation: core.JaxprEqn, frames: tuple[Frame, ...], shape: tuple[int, ...]) -> Axes:
+        """Which axes are lanes, in a result of this shape of an equation with these frames of the user's."""
+        return self.lanes_of(equation.source_info.traceback, shape, self.vmaps, frames[0])
 
 
 class Checker(Protocol):

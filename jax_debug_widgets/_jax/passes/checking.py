@@ -144,6 +144,7 @@ class _Pass:
         *,
         is_backward: bool,
         is_differentiated: bool = False,
+        vmaps: int = 0,
     ) -> tuple[list[core.JaxprEqn], list[Record]]:
         """The equations of a body with its checks, and their records."""
         equations: list[core.JaxprEqn] = []
@@ -164,6 +165,7 @@ class _Pass:
                 body,
                 is_backward=is_backward or is_transposed(equation),
                 is_differentiated=is_differentiated or _is_differentiated(equation),
+                vmaps=vmaps + str(equation.source_info.name_stack).count("vmap("),
             )
             entered, found = self._entered(equation, frames, here)
             equations += entered
@@ -209,9 +211,8 @@ class _Pass:
     ) -> tuple[core.Jaxpr, list[Record]]:
         jaxpr = inner.jaxpr if isinstance(inner, ClosedJaxpr) else inner
         results = results_of_bodies(equation, body.certain)
-        equations, records = self.body(
-            jaxpr, frames, results, is_backward=body.is_backward, is_differentiated=body.is_differentiated
-        )
+        told = {"is_backward": body.is_backward, "is_differentiated": body.is_differentiated, "vmaps": body.vmaps}
+        equations, records = self.body(jaxpr, frames, results, **told)
         return jaxpr.replace(eqns=equations), records
 
     def _call(
