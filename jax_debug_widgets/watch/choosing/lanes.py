@@ -27,7 +27,7 @@ MOST_LANES = 512
 """So many leave the device, the first of them; of a value with more the rest is in its own statistics only."""
 
 
-class Lanes:
+class ProgramLanes:
     """Which axes of the values of one program are lanes.
 
     Args:
