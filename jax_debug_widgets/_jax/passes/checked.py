@@ -100,6 +100,8 @@ class Body:
       is_differentiated: whether the body is differentiated.
       beside: for each line of the user's, the primitives of its equations in the body.
       definitions: see `Definitions`.
+      inputs: the variables that the body is given.
+      scope: all its variables.
     """
 
     certain: set[Any]
@@ -110,6 +112,8 @@ class Body:
     is_differentiated: bool
     beside: Mapping[Frame, AbstractSet[str]]
     definitions: Definitions
+    inputs: frozenset[Any]
+    scope: frozenset[Any]
 
 
 class Checker(Protocol):

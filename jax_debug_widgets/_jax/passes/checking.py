@@ -155,7 +155,9 @@ class _Pass:
                 beside.setdefault(frame, set()).add(equation.primitive.name)
         certain, computed = certain_values(jaxpr, results), certain_values(jaxpr, results, but_for_tests=True)
         define(jaxpr, self.definitions)
-        known = (self.forward, self.lanes_of, is_backward, is_differentiated, beside, self.definitions)
+        inputs = frozenset([*jaxpr.invars, *jaxpr.constvars])
+        scope = inputs.union(*(one.outvars for one in jaxpr.eqns))
+        known = (self.forward, self.lanes_of, is_backward, is_differentiated, beside, self.definitions, inputs, scope)
         body = Body(certain, computed, *known)
         choices = choices_of(jaxpr, certain, self.definitions)
         waiting: dict[int, list[tuple[Any, Checked, Check]]] = {}
