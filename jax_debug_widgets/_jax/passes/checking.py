@@ -35,12 +35,13 @@ from jax_debug_widgets._jax.passes.check_records import (
     without_lines,
 )
 from jax_debug_widgets._jax.passes.checked import Body, Check, Checked, CheckedProgram, Checker, LanesOf
-from jax_debug_widgets._jax.passes.chosen import Choice, choices_of
+from jax_debug_widgets._jax.passes.chosen import choice_of_all, choices_of
 from jax_debug_widgets._jax.passes.kept_writes import Definitions, define
 from jax_debug_widgets._jax.passes.mesh_records import given_by_devices, gives_records
 from jax_debug_widgets._jax.passes.nan_arguments import of_arguments
 from jax_debug_widgets._jax.passes.operands import new_number, with_counter, with_inputs
 from jax_debug_widgets._jax.passes.record_rows import merged, rows_together
+from jax_debug_widgets._jax.passes.taken_checks import of_row, of_taken, taking
 from jax_debug_widgets._jax.passes.watch_pass import RUN_ONCE, is_jaxs
 
 _UNCHECKED = {
@@ -111,21 +112,6 @@ def is_transposed(equation: core.JaxprEqn) -> bool:
     return "transpose(" in str(equation.source_info.name_stack)
 
 
-def _taking(body: Body, value: Any) -> Body:
-    """The facts of a body for a value that a choice takes elements from: the check looks at these alone."""
-    return replace(body, certain=body.certain | {value}, computed=body.computed | {value})
-
-
-def _of_taken(check: Check, choice: Choice, equation: core.JaxprEqn) -> Check:
-    """The check of those elements of an equation's result that a choice takes."""
-    out: Any = equation.outvars[0]
-
-    def compute(chooses: Any, *arrays: Any) -> Sequence[Any]:
-        return check.compute(*check.taken(choice.mask(chooses, out.aval.shape), *arrays))
-
-    return replace(check, operands=[choice.chooses, *check.operands], compute=compute)
-
-
 @dataclass
 class _Pass:
     checkers: dict[str, Checker]
@@ -167,11 +153,16 @@ class _Pass:
                 is_backward=is_backward or is_transposed(equation),
                 is_differentiated=is_differentiated or _is_differentiated(equation),
             )
-            entered, found = self._entered(equation, frames, here)
+            whole = choice_of_all(equation.outvars, certain, choices)
+            entered, found = self._entered(equation, frames, here if whole is None else taking(here, equation, choices))
             equations += entered
-            records += found
+            if whole is None:
+                records += found
+            else:
+                later = ((equation, one, of_row(one, row, whole)) for one, row in found)
+                waiting.setdefault(whole.number, []).extend(later)
             choice = choices.get(equation.outvars[0]) if len(equation.outvars) == 1 else None
-            here = here if choice is None else _taking(here, equation.outvars[0])
+            here = here if choice is None else taking(here, equation, choices)
             at = waiting.setdefault(number if choice is None else choice.number, [])
             for option, checker in self.checkers.items():
                 check = checker.check(equation, frames, here) if frames and checker.is_for(equation) else None
@@ -179,7 +170,7 @@ class _Pass:
                     name, order = check.primitive or equation.primitive.name, next(self.numbers)
                     varies = frozenset[str]().union(*(versions.varying_over(one.aval) for one in check.operands))
                     checked = Checked(option, name, frames, check.facts, order, varies=varies)
-                    at.append((equation, checked, check if choice is None else _of_taken(check, choice, equation)))
+                    at.append((equation, checked, check if choice is None else of_taken(check, choice, equation)))
             for checks, checked, check in waiting.get(number, ()):
                 also, row = row_of_check(check)
                 equations += [without_lines(one, checks.source_info.name_stack) for one in also]
