@@ -176,9 +176,9 @@ class Births:
         lanes = body.lanes_of(equation.source_info.traceback, shape)
         facts = Birth(
             shape,
-            body.is_backward,
+            body.part.is_backward,
             ("nonfinite", frames[0]) in body.forward,
-            body.is_differentiated,
+            body.part.is_differentiated,
             beside,
             tuple(recorded_type(one.aval.dtype) for one in (out, *(inputs if elementwise else ()))),
             lanes,

@@ -67,7 +67,7 @@ class OutOfBounds:
 
     def check(self, equation: Any, frames: tuple[Frame, ...], body: Body) -> Check | None:
         """See `Checker`. What is derived of an access that is checked has the same indices."""
-        if body.is_backward and ("oob", frames[0]) in body.forward:
+        if body.part.is_backward and ("oob", frames[0]) in body.forward:
             return None
         if equation.outvars[0] not in body.certain:
             return None
