@@ -68,3 +68,12 @@ def test_a_derivative_that_is_not_finite_is_found_in_what_is_computed_again():
         jax.jit(jax.value_and_grad(jax.checkpoint(lambda x: jnp.sin(jnp.sqrt(x)))))(np.float32(0))
     (finding,) = run.findings
     assert finding.headline == "the derivative of `jnp.sqrt(x)` is infinite"
+
+
+def test_a_check_that_is_computed_for_all_iterations_at_once_makes_no_lanes():
+    with jdw.capture(check="oob") as run:
+        jax.jit(lambda x, ids: lax.scan(lambda total, i: (total + x[i].sum(), None), 0.0, ids)[0])(
+            X, np.zeros((3, 1), int)
+        )
+        jax.jit(lambda x, i: jnp.take_along_axis(x, i, -1))(np.ones((3, 5)), np.array([[1], [7], [2]]))
+    assert run.findings[0].headline == "index 7 is outside axis 1 (size 5)"

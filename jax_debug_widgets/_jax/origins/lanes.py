@@ -65,7 +65,8 @@ class LaneHooks(Replacing):
                 shape, axes = _lanes(result)
                 if axes and traced:
                     axes = self._with_inner((origin, written), shape, axes)
-                for key in (origin, place, *place) if axes else ():
+                is_ours = not traced and not place  # Such as a check that is computed for all iterations at once.
+                for key in (origin, place, *place) if axes and not is_ours else ():
                     self._note((key, shape), axes)
         return results
 
