@@ -58,7 +58,7 @@ class Firings:
     events: int
 
 
-class Rows:
+class FiringRows:
     """The rows of events and watched values of one stretch, in the order of their positions."""
 
     def __init__(self, events: pa.Table, taps: Mapping[int, Tap]) -> None:

@@ -18,7 +18,7 @@ from jax_debug_widgets.archive.files import Files
 from jax_debug_widgets.archive.layout import INPUT, INPUTS, RunFileError, input_name
 from jax_debug_widgets.archive.row_ranges import read_sealed
 from jax_debug_widgets.archive.schemas import SCHEMAS
-from jax_debug_widgets.archive.stored_call import Leaf, StoredCall
+from jax_debug_widgets.archive.stored_call import StoredCall, StoredLeaf
 from jax_debug_widgets.archive.tables import write_part
 
 _TREE = "tree"
@@ -66,7 +66,7 @@ def read_call(files: Files, own: str, call: int) -> StoredCall:
     return StoredCall(tree, tuple(_leaf(row) for row in rows[1:]))
 
 
-def _leaf(row: dict[str, Any]) -> Leaf:
+def _leaf(row: dict[str, Any]) -> StoredLeaf:
     dtype, shape, data = dtype_called(row["dtype"]), row["shape"], row["data"]
     if any(type(size) is not int or size < 0 for size in shape or ()) or data is None or shape is None:
         raise RunFileError(f"{row['path']!r:.80} among the inputs has no shape or no data")
@@ -75,4 +75,4 @@ def _leaf(row: dict[str, Any]) -> Leaf:
             f"{row['path']!r:.80} among the inputs has {len(data)} bytes, its shape {shape} wants others"
         )
     array = np.frombuffer(data, np.uint8).view(dtype).reshape(shape) if len(data) else np.zeros(shape, dtype)
-    return Leaf(str(row["path"]), str(row["kind"]), array, str(row["impl"]), bool(row["weak"]))
+    return StoredLeaf(str(row["path"]), str(row["kind"]), array, str(row["impl"]), bool(row["weak"]))

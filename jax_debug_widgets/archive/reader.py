@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from jax_debug_widgets.archive.damage import whole_firings
 from jax_debug_widgets.archive.files import Files, VanishedError, files_at
-from jax_debug_widgets.archive.firings import Arrays, Rows
+from jax_debug_widgets.archive.firings import Arrays, FiringRows
 from jax_debug_widgets.archive.json_files import read_json, read_last_state, read_lines, read_sources
 from jax_debug_widgets.archive.layout import (
     ARRAYS,
@@ -246,7 +246,7 @@ class RunReader:
             ]
         if start > self._next and self._has_begun:
             self._damages.append(f"Events {self._next} to {start - 1} are not in the folder.")
-        rows = Rows(events, self._taps)
+        rows = FiringRows(events, self._taps)
         firings = rows.firings(start, Arrays(arrays))
         if firings is not None:
             self._store.restore(firings.batch, firings.calls, firings.executions, firings.occurrences, firings.ordinals)

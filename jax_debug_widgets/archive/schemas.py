@@ -106,5 +106,5 @@ SCHEMAS: dict[str, pa.Schema] = {
     INPUTS: _schema(_INPUT),
 }
 
-LATER = frozenset({"numba", "function"})
-"""Columns that came after the first files of this version: null where they are missing."""
+LATER = frozenset(field.name for field in dataclasses.fields(Call) if field.default is None)
+"""Columns that older files of this version may lack: null where they are missing."""

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Leaf:
+class StoredLeaf:
     """An array among the inputs of a call.
 
     Attributes:
@@ -33,4 +33,4 @@ class StoredCall:
     """The inputs of one call: what is around its arrays, see `session.run.input_trees`, and these."""
 
     tree: dict[str, Any]
-    leaves: tuple[Leaf, ...]
+    leaves: tuple[StoredLeaf, ...]

@@ -5,7 +5,7 @@ Out:  `stop` messages and answers; values that replace others when the program g
 May know: _jax, events, taps, transport, watch.   Must not know: widgets, IPython, the session.
 """
 
-from jax_debug_widgets.breakpoints.conditions import Condition, conditions_of, parse_condition, unmet, unwatched
+from jax_debug_widgets.breakpoints.conditions import StopCondition, conditions_of, parse_condition, unmet, unwatched
 from jax_debug_widgets.breakpoints.debugger import Debugger
 from jax_debug_widgets.breakpoints.interrupts import InterruptWatch
 from jax_debug_widgets.breakpoints.job_stops import JobStops
@@ -15,7 +15,6 @@ from jax_debug_widgets.breakpoints.stepping import Stepper
 from jax_debug_widgets.events import Stopped
 
 __all__ = [
-    "Condition",
     "Debugger",
     "InterruptWatch",
     "JobStops",
@@ -23,6 +22,7 @@ __all__ = [
     "Policy",
     "RunObservers",
     "Stepper",
+    "StopCondition",
     "Stopped",
     "conditions_of",
     "parse_condition",

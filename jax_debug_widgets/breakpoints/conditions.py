@@ -28,7 +28,7 @@ _PLACE = re.compile(r"(?:[^:]+:\d+)|\d+|[A-Za-z_]\w*")
 
 
 @dataclass(frozen=True)
-class Condition:
+class StopCondition:
     """When to stop.
 
     Attributes:
@@ -77,7 +77,7 @@ _ALSO = {"nans": "nan", "infs": "inf", "infinite": "inf", "infinity": "inf"}
 """What some write for a kind of number."""
 
 
-def parse_condition(text: str, watched: Iterable[str] = ()) -> Condition:
+def parse_condition(text: str, watched: Iterable[str] = ()) -> StopCondition:
     """`nonfinite`, `nan`, `inf`, a site (`train.py:41`, its number, its name), or an expression over values (`loss > 10`).
 
     Args:
@@ -91,19 +91,21 @@ def parse_condition(text: str, watched: Iterable[str] = ()) -> Condition:
     if kinds is None and not any(fnmatch.fnmatchcase(text, pattern) for pattern in watched):
         _refuse_misspelled(text)
     if kinds is not None:
-        return Condition(text.lower(), Onset(kinds), lambda site: bool(site.values), kinds=kinds)
+        return StopCondition(text.lower(), Onset(kinds), lambda site: bool(site.values), kinds=kinds)
     if _PLACE.fullmatch(text):
         at_it = partial(_is_at, place=text)
         text = text if ":" in text else as_python_has(text)
         name = frozenset({text} if text.isidentifier() else ())
-        return Condition(text, lambda tap, _arrays: list(tap.lane_order) if at_it(tap.site) else [], at_it, names=name)
+        return StopCondition(
+            text, lambda tap, _arrays: list(tap.lane_order) if at_it(tap.site) else [], at_it, names=name
+        )
     tree = parsed(text, f"--break-on wants {_WANTED}", _WORDS)
     names = frozenset(names_in(tree, _WORDS))
     if not names:
         msg = f"--break-on {text!r} names no captured value: write {_WANTED}"
         raise ValueError(msg)
     expression = _Expression(text, tree)
-    return Condition(text, expression, expression.concerns, expression.trouble, names=names, is_expression=True)
+    return StopCondition(text, expression, expression.concerns, expression.trouble, names=names, is_expression=True)
 
 
 def _refuse_misspelled(text: str) -> None:
@@ -115,7 +117,7 @@ def _refuse_misspelled(text: str) -> None:
         )
 
 
-def unmet(conditions: Iterable[Condition], sites: Iterable[CallSite]) -> list[str]:
+def unmet(conditions: Iterable[StopCondition], sites: Iterable[CallSite]) -> list[str]:
     """A sentence for each condition that could hold at none of the sites, or be computed of nothing."""
     sites = list(sites)
     known = sorted(set(KINDS).union(*map(names_of, sites)))
@@ -128,7 +130,7 @@ def unmet(conditions: Iterable[Condition], sites: Iterable[CallSite]) -> list[st
     return [sentence for sentence in told if sentence]
 
 
-def unwatched(conditions: Iterable[Condition]) -> list[str]:
+def unwatched(conditions: Iterable[StopCondition]) -> list[str]:
     """A sentence for each condition over all values, in a capture that watches none."""
     return [
         f"--break-on {one.text} sees only what prints and callbacks show: nothing is watched. Add --watch-all to let it see "
@@ -138,7 +140,7 @@ def unwatched(conditions: Iterable[Condition]) -> list[str]:
     ]
 
 
-def _unmet(condition: Condition, sites: Sequence[CallSite], known: list[str]) -> str:
+def _unmet(condition: StopCondition, sites: Sequence[CallSite], known: list[str]) -> str:
     text, watched = condition.text, _watched_names(condition, sites)
     if any(math.prod(site.shape) > 1 for site in watched.values()):
         # The device has looked at the elements of those that it can hand over whole.
@@ -156,7 +158,7 @@ def _unmet(condition: Condition, sites: Sequence[CallSite], known: list[str]) ->
     )
 
 
-def _watched_names(condition: Condition, sites: Sequence[CallSite]) -> dict[str, Watched]:
+def _watched_names(condition: StopCondition, sites: Sequence[CallSite]) -> dict[str, Watched]:
     """The watched values that an expression is over, by name; none where one of its names is not watched."""
     if not condition.is_expression:
         return {}

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 from jax_debug_widgets.events.amounts import in_bytes, plural
 
 if TYPE_CHECKING:
-    from jax_debug_widgets._jax.origins.equation import Equation
+    from jax_debug_widgets._jax.origins.equation import DebugCall
     from jax_debug_widgets.events import Tap
 
 
-def cost_of(tap: Tap, equation: Equation) -> str:
+def cost_of(tap: Tap, equation: DebugCall) -> str:
     """A sentence without its end: `3 values, 4.2 kB: whole until here, and to the host each time; in no order with …`."""
     point = equation.stop
     assert point is not None

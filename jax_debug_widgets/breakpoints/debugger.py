@@ -25,8 +25,8 @@ from jax_debug_widgets.breakpoints.stop import Ended, Stop, StopLocation
 from jax_debug_widgets.breakpoints.stop_queue import StopQueue
 
 if TYPE_CHECKING:
-    from jax_debug_widgets._jax.origins.equation import Equation, Recorder
-    from jax_debug_widgets.breakpoints.conditions import Condition
+    from jax_debug_widgets._jax.origins.equation import DebugCall, Recorder
+    from jax_debug_widgets.breakpoints.conditions import StopCondition
     from jax_debug_widgets.events import Bundle, Inbox, Tap
     from jax_debug_widgets.taps.gate import Firings, Gate
     from jax_debug_widgets.taps.sites import Switch
@@ -84,7 +84,7 @@ class Debugger:
             self._collective = collectives.CollectiveStop()
             self.stops.look()
 
-    def stop_where(self, condition: Condition, *, on: bool) -> None:
+    def stop_where(self, condition: StopCondition, *, on: bool) -> None:
         """Stop the program that runs where the condition holds, or no longer."""
         with self.stops.lock:
             point = self.points.of_condition(condition)
@@ -108,7 +108,7 @@ class Debugger:
 
     # ---- the program's threads
 
-    def recorder(self, tap: Tap, equation: Equation, switch: Switch, inbox: Inbox, plain: Recorder) -> Any:
+    def recorder(self, tap: Tap, equation: DebugCall, switch: Switch, inbox: Inbox, plain: Recorder) -> Any:
         """The recorder that a compiled program calls at a breakpoint; `plain` opens JAX's own prompt, once a lane."""
         stop_point = equation.stop
         assert stop_point is not None
@@ -167,7 +167,7 @@ class Debugger:
             raise self.ending.stopped(f"before {scene.reason}")
         return how, stop.line
 
-    def _prompt(self, tap: Tap, arrays: Arrays, equation: Equation) -> Any:
+    def _prompt(self, tap: Tap, arrays: Arrays, equation: DebugCall) -> Any:
         """JAX's prompt at a breakpoint of ours, in each lane that stops."""
         assert equation.stop is not None
         for lane in stopped_lanes(tap, arrays, equation.stop):

@@ -6,7 +6,7 @@ import itertools
 import threading
 from dataclasses import dataclass
 
-from jax_debug_widgets.breakpoints.conditions import Condition
+from jax_debug_widgets.breakpoints.conditions import StopCondition
 from jax_debug_widgets.events import Breakpoint, CallSite
 
 
@@ -58,7 +58,7 @@ class PointBook:
                 self._points[site.id] = Point(site.id, name, site.where, condition, skip=skip)
             return self._points[site.id]
 
-    def of_condition(self, condition: Condition) -> Point:
+    def of_condition(self, condition: StopCondition) -> Point:
         """The point of a condition."""
         with self._lock:
             if condition.text not in self._conditions:

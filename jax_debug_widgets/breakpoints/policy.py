@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, Protocol
 
 from jax_debug_widgets._jax.running.dispatch import is_of_effects
-from jax_debug_widgets.breakpoints.conditions import Condition
+from jax_debug_widgets.breakpoints.conditions import StopCondition
 from jax_debug_widgets.breakpoints.points import Point
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ class Policy:
       typed: what was typed at its stops, the newest last; a page that is loaded anew shows it again.
     """
 
-    conditions: Sequence[Condition] = ()
+    conditions: Sequence[StopCondition] = ()
     timeout: float | None = None
     prompt: bool = False
     context: contextvars.Context = field(default_factory=contextvars.copy_context)

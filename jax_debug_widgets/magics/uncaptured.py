@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import numpy as np
     from IPython.core.interactiveshell import InteractiveShell
 
-    from jax_debug_widgets._jax.origins.equation import Equation
+    from jax_debug_widgets._jax.origins.equation import DebugCall
     from jax_debug_widgets.magics.capture_cell import CellCapture
     from jax_debug_widgets.session import Run, Session
 
@@ -54,7 +54,7 @@ class UncapturedCells:
     def _made(self) -> None:
         self._has_any = True
 
-    def _fired(self, equation: Equation, arrays: tuple[np.ndarray, ...]) -> None:
+    def _fired(self, equation: DebugCall, arrays: tuple[np.ndarray, ...]) -> None:
         self._made()
         with self._opening:
             if self._session.stoppable is None:

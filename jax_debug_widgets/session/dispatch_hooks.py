@@ -10,7 +10,7 @@ from jax_debug_widgets._jax.running import dispatch
 from jax_debug_widgets._jax.running.waits import Waits
 
 if TYPE_CHECKING:
-    from jax_debug_widgets.session.observer import Observer
+    from jax_debug_widgets.session.observer import SessionObserver
     from jax_debug_widgets.session.runs import Runs
 
 
@@ -21,8 +21,8 @@ class DispatchHooks:
       watch: what sees the calls.
     """
 
-    def __init__(self, observer: Observer, runs: Runs) -> None:
-        self.watch = dispatch.Watch(observer)
+    def __init__(self, observer: SessionObserver, runs: Runs) -> None:
+        self.watch = dispatch.DispatchWatch(observer)
         self._waits = Waits(observer.waited)
         self._runs = runs
         self._installed_waits = ExitStack()

@@ -19,7 +19,7 @@ _SHARE = 1 / 12
 """The largest share of time spent on writing while somebody follows."""
 
 
-class Follower:
+class RunFollower:
     """The reader's side. Where it may not write, the run is written as often as without it."""
 
     def __init__(self, run: Path) -> None:

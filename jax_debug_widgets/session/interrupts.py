@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 from jax_debug_widgets.breakpoints import InterruptWatch
 
 if TYPE_CHECKING:
-    from jax_debug_widgets.session.observer import Observer
+    from jax_debug_widgets.session.observer import SessionObserver
     from jax_debug_widgets.session.ports import Interrupted
 
 
-def interrupts_of(session: Interrupted, observer: Observer) -> InterruptWatch:
+def interrupts_of(session: Interrupted, observer: SessionObserver) -> InterruptWatch:
     """Hear of interrupts for the programs of a session."""
 
     def interrupted() -> None:

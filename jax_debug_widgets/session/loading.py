@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from jax_debug_widgets.archive import RunFileError
-from jax_debug_widgets.session.following import Follower
+from jax_debug_widgets.session.following import RunFollower
 from jax_debug_widgets.session.run.compare import LoadedRuns
 from jax_debug_widgets.session.run.loaded import LoadedRun
 from jax_debug_widgets.session.run.merged import MergedRun
@@ -88,7 +88,7 @@ def _load_one(session: Loading, budget: Budget, at: Path, *, key: str | None = N
 
 def _follow(session: Loading, run: LoadedRun) -> LoadedRun:
     """Read it again and again until it is over, and tell its panel."""
-    follower = Follower(run.path)
+    follower = RunFollower(run.path)
 
     def tick() -> float | None:
         began = time.thread_time()

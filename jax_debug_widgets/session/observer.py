@@ -18,20 +18,20 @@ if TYPE_CHECKING:
     from jax_debug_widgets._jax.running.dispatch import Execution, Stage
     from jax_debug_widgets._jax.running.waits import Wait
     from jax_debug_widgets._jax.tracing.traces import Trace
-    from jax_debug_widgets.session.ports import Observed
+    from jax_debug_widgets.session.ports import ObservedSession
     from jax_debug_widgets.session.run.record import CallRecord
     from jax_debug_widgets.session.run.run import Run
     from jax_debug_widgets.taps import Printed
 
 
-class Observer:
+class SessionObserver:
     """See `_jax.running.dispatch.Observer`.
 
     Attributes:
       in_many_devices: how many programs that run on several devices are being dispatched.
     """
 
-    def __init__(self, session: Observed) -> None:
+    def __init__(self, session: ObservedSession) -> None:
         self._session = session
         self.in_many_devices = 0
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from jax_debug_widgets._jax.running.checking import CHECKERS
 from jax_debug_widgets.archive.layout import refuse_file
-from jax_debug_widgets.breakpoints import Condition, Policy, conditions_of, parse_condition
+from jax_debug_widgets.breakpoints import Policy, StopCondition, conditions_of, parse_condition
 from jax_debug_widgets.checks import checks_of
 from jax_debug_widgets.store import Budget
 from jax_debug_widgets.taps import Settings
@@ -253,7 +253,7 @@ def _in_bytes(megabytes: float) -> int:
     return int(min(max(megabytes * _MEGABYTE, 1), sys.maxsize))
 
 
-def _stops(conditions: Sequence[Condition]) -> Stops:
+def _stops(conditions: Sequence[StopCondition]) -> Stops:
     """The stops that programs are compiled by."""
     return Stops(
         names=tuple(sorted({name for one in conditions for name in one.names})),

@@ -53,7 +53,7 @@ class ProgramsOfCalls(Protocol):
         ...
 
 
-class Observed(Protocol):
+class ObservedSession(Protocol):
     """The session, as far as programs need it."""
 
     @property

@@ -27,7 +27,7 @@ from jax_debug_widgets.session.dispatch_hooks import DispatchHooks
 from jax_debug_widgets.session.interrupts import interrupts_of
 from jax_debug_widgets.session.loading import load
 from jax_debug_widgets.session.memory import keep_within, told_of
-from jax_debug_widgets.session.observer import Observer
+from jax_debug_widgets.session.observer import SessionObserver
 from jax_debug_widgets.session.open_recordings import OpenRecordings
 from jax_debug_widgets.session.options import Options
 from jax_debug_widgets.session.panel.listing import Listing
@@ -71,7 +71,7 @@ class Session:
         self.capture = Capture()
         self.collector = Collector(self.capture, self._runs)
         self.call_programs = CallPrograms(self.capture, self.program_views)
-        self.observer = Observer(self)
+        self.observer = SessionObserver(self)
         self.input_hooks = InputHooks()
         self.twin_hooks = TwinHooks(self.capture.on, self._note_here)
         self.capture.prints.subscriber = self.observer.printed

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     import numpy as np
 
-    from jax_debug_widgets._jax.origins.equation import Equation
+    from jax_debug_widgets._jax.origins.equation import DebugCall
     from jax_debug_widgets.breakpoints import Debugger
     from jax_debug_widgets.session.run.run import Run
     from jax_debug_widgets.session.run.waiter import Waiter
@@ -30,7 +30,7 @@ class UncapturedPrograms:
     ) -> None:
         self._capture, self._debugger, self._waiter, self._stoppable = capture, debugger, waiter, stoppable
 
-    def fire(self, equation: Equation, arrays: tuple[np.ndarray, ...]) -> None:
+    def fire(self, equation: DebugCall, arrays: tuple[np.ndarray, ...]) -> None:
         """Record that such a program has come to `jax.debug.breakpoint()`, and stop there.
 
         Raises:

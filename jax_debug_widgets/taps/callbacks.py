@@ -10,7 +10,7 @@ from jax_debug_widgets.taps.outcomes import OutcomeBook, ResultCounts
 from jax_debug_widgets.taps.refusals import explain
 
 if TYPE_CHECKING:
-    from jax_debug_widgets._jax.origins.equation import Equation, Recorder
+    from jax_debug_widgets._jax.origins.equation import DebugCall, Recorder
     from jax_debug_widgets._jax.running.callback_hooks import Refusal
     from jax_debug_widgets.taps.sites import SiteBook
 
@@ -22,17 +22,17 @@ class CallbackListener:
     """Writes into the `OutcomeBook` of the current thread what `CallbackHooks` tells."""
 
     def __init__(
-        self, sites: SiteBook, book: Callable[[], OutcomeBook], make_recorder: Callable[[Equation], Recorder]
+        self, sites: SiteBook, book: Callable[[], OutcomeBook], make_recorder: Callable[[DebugCall], Recorder]
     ) -> None:
         self._sites = sites
         self._book = book
         self._make_recorder = make_recorder
 
-    def recorder_of(self, equation: Equation) -> Recorder:
+    def recorder_of(self, equation: DebugCall) -> Recorder:
         """See `_jax.running.callback_hooks.Listener`."""
         return self._make_recorder(equation)
 
-    def lowered(self, traced: Sequence[Equation], kept: Sequence[Equation]) -> None:
+    def lowered(self, traced: Sequence[DebugCall], kept: Sequence[DebugCall]) -> None:
         """See `_jax.running.callback_hooks.Listener`."""
         staged = Counter(self._sites.site_of(equation) for equation in traced if equation.kind in RETURNING)
         remaining = Counter(self._sites.site_of(equation) for equation in kept if equation.kind in RETURNING)

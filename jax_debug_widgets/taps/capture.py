@@ -63,14 +63,14 @@ from jax_debug_widgets.taps.untaken_firings import UntakenFirings
 if TYPE_CHECKING:
     import numpy as np
 
-    from jax_debug_widgets._jax.origins.equation import Equation, Recorder
+    from jax_debug_widgets._jax.origins.equation import DebugCall, Recorder
     from jax_debug_widgets._jax.origins.frames import Frame
     from jax_debug_widgets._jax.passes.checked import CheckedProgram
     from jax_debug_widgets._jax.passes.result_passing import ResultReporter
     from jax_debug_widgets.taps.check_log import CheckLog
 
 
-BreakpointRecorder = Callable[["Tap", "Equation", Switch, Inbox, "Recorder"], Any]
+BreakpointRecorder = Callable[["Tap", "DebugCall", Switch, Inbox, "Recorder"], Any]
 """Makes the recorder of a breakpoint, of the one that opens JAX's own prompt."""
 
 
@@ -128,7 +128,7 @@ class Capture:
             ReuseHooks(self.handover.gives_away),
             CheckHooks(
                 self._checked,
-                self.lanes.axes_of,
+                self.lanes.axes_inside,
                 self._note_here,
             ),
             self._trace_counts,
@@ -249,11 +249,11 @@ class Capture:
             return None
         return self.make_watcher(name, settings.watch)
 
-    def fire(self, equation: Equation, arrays: tuple[np.ndarray, ...], settings: Settings) -> None:
+    def fire(self, equation: DebugCall, arrays: tuple[np.ndarray, ...], settings: Settings) -> None:
         """An equation has run, with these operands, in a program that no capture has compiled."""
         self._make_recorder(equation, settings)(*arrays)
 
-    def _make_recorder(self, equation: Equation, settings: Settings) -> Recorder:
+    def _make_recorder(self, equation: DebugCall, settings: Settings) -> Recorder:
         # A print that must raise does what JAX does, and so raises what JAX raises.
         unformattable = why_unformattable(equation) if equation.kind == "print" else ""
         silent = equation.kind == "print" and not (settings.echo or unformattable)
@@ -284,7 +284,7 @@ class Capture:
             made.every = on_device
         return made
 
-    def _make_teller(self, equation: Equation, settings: Settings) -> ResultReporter | None:
+    def _make_teller(self, equation: DebugCall, settings: Settings) -> ResultReporter | None:
         # A log goes on to its handlers, and a print that must raise does.
         if equation.kind != "print" or not can_be_formatted(equation):
             return None

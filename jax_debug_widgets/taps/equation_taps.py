@@ -12,7 +12,7 @@ from jax_debug_widgets.taps.sites import SiteBook
 from jax_debug_widgets.taps.text import Renderer, unflattener
 
 if TYPE_CHECKING:
-    from jax_debug_widgets._jax.origins.equation import Equation
+    from jax_debug_widgets._jax.origins.equation import DebugCall
     from jax_debug_widgets.events import CallSite
 
 
@@ -23,7 +23,7 @@ class EquationTaps:
         self._sites = sites
         self._taps: dict[Hashable, Tap] = {}
 
-    def of(self, equation: Equation, *, counted: bool, on_device: int, every: int) -> Tap:
+    def of(self, equation: DebugCall, *, counted: bool, on_device: int, every: int) -> Tap:
         """Return the tap for an equation; that of an equal equation if there is one."""
         site = self._sites.site_of(equation)
         static = tuple((position, id(leaf)) for position, leaf in equation.static.items())
@@ -53,7 +53,7 @@ class EquationTaps:
         return self._taps[key]
 
 
-def make_tap(site: CallSite, equation: Equation, nesting: Nesting) -> Tap:
+def make_tap(site: CallSite, equation: DebugCall, nesting: Nesting) -> Tap:
     """The tap of one debugging equation with this around it."""
     lanes = equation.lanes
     sizes = [math.prod(shape) * dtype.itemsize for shape, dtype in zip(equation.shapes, equation.dtypes, strict=True)]
@@ -73,7 +73,7 @@ def make_tap(site: CallSite, equation: Equation, nesting: Nesting) -> Tap:
     )
 
 
-def nesting_of(equation: Equation) -> Nesting:
+def nesting_of(equation: DebugCall) -> Nesting:
     """The nesting of the equation, as the other rooms know it."""
     return Nesting(
         loops=tuple(loop.length for loop in equation.loops if not loop.lanes),

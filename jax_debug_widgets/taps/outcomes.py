@@ -22,7 +22,7 @@ from jax_debug_widgets.taps.results import Results
 if TYPE_CHECKING:
     import numpy as np
 
-    from jax_debug_widgets._jax.origins.equation import Equation
+    from jax_debug_widgets._jax.origins.equation import DebugCall
     from jax_debug_widgets._jax.origins.frames import Frame
     from jax_debug_widgets.taps.gate import Gate
     from jax_debug_widgets.taps.sites import Switch
@@ -188,6 +188,6 @@ class OutcomeBook:
         return record
 
 
-def asked_by(equation: Equation, name: Callable[[Frame], str]) -> CallContext:
+def asked_by(equation: DebugCall, name: Callable[[Frame], str]) -> CallContext:
     """Which derivative an equation is for, and the calls that led to it as `name` calls their frames."""
     return CallContext(equation.name_stack.count("jvp("), tuple(name(frame) for frame in equation.callers))

@@ -20,7 +20,7 @@ from jax_debug_widgets.events.function_names import short_function
 from jax_debug_widgets.taps.source import CallText, call_text
 
 if TYPE_CHECKING:
-    from jax_debug_widgets._jax.origins.equation import Equation
+    from jax_debug_widgets._jax.origins.equation import DebugCall
     from jax_debug_widgets._jax.origins.frames import Frame
     from jax_debug_widgets.events import Phase
 
@@ -107,7 +107,7 @@ class SiteBook:
         self._switches: dict[int, Switch] = {}
         self._counters: list[Switch] = []
 
-    def site_of(self, equation: Equation) -> CallSite:
+    def site_of(self, equation: DebugCall) -> CallSite:
         """The site of this equation; the one made before, if it is the same place in the same program."""
         frame = equation.frame
         callers = tuple(dict.fromkeys(equation.callers))
@@ -174,7 +174,7 @@ class SiteBook:
     def _where(self, place: CallSite | Frame) -> str:
         return f"{self.name_file(place.file)}:{place.line}"
 
-    def _make(self, site_id: int, equation: Equation) -> CallSite:
+    def _make(self, site_id: int, equation: DebugCall) -> CallSite:
         frame = equation.frame
         text = call_text(frame.file, frame.line, frame.column, frame.end_line, frame.end_column)
         values = value_names(equation, text)
@@ -220,7 +220,7 @@ def phase_of(name_stack: str) -> Phase:
     return "backward" if _TRANSPOSED.search(name_stack) else "forward"
 
 
-def value_names(equation: Equation, text: CallText) -> tuple[str, ...]:
+def value_names(equation: DebugCall, text: CallText) -> tuple[str, ...]:
     """The source expression of each array that the equation passes; parts of a pytree get their path: `params['w']`."""
     if equation.stop is not None and len(equation.stop.names) == len(equation.shapes):
         return equation.stop.names
@@ -231,7 +231,7 @@ def value_names(equation: Equation, text: CallText) -> tuple[str, ...]:
     return tuple(_root_name(path, text) + jax.tree_util.keystr(path[2:]) for path in _value_paths(equation))
 
 
-def value_aliases(equation: Equation, text: CallText) -> tuple[str, ...]:
+def value_aliases(equation: DebugCall, text: CallText) -> tuple[str, ...]:
     """The other name of each array that is passed as a keyword; empty for positional ones."""
     if equation.in_tree is None:
         return ("",) * len(equation.shapes)
@@ -239,7 +239,7 @@ def value_aliases(equation: Equation, text: CallText) -> tuple[str, ...]:
     return tuple(root + rest if root else "" for root, rest in roots)
 
 
-def _value_paths(equation: Equation) -> list[tuple[Any, ...]]:
+def _value_paths(equation: DebugCall) -> list[tuple[Any, ...]]:
     """Where in `(args, kwargs)` each array is."""
     tree = jax.tree.unflatten(equation.in_tree, range(equation.in_tree.num_leaves))
     return [path for path, leaf in jax.tree_util.tree_leaves_with_path(tree) if leaf not in equation.static]

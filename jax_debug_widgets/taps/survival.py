@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from jax_debug_widgets._jax.origins.equation import Equation
+    from jax_debug_widgets._jax.origins.equation import DebugCall
 
 TRANSFORMS = (
     "jit", "vmap", "grad", "scan", "cond", "checkpoint", "vmap of cond", "vmap of while", "shard_map",
@@ -43,7 +43,7 @@ REFUSED: dict[str, dict[str, str]] = {
 """Variant of a callback -> the transformations that JAX refuses it under, and why."""
 
 
-def variant_of(equation: Equation) -> str:
+def variant_of(equation: DebugCall) -> str:
     """The row of `REFUSED` that an equation belongs to."""
     if equation.kind == "pure":
         return "pure with vmap_method" if equation.vmap_method else "pure"

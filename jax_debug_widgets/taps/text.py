@@ -18,7 +18,7 @@ from jax_debug_widgets.events.errors import error_line
 from jax_debug_widgets.events.texts import TextRecipe, as_numpy, call_text, recipe_of
 
 if TYPE_CHECKING:
-    from jax_debug_widgets._jax.origins.equation import Equation, OperandType
+    from jax_debug_widgets._jax.origins.equation import DebugCall, OperandType
 
 Arguments = tuple[tuple[Any, ...], dict[str, Any]]
 
@@ -27,7 +27,7 @@ _MOST_NUMBERS, _EDGE = 1000, 3
 NumPy's own limits for an array. 90 000 numbers take half a second."""
 
 
-def unflattener(equation: Equation) -> Callable[[Sequence[Any]], Arguments]:
+def unflattener(equation: DebugCall) -> Callable[[Sequence[Any]], Arguments]:
     """Values of one event -> `(args, kwargs)` with the static leaves put back."""
     tree, static = equation.in_tree, equation.static
     if tree is None:
@@ -59,7 +59,7 @@ class Renderer:
     A format that raises gives the error's words, see `can_be_formatted`.
     """
 
-    def __init__(self, equation: Equation) -> None:
+    def __init__(self, equation: DebugCall) -> None:
         self._equation = equation
         self._unflatten = unflattener(equation)
         self._as_jax = (
@@ -125,12 +125,12 @@ class Renderer:
             return f"<{type(error).__name__} while formatting {self._equation.format!r}: {error}>"
 
 
-def can_be_formatted(equation: Equation) -> bool:
+def can_be_formatted(equation: DebugCall) -> bool:
     """Whether the format of a print takes values of its types."""
     return not why_unformattable(equation)
 
 
-def why_unformattable(equation: Equation) -> str:
+def why_unformattable(equation: DebugCall) -> str:
     """The error that the format of a print raises for values of its types, as `{x:.3f}` does for a vector; empty for none.
 
     Asked when the program is compiled: formatting is not done when a print fires, so the error would not come then.
@@ -178,7 +178,7 @@ def needs_jax_arrays(format_string: str) -> bool:
     )
 
 
-def _has_containers(equation: Equation) -> bool:
+def _has_containers(equation: DebugCall) -> bool:
     """Whether any argument is a list, a dict or the like: these format their elements by `repr`."""
     tree = equation.in_tree
     if tree is None:

@@ -9,7 +9,7 @@ import threading
 import pytest
 
 from jax_debug_widgets._jax.tracing import by_monitoring, by_settrace
-from jax_debug_widgets._jax.tracing.followed import Follower
+from jax_debug_widgets._jax.tracing.followed import CallFollower
 
 monitored = pytest.mark.skipif(not hasattr(sys, "monitoring"), reason="Python 3.11 has no sys.monitoring")
 
@@ -128,7 +128,7 @@ def followed(begin, program):
         noted.append((frame.f_code.co_qualname, "is called"))
 
     def tracing():
-        begin(sys._getframe(), Follower(lines_of, note, arguments))
+        begin(sys._getframe(), CallFollower(lines_of, note, arguments))
         return program()
 
     tracing()
@@ -201,7 +201,7 @@ def test_where_a_trace_function_runs_python_tells_nobody_of_calls():
 
     def trace(frame, event, _given):
         if event == "call" and frame.f_code is calls.__code__:
-            told.append(by_monitoring.begin(frame, Follower(lambda _: {}, print, print)))
+            told.append(by_monitoring.begin(frame, CallFollower(lambda _: {}, print, print)))
 
     sys.settrace(trace)
     try:
@@ -216,4 +216,4 @@ def test_where_a_trace_function_runs_python_tells_nobody_of_calls():
 @pytest.mark.usefixtures("no_tool_ids")
 def test_where_others_have_all_tool_ids_there_is_no_monitoring():
     assert not by_monitoring.can_be()
-    assert not by_monitoring.begin(sys._getframe(), Follower(lambda _: {}, print, print))
+    assert not by_monitoring.begin(sys._getframe(), CallFollower(lambda _: {}, print, print))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import json
 import pickle
 import re
@@ -24,6 +25,7 @@ from jax_debug_widgets.archive.layout import VERSION, part_name
 from jax_debug_widgets.archive.reader import read_run
 from jax_debug_widgets.archive.tables import write_part
 from jax_debug_widgets.archive.writer import RunWriter
+from jax_debug_widgets.events import Call
 from jax_debug_widgets.store import Budget
 from tests.archive.programs import bits
 from tests.run_cases.make_case import described
@@ -65,6 +67,23 @@ def test_what_is_not_known_is_passed_over(golden):
     for name in ("run.json", "p00000/sites.jsonl", "p00000/state.json"):
         changed(golden / name, lambda data: {**data, "unknown": [1]})
     assert len(jdw.load(golden).events) == 15
+
+
+def without(folder, missing):
+    """Rewrite the table of calls without these columns."""
+    for path in (folder / "p00000/calls").iterdir():
+        table = parquet.read_table(path)
+        parquet.write_table(table.drop_columns([name for name in missing if name in table.column_names]), path)
+
+
+def test_of_a_call_older_files_may_lack_what_can_be_none(golden):
+    without(golden, later := {field.name for field in dataclasses.fields(Call) if field.default is None})
+    assert {"run", "numba", "function"} <= later
+    calls = jdw.load(golden).calls
+    assert len(calls) > 0
+    assert all(getattr(call, name) is None for call in calls for name in later)
+    without(golden, {"thread"})
+    assert "has not the columns of its table" in " ".join(jdw.load(golden).status().notes)
 
 
 @pytest.mark.parametrize("what", ["missing", "empty", "text", "other"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import itertools
 import re
 
 import jax
@@ -315,3 +316,37 @@ def test_a_write_on_a_condition_that_puts_back_what_was_there_is_silent():
         write = lambda i, xs: jax.lax.dynamic_update_index_in_dim(xs, 1.0 * i, i, axis=0)  # noqa: E731
         jax.jit(lambda xs: jax.lax.fori_loop(0, 5, write, xs))(jnp.zeros(3))
     assert "index 3 is outside" in run.findings[0].headline
+
+
+def along(x, ids):
+    return jnp.take_along_axis(x, ids, -1)
+
+
+def constant_along(x, ids):
+    return jnp.take_along_axis(jnp.ones((3, 5)), jnp.array([[1], [7], [2]]), -1) * x.sum() * ids.sum().astype(x.dtype)
+
+
+SQUARE, EACH = jnp.ones((3, 5)), jnp.array([[1], [7], [2]])
+
+SHARING = {
+    "vmap": (jax.vmap(along), (SQUARE, EACH), "index 7 is outside axis 0 (size 5), lane 1"),
+    "no vmap": (along, (SQUARE, EACH), "index 7 is outside axis 1 (size 5)"),
+    "two vmaps": (jax.vmap(jax.vmap(along)), (SQUARE[None], EACH[None]), "outside axis 0 (size 5), lane (0, 1)"),
+    "vmap of the outer": (jax.vmap(along), (SQUARE[None], EACH[None]), "outside axis 1 (size 5), lane 0"),
+    "jitted": (jax.vmap(jax.jit(along)), (SQUARE, EACH), "index 7 is outside axis 0 (size 5), lane 1"),
+    "jitted, no vmap": (jax.jit(along), (SQUARE, EACH), "index 7 is outside axis 1 (size 5)"),
+    "the same for each lane": (jax.vmap(constant_along), (SQUARE, EACH), "index 7 is outside axis 1 (size 5)"),
+}
+
+
+@pytest.mark.behaviour("S6")
+@pytest.mark.parametrize("names", list(itertools.permutations(SHARING, 2)), ids=" then ".join)
+def test_lanes_are_those_of_the_call_though_calls_share_a_program(names):
+    jax.clear_caches()
+    for name in names:
+        program, arguments, says = SHARING[name]
+        with jdw.capture(check="oob") as run:
+            jax.jit(program)(*arguments)
+        (finding,) = (one for one in run.findings if one.kind == "oob")
+        assert says in finding.headline
+        assert ("lane" in finding.headline) == ("lane" in says)

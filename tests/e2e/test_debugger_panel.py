@@ -153,3 +153,20 @@ def test_at_any_width_the_code_comes_first_and_no_room_is_left(harness: Harness,
     if width >= 640:
         assert max(console["y"] + console["height"], beside["y"] + 2 * current["height"]) <= body["y"] + body["height"]
     assert violations(harness.page) == []
+
+
+@pytest.mark.parametrize("width", [380, 830, 1280])
+def test_a_long_reason_leaves_the_ways_to_go_on_in_one_place(harness: Harness, width: int):
+    """Beside them it is cut, with its text in the tooltip; in a narrow panel it is whole, above them."""
+    harness.page.set_viewport_size({"width": width + 36, "height": 800})
+    panel = stopped(harness)
+    words = "logarithms_of_probabilities is not finite: 17 infinite, 3 NaN, the first at [0, 2]; " * 3
+    harness.page.evaluate("reason => kernel.debugger.change({ reason })", words.strip())
+    reason = panel.get_by_test_id("reason")
+    expect(reason).to_have_text(words.strip())
+    expect(reason).to_have_attribute("title", words.strip())
+    text, *buttons = boxes_at_rest(harness.page, reason, *panel.locator("[data-resume]").all())
+    is_beside = [button["y"] < text["y"] + text["height"] for button in buttons]
+    assert is_beside == [width >= 830] * 4
+    is_whole = reason.evaluate("element => element.scrollWidth <= element.clientWidth")
+    assert is_whole is (width < 830)

@@ -63,7 +63,8 @@ CUT = """() => {
     for (let around = element; around && around !== root; around = around.parentElement) {
       const { overflowX } = getComputedStyle(around);
       const box = around.getBoundingClientRect();
-      if (isToldBy(around.title) || overflowX === 'auto' || overflowX === 'scroll') return false;
+      if (isToldBy(around.title)) return false;
+      if (overflowX === 'auto' || overflowX === 'scroll') return isCut;
       isCut ||= overflowX !== 'visible' && (right > box.right + 1 || left < box.left - 1);
     }
     return isCut;
@@ -129,6 +130,14 @@ def test_nothing_is_cut_that_cannot_be_read_otherwise(harness: Harness, width: i
             "(bars) => bars.filter((bar) => bar.scrollWidth > bar.clientWidth).map((bar) => bar.className)"
         )
         assert wide == [], view
+
+
+def test_in_a_narrow_panel_the_gradient_norms_are_seen_without_scrolling(harness: Harness):
+    harness.page.set_viewport_size({"width": 380 + 36, "height": 640})
+    panel = harness.open(state="running", rate=200, seconds=4, calls=4, watch=2, notes=1, tab="overview")
+    chart = panel.locator("[data-chart='Gradient norms']").get_by_role("img")
+    shown, norms = boxes_at_rest(harness.page, panel.get_by_test_id("overview"), chart)
+    assert norms["y"] + norms["height"] / 2 < shown["y"] + shown["height"], "most of the chart is below"
 
 
 def test_at_a_narrow_width_counts_fields_and_names_have_their_room(harness: Harness):

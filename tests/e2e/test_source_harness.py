@@ -121,6 +121,16 @@ def test_code_comes_first_and_nothing_is_cut_off_at_any_width(harness: Harness, 
     assert violations(harness.page) == []
 
 
+def test_in_a_narrow_panel_the_names_go_when_one_is_chosen(harness: Harness):
+    harness.page.set_viewport_size({"width": 380 + 36, "height": 760})
+    panel = harness.open(**TRAINED)
+    panel.get_by_test_id("names-toggle").click()
+    panel.get_by_test_id("name").first.click()
+    panel.get_by_test_id("inspect").wait_for()
+    expect(panel.get_by_test_id("names")).to_be_hidden()
+    expect(panel.get_by_test_id("code")).to_be_focused()
+
+
 def test_a_thousand_names_are_drawn_at_once(harness: Harness):
     panel = harness.open(state="done", rate=0, seconds=4, watch=2, sites=1000, tab="source")
     panel.locator("[data-line='14'] .set-break").click()

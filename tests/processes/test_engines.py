@@ -69,8 +69,8 @@ def test_engines_of_ipyparallel_are_followed_in_one_panel(tmp_path):
     client = cluster.start_and_connect_sync()
     try:
         engines = jdw.follow(client, tmp_path / "runs")
-        client[:].execute("%load_ext jax_debug_widgets\nimport jax, jax.numpy as jnp", block=True)
-        client[:].execute("@jax.jit\ndef f(x):\n    jax.debug.print('f {x}', x=x)\n    return x", block=True)
+        client[:].execute("%load_ext jax_debug_widgets\nimport jax, jax.numpy as jnp", block=False).get(120)
+        client[:].execute("@jax.jit\ndef f(x):\n    jax.debug.print('f {x}', x=x)\n    return x", block=False).get(60)
         asked = client[:].execute("get_ipython().run_cell_magic('jaxdebug', '', 'f(jnp.float32(3))')", block=False)
         until(lambda: engines._newest() is not None)
         run = engines.run

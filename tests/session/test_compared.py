@@ -14,7 +14,7 @@ import jax_debug_widgets as jdw
 from jax_debug_widgets.session import current_session, snapshot_of
 from jax_debug_widgets.session.panel.all_runs import comparison
 from jax_debug_widgets.session.panel.compared import compared
-from jax_debug_widgets.session.panel.rows import Rows
+from jax_debug_widgets.session.panel.rows import RunRows
 
 STEPS = 12
 
@@ -37,7 +37,7 @@ def trained(lr, *, seed=None, steps=STEPS, watch=None, **options: Any):
 
 
 def row_of(run):
-    return Rows(lambda _run: 0).of(run)
+    return RunRows(lambda _run: 0).of(run)
 
 
 def test_a_row_says_what_a_run_is_called_how_it_was_asked_for_and_how_far_it_came():

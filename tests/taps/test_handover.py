@@ -18,7 +18,7 @@ from jax.sharding import PartitionSpec as P
 
 import jax_debug_widgets as jdw
 from jax_debug_widgets._jax.passes.packing import Packing
-from jax_debug_widgets._jax.passes.result_passing import Line, ReportingProgram
+from jax_debug_widgets._jax.passes.result_passing import PassedLine, ReportingProgram
 from jax_debug_widgets._jax.running import backlog, handover
 from jax_debug_widgets.session import current_session
 from jax_debug_widgets.session.call_serializer import CallSerializer
@@ -271,7 +271,7 @@ def test_single_numbers_of_one_type_are_one_result(handed):
 
 def saying(teller):
     """What a program says that says one array."""
-    return ReportingProgram(None, (Line(teller, (None,), 1),), Packing(1, ((0, None),)))
+    return ReportingProgram(None, (PassedLine(teller, (None,), 1),), Packing(1, ((0, None),)))
 
 
 def test_more_calls_than_anyone_looks_at_are_told_meanwhile():

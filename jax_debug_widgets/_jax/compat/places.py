@@ -14,7 +14,7 @@ from typing import Any, Protocol
 _lock = threading.RLock()
 
 
-class Place(Protocol):
+class FunctionPlace(Protocol):
     """A place of one function."""
 
     @property
@@ -94,7 +94,7 @@ class Layer:
       make: makes it, for what lies below it.
     """
 
-    def __init__(self, place: Place, make: Callable[[Any], Any]) -> None:
+    def __init__(self, place: FunctionPlace, make: Callable[[Any], Any]) -> None:
         self._place, self._make = place, make
 
     def put_on_top(self) -> None:

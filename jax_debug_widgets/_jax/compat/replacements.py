@@ -14,7 +14,7 @@ from types import ModuleType
 from typing import Any
 
 from jax_debug_widgets._jax.compat.guard import Told, guarded
-from jax_debug_widgets._jax.compat.places import AttributePlace, ItemPlace, Layer, Place, PropertyPlace
+from jax_debug_widgets._jax.compat.places import AttributePlace, FunctionPlace, ItemPlace, Layer, PropertyPlace
 from jax_debug_widgets._jax.compat.private import batching, place_of
 
 
@@ -138,7 +138,7 @@ class Replacements:
         """Undo what was put in some other way."""
         self._undo.append(undo)
 
-    def _replace(self, place: Place, make: Callable[[Any], Any]) -> None:
+    def _replace(self, place: FunctionPlace, make: Callable[[Any], Any]) -> None:
         layer = Layer(place, make)
         self._undo.append(layer.take_out)
         layer.put_on_top()

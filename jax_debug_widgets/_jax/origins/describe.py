@@ -10,14 +10,14 @@ from typing import Any
 from jax_debug_widgets._jax.compat import features, versions
 from jax_debug_widgets._jax.compat.arrays import cpu
 from jax_debug_widgets._jax.compat.private import debugging
-from jax_debug_widgets._jax.origins.equation import Equation, Lanes, StopPoint
+from jax_debug_widgets._jax.origins.equation import DebugCall, Lanes, StopPoint
 from jax_debug_widgets._jax.origins.frames import Frame
 from jax_debug_widgets.events.function_names import short_function
 
 
 def describe_print(
     params: Mapping[str, Any], frame: Frame, name_stack: str, avals: Sequence[Any], lanes: Lanes
-) -> Equation:
+) -> DebugCall:
     """The equation of a `debug_print` primitive with these parameters."""
     record = params.get("logging_record")  # `jax.debug.log` is younger than 0.8
     format_string, has_placeholders = params["fmt"], params["has_placeholders"]
@@ -32,7 +32,7 @@ def describe_print(
     def run(*operands: Any) -> None:
         debugging.debug_print_impl(*operands, **params)
 
-    return Equation(
+    return DebugCall(
         kind="print" if record is None else "log",
         ordered=params["ordered"],
         frame=frame,
@@ -56,7 +56,7 @@ def describe_callback(
     avals: Sequence[Any],
     lanes: Lanes,
     stop: StopPoint | None = None,
-) -> Equation:
+) -> DebugCall:
     """The equation of a `debug_callback` primitive with these parameters; `stop` if it is known."""
     flat_callback = params["callback"]
     user_callback, in_tree, static = _opened(flat_callback)
@@ -72,7 +72,7 @@ def describe_callback(
                 logging.getLogger(debugging.__name__).exception("jax.debug.callback failed", exc_info=told)
                 raise
 
-    return Equation(
+    return DebugCall(
         kind="breakpoint" if is_breakpoint(user_callback) else "callback",
         ordered=isinstance(params["effect"], debugging.OrderedDebugEffect),
         frame=frame,

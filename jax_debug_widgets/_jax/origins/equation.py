@@ -99,7 +99,7 @@ class StopPoint:
 
 
 @dataclass(frozen=True, eq=False)
-class Equation:
+class DebugCall:
     """One debugging call in one program.
 
     Attributes:
@@ -184,7 +184,7 @@ class Equation:
         """Whether it may fire for a later iteration before an earlier one, or on several devices without naming them."""
         return self.in_parts or (not self.ordered and any(loop.unrolled for loop in self.loops))
 
-    def with_types(self, types: tuple[OperandType, ...]) -> Equation:
+    def with_types(self, types: tuple[OperandType, ...]) -> DebugCall:
         """Return the equation with a `run` that gives the operands their types back before the user's code gets them."""
         run = self.run
         return replace(self, types=types, run=lambda *operands: run(*restore_types(operands, types)))
@@ -281,6 +281,6 @@ class Settings(Hashable, Protocol):
 class Tapper(Protocol):
     """Makes the recorder of each equation: the function that is called when the equation fires."""
 
-    def __call__(self, equation: Equation, settings: Any) -> Recorder:
+    def __call__(self, equation: DebugCall, settings: Any) -> Recorder:
         """Called at lowering, or when an un-jitted equation runs, with the capture's settings; may be slow."""
         ...

@@ -1,12 +1,14 @@
 """Note which axes of a watched value are the lanes of a `vmap`, while JAX batches the program; for prints see `passes/tap.py`.
 
 A program that JAX lowers has been batched, and nothing in it says which axes the batching has added. An equation keeps its
-place in the source through all transformations. So the axes are looked up by that place and the shape of the result.
+place in the source through all transformations. So the axes are looked up by that place, the shape of the result, and the
+number of `vmap`s that JAX's name stack says are around the equation.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +17,7 @@ import numpy as np
 from jax_debug_widgets._jax.compat import features, versions
 from jax_debug_widgets._jax.compat.private import batching, core, source_info_util
 from jax_debug_widgets._jax.compat.replacements import Replacements, Replacing
-from jax_debug_widgets._jax.origins.frames import levels_of
+from jax_debug_widgets._jax.origins.frames import Frame, levels_of
 
 Axes = tuple[int, ...]
 """The axes of a value that are lanes, the outermost `vmap` first."""
@@ -27,13 +29,33 @@ class LaneHooks(Replacing):
     def __init__(self, wanted: Callable[[], bool]) -> None:
         super().__init__()
         self._wanted = wanted
-        self._found: dict[Any, Axes | None] = {}
+        self._found: dict[Any, dict[int, Axes | None]] = {}
+        self._ranges: set[Any] = set()
+        self._batching = threading.local()
 
-    def axes_of(self, traceback: Any, shape: tuple[int, ...]) -> Axes:
-        """The axes that are lanes, in a result of this shape whose equation has this traceback; () if none is known."""
-        return self._found.get((_place(traceback), shape)) or ()
+    def axes_of(self, traceback: Any, shape: tuple[int, ...], vmaps: int) -> Axes:
+        """The axes that are lanes, in a result of this shape whose equation has this traceback; () if none is known.
 
-    def axes_of_call(self, traceback: Any, at: tuple[str, tuple[int, ...]], shape: tuple[int, ...]) -> Axes:
+        `vmaps` is how many are around the equation: without one it has no lanes, though JAX may have batched elsewhere what it
+        has traced once for all calls.
+        """
+        return self._known((_place(traceback), shape), vmaps)
+
+    def axes_inside(self, traceback: Any, shape: tuple[int, ...], vmaps: int, frame: Frame) -> Axes:
+        """The same for an equation in what the user's `frame` calls.
+
+        JAX traces some of its functions once for all calls: no frame of the user's is in the traceback of their equations.
+        """
+        at = (frame.file, (frame.line, frame.column, frame.end_line, frame.end_column))
+        if at not in self._ranges:
+            return ()
+        if _place(traceback):
+            return self.axes_of(traceback, shape, vmaps)
+        # JAX has batched it once, too: of another call than the first only what holds for all calls is known.
+        traced = _Traced(traceback)
+        return self._known(((traced, at), shape), vmaps) or self._known((traced, shape), vmaps)
+
+    def axes_of_call(self, traceback: Any, at: tuple[str, tuple[int, ...]], shape: tuple[int, ...], vmaps: int) -> Axes:
         """The axes that are lanes, in a result of this shape of the call at `at`, (file, range); () if none is known.
 
         `traceback` is that of an equation inside the call. JAX batches a call of a `custom_vmap` function, but not the
@@ -41,11 +63,16 @@ class LaneHooks(Replacing):
         """
         place = _place(traceback)
         end = place.index(at) + 1 if at in place else 0
-        return self._found.get((place[:end], shape)) or ()
+        return self._known((place[:end], shape), vmaps)
 
-    def axes_at(self, file: str, span: tuple[int, int, int, int], shape: tuple[int, ...]) -> Axes:
+    def axes_at(self, file: str, span: tuple[int, int, int, int], shape: tuple[int, ...], vmaps: int) -> Axes:
         """The axes that are lanes, in results of this shape at a range of a file; () if its callers differ in them."""
-        return self._found.get(((file, tuple(span)), shape)) or ()
+        return self._known(((file, tuple(span)), shape), vmaps)
+
+    def _known(self, key: Any, most: int) -> Axes:
+        known = self._found.get(key, {})
+        count = max((one for one in known if one <= most), default=0)
+        return known.get(count) or ()
 
     def _put_in(self, replace: Replacements) -> None:
         if features.available(features.LANES):
@@ -54,34 +81,42 @@ class LaneHooks(Replacing):
                     replace.attribute(batching.BatchTrace, name, self._noting)
 
     def _noting(self, theirs: Any, trace: Any, *args: Any, **options: Any) -> Any:
-        results = theirs(trace, *args, **options)
-        if self._wanted():
-            # A program traced before, such as a loop's body, is batched equation by equation.
-            traced = source_info_util._source_info_context.context.traceback
-            place = _place(traced or source_info_util.current().traceback)
-            written = _Written(place)
-            origin = _Traced(traced) if traced else written
-            for result in results if isinstance(results, list | tuple) else (results,):
-                shape, axes = _lanes(result)
-                if axes and traced:
-                    axes = self._with_inner((origin, written), shape, axes)
-                is_ours = not traced and not place  # Such as a check that is computed for all iterations at once.
-                for key in (origin, place, *place) if axes and not is_ours else ():
+        if not self._wanted():
+            return theirs(trace, *args, **options)
+        # A program traced before, such as a loop's body, is batched equation by equation.
+        traced = source_info_util._source_info_context.context.traceback
+        place = _place(traced or source_info_util.current().traceback)
+        before = getattr(self._batching, "at", None)
+        self._batching.at = at = place[-1] if place else before
+        try:
+            results = theirs(trace, *args, **options)
+        finally:
+            self._batching.at = before
+        # Without a frame of the user's, code that `vmap` has run directly has no place.
+        origins = [one for one, is_known in ((_Traced(traced), traced), (_Written(place), place)) if is_known]
+        also = (place, *place) if place else tuple((one, at) for one in origins)
+        for result in results if isinstance(results, list | tuple) else (results,):
+            shape, axes = _lanes(result)
+            if axes and traced:
+                axes = self._with_inner(origins, shape, axes)
+            if axes:
+                self._ranges.update(place)
+                for key in (*origins[:1], *also):
                     self._note((key, shape), axes)
         return results
 
-    def _with_inner(self, origins: tuple[Any, ...], shape: tuple[int, ...], outer: Axes) -> Axes:
+    def _with_inner(self, origins: Sequence[Any], shape: tuple[int, ...], outer: Axes) -> Axes:
         """Add the lanes that a traced equation's result had before an outer `vmap` added the lanes `outer`."""
         rest = [axis for axis in range(len(shape)) if axis not in outer]
         before = tuple(shape[axis] for axis in rest)
-        inner = next((found for one in origins if (found := self._found.get((one, before)))), ())
+        inner = next((found for one in origins if (found := self._known((one, before), len(before)))), ())
         return (*outer, *(rest[axis] for axis in inner))
 
     def _note(self, key: Any, axes: Axes) -> None:
-        known = self._found.setdefault(key, axes)
-        # An outer `vmap` batches what an inner one made, and sees fewer lanes. Two equally long entries that differ: keep none.
-        if known is not None and known != axes and len(axes) >= len(known):
-            self._found[key] = axes if len(axes) > len(known) else None
+        # An outer `vmap` batches what an inner one made, and sees fewer lanes. Of equally many that differ none is kept.
+        known = self._found.setdefault(key, {})
+        if known.setdefault(len(axes), axes) != axes:
+            known[len(axes)] = None
 
 
 @dataclass(frozen=True)

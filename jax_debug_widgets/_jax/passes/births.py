@@ -173,7 +173,7 @@ class Births:
         aligned = len(inputs) <= 2 and all(one.aval.shape in ((), shape) for one in equation.invars)  # noqa: PLR2004
         elementwise = equation.primitive.name in _ELEMENTWISE and aligned
         beside = frozenset(body.beside[frames[0]])
-        lanes = body.lanes_of(equation.source_info.traceback, shape)
+        lanes = body.lanes(equation, frames, shape)
         facts = Birth(
             shape,
             body.part.is_backward,

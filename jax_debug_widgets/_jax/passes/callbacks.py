@@ -20,7 +20,7 @@ from jax_debug_widgets._jax.compat.private import callback as jax_callback
 from jax_debug_widgets._jax.compat.private import core, debugging, dispatch, mlir
 from jax_debug_widgets._jax.compat.registrations import registers
 from jax_debug_widgets._jax.origins.describe import function_name, is_breakpoint, stop_point
-from jax_debug_widgets._jax.origins.equation import Equation, Lanes, Loop
+from jax_debug_widgets._jax.origins.equation import DebugCall, Lanes, Loop
 from jax_debug_widgets._jax.origins.frames import Frame
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def taps_of_callbacks() -> Mapping[Any, Any]:
 
 def describe_pure(
     params: Mapping[str, Any], frame: Frame, name_stack: str, avals: Sequence[Any], lanes: Lanes
-) -> Equation:
+) -> DebugCall:
     """The equation of a `pure_callback` primitive with these parameters."""
     kind: Kind = "breakpoint" if is_breakpoint(params["callback"].callback_func) else "pure"
     return _describe(kind, False, jax_callback.pure_callback_impl, params, frame, name_stack, avals, lanes)
@@ -50,17 +50,17 @@ def describe_pure(
 
 def describe_io(
     params: Mapping[str, Any], frame: Frame, name_stack: str, avals: Sequence[Any], lanes: Lanes
-) -> Equation:
+) -> DebugCall:
     """The equation of an `io_callback` primitive with these parameters."""
     return _describe("io", params["ordered"], jax_callback.io_callback_impl, params, frame, name_stack, avals, lanes)
 
 
 def describe_sharding(
     params: Mapping[str, Any], frame: Frame, name_stack: str, avals: Sequence[Any], lanes: Lanes
-) -> Equation:
+) -> DebugCall:
     """The equation of an `inspect_sharding` primitive; its user function is called once, by the compiler."""
     del avals, lanes
-    return Equation(
+    return DebugCall(
         kind="sharding",
         ordered=False,
         frame=frame,
@@ -83,14 +83,14 @@ def _describe(
     name_stack: str,
     avals: Sequence[Any],
     lanes: Lanes,
-) -> Equation:
+) -> DebugCall:
     params, _ = without_lanes(params)
     flat_callback = params["callback"]
 
     def run(*operands: Any) -> Any:
         return implementation(*operands, **params)
 
-    return Equation(
+    return DebugCall(
         kind=kind,
         ordered=ordered,
         frame=frame,
@@ -109,7 +109,7 @@ def _describe(
 
 
 @functools.cache
-def callback_readers() -> Mapping[Any, Callable[..., Equation]]:
+def callback_readers() -> Mapping[Any, Callable[..., DebugCall]]:
     """Maps JAX's primitives that call user functions on the host, debugging prints apart, to functions that describe them."""
     if not features.available(features.CALLBACKS):
         return {}

@@ -45,12 +45,11 @@ class Casts:
 
     def check(self, equation: Any, frames: tuple[Frame, ...], body: Body) -> Check | None:
         """See `Checker`."""
-        del frames
         (operand,), (out,) = equation.invars, equation.outvars
         if out not in body.certain or _are_bits(operand, body):
             return None
         info = jnp.iinfo(out.aval.dtype)
-        lanes = body.lanes_of(equation.source_info.traceback, out.aval.shape)
+        lanes = body.lanes(equation, frames, out.aval.shape)
         old, new = operand.aval.dtype, out.aval.dtype
         facts = Cast(str(old), str(new), recorded_type(old), out.aval.shape, lanes)
 

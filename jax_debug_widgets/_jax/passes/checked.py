@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from jax_debug_widgets._jax.passes.kept_writes import Definitions
     from jax_debug_widgets._jax.passes.record_rows import Rows
 
-LanesOf = Callable[[Any, tuple[int, ...]], "Axes"]
-"""Traceback and shape of a result -> which of its axes are lanes."""
+LanesOf = Callable[[Any, tuple[int, ...], int, "Frame"], "Axes"]
+"""Traceback and shape of a result, how many `vmap`s are around it, the user's frame -> which of its axes are lanes."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,11 +89,15 @@ class Check:
 
 @dataclass(frozen=True)
 class Part:
-    """Which part of a derivative something is: of a backward pass, of what is differentiated, of what is computed again."""
+    """Which part of a derivative something is: of a backward pass, of what is differentiated, of what is computed again.
+
+    `vmaps` says how many `vmap`s are around it.
+    """
 
     is_backward: bool
     is_differentiated: bool = False
     is_recomputed: bool = False
+    vmaps: int = 0
 
     def of(self, equation: core.JaxprEqn) -> Part:
         """That of an equation in it."""
@@ -102,6 +106,7 @@ class Part:
             self.is_backward or "transpose(" in scopes,
             self.is_differentiated or "jvp(" in scopes,
             self.is_recomputed or "rematted_computation" in scopes,
+            self.vmaps + scopes.count("vmap("),
         )
 
 
@@ -130,6 +135,10 @@ class Body:
     definitions: Definitions
     inputs: frozenset[Any]
     scope: frozenset[Any]
+
+    def lanes(self, equation: core.JaxprEqn, frames: tuple[Frame, ...], shape: tuple[int, ...]) -> Axes:
+        """Which axes are lanes, in a result of this shape of an equation with these frames of the user's."""
+        return self.lanes_of(equation.source_info.traceback, shape, self.part.vmaps, frames[0])
 
 
 class Checker(Protocol):

@@ -16,7 +16,7 @@ from jax.extend.core import ClosedJaxpr
 
 from jax_debug_widgets._jax.compat.private import core, debugging, mlir, source_info_util
 from jax_debug_widgets._jax.origins.context import uncached
-from jax_debug_widgets._jax.origins.equation import Equation, Lanes
+from jax_debug_widgets._jax.origins.equation import DebugCall, Lanes
 from jax_debug_widgets._jax.origins.frames import Frame, callers_of, frame_of
 from jax_debug_widgets._jax.origins.inlining import traceback_of
 from jax_debug_widgets._jax.origins.place import Place, device_names
@@ -46,8 +46,8 @@ class Survey:
       compiled: maps the frame of a call to the number of calls of Python that the compiled program has for it.
     """
 
-    traced: tuple[Equation, ...]
-    lowered: tuple[Equation, ...]
+    traced: tuple[DebugCall, ...]
+    lowered: tuple[DebugCall, ...]
     compiled: Counter[Frame]
 
 
@@ -90,7 +90,7 @@ def parts_handed_over(text: str, frames: Sequence[Frame]) -> dict[Frame, list[tu
     return parts
 
 
-def equations_in(program: ClosedJaxpr, name: str) -> Iterator[Equation]:
+def equations_in(program: ClosedJaxpr, name: str) -> Iterator[DebugCall]:
     """The debugging calls and callbacks of a program and of those inside it, in program order.
 
     Args:
@@ -100,7 +100,7 @@ def equations_in(program: ClosedJaxpr, name: str) -> Iterator[Equation]:
     return _walk(program.jaxpr, outermost(name))
 
 
-def _walk(jaxpr: core.Jaxpr, place: Place) -> Iterator[Equation]:
+def _walk(jaxpr: core.Jaxpr, place: Place) -> Iterator[DebugCall]:
     for original in jaxpr.eqns:
         equation = untapped(original)
         describe = debugging_readers().get(equation.primitive) or callback_readers().get(equation.primitive)
@@ -111,7 +111,7 @@ def _walk(jaxpr: core.Jaxpr, place: Place) -> Iterator[Equation]:
         place = place.after(equation)
 
 
-def _described(equation: core.JaxprEqn, place: Place) -> Equation:
+def _described(equation: core.JaxprEqn, place: Place) -> DebugCall:
     params, inner, operands = dict(equation.params), equation.primitive, equation.invars
     if inner is debug_tap_p:
         operands = operands[: len(operands) - bool(params["guards"])]

@@ -76,7 +76,8 @@ class OutOfBounds:
             return None
         if name in _SLICES:
             return _of_slice(equation, _SLICES[name], body)
-        return _of_gather(equation, body) if name == "gather" else _of_scatter(equation, body)
+        of = _of_gather if name == "gather" else _of_scatter
+        return of(equation, frames, body)
 
     def of_results(self, inputs: Sequence[Any], results: Sequence[Any]) -> None:
         """See `Checker`: nothing."""
@@ -121,13 +122,13 @@ def _is_surely_inside(start: Any, last: int) -> bool:
     return isinstance(start, core.Literal) and 0 <= int(start.val) <= last
 
 
-def _of_gather(equation: Any, body: Body) -> Check | None:
+def _of_gather(equation: Any, frames: tuple[Frame, ...], body: Body) -> Check | None:
     array, _ = equation.invars
     dims = equation.params["dimension_numbers"]
     sizes = equation.params["slice_sizes"]
     axes = dims.start_index_map
     out = equation.outvars[0].aval.shape
-    lanes = body.lanes_of(equation.source_info.traceback, out)
+    lanes = body.lanes(equation, frames, out)
     batch = [axis for axis in range(len(out)) if axis not in dims.offset_dims]
     kept = [
         axis
@@ -141,11 +142,11 @@ def _of_gather(equation: Any, body: Body) -> Check | None:
     return _of_indices(equation, body, axes, last, of_array, of_indices, writes=False)
 
 
-def _of_scatter(equation: Any, body: Body) -> Check | None:
+def _of_scatter(equation: Any, frames: tuple[Frame, ...], body: Body) -> Check | None:
     array, _, updates = equation.invars
     dims = equation.params["dimension_numbers"]
     axes = dims.scatter_dims_to_operand_dims
-    lanes = body.lanes_of(equation.source_info.traceback, array.aval.shape)
+    lanes = body.lanes(equation, frames, array.aval.shape)
     batching = _batching(dims, "operand_batching_dims")
     windows = [
         axis for axis in range(len(array.aval.shape)) if axis not in dims.inserted_window_dims and axis not in batching

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from jax_debug_widgets._jax.compat.private import core
-from jax_debug_widgets._jax.origins.equation import Equation, Lanes
+from jax_debug_widgets._jax.origins.equation import DebugCall, Lanes
 from jax_debug_widgets._jax.origins.place import Place
 from jax_debug_widgets._jax.passes.operands import (
     computed,
@@ -16,7 +16,7 @@ from jax_debug_widgets._jax.passes.operands import (
 from jax_debug_widgets._jax.passes.tap import debug_tap_p, in_order
 
 
-def number_of_lane(described: Equation, place: Place) -> tuple[list[core.JaxprEqn], Any]:
+def number_of_lane(described: DebugCall, place: Place) -> tuple[list[core.JaxprEqn], Any]:
     """The equations that compute how many of the lanes around an equation come before, and the variable that has it."""
     lanes = [(one, loop.length) for one, loop in zip(place.counters, described.loops, strict=True) if loop.lanes]
 

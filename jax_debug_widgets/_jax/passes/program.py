@@ -20,7 +20,7 @@ from jax_debug_widgets._jax.compat import features
 from jax_debug_widgets._jax.compat.private import core, debugging, source_info_util
 from jax_debug_widgets._jax.origins.context import is_captured_alone
 from jax_debug_widgets._jax.origins.describe import describe_callback, describe_print
-from jax_debug_widgets._jax.origins.equation import Equation, Guard, Lanes, Recorder, record_every
+from jax_debug_widgets._jax.origins.equation import DebugCall, Guard, Lanes, Recorder, record_every
 from jax_debug_widgets._jax.origins.frames import callers_of, frame_of
 from jax_debug_widgets._jax.origins.inlining import traceback_of
 from jax_debug_widgets._jax.origins.kernel_prints import has_debugging, has_printing_kernels
@@ -54,20 +54,20 @@ from jax_debug_widgets._jax.passes.tap import as_tap, debug_tap_p
 
 
 @functools.cache
-def debugging_readers() -> Mapping[Any, Callable[..., Equation]]:
+def debugging_readers() -> Mapping[Any, Callable[..., DebugCall]]:
     """JAX's debugging primitives, and how each is read."""
     return {debugging.debug_print_p: describe_print, debugging.debug_callback_p: describe_callback}
 
 
 @functools.cache
-def _readers() -> Mapping[Any, Callable[..., Equation]]:
+def _readers() -> Mapping[Any, Callable[..., DebugCall]]:
     return {**debugging_readers(), **callback_readers(), debug_stop_p: describe_stop}
 
 
 _NEVER_RUN = {("custom_linear_solve", f"branch_{part}_fun") for part in (0, 1, 3)}
 """Programs that an equation has for its derivatives alone: `matvec`, `vecmat` and `transpose_solve` beside `solve`."""
 
-MakeRecorder = Callable[[Equation], Recorder]
+MakeRecorder = Callable[[DebugCall], Recorder]
 
 
 def with_recorders(program: ClosedJaxpr, name: str, replicas: int, make_recorder: MakeRecorder) -> ClosedJaxpr:
@@ -82,7 +82,7 @@ def with_recorders(program: ClosedJaxpr, name: str, replicas: int, make_recorder
         return program
     numbers = itertools.count()
 
-    def numbered(equation: Equation) -> Recorder:
+    def numbered(equation: DebugCall) -> Recorder:
         return make_recorder(replace(equation, order=next(numbers), replicas=replicas))
 
     place = outermost(name)
@@ -215,7 +215,7 @@ def _tapped(original: core.JaxprEqn, place: Place, make_recorder: MakeRecorder) 
     return [*coordinates, tapped]
 
 
-def describe(equation: core.JaxprEqn, guard: Guard | None, place: Place) -> Equation:
+def describe(equation: core.JaxprEqn, guard: Guard | None, place: Place) -> DebugCall:
     """Describe the debugging equation that a `debug_tap` at this place stands for."""
     avals = [core.physical_aval(variable.aval) for variable in equation.invars]
     inner, params, lanes = (equation.params[key] for key in ("inner", "params", "lanes"))

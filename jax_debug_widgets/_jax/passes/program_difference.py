@@ -35,7 +35,7 @@ UNKNOWN: Any = object()
 
 
 @dataclass(frozen=True)
-class Difference:
+class ProgramDifference:
     """The first equation that is not the same in both programs.
 
     Attributes:
@@ -48,12 +48,12 @@ class Difference:
     after: Any = UNKNOWN
 
 
-def difference(before: ClosedJaxpr, after: ClosedJaxpr) -> Difference | None:
+def difference(before: ClosedJaxpr, after: ClosedJaxpr) -> ProgramDifference | None:
     """The first difference between two programs of one function; None if they compute the same."""
     return next((found for found in _Comparison().closed(before, after) if not _is_of_checkify(found)), None)
 
 
-def _is_of_checkify(found: Difference) -> bool:
+def _is_of_checkify(found: ProgramDifference) -> bool:
     """Whether `checkify` has made an equation: it numbers the checks of a process, so each trace has other numbers."""
     traceback = None if found.equation is None else found.equation.source_info.traceback
     files = (frame.file_name for frame in traceback.frames) if traceback is not None else ()
@@ -67,15 +67,15 @@ class _Comparison:
         self._values: dict[Any, Any] = {}
         self._constants: dict[Any, Any] = {}
 
-    def closed(self, before: ClosedJaxpr, after: ClosedJaxpr) -> Iterator[Difference]:
+    def closed(self, before: ClosedJaxpr, after: ClosedJaxpr) -> Iterator[ProgramDifference]:
         """Yield the differences between two programs, also between their constants."""
         if before.jaxpr is after.jaxpr and not is_same(before.consts, after.consts):
-            yield Difference(next(iter(after.eqns), None))
+            yield ProgramDifference(next(iter(after.eqns), None))
         for program in (before, after):
             self._constants |= zip(program.jaxpr.constvars, program.consts, strict=True)
         yield from self.programs(before.jaxpr, after.jaxpr)
 
-    def programs(self, before: core.Jaxpr, after: core.Jaxpr) -> Iterator[Difference]:
+    def programs(self, before: core.Jaxpr, after: core.Jaxpr) -> Iterator[ProgramDifference]:
         """Yield the differences between two programs, whose constants and inputs correspond by position."""
         if before is after:
             return
@@ -83,15 +83,15 @@ class _Comparison:
         if not any(one in self._constants for one in (*before.constvars, *after.constvars)):
             self._are_same(before.constvars, after.constvars)
         if [one.aval for one in before.invars] != [one.aval for one in after.invars]:
-            yield Difference(next(iter(after.eqns), None))
+            yield ProgramDifference(next(iter(after.eqns), None))
         for one, other in zip_longest(self._equations(before), self._equations(after)):
             if one is None or other is None:
-                yield Difference(other)
+                yield ProgramDifference(other)
                 return
             yield from self._in_equations(one, other)
             self._are_same(one.outvars, other.outvars)
         if len(before.outvars) != len(after.outvars):
-            yield Difference(None)
+            yield ProgramDifference(None)
         last = next(reversed(after.eqns), None)
         for one, other in zip(before.outvars, after.outvars, strict=False):
             yield from self._in_atoms(one, other, last)
@@ -114,18 +114,18 @@ class _Comparison:
             if (constant := self._constant(operand)) is not UNKNOWN:
                 self._constants[result] = constant
 
-    def _in_equations(self, before: core.JaxprEqn, after: core.JaxprEqn) -> Iterator[Difference]:
+    def _in_equations(self, before: core.JaxprEqn, after: core.JaxprEqn) -> Iterator[ProgramDifference]:
         if before.primitive is not after.primitive or len(before.invars) != len(after.invars):
-            yield Difference(after)
+            yield ProgramDifference(after)
             return
         for position, (one, other) in enumerate(zip(before.invars, after.invars, strict=True)):
             yield from self._in_atoms(one, other, _user_of(after, position))
         if [one.aval for one in before.outvars] != [one.aval for one in after.outvars]:
-            yield Difference(after)
+            yield ProgramDifference(after)
         for key in after.params:
             yield from self._in_params(before.params.get(key), after.params[key], after)
 
-    def _in_params(self, before: Any, after: Any, equation: core.JaxprEqn) -> Iterator[Difference]:
+    def _in_params(self, before: Any, after: Any, equation: core.JaxprEqn) -> Iterator[ProgramDifference]:
         if before is after:
             return
         if isinstance(before, ClosedJaxpr) and isinstance(after, ClosedJaxpr):
@@ -137,15 +137,15 @@ class _Comparison:
                 yield from self._in_params(one, other, equation)
         elif not is_same(before, after):
             numbers = (before, after) if isinstance(after, bool | int | float | complex | np.ndarray) else ()
-            yield Difference(equation, *numbers)
+            yield ProgramDifference(equation, *numbers)
 
-    def _in_atoms(self, before: Any, after: Any, equation: core.JaxprEqn | None) -> Iterator[Difference]:
+    def _in_atoms(self, before: Any, after: Any, equation: core.JaxprEqn | None) -> Iterator[ProgramDifference]:
         one, other = self._constant(before), self._constant(after)
         if one is UNKNOWN and other is UNKNOWN:
             if self._value(before) is not self._value(after):
-                yield Difference(equation)
+                yield ProgramDifference(equation)
         elif one is UNKNOWN or other is UNKNOWN or not is_same(one, other):
-            yield Difference(equation, one, other)
+            yield ProgramDifference(equation, one, other)
 
     def _are_same(self, before: Sequence[Any], after: Sequence[Any]) -> None:
         for one, other in zip(before, after, strict=False):

@@ -19,7 +19,7 @@ import numpy as np
 
 from jax_debug_widgets._jax.compat.caching import cached
 from jax_debug_widgets._jax.compat.private import core, debugging, pe, sharding_impls
-from jax_debug_widgets._jax.origins.equation import Equation
+from jax_debug_widgets._jax.origins.equation import DebugCall
 from jax_debug_widgets._jax.origins.kernel_prints import has_debugging, has_printing_kernels
 from jax_debug_widgets._jax.origins.place import Place
 from jax_debug_widgets._jax.passes.callbacks import has_callbacks
@@ -53,7 +53,7 @@ class ResultReporter(Protocol):
 
 
 @dataclass(frozen=True)
-class Line:
+class PassedLine:
     """One print, or the watched values of one body, in a program with further results.
 
     Attributes:
@@ -73,7 +73,7 @@ class Line:
         self.teller(times_ns, thread, columns)
 
 
-Offer = Callable[[Equation], ResultReporter | None]
+Offer = Callable[[DebugCall], ResultReporter | None]
 """Takes a print's equation; returns its reporter, or None if the print must be a callback."""
 
 
@@ -89,7 +89,7 @@ class ReportingProgram:
     """
 
     program: ClosedJaxpr
-    lines: tuple[Line, ...]
+    lines: tuple[PassedLine, ...]
     packing: Packing
     watches: Any = None
 
@@ -139,10 +139,10 @@ def with_results(program: ClosedJaxpr, name: str, offer: Offer) -> ReportingProg
       name: the name of its module, `jit(f)`.
       offer: returns the reporter of a print.
     """
-    lines: list[Line] = []
+    lines: list[PassedLine] = []
     numbers = itertools.count()
 
-    def teller_of(equation: Equation) -> ResultReporter:
+    def teller_of(equation: DebugCall) -> ResultReporter:
         teller = offer(replace(equation, order=next(numbers)))
         if teller is None:
             raise _RefusedError
@@ -167,7 +167,7 @@ class _RefusedError(Exception):
 
 
 def _rewrite(
-    jaxpr: core.Jaxpr, place: Place, teller_of: Callable[[Equation], ResultReporter], lines: list[Line]
+    jaxpr: core.Jaxpr, place: Place, teller_of: Callable[[DebugCall], ResultReporter], lines: list[PassedLine]
 ) -> tuple[core.Jaxpr, list[Any]]:
     """The program without its prints, and the variables of it that they say; a line is added for each of them."""
     equations: list[core.JaxprEqn] = []
@@ -175,7 +175,7 @@ def _rewrite(
 
     def add(teller: ResultReporter, operands: Sequence[Any]) -> None:
         variables = [operand for operand in operands if isinstance(operand, core.Var)]
-        lines.append(Line(teller, tuple(map(_constant, operands)), len(variables)))
+        lines.append(PassedLine(teller, tuple(map(_constant, operands)), len(variables)))
         said.extend(variables)
 
     for equation in jaxpr.eqns:

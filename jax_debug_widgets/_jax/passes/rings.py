@@ -57,7 +57,7 @@ class Ring:
     """Records of arrays of these types, in the order in which they were written.
 
     Attributes:
-      sharing: the lock that a `Part` holds while it takes records.
+      sharing: the lock that a `RingPart` holds while it takes records.
     """
 
     def __init__(self, avals: Sequence[Any], gate: np.ndarray) -> None:
@@ -156,21 +156,21 @@ class Writer(Protocol):
         """See `Ring`."""
         ...
 
-    def draw_from(self, source: Ring | Part) -> None:
+    def draw_from(self, source: Ring | RingPart) -> None:
         """Read the later events from `source`, where the program writes them."""
         ...
 
 
-class Part:
+class RingPart:
     """A recorder's arrays in the records of a ring that several recorders share."""
 
     def __init__(self, ring: Ring, arrays: slice, after_ns: int) -> None:
         self._ring, self._arrays, self._after_ns = ring, arrays, after_ns
-        self._beside: Sequence[Part] = ()
+        self._beside: Sequence[RingPart] = ()
         self._waiting: list[Records] = []
 
     @classmethod
-    def all_of(cls, ring: Ring, slices: Sequence[slice]) -> Sequence[Part]:
+    def all_of(cls, ring: Ring, slices: Sequence[slice]) -> Sequence[RingPart]:
         """Make a part for each slice of a record's arrays; the events of a record are 1 ns apart, in this order."""
         parts = [cls(ring, arrays, number) for number, arrays in enumerate(slices)]
         for part in parts:
@@ -215,7 +215,7 @@ def ring_for(ctx: Any, record: Any) -> Ring | None:
     if sum(map(_bytes_of, avals)) > _LARGEST_RECORD or not _is_available():
         return None
     ring = Ring(avals, first.gate)
-    sources = [ring] if len(parts) == 1 else Part.all_of(ring, [arrays for _, arrays in parts])
+    sources = [ring] if len(parts) == 1 else RingPart.all_of(ring, [arrays for _, arrays in parts])
     for writer, source in zip(writers, sources, strict=True):
         cast("Writer", writer).draw_from(source)
     return ring

@@ -20,7 +20,7 @@ from jax_debug_widgets._jax.compat import features, versions
 from jax_debug_widgets._jax.compat.private import ad, batching, core, debugging, discharge, mlir
 from jax_debug_widgets._jax.compat.private import callback as jax_callback
 from jax_debug_widgets._jax.compat.registrations import register_all, registers
-from jax_debug_widgets._jax.origins.equation import Equation, Lanes, OperandType, StopPoint, restore_types, type_of
+from jax_debug_widgets._jax.origins.equation import DebugCall, Lanes, OperandType, StopPoint, restore_types, type_of
 from jax_debug_widgets._jax.origins.frames import Frame, called_from_here
 from jax_debug_widgets._jax.origins.stack import Stack, StackFrame, calling_stack, jax_prompt
 from jax_debug_widgets._jax.passes.emit import emit_recorder_call
@@ -106,7 +106,7 @@ def _again(value: Any, kind: OperandType) -> Any:
 
 def describe_stop(
     params: Mapping[str, Any], frame: Frame, name_stack: str, avals: Sequence[Any], lanes: Lanes
-) -> Equation:
+) -> DebugCall:
     """The equation of a `debug_stop` primitive with these parameters."""
     spec: _Spec = params["spec"]
     going_on = spec.going_on
@@ -124,7 +124,7 @@ def describe_stop(
             jax_prompt(frames(operands))
         return tuple(operands[going_on])
 
-    return Equation(
+    return DebugCall(
         kind="breakpoint",
         ordered=False,
         frame=frame,

@@ -42,11 +42,11 @@ class TakenValues:
     compute: Callable[..., Sequence[Any]]
     record: Recorder
     when: WatchCondition | None = None
-    stop: Stop | None = None
+    stop: StopValues | None = None
 
 
 @dataclass(frozen=True, eq=False)
-class Stop:
+class StopValues:
     """The further values that are handed over where the program may stop.
 
     Attributes:

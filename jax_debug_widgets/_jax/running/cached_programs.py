@@ -14,7 +14,7 @@ from jax_debug_widgets._jax.origins.frames import is_users, users_lines
 from jax_debug_widgets._jax.origins.inlining import traceback_of
 from jax_debug_widgets._jax.passes.program_difference import (
     UNKNOWN,
-    Difference,
+    ProgramDifference,
 )
 
 
@@ -25,7 +25,7 @@ class CachedProgram:
     Attributes:
       function: a weak reference to the user's function.
       frames: code and line of the user's frames where they differ, innermost first.
-      before, after: the number that differs, see `Difference`.
+      before, after: the number that differs, see `ProgramDifference`.
       why: why the program that JAX has runs, where it is not known that they differ.
     """
 
@@ -36,7 +36,7 @@ class CachedProgram:
     why: str = ""
 
 
-def differing(function: Any, found: Difference) -> CachedProgram:
+def differing(function: Any, found: ProgramDifference) -> CachedProgram:
     """Describe a function whose two programs differ as `found` says."""
     traceback = None if found.equation is None else traceback_of(found.equation.source_info)
     return CachedProgram(weakref.ref(function), inside(function, users_lines(traceback)), found.before, found.after)

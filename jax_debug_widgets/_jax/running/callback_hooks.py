@@ -30,7 +30,7 @@ from jax_debug_widgets._jax.compat.private import (
 from jax_debug_widgets._jax.compat.private import callback as jax_callback
 from jax_debug_widgets._jax.compat.replacements import Replacements, Replacing
 from jax_debug_widgets._jax.origins.describe import function_name, is_breakpoint
-from jax_debug_widgets._jax.origins.equation import Equation, Lanes, Recorder
+from jax_debug_widgets._jax.origins.equation import DebugCall, Lanes, Recorder
 from jax_debug_widgets._jax.origins.frames import Frame, called_from_here, calling_frame, frame_of, frames_of
 from jax_debug_widgets._jax.origins.python_loops import loops_now
 from jax_debug_widgets._jax.passes.callbacks import (
@@ -71,11 +71,11 @@ class Refusal:
 class Listener(Protocol):
     """Makes recorders and takes reports for the hooks."""
 
-    def recorder_of(self, equation: Equation) -> Recorder:
+    def recorder_of(self, equation: DebugCall) -> Recorder:
         """The recorder of an un-jitted `inspect_array_sharding`."""
         ...
 
-    def lowered(self, traced: Sequence[Equation], kept: Sequence[Equation]) -> None:
+    def lowered(self, traced: Sequence[DebugCall], kept: Sequence[DebugCall]) -> None:
         """A program was lowered: its callbacks with results as traced, and those left by JAX's dead-code elimination."""
         ...
 
@@ -230,7 +230,7 @@ class CallbackHooks(Replacing):
         reason: Reason,
         primitive: str,
         programs: Sequence[Any],
-        chosen: Callable[[Equation], bool],
+        chosen: Callable[[DebugCall], bool],
         error: Exception,
     ) -> None:
         """Tell of each of the chosen calls in these programs: JAX does not say which of them it was."""
@@ -242,5 +242,5 @@ class CallbackHooks(Replacing):
 _PRIMITIVES = {"pure": "pure_callback", "io": "io_callback", "print": "debug_print", "log": "debug_print"}
 
 
-def _is_ordered_debugging(equation: Equation) -> bool:
+def _is_ordered_debugging(equation: DebugCall) -> bool:
     return equation.ordered and equation.kind != "io"

@@ -90,7 +90,7 @@ class Observer(Protocol):
         ...
 
 
-class Watch:
+class DispatchWatch:
     """Report executions and compilations of this process to `observer` between `start` and `stop`."""
 
     def __init__(self, observer: Observer) -> None:

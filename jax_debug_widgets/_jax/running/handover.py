@@ -18,7 +18,7 @@ from jax_debug_widgets._jax.compat.private import dispatch, pjit, pxla, sharding
 from jax_debug_widgets._jax.compat.replacements import Replacements, Replacing
 from jax_debug_widgets._jax.compat.uninterrupted import uninterrupted
 from jax_debug_widgets._jax.origins.context import captured_settings, capturing
-from jax_debug_widgets._jax.origins.equation import Equation, Recorders
+from jax_debug_widgets._jax.origins.equation import DebugCall, Recorders
 from jax_debug_widgets._jax.passes.result_passing import (
     ReportingProgram,
     ResultReporter,
@@ -39,7 +39,7 @@ from jax_debug_widgets._jax.running.may_hand_over import (
 
 
 class Watching(Protocol):
-    """Reports calls, see `dispatch.Watch`."""
+    """Reports calls, see `dispatch.DispatchWatch`."""
 
     def observe(self, name: str, ordered: bool, recorders: Recorders | None, execute: Callable[[], Any]) -> Any:
         """Call `execute`, and report it."""
@@ -65,12 +65,12 @@ class HandoverHooks(Replacing):
 
     Attributes:
       backlog: the results that have been handed over and not yet reported.
-      watch: reports the calls, see `dispatch.Watch`.
+      watch: reports the calls, see `dispatch.DispatchWatch`.
     """
 
     def __init__(
         self,
-        offer: Callable[[Equation, Any], ResultReporter | None],
+        offer: Callable[[DebugCall, Any], ResultReporter | None],
         watch_hooks: WatchHooks,
         is_held: Callable[[], bool],
     ) -> None:

@@ -40,7 +40,7 @@ from jax_debug_widgets._jax.origins.context import (
     is_capturing,
     leaves_out_debugging,
 )
-from jax_debug_widgets._jax.origins.equation import Equation, Guard, Lanes, Recorder, Recorders, Tapper, on_host
+from jax_debug_widgets._jax.origins.equation import DebugCall, Guard, Lanes, Recorder, Recorders, Tapper, on_host
 from jax_debug_widgets._jax.origins.frames import called_from_here, callers_now, calling_frame, frame_of
 from jax_debug_widgets._jax.origins.inlining import evaluate_checkpointed, traceback_of
 from jax_debug_widgets._jax.origins.kernel_prints import has_debugging
@@ -110,7 +110,7 @@ class Hooks(Replacing):
             return theirs(module_name, jaxpr, **options)
         recorders: list[Any] = [*recorders_in(jaxpr.jaxpr)]
 
-        def make_recorder(equation: Equation) -> Recorder:
+        def make_recorder(equation: DebugCall) -> Recorder:
             recorders.append(self._tapper(equation, captured_settings()))
             return recorders[-1]
 

@@ -21,10 +21,10 @@ from jax_debug_widgets._jax.compat.private import debugger as jax_debugger
 from jax_debug_widgets._jax.compat.private import debugging, pxla
 from jax_debug_widgets._jax.compat.replacements import Replacements, Replacing
 from jax_debug_widgets._jax.origins.describe import describe_callback, stop_point_in
-from jax_debug_widgets._jax.origins.equation import Equation, Lanes, StopPoint, on_host
+from jax_debug_widgets._jax.origins.equation import DebugCall, Lanes, StopPoint, on_host
 from jax_debug_widgets._jax.origins.frames import UNKNOWN_FRAME, Frame
 
-Fired = Callable[[Equation, tuple[np.ndarray, ...]], None]
+Fired = Callable[[DebugCall, tuple[np.ndarray, ...]], None]
 """Takes a breakpoint with its operands, on the program's thread; may raise to end it."""
 
 

@@ -22,7 +22,7 @@ from jax_debug_widgets._jax.compat.private import callback as jax_callback
 from jax_debug_widgets._jax.compat.private import core, debugging
 from jax_debug_widgets._jax.origins.context import uncached
 from jax_debug_widgets._jax.origins.describe import describe_callback
-from jax_debug_widgets._jax.origins.equation import Equation, Lanes, Recorder
+from jax_debug_widgets._jax.origins.equation import DebugCall, Lanes, Recorder
 from jax_debug_widgets._jax.origins.frames import UNKNOWN_FRAME, Frame
 from jax_debug_widgets._jax.passes.callbacks import callback_readers, untapped
 from jax_debug_widgets._jax.passes.inventory import (
@@ -49,7 +49,7 @@ def _host_effects() -> tuple[type, ...]:
 
 
 @dataclass(frozen=True)
-class Executable:
+class Compilation:
     """One compilation of the program.
 
     Attributes:
@@ -89,9 +89,9 @@ class Variations:
         with uncached():
             self._traced = program.trace(*self._args, **self._kwargs)
         name = f"jit({getattr(function, '__name__', 'f')})"
-        self.equations: Sequence[Equation] = tuple(equations_in(self._traced.jaxpr, name))
+        self.equations: Sequence[DebugCall] = tuple(equations_in(self._traced.jaxpr, name))
 
-    def without(self, dropped: AbstractSet[int]) -> Executable:
+    def without(self, dropped: AbstractSet[int]) -> Compilation:
         """Compile the program less the calls with these indices into `equations`. It does not run."""
         traced = copy.copy(self._traced)
         rewritten = without(traced.jaxpr, dropped)
@@ -102,7 +102,7 @@ class Variations:
             compiled = traced.lower().compile()
         memory: Any = compiled.memory_analysis()
         text = compiled.as_text() or ""
-        return Executable(
+        return Compilation(
             kernels=kernels_of(text),
             temporaries=getattr(memory, "temp_size_in_bytes", None),
             is_cacheable=versions.CACHES_HOST_CALLBACKS or not seen.frames,
@@ -171,7 +171,7 @@ def tap(record: Recorder, *values: Any) -> None:
     debug_tap_p.bind(*values, inner=None, params=params, lanes=lanes, record=record)
 
 
-def equation_of(function: Callable[..., Any], shapes: Sequence[tuple[int, ...]], dtypes: Sequence[Any]) -> Equation:
+def equation_of(function: Callable[..., Any], shapes: Sequence[tuple[int, ...]], dtypes: Sequence[Any]) -> DebugCall:
     """A debugging call of `function` with values of these types, in no program."""
     avals = [core.ShapedArray(*one) for one in zip(shapes, dtypes, strict=True)]
     params = {"callback": function, "effect": debugging.debug_effect}

@@ -32,7 +32,7 @@ MOST_IN_LOOPS = 10_000
 
 
 @dataclass(frozen=True, eq=False)
-class Pair:
+class ShadowPair:
     """A value of the program, the same in float64, and the error of the first."""
 
     narrow: Any
@@ -73,10 +73,10 @@ def shadow(traced: Traced) -> Shadowed:
     return Shadowed(outputs, run.measures, run.first, run.not_followed, run.long)
 
 
-def _exact(value: Any) -> Pair:
+def _exact(value: Any) -> ShadowPair:
     """Make the pair of an input or constant: both of its numbers are the same at first."""
     with jax.enable_x64(True):
-        return Pair(value, widened(value))
+        return ShadowPair(value, widened(value))
 
 
 class _Run:
@@ -90,17 +90,17 @@ class _Run:
     def program(
         self,
         jaxpr: core.Jaxpr,
-        consts: Sequence[Pair],
-        operands: Sequence[Pair],
+        consts: Sequence[ShadowPair],
+        operands: Sequence[ShadowPair],
         path: Path,
         steps: tuple[int, ...],
         *,
         is_whole: bool = False,
-    ) -> list[Pair]:
+    ) -> list[ShadowPair]:
         """The results of a program, which lies there, in these steps of the loops around it."""
         known = dict(zip((*jaxpr.constvars, *jaxpr.invars), (*consts, *operands), strict=True))
 
-        def read(atom: Any) -> Pair:
+        def read(atom: Any) -> ShadowPair:
             return _exact(as_typed(atom)) if isinstance(atom, core.Literal) else known[atom]
 
         for number, equation in enumerate(jaxpr.eqns):
@@ -118,13 +118,13 @@ class _Run:
         return [read(atom) for atom in jaxpr.outvars]
 
     def equation(
-        self, equation: core.JaxprEqn, inputs: Sequence[Pair], key: tuple[Path, int], steps: tuple[int, ...]
-    ) -> list[Pair]:
+        self, equation: core.JaxprEqn, inputs: Sequence[ShadowPair], key: tuple[Path, int], steps: tuple[int, ...]
+    ) -> list[ShadowPair]:
         """Run one equation twice."""
         results = bind(equation, [one.narrow for one in inputs])
         return self.measured(equation, inputs, results, self._wide(equation, inputs, results), key, steps)
 
-    def _wide(self, equation: core.JaxprEqn, inputs: Sequence[Pair], results: Sequence[Any]) -> Sequence[Any]:
+    def _wide(self, equation: core.JaxprEqn, inputs: Sequence[ShadowPair], results: Sequence[Any]) -> Sequence[Any]:
         if not any(_is_float(one) for one in results):
             decides = equation.primitive.name in _DECIDES and any(_is_float(one.narrow) for one in inputs)
             if not decides:
@@ -139,12 +139,12 @@ class _Run:
     def measured(
         self,
         equation: core.JaxprEqn,
-        inputs: Sequence[Pair],
+        inputs: Sequence[ShadowPair],
         narrow: Sequence[Any],
         wide: Sequence[Any],
         key: tuple[Path, int],
         steps: tuple[int, ...],
-    ) -> list[Pair]:
+    ) -> list[ShadowPair]:
         """Note how far the results of an equation are apart."""
         measure = self.measures.setdefault(key, Measure())
         arrays = [_on_host_or_none(one) for one in narrow]
@@ -164,7 +164,7 @@ class _Run:
                 int((a != b).sum()) for a, b in zip(own, its, strict=True) if not is_inexact(a) and a.shape == b.shape
             )
         return [
-            Pair(one, other if _is_float(one) else one, error)
+            ShadowPair(one, other if _is_float(one) else one, error)
             for one, other, error in zip(narrow, wide, errors, strict=True)
         ]
 
@@ -189,19 +189,19 @@ def _on_host_or_none(value: Any) -> np.ndarray | None:
     return on_host(value) if isinstance(value, jax.Array | np.ndarray | np.generic) else None
 
 
-def _both(make: Callable[..., Any], *pairs: Pair) -> Pair:
+def _both(make: Callable[..., Any], *pairs: ShadowPair) -> ShadowPair:
     """Call `make` with the values, and with the float64 values; pair its results."""
     narrow = make(*(one.narrow for one in pairs))
     error = max((one.error for one in pairs), default=0.0)
     if not _is_float(narrow):
-        return Pair(narrow, narrow, error)
+        return ShadowPair(narrow, narrow, error)
     with jax.enable_x64(True):
-        return Pair(narrow, make(*(one.wide for one in pairs)), error)
+        return ShadowPair(narrow, make(*(one.wide for one in pairs)), error)
 
 
 def _scan(
-    run: _Run, equation: core.JaxprEqn, inputs: Sequence[Pair], key: tuple[Path, int], steps: tuple[int, ...]
-) -> list[Pair] | None:
+    run: _Run, equation: core.JaxprEqn, inputs: Sequence[ShadowPair], key: tuple[Path, int], steps: tuple[int, ...]
+) -> list[ShadowPair] | None:
     params = equation.params
     (of_consts, of_carry), length = versions.scan_counts(params), params["length"]
     jaxpr, consts = opened(params["jaxpr"])
@@ -223,8 +223,8 @@ def _scan(
 
 
 def _while(
-    run: _Run, equation: core.JaxprEqn, inputs: Sequence[Pair], key: tuple[Path, int], steps: tuple[int, ...]
-) -> list[Pair] | None:
+    run: _Run, equation: core.JaxprEqn, inputs: Sequence[ShadowPair], key: tuple[Path, int], steps: tuple[int, ...]
+) -> list[ShadowPair] | None:
     params = equation.params
     of_cond, of_body = params["cond_nconsts"], params["body_nconsts"]
     cond, body = opened(params["cond_jaxpr"]), opened(params["body_jaxpr"])
@@ -247,8 +247,8 @@ def _while(
 
 
 def _cond(
-    run: _Run, equation: core.JaxprEqn, inputs: Sequence[Pair], key: tuple[Path, int], steps: tuple[int, ...]
-) -> list[Pair]:
+    run: _Run, equation: core.JaxprEqn, inputs: Sequence[ShadowPair], key: tuple[Path, int], steps: tuple[int, ...]
+) -> list[ShadowPair]:
     branches = equation.params["branches"]
     taken = min(max(int(inputs[0].narrow), 0), len(branches) - 1)
     jaxpr, consts = opened(branches[taken])
@@ -260,18 +260,18 @@ def _cond(
 def _noted(
     run: _Run,
     equation: core.JaxprEqn,
-    inputs: Sequence[Pair],
-    found: Sequence[Pair],
+    inputs: Sequence[ShadowPair],
+    found: Sequence[ShadowPair],
     key: tuple[Path, int],
     steps: tuple[int, ...],
-) -> list[Pair]:
+) -> list[ShadowPair]:
     narrow, wide = [one.narrow for one in found], [one.wide for one in found]
     return run.measured(equation, inputs, narrow, wide, key, steps)
 
 
 def _solve(
-    run: _Run, equation: core.JaxprEqn, inputs: Sequence[Pair], key: tuple[Path, int], steps: tuple[int, ...]
-) -> list[Pair]:
+    run: _Run, equation: core.JaxprEqn, inputs: Sequence[ShadowPair], key: tuple[Path, int], steps: tuple[int, ...]
+) -> list[ShadowPair]:
     name, program, operands = solving_of(equation, inputs)
     jaxpr, consts = opened(program)
     found = run.program(jaxpr, list(map(_exact, consts)), operands, (*key[0], (key[1], name)), steps)

@@ -31,7 +31,7 @@ from jax_debug_widgets._jax.tracing import by_monitoring, by_settrace, cotangent
 from jax_debug_widgets._jax.tracing.copies import is_marking
 from jax_debug_widgets._jax.tracing.cotangents import staged, tangent_of
 from jax_debug_widgets._jax.tracing.expressions import Expression, Lines, LinesOf
-from jax_debug_widgets._jax.tracing.followed import Follower, is_of_library
+from jax_debug_widgets._jax.tracing.followed import CallFollower, is_of_library
 from jax_debug_widgets._jax.tracing.frame_values import fields_of, value_of
 from jax_debug_widgets._jax.tracing.marked_tangents import with_marks
 from jax_debug_widgets._jax.tracing.path_texts import text_in_flax, text_of
@@ -94,11 +94,11 @@ def _watched() -> Any:
     return None if settings is None or _is_noting() else settings.watch
 
 
-def _follower(lines_of: LinesOf, watched: Any, told: Told) -> Follower:
+def _follower(lines_of: LinesOf, watched: Any, told: Told) -> CallFollower:
     def lines(code: CodeType) -> Lines | None:
         return lines_of(code, watched)
 
-    return Follower(quiet(lines, told), quiet(_note, told), quiet(_note_arguments, told))
+    return CallFollower(quiet(lines, told), quiet(_note, told), quiet(_note_arguments, told))
 
 
 def _note(frame: FrameType, expressions: Sequence[Expression], line: int, returned: Any) -> None:

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from types import CodeType, FrameType
 from typing import Any
 
-from jax_debug_widgets._jax.tracing.followed import FollowedCall, Follower, may_name
+from jax_debug_widgets._jax.tracing.followed import CallFollower, FollowedCall, may_name
 
 _monitoring: Any = getattr(sys, "monitoring", None)
 
@@ -33,7 +33,7 @@ class _Here(threading.local):
     """
 
     # No `__init__`: Python would tell of its call, before it has run.
-    follower: Follower | None = None
+    follower: CallFollower | None = None
     until: FrameType | None = None
     calls: Sequence[tuple[FrameType, FollowedCall]] = ()
     is_told = False
@@ -103,7 +103,7 @@ class _Tool:
 _tool = _Tool()
 
 
-def begin(frame: FrameType, follower: Follower) -> bool:
+def begin(frame: FrameType, follower: CallFollower) -> bool:
     """Follow what the current thread calls until the function of `frame` returns; say whether that can be."""
     if _monitoring is None or not _tool.take():
         return False
@@ -149,7 +149,7 @@ def _throw(code: CodeType, _offset: int, _error: BaseException) -> None:
         _enter(_here.follower, sys._getframe(1))
 
 
-def _enter(follower: Follower, frame: FrameType) -> None:
+def _enter(follower: CallFollower, frame: FrameType) -> None:
     if followed := follower.enter(frame):
         _here.calls = (*_here.calls, (frame, followed))
         _tool.tell_of(frame.f_code, _LINES | _ENDS)

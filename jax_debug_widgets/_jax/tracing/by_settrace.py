@@ -11,12 +11,12 @@ from collections.abc import Callable
 from types import FrameType
 from typing import Any
 
-from jax_debug_widgets._jax.tracing.followed import FollowedCall, Follower
+from jax_debug_widgets._jax.tracing.followed import CallFollower, FollowedCall
 
 _Trace = Callable[[FrameType, str, Any], Any]
 
 
-def begin(frame: FrameType, follower: Follower) -> None:
+def begin(frame: FrameType, follower: CallFollower) -> None:
     """Follow what the current thread calls until the function of `frame` returns."""
     if sys.gettrace() is None:
         called = _calls(follower)
@@ -38,7 +38,7 @@ def _ending(called: _Trace) -> _Trace:
     return end
 
 
-def _calls(follower: Follower) -> _Trace:
+def _calls(follower: CallFollower) -> _Trace:
     """The global trace function: Python calls it for each new frame, and it returns what to call for its lines."""
 
     def call(frame: FrameType, _event: str, _arg: Any) -> _Trace | None:

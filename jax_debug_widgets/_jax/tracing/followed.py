@@ -21,7 +21,7 @@ Note = Callable[[FrameType, Sequence[Expression], int, Any], object]
 """Takes a frame, expressions to look up in it, the line that comes next, and what the function returns, None if it goes on."""
 
 
-class Follower:
+class CallFollower:
     """Decides for each call whether it is followed.
 
     Args:

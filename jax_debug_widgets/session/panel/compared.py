@@ -9,13 +9,13 @@ import numpy as np
 
 from jax_debug_widgets.session.panel.rows import sendable
 from jax_debug_widgets.session.run.curves import Curve, Key, RunCurves, common, together
-from jax_debug_widgets.session.run.run_comparison import Difference, parting_of
+from jax_debug_widgets.session.run.run_comparison import ValueDifference, parting_of
 from jax_debug_widgets.session.run.saved import plain_config
 from jax_debug_widgets.session.run.side_by_side import differing, legend_of, short
 from jax_debug_widgets.session.run.thinning import thinned
 
 if TYPE_CHECKING:
-    from jax_debug_widgets.session.run.side_by_side import Group
+    from jax_debug_widgets.session.run.side_by_side import RunGroup
     from jax_debug_widgets.session.run.view import RunView
 
 MOST = 8
@@ -53,7 +53,7 @@ def compared(runs: Sequence[RunView], missing: Sequence[str] = ()) -> dict[str, 
     }
 
 
-def _row(one: Difference) -> dict[str, Any]:
+def _row(one: ValueDifference) -> dict[str, Any]:
     return {
         "name": one.name,
         "where": one.site.where,
@@ -65,7 +65,7 @@ def _row(one: Difference) -> dict[str, Any]:
     }
 
 
-def _charts(curves: Sequence[RunCurves], groups: Sequence[Group]) -> list[dict[str, Any]]:
+def _charts(curves: Sequence[RunCurves], groups: Sequence[RunGroup]) -> list[dict[str, Any]]:
     """The most telling values that at least two runs have, a line for each group."""
     found = []
     for key in common(curves):
@@ -77,7 +77,7 @@ def _charts(curves: Sequence[RunCurves], groups: Sequence[Group]) -> list[dict[s
     return found
 
 
-def _line(curves: Sequence[RunCurves], number: int, group: Group, key: Key) -> dict[str, Any] | None:
+def _line(curves: Sequence[RunCurves], number: int, group: RunGroup, key: Key) -> dict[str, Any] | None:
     own = [curve for place in group.runs if key in curves[place].choices and (curve := curves[place].of(key))]
     if not own:
         return None

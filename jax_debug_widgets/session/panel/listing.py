@@ -24,7 +24,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from jax_debug_widgets.session.panel.all_runs import comparison
-from jax_debug_widgets.session.panel.rows import Row, Rows, row_of_file
+from jax_debug_widgets.session.panel.rows import Row, RunRows, row_of_file
 from jax_debug_widgets.widgets import ListingComm
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ class Listing:
     def __init__(self, session: PanelPorts, panels: Panels) -> None:
         self._session, self._panels = session, panels
         self._comm = ListingComm(self.answer)
-        self._rows = Rows(panels.written)
+        self._rows = RunRows(panels.written)
         self._told: dict[str, tuple[float, bool]] = {}
         """By run, when it was last told of, and whether it stood at a stop."""
 

@@ -17,7 +17,7 @@ import numpy as np
 from jax_debug_widgets.events.amounts import plural
 from jax_debug_widgets.session.panel.words import gone_from, seconds
 from jax_debug_widgets.session.run import charted
-from jax_debug_widgets.session.run.charted import Leaf
+from jax_debug_widgets.session.run.charted import ChartedLeaf
 from jax_debug_widgets.session.run.groups import Path, hues_of, is_bias
 from jax_debug_widgets.session.run.headline import numbers_of
 from jax_debug_widgets.session.run.naming import SelectedValue
@@ -113,9 +113,11 @@ def _ratio(run: RunView, update: CallSite, parameter: CallSite) -> _Curve | None
     return both[kept], step[1][own[kept]] / size[1][beside[kept]]
 
 
-def _told_apart(run: RunView, found: Iterable[tuple[Leaf, _Curve | None]]) -> Iterator[tuple[Leaf, _Curve]]:
+def _told_apart(
+    run: RunView, found: Iterable[tuple[ChartedLeaf, _Curve | None]]
+) -> Iterator[tuple[ChartedLeaf, _Curve]]:
     """Without what a function and its caller have both; of one name each with its line."""
-    kept: dict[tuple[object, ...], tuple[Leaf, _Curve]] = {}
+    kept: dict[tuple[object, ...], tuple[ChartedLeaf, _Curve]] = {}
     for leaf, curve in found:
         if curve is not None and len(curve[1]):
             columns = [_column(run, leaf.site, name) for name in _NEWEST]
@@ -125,10 +127,10 @@ def _told_apart(run: RunView, found: Iterable[tuple[Leaf, _Curve | None]]) -> It
     for leaf, curve in kept.values():
         name = leaf.path.group
         own = name if names[name] == 1 else f"{name} :{leaf.site.line}"
-        yield Leaf(leaf.site, replace(leaf.path, group=own)), curve
+        yield ChartedLeaf(leaf.site, replace(leaf.path, group=own)), curve
 
 
-def _group(title: str, note: str, found: Iterable[tuple[Leaf, _Curve | None]], *, logarithmic: bool) -> Group:
+def _group(title: str, note: str, found: Iterable[tuple[ChartedLeaf, _Curve | None]], *, logarithmic: bool) -> Group:
     all_of_them = [(leaf.path, curve) for leaf, curve in found if curve is not None and len(curve[1])]
     chosen, more = all_of_them[:_LINES], len(all_of_them) - _LINES
     if any(path.leaf for path, _ in chosen):

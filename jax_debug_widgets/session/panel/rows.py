@@ -55,7 +55,7 @@ class Row(TypedDict):
     saved: int
 
 
-class Rows:
+class RunRows:
     """Makes rows, and keeps what takes long to find out of runs that have not changed."""
 
     def __init__(self, written: Callable[[RunView], int]) -> None:

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from jax_debug_widgets._jax.running.dispatch import Stage
     from jax_debug_widgets._jax.running.waits import Wait
     from jax_debug_widgets.breakpoints import Policy
-    from jax_debug_widgets.session.run.trace_prints import Traced
+    from jax_debug_widgets.session.run.trace_prints import PrintInCall
     from jax_debug_widgets.session.run.waiter import Waiter
 
 
@@ -249,7 +249,7 @@ class CallLog:
             book.preparations.prepared(function_of(name), seconds)
             book.preparations.compiled_by_numba(function_of(name), by_numba)
 
-    def traced(self, printed: Traced) -> None:
+    def traced(self, printed: PrintInCall) -> None:
         """A function that this thread traces has printed."""
         opened = self._opened()
         with self._news.up_to_date() as book:

@@ -21,37 +21,37 @@ _NO_ACTIVATION = re.compile(r"grad|update|params|^opt|state$", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
-class Leaf:
+class ChartedLeaf:
     """A value, and where it stands in its tree."""
 
     site: CallSite
     path: Path
 
 
-def gradients(sites: Sequence[CallSite]) -> list[Leaf]:
+def gradients(sites: Sequence[CallSite]) -> list[ChartedLeaf]:
     """The gradients of parameters. Without known parameters those of all named arrays, and without these those of numbers."""
     leaves = _leaves(sites, "gradient")
     parameters, arrays, numbers = {leaf.path.key: leaf for leaf in leaves}, [], []
     for site, watch, path in _named(sites, "gradient"):
         if path.leaf != "" and kind_of(path.root) == "parameter":
-            parameters.setdefault(path.key, Leaf(site, path))
+            parameters.setdefault(path.key, ChartedLeaf(site, path))
         else:
-            (arrays if watch.shape else numbers).append(Leaf(site, Path(path.root, watch.name, "")))
+            (arrays if watch.shape else numbers).append(ChartedLeaf(site, Path(path.root, watch.name, "")))
     # The gradient of a number is mostly that of the loss by itself, 1.
     return list(parameters.values()) or arrays or numbers
 
 
-def ratios(sites: Sequence[CallSite]) -> list[tuple[Leaf, Leaf]]:
+def ratios(sites: Sequence[CallSite]) -> list[tuple[ChartedLeaf, ChartedLeaf]]:
     """Each update with the parameter that it is added to."""
     parameters = {leaf.path.key: leaf for leaf in _leaves(sites, "parameter")}
     updates = _leaves(sites, "update")
     return [(one, parameters[one.path.key]) for one in updates if one.path.key in parameters]
 
 
-def activations(sites: Sequence[CallSite]) -> list[Leaf]:
+def activations(sites: Sequence[CallSite]) -> list[ChartedLeaf]:
     """The arrays that the program computes on its way forward; several may have one name."""
     return [
-        Leaf(site, Path(path.root, watch.name, ""))
+        ChartedLeaf(site, Path(path.root, watch.name, ""))
         for site, watch, path in _named(sites, "value")
         if site.phase == "forward"
         and watch.shape
@@ -73,11 +73,11 @@ def _named(sites: Sequence[CallSite], role: str) -> list[tuple[CallSite, Watched
     return found
 
 
-def _leaves(sites: Sequence[CallSite], kind: str) -> list[Leaf]:
+def _leaves(sites: Sequence[CallSite], kind: str) -> list[ChartedLeaf]:
     """The leaves of trees of that kind, the first of each path; a tree of a short name is one where it has parts."""
-    found: dict[tuple[str, str], Leaf] = {}
+    found: dict[tuple[str, str], ChartedLeaf] = {}
     for site, _, path in _named(sites, "value"):
         is_sure = path.leaf != "" or len(path.root) >= _LEAST_NAME or (kind == "gradient" and site.phase == "backward")
         if kind_of(path.root) == kind and is_sure:
-            found.setdefault(path.key, Leaf(site, path))
+            found.setdefault(path.key, ChartedLeaf(site, path))
     return list(found.values())

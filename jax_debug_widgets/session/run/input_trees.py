@@ -25,7 +25,7 @@ import numpy as np
 from jax_debug_widgets._jax.compat.arrays import read
 from jax_debug_widgets.archive import RunFileError
 from jax_debug_widgets.archive.dtypes import is_known
-from jax_debug_widgets.archive.stored_call import Leaf, StoredCall
+from jax_debug_widgets.archive.stored_call import StoredCall, StoredLeaf
 
 _LITERALS = (bool, int, complex, str, bytes, type(None))
 
@@ -63,7 +63,7 @@ class _Packing:
     """Takes values apart."""
 
     def __init__(self) -> None:
-        self.leaves: list[Leaf] = []
+        self.leaves: list[StoredLeaf] = []
         self.devices = 1
         """On how many the most scattered array is."""
 
@@ -100,9 +100,9 @@ class _Packing:
             is_key = _is_key(value)
             impl = str(jax.random.key_impl(value)) if is_key else ""
             data = _on_host(jax.random.key_data(value) if is_key else value)
-            leaf = Leaf(path, "key" if is_key else "array", data, impl, bool(getattr(value, "weak_type", False)))
+            leaf = StoredLeaf(path, "key" if is_key else "array", data, impl, bool(getattr(value, "weak_type", False)))
         else:
-            leaf = Leaf(path, "numpy" if isinstance(value, np.ndarray) else "scalar", np.asarray(value))
+            leaf = StoredLeaf(path, "numpy" if isinstance(value, np.ndarray) else "scalar", np.asarray(value))
         if not is_known(leaf.data.dtype):
             return ["unkept", f"an array of {leaf.data.dtype}"]
         self.leaves.append(leaf)
@@ -159,7 +159,7 @@ def arguments_of(stored: StoredCall, like: Sequence[Any] = ()) -> tuple[tuple[An
 class _Making:
     """Puts values together."""
 
-    def __init__(self, leaves: Sequence[Leaf]) -> None:
+    def __init__(self, leaves: Sequence[StoredLeaf]) -> None:
         self._leaves = leaves
 
     def value(self, node: Any, path: str, like: Any = None) -> Any:  # noqa: PLR0911 - a line a kind.
@@ -225,7 +225,7 @@ def _named_tuple(kind: str, fields: list[str], like: Any, path: str) -> Any:
     return found
 
 
-def array_of(leaf: Leaf) -> Any:
+def array_of(leaf: StoredLeaf) -> Any:
     """The array, or NumPy scalar, that a leaf of the file was."""
     if leaf.kind == "numpy":
         return leaf.data.copy()

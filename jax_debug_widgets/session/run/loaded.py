@@ -17,7 +17,7 @@ from jax_debug_widgets.session.run.first_nonfinite import birth, first_event, jo
 from jax_debug_widgets.session.run.input_files import StoredInputs
 from jax_debug_widgets.session.run.liveness import has_just_written, is_alive, sign_of, still_open
 from jax_debug_widgets.session.run.loaded_calls import LoadedCalls, LoadedSpans
-from jax_debug_widgets.session.run.place import Place, place_of
+from jax_debug_widgets.session.run.place import JobProcess, place_of
 from jax_debug_widgets.session.run.said import all_of, cell_of, config_of, name_of, options_of, status_of, whole_number
 from jax_debug_widgets.session.run.save import file_name, save_copy
 from jax_debug_widgets.session.run.view import RunView, new_key
@@ -135,7 +135,7 @@ class LoadedRun(RunView):
         return self._status.state in ("running", "waiting")
 
     @property
-    def place(self) -> Place:
+    def place(self) -> JobProcess:
         """Where its process runs, and by which clock."""
         return place_of(self._saved.about)
 

@@ -8,7 +8,7 @@ from typing import Any
 
 
 @dataclass(frozen=True)
-class Place:
+class JobProcess:
     """One process of a job.
 
     Attributes:
@@ -25,13 +25,13 @@ class Place:
     error: float = 0.0
 
 
-def place_of(about: Mapping[str, Any]) -> Place:
+def place_of(about: Mapping[str, Any]) -> JobProcess:
     """The place that a process has written of itself. Other versions do not tell all of it."""
     clock = about.get("clock")
     ahead, error = (_number(clock.get(name)) if isinstance(clock, dict) else 0.0 for name in ("ahead", "error"))
     count = about.get("processes")
     known = count if isinstance(count, int) and count > 0 else 1
-    return Place(str(about.get("host", "")), known, _number(about.get("started")) - ahead, ahead, error)
+    return JobProcess(str(about.get("host", "")), known, _number(about.get("started")) - ahead, ahead, error)
 
 
 def _number(value: Any) -> float:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from jax_debug_widgets._jax.running.dispatch import Stage
     from jax_debug_widgets.session.run.record import CallRecord
-    from jax_debug_widgets.session.run.trace_prints import Traced
+    from jax_debug_widgets.session.run.trace_prints import PrintInCall
 
 
 class Preparations:
@@ -16,7 +16,7 @@ class Preparations:
     def __init__(self) -> None:
         self._compiled: dict[str, dict[Stage, float]] = {}
         self._prepared: dict[str, float] = {}
-        self._printed: dict[str, list[Traced]] = {}
+        self._printed: dict[str, list[PrintInCall]] = {}
 
     def compiled(self, stage: Stage, function: str, seconds: float) -> None:
         """A stage has ended. Of functions traced inside others the outermost comes last, and includes them."""
@@ -32,7 +32,7 @@ class Preparations:
         """We have changed its program; JAX lowers it next."""
         self._prepared[function] = seconds
 
-    def printed(self, traced: Traced) -> None:
+    def printed(self, traced: PrintInCall) -> None:
         """A function has printed while it was traced, outside all calls of the cell."""
         self._printed.setdefault(traced.told.function, []).append(traced)
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from jax_debug_widgets._jax.running.backlog import PendingResult
     from jax_debug_widgets._jax.running.dispatch import Stage
     from jax_debug_widgets.session.run.call_sequences import CallSequence
-    from jax_debug_widgets.session.run.trace_prints import Traced
+    from jax_debug_widgets.session.run.trace_prints import PrintInCall
 
 
 class CallRecord:
@@ -92,7 +92,7 @@ class CallRecord:
         prepared_ns = self.started_ns + int(sum(self.stages.values()) * 1e9)
         return prepared_ns if self.is_called_from_cell else max(self.launched_ns, prepared_ns)
 
-    def take_print(self, traced: Traced) -> None:
+    def take_print(self, traced: PrintInCall) -> None:
         """Take in what its function printed while it was traced."""
         traced.call = self.id
         self.prints.append(str(traced.told))

@@ -23,7 +23,7 @@ _SECONDS = 1.5
 
 
 @dataclass(frozen=True)
-class Difference:
+class ValueDifference:
     """One value that several runs have.
 
     Attributes:
@@ -50,11 +50,11 @@ class RunComparison:
       unread: how many of the values that they share were not compared, for want of time.
     """
 
-    differences: tuple[Difference, ...]
+    differences: tuple[ValueDifference, ...]
     unread: int
 
     @property
-    def first(self) -> Difference | None:
+    def first(self) -> ValueDifference | None:
         """The value in which they part first, the earliest in the source of those; None where they do not part."""
         parted = [one for one in self.differences if one.first is not None]
         return min(parted, key=lambda one: (one.first, one.site.file, one.site.line), default=None)
@@ -76,7 +76,7 @@ def parting_of(runs: Sequence[RunCurves]) -> RunComparison:
     return RunComparison(tuple(found), len(keys) - read)
 
 
-def _difference(runs: Sequence[RunCurves], key: Key) -> Difference | None:
+def _difference(runs: Sequence[RunCurves], key: Key) -> ValueDifference | None:
     """How one value differs; None where fewer than two runs have it at one step."""
     curves = [run.of(key) if key in run.choices else None for run in runs]
     there = [curve for curve in curves if curve is not None]
@@ -91,7 +91,7 @@ def _difference(runs: Sequence[RunCurves], key: Key) -> Difference | None:
     at = int(np.argmax(share)) if len(parted) else len(shared) - 1
     values = iter(table[:, at].tolist())
     site = next(run.choices[key].site for run in runs if key in run.choices)
-    return Difference(
+    return ValueDifference(
         name=key[0],
         site=site,
         first=float(shared[parted[0]]) if len(parted) else None,

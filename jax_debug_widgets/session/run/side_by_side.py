@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Group:
+class RunGroup:
     """Runs that are drawn as one: a single one, or several that differ in nothing but a seed.
 
     Attributes:
@@ -34,7 +34,7 @@ class Legend:
     """
 
     by: str
-    groups: tuple[Group, ...]
+    groups: tuple[RunGroup, ...]
 
 
 def legend_of(runs: Sequence[IdentifiedRun]) -> Legend:
@@ -59,7 +59,7 @@ def legend_of(runs: Sequence[IdentifiedRun]) -> Legend:
         label if labels.count(label) == 1 else f"{label} #{labels[: place + 1].count(label)}"
         for place, label in enumerate(labels)
     ]
-    return Legend(by, tuple(Group(tuple(group), label) for group, label in zip(members, labels, strict=True)))
+    return Legend(by, tuple(RunGroup(tuple(group), label) for group, label in zip(members, labels, strict=True)))
 
 
 def differing(tables: Sequence[Mapping[str, Any]]) -> list[str]:

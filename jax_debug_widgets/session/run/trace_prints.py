@@ -21,7 +21,7 @@ MOST = 1_000
 
 
 @dataclass
-class Traced:
+class PrintInCall:
     """A print, and the call whose function was traced: set when that is known."""
 
     told: TracePrint
@@ -31,10 +31,10 @@ class Traced:
 class TracePrints:
     """The prints of one run."""
 
-    def __init__(self, run: Noting, origin_ns: int, traced: Callable[[Traced], None]) -> None:
+    def __init__(self, run: Noting, origin_ns: int, traced: Callable[[PrintInCall], None]) -> None:
         """`traced` takes each, to set its call later; times are counted from `origin_ns`."""
         self._run, self._origin_ns, self._traced = run, origin_ns, traced
-        self._found: list[Traced] = []
+        self._found: list[PrintInCall] = []
         self._places: dict[tuple[str, int], Printed] = {}
         self._counts = Counter[tuple[str, int]]()
 
@@ -49,7 +49,7 @@ class TracePrints:
             return
         since = printed.time_ns - self._origin_ns
         rest = (printed.function, printed.inside, printed.why, printed.trace)
-        traced = Traced(TracePrint(printed.text, where, *rest, -1, since))
+        traced = PrintInCall(TracePrint(printed.text, where, *rest, -1, since))
         self._found.append(traced)
         self._traced(traced)
 

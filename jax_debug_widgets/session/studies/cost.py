@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from jax_debug_widgets._jax.origins.describe import function_name
-from jax_debug_widgets._jax.studies.cost import Executable, Variations, seconds_of
+from jax_debug_widgets._jax.studies.cost import Compilation, Variations, seconds_of
 from jax_debug_widgets.session.studies.cost_report import CostReport, SiteCost
 from jax_debug_widgets.session.studies.event_cost import event_cost
 from jax_debug_widgets.taps.sites import NameFile
 
 if TYPE_CHECKING:
-    from jax_debug_widgets._jax.origins.equation import Equation
+    from jax_debug_widgets._jax.origins.equation import DebugCall
 
 COMPILE_SECONDS = 60.0
 """After so many seconds no more programs without one of the calls are compiled."""
@@ -76,7 +76,7 @@ def cost(
     )
 
 
-def _groups(equations: Sequence[Equation]) -> list[list[int]]:
+def _groups(equations: Sequence[DebugCall]) -> list[list[int]]:
     """The indices of the equations of each call in the source."""
     groups: dict[object, list[int]] = {}
     for index, equation in enumerate(equations):
@@ -85,11 +85,11 @@ def _groups(equations: Sequence[Equation]) -> list[list[int]]:
     return list(groups.values())
 
 
-def _is_removable(equation: Equation) -> bool:
+def _is_removable(equation: DebugCall) -> bool:
     return not equation.results and equation.kind != "sharding"
 
 
-def _site(mine: Sequence[Equation], whole: Executable, name_file: NameFile) -> SiteCost:
+def _site(mine: Sequence[DebugCall], whole: Compilation, name_file: NameFile) -> SiteCost:
     first = mine[0]
     parts = whole.parts.get(first.frame, ())
     is_partitioned = len(parts) == len(mine) and not first.axes
@@ -125,31 +125,31 @@ def _site(mine: Sequence[Equation], whole: Executable, name_file: NameFile) -> S
     )
 
 
-def _batches(equations: Sequence[Equation]) -> list[list[Equation]]:
+def _batches(equations: Sequence[DebugCall]) -> list[list[DebugCall]]:
     """The lanes of a `vmap`, which JAX has unrolled, together; each other equation by itself."""
-    batches: dict[object, list[Equation]] = {}
+    batches: dict[object, list[DebugCall]] = {}
     for number, equation in enumerate(equations):
         key = (equation.name_stack, equation.callers, equation.shapes) if "vmap" in equation.name_stack else number
         batches.setdefault(key, []).append(equation)
     return list(batches.values())
 
 
-def _firings(equation: Equation) -> int:
+def _firings(equation: DebugCall) -> int:
     devices = math.prod(np.shape(equation.devices)) if equation.devices is not None else 1
     return math.prod(loop.length for loop in equation.loops if loop.length is not None) * devices
 
 
-def _per(equations: Sequence[Equation]) -> str:
+def _per(equations: Sequence[DebugCall]) -> str:
     if any(loop.length is None for one in equations for loop in one.loops):
         return "an iteration of its while"
     return "where its branch is taken" if any(one.conditional for one in equations) else "a call"
 
 
-def _nbytes(equation: Equation) -> int:
+def _nbytes(equation: DebugCall) -> int:
     return sum(math.prod(s) * d.itemsize for s, d in zip(equation.shapes, equation.dtypes, strict=True))
 
 
-def _compared(site: SiteCost, whole: Executable, without: Executable) -> SiteCost:
+def _compared(site: SiteCost, whole: Compilation, without: Compilation) -> SiteCost:
     return replace(
         site,
         compiled=True,
@@ -178,7 +178,7 @@ def _together(sites: Sequence[SiteCost]) -> SiteCost:
     )
 
 
-def _measured(whole: Executable, bare: Executable) -> tuple[float, float]:
+def _measured(whole: Compilation, bare: Compilation) -> tuple[float, float]:
     """Seconds a run, of both in turn, so that what else the machine does meets both."""
     times: tuple[list[float], list[float]] = ([], [])
     with contextlib.redirect_stdout(io.StringIO()):

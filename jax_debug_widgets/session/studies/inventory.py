@@ -19,7 +19,7 @@ from jax_debug_widgets.widgets.table import Table
 if TYPE_CHECKING:
     import pandas as pd
 
-    from jax_debug_widgets._jax.origins.equation import Equation, Loop
+    from jax_debug_widgets._jax.origins.equation import DebugCall, Loop
     from jax_debug_widgets._jax.passes.inventory import Survey
     from jax_debug_widgets.events import Kind
 
@@ -108,7 +108,7 @@ def inventory(
       Exception: whatever tracing the function raises.
     """
     found = survey(function, args, kwargs)
-    groups: dict[object, list[Equation]] = {}
+    groups: dict[object, list[DebugCall]] = {}
     for equation in found.traced:
         key = (equation.frame, equation.kind, equation.ordered, equation.format, equation.vmap_method)
         groups.setdefault(key, []).append(equation)
@@ -116,7 +116,7 @@ def inventory(
     return Inventory(title, [_callback(equations, found, name_file) for equations in groups.values()])
 
 
-def _callback(equations: list[Equation], found: Survey, name_file: NameFile) -> Callback:
+def _callback(equations: list[DebugCall], found: Survey, name_file: NameFile) -> Callback:
     first = equations[0]
     kept = None if first.kind == "sharding" else found.compiled[first.frame]
     return Callback(
@@ -133,7 +133,7 @@ def _callback(equations: list[Equation], found: Survey, name_file: NameFile) -> 
     )
 
 
-def _refused(equations: list[Equation]) -> dict[str, str]:
+def _refused(equations: list[DebugCall]) -> dict[str, str]:
     """The transforms that JAX refuses; a derivative does not reach a function that has a rule of its own."""
     refused = dict(REFUSED[variant_of(equations[0])])
     if all("custom_jvp" in equation.name_stack or "custom_vjp" in equation.name_stack for equation in equations):
@@ -141,7 +141,7 @@ def _refused(equations: list[Equation]) -> dict[str, str]:
     return refused
 
 
-def _inside(equation: Equation) -> str:
+def _inside(equation: DebugCall) -> str:
     loops = " > ".join(map(_told, equation.loops))
     parts = [loops] if loops else []
     parts += ["condition of while"] if equation.in_condition else []
@@ -158,7 +158,7 @@ def _told(loop: Loop) -> str:
     return "while" if loop.length is None else f"{loop.length} lanes" if loop.lanes else f"scan of {loop.length}"
 
 
-def _runs(equation: Equation, kept: int | None) -> str:
+def _runs(equation: DebugCall, kept: int | None) -> str:
     if equation.kind == "sharding":
         return "once, when the program is compiled"
     if kept == 0:
@@ -173,7 +173,7 @@ def _runs(equation: Equation, kept: int | None) -> str:
             return f"{often}; JAX may drop or repeat it"
 
 
-def _how_often(equation: Equation) -> str:
+def _how_often(equation: DebugCall) -> str:
     lengths = [loop.length for loop in equation.loops]
     known = math.prod(length for length in lengths if length is not None)
     times = "once a call" if known == 1 else f"{known} times a call"

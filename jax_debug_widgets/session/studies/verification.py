@@ -22,7 +22,7 @@ _MEASURED = 2
 
 
 @dataclass(frozen=True)
-class Difference:
+class ResultDifference:
     """One array of the result that is not equal bit by bit.
 
     Attributes:
@@ -64,7 +64,7 @@ class Verification:
     run: Run
     result: Any
     arrays: int
-    differences: tuple[Difference, ...]
+    differences: tuple[ResultDifference, ...]
     repeats: bool
     plain_seconds: float
     watched_seconds: float
@@ -143,7 +143,7 @@ def verify(
     return found
 
 
-def differences_of(watched: Any, plain: Any) -> list[Difference]:
+def differences_of(watched: Any, plain: Any) -> list[ResultDifference]:
     """The leaves of two trees of one structure that are not equal bit by bit; a NaN is a NaN, whatever its bits."""
     pairs = zip(jax.tree_util.tree_leaves_with_path(watched), jax.tree.leaves(plain), strict=True)
     compared = ((jax.tree_util.keystr(path), _host(one), _host(other)) for (path, one), other in pairs)
@@ -162,7 +162,7 @@ def _host(leaf: Any) -> np.ndarray:
     return np.asarray(leaf)
 
 
-def _difference(path: str, one: np.ndarray, other: np.ndarray) -> Difference:
+def _difference(path: str, one: np.ndarray, other: np.ndarray) -> ResultDifference:
     width = f"u{one.dtype.itemsize}" if one.dtype.itemsize in (1, 2, 4, 8) else None
     bits = [array.view(width) if width else array for array in (np.atleast_1d(one), np.atleast_1d(other))]
     wide = np.complex128 if one.dtype.kind == "c" else np.float64
@@ -176,7 +176,7 @@ def _difference(path: str, one: np.ndarray, other: np.ndarray) -> Difference:
         relative = np.where(apart == 0, 0, apart / size)
     is_float = one.dtype.kind == "f" or (one.dtype.kind == "V" and one.dtype.name.startswith(("bfloat", "float")))
     ulp = _ulps(*bits) if is_float and width and np.isfinite(apart).all() else None
-    return Difference(path, count, one.size, float(apart.max()), float(relative.max()), ulp)
+    return ResultDifference(path, count, one.size, float(apart.max()), float(relative.max()), ulp)
 
 
 def _ulps(one: np.ndarray, other: np.ndarray) -> int:

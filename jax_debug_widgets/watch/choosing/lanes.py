@@ -27,7 +27,7 @@ MOST_LANES = 512
 """So many leave the device, the first of them; of a value with more the rest is in its own statistics only."""
 
 
-class Lanes:
+class ProgramLanes:
     """Which axes of the values of one program are lanes.
 
     Args:
@@ -47,13 +47,14 @@ class Lanes:
         def axes_of(one: Named) -> Axes:
             equation = made_by.get(one.variable)
             # What was noted may be of another program, which has called the function from the same line.
-            if equation is None or "vmap" not in transforms_of(one.stack):
+            vmaps = transforms_of(one.stack).count("vmap")
+            if equation is None or not vmaps:
                 return ()
             # What JAX has batched it has seen where it is; the call of a rule, where the program says that it is.
             own, told = equation.source_info.traceback, traceback_of(equation.source_info)
             shape, at = one.variable.aval.shape, (one.file, tuple(one.span))
-            calls = (self._batched.axes_of_call(traceback, at, shape) for traceback in (own, told))
-            return max(self._batched.axes_of(own, shape), *calls, key=len)
+            calls = (self._batched.axes_of_call(traceback, at, shape, vmaps) for traceback in (own, told))
+            return max(self._batched.axes_of(own, shape, vmaps), *calls, key=len)
 
         # For their gradients, which may be in a body that comes later.
         self._of_value.update({_key(one): axes_of(one) for one in named if one.role == "value"})
@@ -72,8 +73,9 @@ class Lanes:
     def _of_gradient(self, one: Named) -> Axes:
         """The axes of a gradient's value. Where only the gradient is wanted, they are those of its range."""
         known = self._of_value.get(_key(one))
-        if known is None and "vmap" in transforms_of(one.stack):
-            known = self._batched.axes_at(one.file, one.span, one.variable.aval.shape)
+        if known is None:
+            vmaps = transforms_of(one.stack).count("vmap")
+            known = self._batched.axes_at(one.file, one.span, one.variable.aval.shape, vmaps)
         return known or ()
 
 

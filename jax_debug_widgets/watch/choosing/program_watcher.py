@@ -14,7 +14,7 @@ import numpy as np
 from jax_debug_widgets._jax.compat.guard import HookError
 from jax_debug_widgets._jax.passes.body_context import BodyContext
 from jax_debug_widgets._jax.passes.choices import left_out_by
-from jax_debug_widgets._jax.passes.watch_tap import Stop, TakenValues
+from jax_debug_widgets._jax.passes.watch_tap import StopValues, TakenValues
 from jax_debug_widgets._jax.passes.watching import JaxLimitError
 from jax_debug_widgets._jax.tracing.bindings import is_hindered
 from jax_debug_widgets.events import Bundle
@@ -65,7 +65,7 @@ class ProgramWatcher:
         self._names: set[Pattern] = set()
         """The patterns that are names in this program, and so not primitives."""
         self._condition = Condition(watch.when) if watch.when else None
-        self._lanes = lanes.Lanes(capture.lanes, self._is_by_lane, seen.laneless)
+        self._lanes = lanes.ProgramLanes(capture.lanes, self._is_by_lane, seen.laneless)
         self._partners = ValueGradientPairs(seen.sites, seen.carried)
         self._taps = WatchedTaps(capture, watch, self._partners)
         self._work = CostEstimate()
@@ -160,7 +160,7 @@ class ProgramWatcher:
         record = self._capture.bundle_recorder(bundle)
         return TakenValues(reading.read, reading.compute, record, holds, self._stop(bundle, jaxpr, chosen, named))
 
-    def _stop(self, bundle: Bundle, jaxpr: Any, chosen: Sequence[Named], named: Sequence[Named]) -> Stop | None:
+    def _stop(self, bundle: Bundle, jaxpr: Any, chosen: Sequence[Named], named: Sequence[Named]) -> StopValues | None:
         """The values that are handed over where the program may stop."""
         meant = [tap.site.watch.meant if tap.site.watch else () for tap in bundle.taps]
         whole = whole_of(self._watch.stops, jaxpr, chosen, named, meant)
@@ -168,7 +168,7 @@ class ProgramWatcher:
             return None
         types = {bundle.taps[row]: chosen[row].variable.aval for row in whole.rows}
         taps = {tap: tap.with_value(tuple(aval.shape), np.dtype(aval.dtype)) for tap, aval in types.items()}
-        return Stop(whole.variables, whole.holds, whole.compute, self._capture.whole_recorder(bundle, taps))
+        return StopValues(whole.variables, whole.holds, whole.compute, self._capture.whole_recorder(bundle, taps))
 
     def _chosen(self, body: Body, named: list[Named]) -> list[Named]:
         self._partners.add_carried(named)

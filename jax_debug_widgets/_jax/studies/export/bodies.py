@@ -20,7 +20,7 @@ from jax_debug_widgets.graphs.program import Body, Equation
 
 
 @dataclass
-class Step:
+class ExportedStep:
     """An equation that is to be written.
 
     Attributes:
@@ -37,7 +37,7 @@ class Step:
     names: Sequence[str]
     made: Sequence[str]
     used: Names
-    makers: Mapping[Any, Step]
+    makers: Mapping[Any, ExportedStep]
     uses: set[str] = field(default_factory=set[str])
 
     def __post_init__(self) -> None:
@@ -66,7 +66,7 @@ class Step:
         return self.module.local(wanted, self.used)
 
 
-Write = Callable[[Step], list[str]]
+Write = Callable[[ExportedStep], list[str]]
 
 WRITERS: dict[str, Write] = {}
 """How the primitives are written that run programs; others have forms."""
@@ -83,7 +83,7 @@ class _Piece:
 
 
 @dataclass(frozen=True)
-class Function:
+class ExportedFunction:
     """A body as Python: names of its parameters, lines, and results."""
 
     params: Sequence[str]
@@ -115,7 +115,7 @@ def write_function(
     outer: Mapping[int, str] | None = None,
     used: Iterable[str] = (),
     wanted: Sequence[str] | None = None,
-) -> Function:
+) -> ExportedFunction:
     """Write a program.
 
     Args:
@@ -143,7 +143,7 @@ def write_function(
     needed = _needed(pieces, {known[one] for one in results})
     module.refused += [one.refused for one in needed if one.refused]
     lines = _joined(needed)
-    return Function(params, lines, given)
+    return ExportedFunction(params, lines, given)
 
 
 def text_of_atom(atom: Any, known: Mapping[Any, str]) -> str:
@@ -162,7 +162,7 @@ def _pieces(
     module: Module, jaxpr: core.Jaxpr, body: Body, known: dict[Any, str], used: Names, *, tells_lines: bool
 ) -> list[_Piece]:
     pieces: list[_Piece] = []
-    makers: dict[Any, Step] = {}
+    makers: dict[Any, ExportedStep] = {}
     for equation, read in zip(jaxpr.eqns, body.equations, strict=True):
         names = ["" if isinstance(one, core.Literal) else known[one] for one in equation.invars]
         for variable, name, noted in zip(equation.outvars, read.names, read.noted, strict=True):
@@ -171,7 +171,7 @@ def _pieces(
             wanted = identifier(name, "x") if is_name else _plain_name(equation)
             known[variable] = "_" if is_unused else module.local(wanted, used)
         made = [known[one] for one in equation.outvars]
-        step = Step(module, equation, read, names, made, used, makers)
+        step = ExportedStep(module, equation, read, names, made, used, makers)
         makers |= dict.fromkeys(equation.outvars, step)
         lines, refused = _written(step)
         about = _about(read) if tells_lines else ""
@@ -183,7 +183,7 @@ _NAME = re.compile(r"""[\w.\[\]'"#/]+""")
 """Matches the names to use for variables; the name of a returned value may be any expression."""
 
 
-def _written(step: Step) -> tuple[list[str], str]:
+def _written(step: ExportedStep) -> tuple[list[str], str]:
     """The lines of an equation; why there are none, which matters only if a result needs them."""
     name = step.equation.primitive.name
     try:
@@ -195,14 +195,14 @@ def _written(step: Step) -> tuple[list[str], str]:
         return [], f"{name} ({step.read.source or 'made by JAX'}): {refused}"
 
 
-def assigned(step: Step, text: str) -> str:
+def assigned(step: ExportedStep, text: str) -> str:
     """The line that gives the results their names."""
     if not step.made:
         return text
     return f"{step.targets if step.equation.primitive.multiple_results else ', '.join(step.made)} = {text}"
 
 
-def unproven(step: Step) -> list[str]:
+def unproven(step: ExportedStep) -> list[str]:
     """Write an equation that no form gives back: a cast without effect is left out.
 
     Raises:

@@ -8,14 +8,14 @@ from typing import Any
 import jax
 
 from jax_debug_widgets._jax.compat import versions
-from jax_debug_widgets._jax.studies.export.bodies import WRITERS, Step, bare, sequence, write_function
+from jax_debug_widgets._jax.studies.export.bodies import WRITERS, ExportedStep, bare, sequence, write_function
 from jax_debug_widgets._jax.studies.export.jit_options import left_out
 from jax_debug_widgets._jax.studies.export.library import library_calls
 from jax_debug_widgets._jax.studies.export.literals import RefusedError, dtype_of, text_of
 from jax_debug_widgets._jax.studies.programs import opened
 
 
-def _call(key: str, step: Step) -> list[str]:
+def _call(key: str, step: ExportedStep) -> list[str]:
     text = step.module.proofs.text(library_calls, step.equation, step.names)
     if text is not None:
         return [step.called(text)]
@@ -30,7 +30,7 @@ def _call(key: str, step: Step) -> list[str]:
     return [step.called(f"{function}({', '.join(step.x)})")]
 
 
-def _scan(step: Step) -> list[str]:
+def _scan(step: ExportedStep) -> list[str]:
     params, x = step.equation.params, step.x
     read, carried = versions.scan_counts(params)
     name = step.name("step")
@@ -52,7 +52,7 @@ def _parameters(*groups: tuple[Sequence[str], str]) -> tuple[list[str], list[str
     return params, [f"{sequence(names)} = {name}" for names, name in groups if len(names) > 1]
 
 
-def _while(step: Step) -> list[str]:
+def _while(step: ExportedStep) -> list[str]:
     params, x = step.equation.params, step.x
     read_by_cond, read_by_body = params["cond_nconsts"], params["body_nconsts"]
     first = read_by_cond + read_by_body
@@ -75,7 +75,7 @@ def _while(step: Step) -> list[str]:
     return [*lines, step.called(f"lax.while_loop({go_on}, {one_step}, {bare(x[first:])})")]
 
 
-def _over_lanes(step: Step, go_on: str, one_step: str, rank: int, lines: list[str]) -> tuple[str, str]:
+def _over_lanes(step: ExportedStep, go_on: str, one_step: str, rank: int, lines: list[str]) -> tuple[str, str]:
     """A loop whose condition has axes, which `lax.while_loop` does not take, as JAX lowers it."""
     any_goes_on, of_lanes = step.name(f"any_{go_on}"), step.name(f"{one_step}_of_lanes")
     lines += [
@@ -93,7 +93,7 @@ _TWO = 2
 """The number of branches of a `cond` that is written as an if."""
 
 
-def _cond(step: Step) -> list[str]:
+def _cond(step: ExportedStep) -> list[str]:
     branches = step.equation.params["branches"]
     names, lines = [], []
     for place, branch in enumerate(branches):
@@ -114,17 +114,17 @@ def _cond(step: Step) -> list[str]:
     return [*lines, step.called(call)]
 
 
-def _is_of_condition(maker: Step) -> bool:
+def _is_of_condition(maker: ExportedStep) -> bool:
     aval: Any = maker.equation.invars[0].aval
     return maker.equation.primitive.name == "convert_element_type" and aval.dtype == bool and not aval.shape
 
 
-def _is_clamp_to(maker: Step, count: int) -> bool:
+def _is_clamp_to(maker: ExportedStep, count: int) -> bool:
     ends = [getattr(one, "val", None) for one in maker.equation.invars[::2]]
     return maker.equation.primitive.name == "clamp" and ends == [0, count - 1]
 
 
-def _shard_map(step: Step) -> list[str]:
+def _shard_map(step: ExportedStep) -> list[str]:
     params, name = step.equation.params, step.name("per_device")
     mesh = params["mesh"]
     lines = write_function(step.module, params["jaxpr"], step.body("jaxpr"), used=step.used).defined(name)
@@ -137,7 +137,7 @@ def _shard_map(step: Step) -> list[str]:
     return [*lines, step.called(f"jax.shard_map({more})({', '.join(step.x)})")]
 
 
-def _collective(step: Step) -> list[str]:
+def _collective(step: ExportedStep) -> list[str]:
     """Write a collective. It needs a mesh to be traced, so only the trace of the whole program proves the text."""
     name, params = step.equation.primitive.name.removesuffix("_invariant"), step.equation.params
     axes = params["axes"]
@@ -151,23 +151,23 @@ def _collective(step: Step) -> list[str]:
     return [f"{made} = {call}" for made, call in zip(step.made, calls, strict=True)]
 
 
-def _axis_index(step: Step) -> list[str]:
+def _axis_index(step: ExportedStep) -> list[str]:
     return [f"{step.made[0]} = lax.axis_index({text_of(step.equation.params['axis_name'])})"]
 
 
-def _pure_callback(step: Step) -> list[str]:
+def _pure_callback(step: ExportedStep) -> list[str]:
     params = step.equation.params
     method = params.get("vmap_method")
     more = f", vmap_method={method!r}" if method else ""
     return [step.called(f"jax.pure_callback({_host_call(step)}{more})")]
 
 
-def _io_callback(step: Step) -> list[str]:
+def _io_callback(step: ExportedStep) -> list[str]:
     more = ", ordered=True" if step.equation.params.get("ordered") else ""
     return [step.called(f"jax.experimental.io_callback({_host_call(step)}{more})")]
 
 
-def _host_call(step: Step) -> str:
+def _host_call(step: ExportedStep) -> str:
     params = step.equation.params
     results: Any = [one.aval for one in step.equation.outvars]
     shapes = [f"jax.ShapeDtypeStruct({text_of(tuple(one.shape))}, {dtype_of(one.dtype)})" for one in results]
@@ -175,13 +175,13 @@ def _host_call(step: Step) -> str:
     return ", ".join([_host(step, params["callback"], gives), gives, *step.x])
 
 
-def _debug_callback(step: Step) -> list[str]:
+def _debug_callback(step: ExportedStep) -> list[str]:
     more = ", ordered=True" if "Ordered" in str(step.equation.params.get("effect", "")) else ""
     host = _host(step, step.equation.params["callback"], "None")
     return [f"jax.debug.callback({', '.join([host, *step.x])}{more})"]
 
 
-def _host(step: Step, callback: Any, gives: str) -> str:
+def _host(step: ExportedStep, callback: Any, gives: str) -> str:
     function = _innermost(callback)
     takes = [one.aval.str_short() for one in step.equation.invars]
     return step.module.host(
@@ -202,15 +202,15 @@ def _innermost(callback: Any) -> Any:
     return callback
 
 
-def _jit(step: Step) -> list[str]:
+def _jit(step: ExportedStep) -> list[str]:
     return _call("jaxpr", step)
 
 
-def _closed_call(step: Step) -> list[str]:
+def _closed_call(step: ExportedStep) -> list[str]:
     return _call("jaxpr" if "jaxpr" in step.equation.params else "call_jaxpr", step)
 
 
-def _remat(step: Step) -> list[str]:
+def _remat(step: ExportedStep) -> list[str]:
     params, name = step.equation.params, step.name("recomputed")
     body = write_function(step.module, params["jaxpr"], step.body("jaxpr"), used=step.used)
     lines = body.defined(name)

@@ -16,7 +16,7 @@ import jax_debug_widgets._jax.studies.export.calls
 import jax_debug_widgets._jax.studies.export.rules
 from jax_debug_widgets._jax.passes.program_difference import on_host
 from jax_debug_widgets._jax.studies.export import runtime
-from jax_debug_widgets._jax.studies.export.bodies import Function, text_of_atom, write_function
+from jax_debug_widgets._jax.studies.export.bodies import ExportedFunction, text_of_atom, write_function
 from jax_debug_widgets._jax.studies.export.call import Call, is_no_array, is_no_float
 from jax_debug_widgets._jax.studies.export.jit_options import left_out
 from jax_debug_widgets._jax.studies.export.module import Host, Module, Names, fresh, identifier, indented
@@ -134,7 +134,7 @@ def _written(call: Call, traced: Traced, program: Program, reading: ProgramAnnot
     imports: set[str] = set()
     returned = _returned(call, results, arguments, imports, module)
     text = _text_of(
-        name, call, Function(list(call.given), [*unpacked, *body.lines], []), returned, module, imports, program
+        name, call, ExportedFunction(list(call.given), [*unpacked, *body.lines], []), returned, module, imports, program
     )
     constants = dict(stored(key, value) for key, value in module.constants.items())
     return FunctionText(
@@ -195,7 +195,13 @@ def _returned(call: Call, results: Sequence[str], arguments: Arguments, imports:
 
 
 def _text_of(
-    name: str, call: Call, function: Function, returned: str, module: Module, imports: set[str], program: Program
+    name: str,
+    call: Call,
+    function: ExportedFunction,
+    returned: str,
+    module: Module,
+    imports: set[str],
+    program: Program,
 ) -> str:
     positional = [one for one in call.given if one not in call.keywords]
     named = [one for one in call.given if one in call.keywords]

@@ -10,7 +10,14 @@ import jax.numpy as jnp
 import numpy as np
 
 from jax_debug_widgets._jax.compat.private import core
-from jax_debug_widgets._jax.studies.export.bodies import WRITERS, Function, Step, bare, sequence, write_function
+from jax_debug_widgets._jax.studies.export.bodies import (
+    WRITERS,
+    ExportedFunction,
+    ExportedStep,
+    bare,
+    sequence,
+    write_function,
+)
 from jax_debug_widgets._jax.studies.export.library import library_calls, name_of_rule
 from jax_debug_widgets._jax.studies.export.module import identifier
 from jax_debug_widgets._jax.studies.export.proofs import applied, seen, spec_of, variables_of
@@ -18,7 +25,7 @@ from jax_debug_widgets._jax.studies.programs import body_of, opened
 from jax_debug_widgets._jax.studies.texts import digest
 
 
-def _custom(write: Callable[[Step, str], list[str]], step: Step) -> list[str]:
+def _custom(write: Callable[[ExportedStep, str], list[str]], step: ExportedStep) -> list[str]:
     text = step.module.proofs.text(library_calls, step.equation, step.names)
     if text is not None:
         return [step.called(text)]
@@ -30,7 +37,7 @@ def _custom(write: Callable[[Step, str], list[str]], step: Step) -> list[str]:
     return [step.called(f"{name}({', '.join(named[one] for one in variables_of(step.equation))})")]
 
 
-def _key(step: Step) -> Any:
+def _key(step: ExportedStep) -> Any:
     """Equal for calls of one function, which is another object whenever it is traced: what it computes, and its derivative."""
     equation = step.equation
     given = tuple(digest(one.val) if isinstance(one, core.Literal) else "" for one in equation.invars)
@@ -38,7 +45,7 @@ def _key(step: Step) -> Any:
     return "rule", name_of_rule(equation), given, repr(seen(applied(equation), specs))
 
 
-def _primal(step: Step, name: str) -> list[str]:
+def _primal(step: ExportedStep, name: str) -> list[str]:
     """The function itself, without its rule."""
     equation, variables = step.equation, variables_of(step.equation)
     inner = core.jaxpr_as_fun(equation.params["call_jaxpr"])
@@ -50,7 +57,7 @@ def _primal(step: Step, name: str) -> list[str]:
     return _traced(step, run, [spec_of(one) for one in variables], _inputs(step)).defined(name)
 
 
-def _inputs(step: Step) -> list[str]:
+def _inputs(step: ExportedStep) -> list[str]:
     """The function's names for its arguments, as far as JAX records them; `x` for others."""
     equation, variables = step.equation, variables_of(step.equation)
     about = getattr(opened(equation.params["call_jaxpr"])[0], "debug_info", None)
@@ -63,13 +70,13 @@ def _inputs(step: Step) -> list[str]:
     return [first[one] for one in variables]
 
 
-def _traced(step: Step, function: Callable[..., Any], specs: Any, wanted: Sequence[str]) -> Function:
+def _traced(step: ExportedStep, function: Callable[..., Any], specs: Any, wanted: Sequence[str]) -> ExportedFunction:
     program = jax.make_jaxpr(function)(*specs)
     body = body_of(program.jaxpr, program.consts, "rule", step.module.reading)
     return write_function(step.module, program, body, wanted=wanted)
 
 
-def _jvp(step: Step, name: str) -> list[str]:
+def _jvp(step: ExportedStep, name: str) -> list[str]:
     """The rule takes the tangents of all operands; whole numbers have none that count."""
     variables, run = variables_of(step.equation), applied(step.equation)
     specs = [spec_of(one) for one in variables]
@@ -96,7 +103,7 @@ def _jvp(step: Step, name: str) -> list[str]:
     return ["@jax.custom_jvp", *_primal(step, name), "", "", f"@{name}.defjvp", *rule_lines]
 
 
-def _vjp(step: Step, name: str) -> list[str]:
+def _vjp(step: ExportedStep, name: str) -> list[str]:
     """Both halves of the rule: what it keeps are the leaves of what `jax.vjp` returns."""
     variables, run = variables_of(step.equation), applied(step.equation)
     specs = [spec_of(one) for one in variables]
@@ -126,11 +133,11 @@ def _vjp(step: Step, name: str) -> list[str]:
     ]
 
 
-def _custom_jvp(step: Step) -> list[str]:
+def _custom_jvp(step: ExportedStep) -> list[str]:
     return _custom(_jvp, step)
 
 
-def _custom_vjp(step: Step) -> list[str]:
+def _custom_vjp(step: ExportedStep) -> list[str]:
     return _custom(_vjp, step)
 
 

@@ -17,11 +17,13 @@ interface Props {
 
 export function Bar({ run, ui, stop, stands }: Props) {
   run.watch();
+  const reason = stands ? stop.reason : over(run);
   return (
     <>
       <div class="toolbar">
-        <strong data-testid="reason">{stands ? stop.reason : over(run)}</strong>
-        <span class="grow" />
+        <strong class="reason" data-testid="reason" title={reason}>
+          {reason}
+        </strong>
         {(stop.kind === "step" ? STEPS : WAYS).map(({ how, name, key, also, words }) => (
           <button
             type="button"

@@ -1,11 +1,12 @@
 /** What the user should know of the run: each finding with its lines of source, why it is one, and what to write instead. */
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { copy } from "../../kit/give";
+import { Words } from "../../kit/Words";
 import type { RunStore } from "../../store/run";
 import type { UiState } from "../../store/ui";
-import { isWatched, laneName } from "../../store/watched";
+import { isWatched } from "../../store/watched";
 import type { FindingMessage, FollowerMessage } from "../../transport/wire";
-import { hasFile } from "../overview/go";
+import { goToPlace, hasFile } from "../overview/go";
 import { useFindings } from "./useFindings";
 
 /** So many that follow are shown by name. */
@@ -108,23 +109,6 @@ function Entry({ run, ui, finding }: EntryProps) {
   );
 }
 
-/** Text in which what stands between backticks is code. */
-function Words({ text }: { text: string }) {
-  return (
-    <>
-      {text.split("`").map((part, i) =>
-        i % 2 === 1 ? (
-          <code key={i} class="mono">
-            {part}
-          </code>
-        ) : (
-          part
-        ),
-      )}
-    </>
-  );
-}
-
 /** The lines to write instead. */
 function Fix({ lines }: { lines: string[] }) {
   const [copied, setCopied] = useState(false);
@@ -160,7 +144,7 @@ function Followers({ run, ui, followers, following }: Props & { followers: Follo
                 type="button"
                 class="link mono"
                 title={one.where}
-                onClick={() => goTo(ui, { file: site.file, line: site.line, site: one.site, event: one.event })}
+                onClick={() => goToPlace(ui, { file: site.file, line: site.line, site: one.site, event: one.event })}
               >
                 {one.label}
               </button>
@@ -175,26 +159,10 @@ function Followers({ run, ui, followers, following }: Props & { followers: Follo
   );
 }
 
-interface Target {
-  file: string;
-  line: number;
-  site: number;
-  event: number;
-  lane?: number[];
-}
-
 /** The way to the line of a finding; undefined where Code does not have its file. */
 function placeOf(run: RunStore, finding: FindingMessage): ((ui: UiState) => void) | undefined {
   if (!hasFile(run, finding.file)) return undefined;
-  return (ui) => goTo(ui, finding);
-}
-
-function goTo(ui: UiState, { file, line, site, event, lane }: Target): void {
-  ui.tab.value = "source";
-  ui.place.value = { file, line, index: 0 };
-  if (site >= 0) ui.value.value = site;
-  if (event >= 0) ui.moment.value = event;
-  ui.lane.value = laneName(lane);
+  return (ui) => goToPlace(ui, finding);
 }
 
 function capitalised(text: string): string {

@@ -16,6 +16,7 @@ export { Toggle } from "../../kit/Toggle";
 export { colourAt, siteColour } from "../../kit/theme";
 export { ticks } from "../../kit/ticks";
 export { scrollTo, sliceAt } from "../../kit/virtual";
+export { Words } from "../../kit/Words";
 export { lineOf } from "../../store/apart";
 export { atStop, earlier, endedAt } from "../../store/atStop";
 export { moveBy, timeOfMoment, watchedSteps, whenAt, whenOf } from "../../store/clock";
@@ -30,7 +31,7 @@ export { firstPlace, guilty, guiltyPlace, ITSELF, isWatched, laneName, laneWords
 export { arraysOf, canBeImage, typeName } from "../arrays/values";
 export { meanwhile, STEPS, WAYS } from "../debugger/ways";
 export { useFindings } from "../findings/useFindings";
-export { hasFile } from "../overview/go";
+export { goToPlace, hasFile } from "../overview/go";
 export { ChartTools } from "../plots/ChartTools";
 export { Chart } from "../plots/chart";
 export { drawnOf, lineCount } from "../plots/drawn";

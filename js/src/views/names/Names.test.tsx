@@ -94,6 +94,18 @@ describe("the names beside the code", () => {
     expect(ui.ticked.value.size).toBe(0);
   });
 
+  it("go when one is chosen where they lie over the code, and the code has the focus", () => {
+    const { ui } = showTab("source", goldenBatch("watch"));
+    for (const choose of [() => click("[data-of=logits]"), () => press("[role=tree]", "Enter")]) {
+      click("[data-testid=names-toggle]");
+      click("[data-of=loss] .name-tick");
+      expect(ui.names.value).toBe(true);
+      act(choose);
+      expect([ui.names.value, ui.value.value]).toEqual([false, 1]);
+      expect((find("[data-testid=code]").getRootNode() as ShadowRoot).activeElement).toBe(find("[data-testid=code]"));
+    }
+  });
+
   it("are gone through with the keys", () => {
     const { ui } = showTab("source", goldenBatch("watch"));
     for (const key of ["ArrowDown", "ArrowDown", "Enter"]) press("[role=tree]", key);

@@ -49,7 +49,13 @@ export function Names({ run, ui, look, children }: Props & { children: Component
   const turn = (row: NameRow) => {
     ui.folded.value = toggled(folded, row.key);
   };
-  const choose = ({ site, value }: Leaf) => inspect(ui, site, value);
+  const choose = ({ site, value }: Leaf) => {
+    inspect(ui, site, value);
+    if (!ui.names.value) return;
+    // They lie over the code, and over what is inspected: they go, and the keys go on in the code.
+    ui.names.value = false;
+    viewport.current?.closest(".workspace")?.querySelector<HTMLElement>(".code-list .viewport")?.focus();
+  };
   const tick = ({ key }: Leaf) => {
     ui.ticked.value = toggled(ui.ticked.value, key);
   };

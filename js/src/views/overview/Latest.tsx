@@ -1,8 +1,10 @@
 /** The last lines printed, and what is wrong or slow: each a way to its place. */
+import { Words } from "../../kit/Words";
 import type { RunStore } from "../../store/run";
 import { firingOf, stepsOf } from "../../store/steps";
 import type { UiState } from "../../store/ui";
 import type { FindingMessage } from "../../transport/wire";
+import { TabLink } from "../panel/TabLink";
 import { goToFinding, goToLine, worstOf } from "./go";
 
 const LINES = 5;
@@ -33,16 +35,9 @@ export function LastPrints({ run, ui }: Props) {
       <header>
         <b>Last prints</b>
         <span class="grow" />
-        <button
-          type="button"
-          class="link"
-          title="Show all that was printed"
-          onClick={() => {
-            ui.tab.value = "streams";
-          }}
-        >
+        <TabLink ui={ui} to="streams" title="Show all that was printed">
           all {received}
-        </button>
+        </TabLink>
       </header>
       {last.map((position) => {
         const [number, site] = [run.log.number(position), run.siteAt(position)];
@@ -110,16 +105,9 @@ export function LatestFindings({ run, ui, findings }: FindingsProps) {
 
 function AllFindings({ ui, findings }: Pick<FindingsProps, "ui" | "findings">) {
   return (
-    <button
-      type="button"
-      class="link"
-      title="Show all findings"
-      onClick={() => {
-        ui.tab.value = "findings";
-      }}
-    >
+    <TabLink ui={ui} to="findings" title="Show all findings">
       all {findings.length}
-    </button>
+    </TabLink>
   );
 }
 
@@ -135,15 +123,7 @@ function Row({ run, ui, finding }: Omit<FindingsProps, "findings"> & { finding: 
     >
       <span class={`severity${slow ? " slow" : ""}`} role="img" aria-label={slow ? "slow" : "wrong"} />
       <span class="latest-text">
-        {headline.split("`").map((part, k) =>
-          k % 2 === 1 ? (
-            <code key={k} class="mono">
-              {part}
-            </code>
-          ) : (
-            part
-          ),
-        )}
+        <Words text={headline} />
       </span>
       <span class="latest-where mono">{where}</span>
     </button>

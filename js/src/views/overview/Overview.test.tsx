@@ -63,6 +63,27 @@ describe("the overview", () => {
     expect(find(".row.selected").dataset.event).toBe("4");
   });
 
+  it("leads from all prints and all findings to their tabs", () => {
+    const ui = createUi();
+    const run = show(goldenBatch("small", { status: status({ findings: 2 }) }), ui);
+    const findings = [1, 3].map((severity) => ({ kind: "keys", severity, where: "a.py:3", headline: "k", file: "" }));
+    act(() => {
+      run.answer({ type: "findings", version: 1, run: "run-1", id: 1, findings } as never);
+      run.draw();
+    });
+    for (const [place, words, tab] of [
+      ["worst", "all 2", "findings"],
+      ["last-prints", "all 5", "streams"],
+    ] as const) {
+      expect(find(`[data-testid=${place}] .link`).textContent).toBe(words);
+      click(`[data-testid=${place}] .link`);
+      expect(ui.tab.value).toBe(tab);
+      act(() => {
+        ui.tab.value = "overview";
+      });
+    }
+  });
+
   it("lists findings, each a way to its line, and asks for none where there are none", () => {
     const finding = {
       kind: "keys",

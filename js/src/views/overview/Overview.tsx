@@ -9,6 +9,7 @@ import type { Series } from "../../store/series";
 import type { UiState } from "../../store/ui";
 import { useFindings } from "../findings/useFindings";
 import { Hits } from "../later/Later";
+import { TabLink } from "../panel/TabLink";
 import { ChartTools } from "../plots/ChartTools";
 import type { Range } from "../plots/drawn";
 import { byName, type Chart, type Group, gradientsOf, knownOf, ratiosOf, scalarsOf, spreadsOf } from "./contents";
@@ -191,16 +192,9 @@ function Nothing({ ui, goesOn, watched }: { ui: UiState; goesOn: boolean; watche
       {watched > 0 ? (
         <span>
           The watched values are in{" "}
-          <button
-            type="button"
-            class="link"
-            title="Show the code with its values"
-            onClick={() => {
-              ui.tab.value = "source";
-            }}
-          >
+          <TabLink ui={ui} to="source" title="Show the code with its values">
             Code
-          </button>
+          </TabLink>
           .
         </span>
       ) : (

@@ -75,14 +75,21 @@ export function hasFile(run: RunStore, file: string): boolean {
 }
 
 /** Goes to the line of a finding, where Code has it; else to the finding among all. */
-export function goToFinding(run: RunStore, ui: UiState, { kind, file, line, site, event, lane }: FindingMessage): void {
-  if (!hasFile(run, file)) {
-    ui.finding.value = kind;
+export function goToFinding(run: RunStore, ui: UiState, finding: FindingMessage): void {
+  if (!hasFile(run, finding.file)) {
+    ui.finding.value = finding.kind;
     ui.tab.value = "findings";
     return;
   }
-  const own = run.sites.get(site);
-  ui.place.value = own && isWatched(own) ? guiltyPlace(own) : { file, line, index: 0 };
+  const own = run.sites.get(finding.site);
+  goToPlace(ui, own && isWatched(own) ? { ...finding, ...guiltyPlace(own) } : finding);
+}
+
+/** A line, and of a value its site, event and lane; -1 for none. */
+type Target = Pick<FindingMessage, "file" | "line" | "site" | "event"> & Partial<Pick<FindingMessage, "lane">>;
+
+export function goToPlace(ui: UiState, { file, line, site, event, lane }: Target): void {
+  ui.place.value = { file, line, index: 0 };
   if (site >= 0) ui.value.value = site;
   if (event >= 0) ui.moment.value = event;
   ui.lane.value = laneName(lane);

@@ -69,6 +69,8 @@ function Site({ run, ui, site, dropped, muted, every, dark }: SiteProps) {
     ui.site.value = chosen ? null : site.id;
   };
   const name = siteName(run, site);
+  const lost = dropped > 0 && `${count(dropped)} dropped`;
+  const marks = [muted && "muted", ...traits(run, site)].filter(Boolean);
   // A site is the program's, which may run again.
   const later = run.over && " in later runs of its program";
   return (
@@ -79,7 +81,12 @@ function Site({ run, ui, site, dropped, muted, every, dark }: SiteProps) {
         data-testid="site"
         data-site={site.id}
         aria-pressed={chosen}
-        title={`${name}\n${site.where} in ${shortFunction(site.function)}\n${site.source.trim()}`}
+        title={[
+          name,
+          `${site.where} in ${shortFunction(site.function)}`,
+          [lost, ...marks].filter(Boolean).join(" · "),
+          site.source.trim(),
+        ].join("\n")}
         onClick={choose}
       >
         <span class="bar" style={{ background: `var(${colour})` }} />
@@ -87,9 +94,8 @@ function Site({ run, ui, site, dropped, muted, every, dark }: SiteProps) {
         <span class="number">{count(run.fired.get(site.id) ?? 0)}</span>
         <small class="muted">
           {site.where}
-          {dropped > 0 && <span class="bad-text"> · {count(dropped)} dropped</span>}
-          {muted && " · muted"}
-          {traits(run, site).map((trait) => ` · ${trait}`)}
+          {lost && <span class="bad-text"> · {lost}</span>}
+          {marks.map((mark) => ` · ${mark}`)}
         </small>
         {line ? <Sparkline line={line} colour={colour} dark={dark} /> : <span />}
       </button>
