@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from jax_debug_widgets._jax.passes.births import ARGUMENTS, OF_FINITE
+from jax_debug_widgets._jax.passes.words import numbers_of_words
 from jax_debug_widgets.checks.definitions import span_of_argument
 from jax_debug_widgets.checks.kinds import Kind
 from jax_debug_widgets.checks.moments import moment
@@ -39,8 +40,8 @@ def born(seen: LineHits, name_file: NameFile) -> Finding | None:
         return None
     facts: Birth = seen.checked.facts
     own = seen.numbers[1 + seen.checked.loops :]
-    kind, position, out, *operands, others = own
-    result, *values = (float(np.int32(bits).view(np.float32)) for bits in (out, *operands))
+    kind, position, *words, others = own
+    result, *values = numbers_of_words(facts.kinds, words)
     at = [int(one) for one in np.unravel_index(position, facts.shape)] if facts.shape else []
     lanes = [at[lane] for lane in facts.lanes]
     where = f"{name_file(frame.file)}:{frame.line}"
@@ -55,8 +56,8 @@ def born(seen: LineHits, name_file: NameFile) -> Finding | None:
     headline = f"{what}{moment(seen, lanes)}"
     element = f" at {at}" if at else ""
     computed = (
-        f"{seen.checked.primitive}({', '.join(map(_text, values[: facts.operands]))}) = {value}{element}"
-        if facts.operands
+        f"{seen.checked.primitive}({', '.join(map(_text, values))}) = {value}{element}"
+        if values
         else f"{seen.checked.primitive} of {'finite' if kind == OF_FINITE else 'infinite'} numbers gives {value}{element}"
     )
     follow = f" In the same call {plural(others, 'other line')} had such values." if others else ""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import jax.numpy as jnp
 import numpy as np
 
+from jax_debug_widgets._jax.passes.words import number_of_words, wrapped
 from jax_debug_widgets.checks.kinds import Kind
 from jax_debug_widgets.checks.moments import moment
 from jax_debug_widgets.checks.written import written_at
@@ -30,30 +31,27 @@ def unsafe_cast(seen: LineHits, name_file: NameFile) -> Finding | None:
     if written is None or not (written.called in _CASTING or written.called == facts.new):
         return None
     cast: Cast = facts
-    *_, count, position, bits = (seen.numbers[0], *seen.numbers[-2:])
+    count, position, *words = (seen.numbers[0], *seen.numbers[1 + seen.checked.loops :])
     is_integer = cast.old.startswith(("int", "uint"))
-    value = _integer(bits, cast.old) if is_integer else float(np.int32(bits).view(np.float32))
+    value = number_of_words(cast.kind, words)
     at = np.unravel_index(position, cast.shape) if cast.shape else ()
     lanes = [int(at[lane]) for lane in cast.lanes]
-    text = str(value) if is_integer else "NaN" if math.isnan(value) else f"{value:.9g}"
+    text = str(value) if is_integer else _text(value, cast.kind)
     where = f"{name_file(frame.file)}:{frame.line}"
     verb = "does" if count == 1 else "do"
     headline = f"{plural(count, 'value')} {verb} not fit {cast.new}, the first is {text}{moment(seen, lanes)}"
     why = f"What a {cast.old} beyond the range of {cast.new} becomes is not defined: XLA saturates, NumPy wraps around."
     if is_integer:
-        why = f"The lowest {jnp.iinfo(cast.new).bits} bits stay: {text} becomes {_wrapped(int(value), cast.new)}."
+        why = f"The lowest {jnp.iinfo(cast.new).bits} bits stay: {text} becomes {wrapped(value, cast.new)}."
     fix = _clipped(written.node, cast)
     span = frame.line, frame.column, frame.end_line, frame.end_column
     return Finding.at(Kind.CAST.word, where, headline, why, fix, file=frame.file, span=span, seen=seen.count)
 
 
-def _integer(bits: int, old: str) -> int:
-    return bits & 0xFFFFFFFF if old == "uint32" else bits
-
-
-def _wrapped(value: int, new: str) -> int:
-    info = jnp.iinfo(new)
-    return (value - int(info.min)) % (1 << info.bits) + int(info.min)
+def _text(value: float, kind: str) -> str:
+    if math.isnan(value):
+        return "NaN"
+    return f"{value:.9g}" if float(f"{value:.9g}") == value or kind == "float32" else repr(value)
 
 
 def _clipped(node: ast.expr, cast: Cast) -> tuple[str, ...]:

@@ -20,7 +20,18 @@ from jax.extend.core import ClosedJaxpr, Jaxpr, Literal
 from jax_debug_widgets._jax.compat.private import core
 from jax_debug_widgets._jax.compat.versions import scan_counts
 from jax_debug_widgets._jax.origins.frames import Frame, frames_in_body
-from jax_debug_widgets.checks.key_uses import Key, Use, Uses, base_of, chosen_key, is_chosen, overlap, repeated
+from jax_debug_widgets.checks.key_choices import CHOICES, kind_of
+from jax_debug_widgets.checks.key_uses import (
+    Key,
+    Use,
+    Uses,
+    base_of,
+    chosen_key,
+    is_chosen,
+    overlap,
+    repeated,
+    taken_key,
+)
 
 _USES = {
     "random_bits": "draws",
@@ -49,11 +60,8 @@ _SAME = frozenset(
 )
 """Primitives that give a key on as it is."""
 
-_SAME_NUMBER = frozenset({"convert_element_type", "copy", "reshape", "squeeze"})
-"""Primitives that give the number on that `fold_in` folds in."""
-
-_CHOICES = frozenset({"clamp", "eq", "ge", "gt", "le", "lt", "ne", "not"})
-"""Primitives of what chooses a branch: the same ones of the same values choose the same."""
+_SAME_NUMBER = frozenset({"broadcast_in_dim", "convert_element_type", "copy", "reshape", "squeeze"})
+"""Primitives that give the number on that `fold_in` folds in, or the value that chooses a branch."""
 
 _LEGACY_SIZES = (2, 4)
 """Numbers of uint32 in a key without a type of its own."""
@@ -116,8 +124,9 @@ class Body:
             name = equation.primitive.name
             if name in _SAME_NUMBER:
                 self._values[equation.outvars[0]] = self._value(equation.invars[0])
-            elif name in _CHOICES:
-                self._values[equation.outvars[0]] = (name, *map(self._value, equation.invars))
+            elif name in CHOICES:
+                kind = kind_of(equation.invars[-1].aval)
+                self._values[equation.outvars[0]] = (name, *map(self._value, equation.invars), kind)
             for var, key in zip(equation.outvars, self._results(equation), strict=False):
                 if key is not None:
                     self._keys[var] = key
@@ -150,6 +159,8 @@ class Body:
             return [self._uses.new("clone" if name == "random_clone" else "made")]
         if name in _SAME:
             return [key or (self._uses.new() if name == "random_wrap" else None)]
+        if name == "select_n" and is_key(equation.outvars[0]):
+            return [self._selected(equation)]
         if name == "unstack" and key is not None:  # Its elements, or the words of a key, since JAX 0.12.
             return [(key[0], (*key[1], ("element", number))) for number, _ in enumerate(equation.outvars)]
         follow = {"cond": self._branches, "scan": self._loop, "while": self._loop}.get(name, self._call)
@@ -177,6 +188,14 @@ class Body:
         if name in ("dynamic_slice", "gather"):
             return ("at", key, self._place(equation.invars[1:])), ()
         return None
+
+    def _selected(self, equation: Any) -> Key | None:
+        """The key of a choice. A vmapped `cond` gives each branch the key by a choice of it, or of it."""
+        chooses, *cases = equation.invars
+        value, keys = self._value(chooses), [self._known(one) for one in cases]
+        first = keys[0]
+        is_branch = first is not None and len(set(keys)) == 1 and isinstance(value, tuple) and value[:1] == ("eq",)
+        return taken_key(value, first) if first is not None and is_branch else chosen_key(value, keys)
 
     def _place(self, indices: Sequence[Any]) -> Any:
         """The identity of indices: a number where all are numbers."""

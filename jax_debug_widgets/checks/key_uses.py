@@ -8,6 +8,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from jax_debug_widgets.checks.key_choices import exclude_each_other
+
 if TYPE_CHECKING:
     from jax_debug_widgets._jax.origins.frames import Frame
 
@@ -32,8 +34,8 @@ class Use:
     chosen: frozenset[tuple[Any, int]] = frozenset()
 
     def excludes(self, other: Use) -> bool:
-        """Whether at most one of the two happens: they are in different branches of what one value chooses."""
-        return any(one == value and number != branch for one, number in self.chosen for value, branch in other.chosen)
+        """Whether at most one of the two happens, by the branches that they are in."""
+        return any(exclude_each_other(one, another) for one in self.chosen for another in other.chosen)
 
 
 @dataclass
@@ -54,9 +56,10 @@ class Uses:
             self.uses[key] += uses
             return
         _, value, keys = root
-        for number, (inner, before) in enumerate(keys):
+        for number, one in enumerate(keys):
             own = [replace(use, chosen=use.chosen | {(value, number)}) for use in uses]
-            self.add((inner, (*before, *path)), [use for use in own if not use.excludes(use)])
+            if one is not None:
+                self.add((one[0], (*one[1], *path)), [use for use in own if not use.excludes(use)])
 
 
 def overlap(one: Key, other: Key) -> bool:
@@ -76,6 +79,11 @@ def chosen_key(value: Any, keys: Sequence[Key | None]) -> Key | None:
     if len(known) < len(keys) or len(set(known)) == 1:
         return keys[0] if len(set(keys)) == 1 else None
     return ("chosen", value, tuple(known)), ()
+
+
+def taken_key(value: Any, key: Key) -> Key:
+    """A key that only the lanes take in which `value` is true: others leave out what is made of it."""
+    return ("chosen", value, (None, key)), ()
 
 
 def is_any_element(part: tuple[Any, ...]) -> bool:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from jax_debug_widgets._jax.passes.words import number_of_words, recorded_type, wrapped
 from jax_debug_widgets.checks.kinds import Kind
 from jax_debug_widgets.checks.moments import moment
 from jax_debug_widgets.checks.written import SourceExpression, written_at
@@ -67,13 +68,14 @@ def out_of_bounds(seen: LineHits, name_file: NameFile) -> Finding | None:
     if written is None or written.says_mode or not _is_users(written):
         return None
     facts: Indexing = seen.checked.facts
-    *_, position, value = seen.numbers
+    position, *words = seen.numbers[1 + seen.checked.loops :]
     at = np.unravel_index(position, (*facts.shape, len(facts.axes)))
     column = int(at[-1])
     axis, size, last = facts.axes[column], facts.sizes[column], facts.last[column]
     lanes = [int(at[lane]) for lane in facts.lanes]
-    is_counted = value < 0 and not (written.called in _EXACT or written.called.startswith("segment_"))
-    index = value - size if is_counted else value
+    index, value, became = _index_of(facts, column, words)
+    if not facts.written and value < 0 and not (written.called in _EXACT or written.called.startswith("segment_")):
+        index = value - size
     where = f"{name_file(frame.file)}:{frame.line}"
     headline = f"index {index} is outside axis {axis} (size {size}){moment(seen, lanes)}"
     if last != size - 1:
@@ -81,10 +83,26 @@ def out_of_bounds(seen: LineHits, name_file: NameFile) -> Finding | None:
         headline = f"the slice {index}:{index + length} is outside axis {axis} (size {size}){moment(seen, lanes)}"
     sliced = f" The slice has {plural(size - last, 'element')}." if last != size - 1 else ""
     often = f" {seen.count} indices were outside, in {plural(seen.calls, 'call')}." if seen.count > 1 else ""
-    why = f"JAX raises no IndexError in a compiled program: {_what_happened(facts, value, last, size)}.{sliced}{often}"
+    why = f"JAX raises no IndexError in a compiled program: {became}{_what_happened(facts, value, last, size)}.{sliced}{often}"
     fix = _fix(written, facts)
     span = frame.line, frame.column, frame.end_line, frame.end_column
     return Finding.at(Kind.OUT_OF_BOUNDS.word, where, headline, why, fix, file=frame.file, span=span, seen=seen.count)
+
+
+def _index_of(facts: Indexing, column: int, words: list[int]) -> tuple[int, int, str]:
+    """The index of a record, as it was written where that is known; what it is where it reaches the array; why, in words."""
+    if not facts.written:
+        return words[0], words[0], ""
+    written, size = facts.written[column], facts.sizes[column]
+    index = value = number_of_words(recorded_type(written.name), words)
+    if written.counts:
+        value = wrapped(value, written.counts)
+        value = wrapped(value + size, written.counts) if value < 0 else value
+    value = wrapped(value, facts.made)
+    if value in (index, index + size):
+        return index, value, ""
+    narrow = min(filter(None, (written.counts, facts.made)), key=lambda name: np.dtype(name).itemsize)
+    return index, value, f"as {narrow} it becomes {value}, and "
 
 
 def _is_users(written: SourceExpression) -> bool:
@@ -92,6 +110,8 @@ def _is_users(written: SourceExpression) -> bool:
 
 
 def _what_happened(facts: Indexing, value: int, last: int, size: int) -> str:
+    if 0 <= value <= last:
+        return f"element {value} was {'written' if facts.writes else 'read'}"
     if facts.mode == "fill":
         if facts.writes:
             return "the update was dropped"

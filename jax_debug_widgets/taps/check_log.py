@@ -39,6 +39,11 @@ class LineHits:
     count: int = 0
 
 
+def _line_of(checked: Checked) -> tuple[Any, ...]:
+    """What the hits of one line have in common."""
+    return checked.option, checked.frames[0], checked.primitive
+
+
 class CheckLog:
     """The results of programs for their checks. Safe from any thread."""
 
@@ -70,9 +75,7 @@ class CheckLog:
         """Something was found while a program was traced or called."""
         newest = self._newest()
         with self._lock:
-            seen = self._seen.setdefault(
-                (checked.option, checked.frames[0], checked.primitive), LineHits(checked, (1,), 0, newest)
-            )
+            seen = self._seen.setdefault(_line_of(checked), LineHits(checked, (1,), 0, newest))
             seen.calls += 1
             seen.count += 1
 
@@ -89,9 +92,9 @@ class CheckLog:
             arrays = [np.asarray(one) for one in results]
         except Exception:  # noqa: BLE001 - a program that has failed has found nothing.
             return
-        for checked, numbers in program.read(arrays):
-            seen = self._seen.setdefault(
-                (checked.option, checked.frames[0], checked.primitive), LineHits(checked, numbers, call, newest)
-            )
-            seen.calls += 1
+        records = program.read(arrays)
+        for checked, numbers in records:
+            seen = self._seen.setdefault(_line_of(checked), LineHits(checked, numbers, call, newest))
             seen.count += numbers[0]
+        for line in {_line_of(checked) for checked, _ in records}:
+            self._seen[line].calls += 1

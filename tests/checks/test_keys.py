@@ -134,7 +134,46 @@ def what_a_branch_hands_on_in_a_loop(k):
     return lax.fori_loop(0, 5, lambda _, s: s + random.normal(same), jnp.float32(0))  # here
 
 
+def in_a_branch_of_a_switch_and_of_a_cond(k):
+    at = random.key_data(k)[0].astype(int)
+    x = lax.switch(at, [lambda: random.normal(k), lambda: 0.0, lambda: 1.0])
+    return x + lax.cond(at == 0, lambda: random.uniform(k), lambda: 0.0)  # here
+
+
+def where_a_negation_does_not_hold(k):
+    is_first = random.key_data(k)[0] > 3
+    x = lax.cond(is_first, lambda: random.normal(k), lambda: 0.0)
+    return x + lax.cond(~is_first, lambda: 0.0, lambda: random.uniform(k))  # here
+
+
+def where_two_comparisons_overlap(k):
+    number = random.key_data(k)[0]
+    x = lax.cond(number > 3, lambda: random.normal(k), lambda: 0.0)
+    return x + lax.cond(number < 5, lambda: random.uniform(k), lambda: 0.0)  # here
+
+
+def in_branches_of_lanes_and_after_them(k):
+    def walk(x):
+        y = lax.cond(x > 1, lambda: random.normal(k), lambda: 0.0)
+        return y + random.exponential(k)  # here
+
+    return jax.vmap(walk)(jnp.arange(3.0))
+
+
+def in_the_same_branch_of_lanes_with_their_own_keys(k):
+    def walk(k, x):
+        y = lax.cond(x > 1, lambda: random.normal(k), lambda: 0.0)
+        return y + lax.cond(x > 1, lambda: random.uniform(k), lambda: 0.0)  # here
+
+    return jax.vmap(walk)(random.split(k, 3), jnp.arange(3.0))
+
+
 REUSING = {
+    in_a_branch_of_a_switch_and_of_a_cond: ("already draws",),
+    where_a_negation_does_not_hold: ("already draws",),
+    where_two_comparisons_overlap: ("already draws",),
+    in_branches_of_lanes_and_after_them: ("already draws",),
+    in_the_same_branch_of_lanes_with_their_own_keys: ("already draws",),
     what_a_branch_hands_on: ("already draws",),
     what_a_branch_hands_on_in_a_loop: ("5 iterations",),
     in_the_same_branch_of_two: ("already draws",),
@@ -311,7 +350,54 @@ def carried_through_a_while(k):
     return random.normal(lax.while_loop(lambda c: c[1] < 3, body, (k, jnp.float32(0)))[0])
 
 
+def in_a_branch_of_a_switch_and_not_of_a_cond(k):
+    at = random.key_data(k)[0].astype(int)
+    x = lax.switch(at, [lambda: random.normal(k), lambda: 0.0, lambda: 1.0])
+    return x + lax.cond(at == 0, lambda: 0.0, lambda: random.uniform(k))
+
+
+def where_comparisons_exclude_each_other(k):
+    number, other = random.key_data(k)[:2]
+    draws = [
+        (number > 3, random.normal),
+        (number <= 3, random.uniform),
+        (number == other, random.exponential),
+        (jnp.logical_and(number < 3, number > other), random.gumbel),
+    ]
+    one, two, three = random.split(k, 3)
+    pairs = [(one, draws[0], draws[1]), (two, draws[0], draws[3]), (three, draws[2], draws[3])]
+    return [
+        lax.cond(chooses, lambda key=key, draw=draw: draw(key), lambda: 0.0)
+        for key, *both in pairs
+        for chooses, draw in both
+    ]
+
+
+def where_a_negation_holds(k):
+    is_first = random.key_data(k)[0] > 3
+    x = lax.cond(is_first, lambda: random.normal(k), lambda: 0.0)
+    return x + lax.cond(jnp.logical_not(is_first), lambda: random.uniform(k), lambda: 0.0)
+
+
+def in_opposite_branches_of_lanes(k):
+    def walk(k, x):
+        y = lax.cond(x > 1, lambda: random.normal(k), lambda: 0.0)
+        return y + lax.cond(x > 1, lambda: 0.0, lambda: random.uniform(k)) + lax.cond(x > 1, jnp.sin, jnp.cos, x)
+
+    return jax.vmap(walk)(random.split(k, 3), jnp.arange(3.0))
+
+
+def in_either_branch_of_lanes(k):
+    walk = lambda x: lax.cond(x > 1, lambda: random.normal(k), lambda: random.uniform(k))  # noqa: E731
+    return jax.vmap(walk)(jnp.arange(3.0))
+
+
 NOT_REUSING = (
+    in_a_branch_of_a_switch_and_not_of_a_cond,
+    where_comparisons_exclude_each_other,
+    where_a_negation_holds,
+    in_opposite_branches_of_lanes,
+    in_either_branch_of_lanes,
     folded_in_one_helper,
     elements_once,
     carried_through_a_while,

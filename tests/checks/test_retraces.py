@@ -38,6 +38,36 @@ def new_functions():
         jax.jit(lambda x: x + 1)(jnp.float32(1))
 
 
+def scaled(x, n):
+    return x * n
+
+
+def new_partials():
+    for _ in range(3):
+        jax.jit(functools.partial(scaled, n=3))(jnp.float32(1))
+
+
+def new_partials_of_partials_in_a_vmap():
+    for n in range(3):
+        jax.jit(jax.vmap(functools.partial(functools.partial(scaled), n=n)))(jnp.ones(2))
+
+
+class Model:
+    def __call__(self, x: jax.Array) -> jax.Array:
+        return x + 1
+
+
+def new_callables():
+    for _ in range(3):
+        jax.jit(Model())(jnp.float32(1))
+
+
+def a_partial_of_new_shapes():
+    step = jax.jit(functools.partial(scaled, n=3))
+    for size in range(1, 4):
+        step(jnp.ones(size))
+
+
 def new_static_values():
     step = functools.partial(jax.jit, static_argnames="n")(lambda x, n: x * n)
     for n in range(4):
@@ -72,6 +102,10 @@ def new_kinds():
     [
         (new_shapes, 4, ("4 times", "`x`: float32[3] → float32[4] → float32[5] → float32[6]. Pad `x`")),
         (new_functions, 3, ("3 times", "new function object")),
+        (new_partials, 3, ("`scaled` was traced 3 times", "`scaled` is a new function object each time")),
+        (new_partials_of_partials_in_a_vmap, 3, ("`scaled` was traced 3 times", "new function object")),
+        (new_callables, 3, ("3 times", "new function object")),
+        (a_partial_of_new_shapes, 3, ("`scaled` was traced 3 times", "`x`: float32[1] → float32[2]")),
         (new_static_values, 4, ("static `n`: 0 → 1 → 2 → 3. Each", "traced")),
         (new_objects, 3, ("static `config`", "__eq__ and __hash__")),
         (new_structures, 3, ("structure", "with layers[1], then with layers[2]. Pass")),
@@ -106,7 +140,15 @@ def under_transformations():
         jax.vmap(step)(jnp.ones(3))
 
 
-@pytest.mark.parametrize("program", [twice, the_same_type, under_transformations], ids=lambda one: one.__name__)
+def one_partial():
+    step = jax.jit(functools.partial(scaled, n=3))
+    for _ in range(4):
+        step(jnp.float32(1))
+
+
+@pytest.mark.parametrize(
+    "program", [twice, the_same_type, under_transformations, one_partial], ids=lambda one: one.__name__
+)
 def test_what_is_traced_seldom_is_no_finding(retraces, program):
     assert retraces(program) == []
 

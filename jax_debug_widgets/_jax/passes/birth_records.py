@@ -5,7 +5,7 @@ On a CPU with Numba, functions of ours compute it (`births_native`), for which X
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -14,19 +14,20 @@ import numpy as np
 from jax import lax
 
 from jax_debug_widgets._jax.compat.native import computed_natively, importable
-from jax_debug_widgets._jax.passes.check_arithmetic import bits_of, largest, none_of, not_numbers, number_of, odd
+from jax_debug_widgets._jax.passes.check_arithmetic import largest, none_of, not_numbers, number_of, odd
+from jax_debug_widgets._jax.passes.words import recorded_type, word_count, words_of
 
 _NUMBERS = 6
-"""How many int32 numbers a record has."""
+"""How many int32 numbers a record has, at least."""
 
 
 def record_of(elementwise: bool, natively: bool, *arrays: Any) -> Sequence[Any]:
-    """Compute the record of a result and its operands: int32[6], zeros if each element of the result is finite.
+    """Compute the record of a result and its operands, int32: zeros if each element of the result is finite.
 
     Args:
       natively: whether to do it by Numba where that is possible.
     """
-    compute = partial(_only_if_odd, _of_elements if elementwise else _of_arrays)
+    compute = partial(_only_if_odd, elementwise)
     is_possible = natively and arrays[0].size > 1 and all(one.dtype == np.float32 for one in arrays)
     native = _native() if is_possible else None
     if native is None:
@@ -39,11 +40,13 @@ def record_of(elementwise: bool, natively: bool, *arrays: Any) -> Sequence[Any]:
     return computed_natively(target, arrays, (_NUMBERS,), otherwise, together=True, dtype=np.int32)
 
 
-def _only_if_odd(look: Callable[..., Any], out: Any, *inputs: Any) -> Any:
+def _only_if_odd(elementwise: bool, out: Any, *inputs: Any) -> Any:
     """Compute the record only if an element of `out` is not finite; to find out costs one reduction."""
+    look = _of_elements if elementwise else _of_arrays
+    size = _size([out, *inputs] if elementwise else [out])
     if out.size == 1:
         return look(out, *inputs)
-    return lax.cond(_any_odd(out), look, lambda *_arrays: np.zeros(_NUMBERS, np.int32), out, *inputs)
+    return lax.cond(_any_odd(out), look, lambda *_arrays: np.zeros(size, np.int32), out, *inputs)
 
 
 def _native() -> Any:
@@ -69,7 +72,7 @@ def _of_elements(out: Any, *inputs: Any) -> Any:
     element, *operands = (_at(one, first) for one in (out, *ins))
     of_finite, of_infinite = map(number_of, _births(element, operands))
     kind = lax.add(of_finite, lax.add(of_infinite, of_infinite))
-    return _together(count, kind, first, *map(bits_of, (element, *operands)))
+    return _together(count, kind, first, *_words([element, *operands]))
 
 
 def _births(out: Any, inputs: Sequence[Any]) -> tuple[Any, Any]:
@@ -102,13 +105,22 @@ def _of_arrays(out: Any, *inputs: Any) -> Any:
     of_infinite = lax.bitwise_and(not_numbers(made), none_of(given, not_numbers))
     count, first = _count_and_first(out, odd(out))
     twice = lax.mul(number_of(lax.bitwise_and(of_infinite, lax.bitwise_not(of_finite))), np.int32(2))
-    return _together(count, lax.add(number_of(of_finite), twice), first, _at(bits_of(out), first))
+    return _together(count, lax.add(number_of(of_finite), twice), first, *_words([_at(out, first)]))
 
 
 def _together(*numbers: Any) -> Any:
-    """Concatenate the numbers of a record to an int32[6] array, padded with zeros."""
+    """Concatenate the numbers of a record to an int32 array, padded with zeros."""
     each = [lax.reshape(number_of(one), (1,)) for one in numbers]
-    return lax.concatenate([*each, np.zeros(_NUMBERS - len(each), np.int32)], 0)
+    return lax.concatenate([*each, np.zeros(max(0, _NUMBERS - len(each)), np.int32)], 0)
+
+
+def _size(numbers: Sequence[Any]) -> int:
+    """How many int32 numbers a record with these numbers has."""
+    return max(_NUMBERS, 3 + sum(word_count(recorded_type(one.dtype)) for one in numbers))
+
+
+def _words(numbers: Sequence[Any]) -> list[Any]:
+    return [word for one in numbers for word in words_of(one)]
 
 
 def _at(array: Any, position: Any) -> Any:

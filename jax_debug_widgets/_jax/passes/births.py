@@ -22,6 +22,7 @@ from jax_debug_widgets._jax.origins.frames import Frame
 from jax_debug_widgets._jax.passes.birth_records import record_of
 from jax_debug_widgets._jax.passes.check_arithmetic import largest, none_of, not_numbers, odd
 from jax_debug_widgets._jax.passes.checked import Body, Check, Records
+from jax_debug_widgets._jax.passes.words import number_of_words, recorded_type
 
 _HANDS_ON = frozenset(
     {
@@ -122,7 +123,8 @@ class Birth:
       forward_too: whether its line is also in the forward pass.
       differentiated: whether its line is differentiated: then the equation may be a part of the derivative.
       beside: the primitives of the line's equations in the same body.
-      operands: how many operands the record has; 0 unless it is elementwise, of at most two operands.
+      kinds: the `recorded_type` of each number that the record has: one of the result and, if the equation is elementwise, of
+        at most two operands, one of each.
       lanes: which axes of the result are lanes of a `vmap`.
     """
 
@@ -131,16 +133,16 @@ class Birth:
     forward_too: bool
     differentiated: bool
     beside: frozenset[str]
-    operands: int
+    kinds: tuple[str, ...]
     lanes: tuple[int, ...]
 
 
 class Births:
     """The `Checker` that finds births.
 
-    A record is int32[6]: how many elements of the result are not finite; the kind of birth: 1 from finite operands, 2 a NaN
-    from infinite ones, 0 none; the position of the first such element; the bits, as float32, of the result and of up to two
-    operands at that position.
+    A record is int32, six numbers or more: how many elements of the result are not finite; the kind of birth: 1 from finite
+    operands, 2 a NaN from infinite ones, 0 none; the position of the first such element; the words (`words_of`) of the result
+    and of up to two operands at that position.
     """
 
     def is_for(self, equation: Any) -> bool:
@@ -174,11 +176,11 @@ class Births:
         lanes = body.lanes(equation, frames, shape)
         facts = Birth(
             shape,
-            body.is_backward,
+            body.part.is_backward,
             ("nonfinite", frames[0]) in body.forward,
-            body.is_differentiated,
+            body.part.is_differentiated,
             beside,
-            len(inputs) if elementwise else 0,
+            tuple(recorded_type(one.aval.dtype) for one in (out, *(inputs if elementwise else ()))),
             lanes,
         )
         return Check(
@@ -263,7 +265,7 @@ def _born(record: Any) -> int:
 
 def _is_nan(record: Any) -> bool:
     checked, numbers = record
-    return bool(np.isnan(np.int32(numbers[3 + checked.loops]).view(np.float32)))
+    return bool(np.isnan(number_of_words(checked.facts.kinds[0], numbers[3 + checked.loops :])))
 
 
 def _is_real(atom: Any) -> bool:

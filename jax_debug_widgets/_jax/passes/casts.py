@@ -11,23 +11,28 @@ import numpy as np
 from jax import lax
 
 from jax_debug_widgets._jax.origins.frames import Frame
-from jax_debug_widgets._jax.passes.check_arithmetic import bits_of, counted, element_at, first_of, not_numbers
+from jax_debug_widgets._jax.passes.check_arithmetic import counted, element_at, first_of, not_numbers
 from jax_debug_widgets._jax.passes.checked import Body, Check, Records
 from jax_debug_widgets._jax.passes.kept_writes import equation_of
+from jax_debug_widgets._jax.passes.words import recorded_type, words_of
 
 
 @dataclass(frozen=True)
 class Cast:
-    """A cast of numbers to integers: the types, the shape, and which axes are lanes of a `vmap`."""
+    """A cast of numbers to integers: the types, the shape, and which axes are lanes of a `vmap`.
+
+    `kind` is the `recorded_type` of the numbers.
+    """
 
     old: str
     new: str
+    kind: str
     shape: tuple[int, ...]
     lanes: tuple[int, ...]
 
 
 class Casts:
-    """See `Checker`. The record: how many do not fit, the position of the first, its bits as float32."""
+    """See `Checker`. The record: how many do not fit, the position of the first, its words (`words_of`)."""
 
     def is_for(self, equation: Any) -> bool:
         """See `Checker`."""
@@ -45,7 +50,8 @@ class Casts:
             return None
         info = jnp.iinfo(out.aval.dtype)
         lanes = body.lanes(equation, frames, out.aval.shape)
-        facts = Cast(str(operand.aval.dtype), str(out.aval.dtype), out.aval.shape, lanes)
+        old, new = operand.aval.dtype, out.aval.dtype
+        facts = Cast(str(old), str(new), recorded_type(old), out.aval.shape, lanes)
 
         def compute_integers(array: Any) -> Sequence[Any]:
             limits = jnp.iinfo(array.dtype)
@@ -53,7 +59,7 @@ class Casts:
             below = lax.lt(array, lax.full_like(array, least))
             bad = lax.bitwise_or(below, lax.gt(array, lax.full_like(array, most)))
             first = first_of(bad)
-            return [counted(bad), first, element_at(_low_bits(array), first)]
+            return [counted(bad), first, *(element_at(one, first) for one in words_of(array))]
 
         if jnp.issubdtype(operand.aval.dtype, jnp.integer):
             return Check(facts, [operand], compute_integers)
@@ -68,7 +74,7 @@ class Casts:
             above = lax.ge(wide, lax.full_like(wide, info.max + 1))
             bad = lax.bitwise_or(lax.bitwise_or(below, above), not_numbers(wide))
             first = first_of(bad)
-            return [counted(bad), first, element_at(bits_of(wide), first)]
+            return [counted(bad), first, *(element_at(one, first) for one in words_of(wide))]
 
         return Check(facts, [operand], compute)
 
@@ -92,16 +98,6 @@ _OF_BITS = frozenset({"and", "not", "or", "shift_left", "shift_right_arithmetic"
 def is_narrowing(old: Any, new: Any) -> bool:
     """Whether an integer type has fewer bits than another: what wraps around with as many is taken to be meant."""
     return bool(jnp.issubdtype(old, jnp.integer)) and jnp.iinfo(new).bits < jnp.iinfo(old).bits
-
-
-def _low_bits(array: Any) -> Any:
-    """Integers as int32: those beyond it as its limits, unsigned ones by their bits."""
-    if array.dtype == np.uint32:
-        return lax.bitcast_convert_type(array, np.int32)
-    if array.dtype in (np.int64, np.uint64):
-        least = max(np.iinfo(np.int32).min, jnp.iinfo(array.dtype).min)
-        array = lax.clamp(np.asarray(least, array.dtype), array, np.asarray(np.iinfo(np.int32).max, array.dtype))
-    return lax.convert_element_type(array, np.int32)
 
 
 class NanArguments:

@@ -28,7 +28,7 @@ def certain_values(jaxpr: core.Jaxpr, results: Sequence[bool], *, but_for_tests:
         if not (_is_seen(equation) or any(one in found for one in equation.outvars)):
             continue
         if not (_tests_for_nan(equation) and equation.outvars[0] in choosing):
-            found.update(filter(_is_variable, _certain_operands(equation, found, but_for_tests=but_for_tests)))
+            found.update(filter(_is_variable, certain_operands(equation, found, but_for_tests=but_for_tests)))
     return found
 
 
@@ -82,7 +82,8 @@ _OF_TRUTHS = frozenset({"and", "broadcast_in_dim", "not", "or", "reduce_and", "r
 """Primitives that make truth values of others."""
 
 
-def _certain_operands(equation: core.JaxprEqn, found: set[Any], *, but_for_tests: bool) -> Sequence[Any]:
+def certain_operands(equation: core.JaxprEqn, found: set[Any], *, but_for_tests: bool = False) -> Sequence[Any]:
+    """The operands of an equation that go to the results for certain, given the values that do."""
     operands = equation.invars
     if but_for_tests and _handles_nan(equation):
         return []
@@ -106,12 +107,33 @@ def results_of_bodies(equation: core.JaxprEqn, certain: set[Any]) -> list[bool]:
     """For each result of the programs that an equation runs: whether it reaches the results for certain."""
     results = [one in certain for one in equation.outvars]
     match equation.primitive.name:
-        case "scan":  # Carried results are operands again.
-            _, carried = versions.scan_counts(equation.params)
-            return [True] * carried + results[carried:]
+        case "scan":
+            return _of_loop(equation.params["jaxpr"].jaxpr, versions.scan_counts(equation.params), results)
         case "while":
-            return [True] * len(results)
+            condition, body = (equation.params[name].jaxpr for name in ("cond_jaxpr", "body_jaxpr"))
+            if any(results):  # So is how often the loop runs.
+                asked = certain_values(condition, [True])
+                carried = condition.invars[equation.params["cond_nconsts"] :]
+                results = [is_one or var in asked for is_one, var in zip(results, carried, strict=True)]
+            return _of_loop(body, (equation.params["body_nconsts"], len(results)), results)
     return results
+
+
+def _of_loop(body: core.Jaxpr, counts: tuple[int, int], results: list[bool]) -> list[bool]:
+    """For each result of the body of a loop: whether it reaches the results for certain, in this iteration or a later one.
+
+    Args:
+      counts: how many inputs are constants, and how many are carried: these are results of the iteration before.
+      results: which results of the loop do.
+    """
+    read, carried = counts
+    while True:
+        inside = certain_values(body, results)
+        later = [var in inside for var in body.invars[read : read + carried]]
+        grown = [*(one or other for one, other in zip(results, later, strict=False)), *results[carried:]]
+        if grown == results:
+            return results
+        results = grown
 
 
 def _is_variable(atom: Any) -> bool:

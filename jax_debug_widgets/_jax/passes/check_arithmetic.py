@@ -8,8 +8,6 @@ from typing import Any
 import numpy as np
 from jax import lax
 
-_LARGEST = float(np.finfo(np.float32).max)
-
 
 def odd(array: Any) -> Any:
     """Which elements are not finite."""
@@ -69,11 +67,3 @@ def element_at(array: Any, position: Any) -> Any:
         return lax.reduce_or(lax.bitwise_and(here, array), tuple(range(array.ndim)))
     least = lax.full_like(array, np.iinfo(np.int32).min)
     return lax.reduce_max(lax.select(here, array, least), tuple(range(array.ndim)))
-
-
-def bits_of(array: Any) -> Any:
-    """The bits of an array's numbers as float32, in int32; finite float64 numbers are limited to float32's largest."""
-    if array.dtype == np.float64:
-        limited = lax.clamp(np.float64(-_LARGEST), array, np.float64(_LARGEST))
-        array = lax.select(lax.is_finite(array), limited, array)
-    return lax.bitcast_convert_type(lax.convert_element_type(array, np.float32), np.int32)

@@ -88,6 +88,29 @@ class Check:
 
 
 @dataclass(frozen=True)
+class Part:
+    """Which part of a derivative something is: of a backward pass, of what is differentiated, of what is computed again.
+
+    `vmaps` says how many `vmap`s are around it.
+    """
+
+    is_backward: bool
+    is_differentiated: bool = False
+    is_recomputed: bool = False
+    vmaps: int = 0
+
+    def of(self, equation: core.JaxprEqn) -> Part:
+        """That of an equation in it."""
+        scopes = str(equation.source_info.name_stack)
+        return Part(
+            self.is_backward or "transpose(" in scopes,
+            self.is_differentiated or "jvp(" in scopes,
+            self.is_recomputed or "rematted_computation" in scopes,
+            self.vmaps + scopes.count("vmap("),
+        )
+
+
+@dataclass(frozen=True)
 class Body:
     """The facts about the body that a checked equation is in.
 
@@ -96,26 +119,26 @@ class Body:
       computed: the same but for tests for NaN, see `certain_values`.
       forward: the ranges of the source with an equation that is checked and is no part of a backward pass.
       lanes_of: see `LanesOf`.
-      is_backward: whether the body is a part of a backward pass.
-      is_differentiated: whether the body is differentiated.
+      part: which part of a derivative the body is.
       beside: for each line of the user's, the primitives of its equations in the body.
       definitions: see `Definitions`.
-      vmaps: how many `vmap`s are around the equation.
+      inputs: the variables that the body is given.
+      scope: all its variables.
     """
 
     certain: set[Any]
     computed: set[Any]
     forward: frozenset[tuple[str, Frame]]
     lanes_of: LanesOf
-    is_backward: bool
-    is_differentiated: bool
+    part: Part
     beside: Mapping[Frame, AbstractSet[str]]
     definitions: Definitions
-    vmaps: int = 0
+    inputs: frozenset[Any]
+    scope: frozenset[Any]
 
     def lanes(self, equation: core.JaxprEqn, frames: tuple[Frame, ...], shape: tuple[int, ...]) -> Axes:
         """Which axes are lanes, in a result of this shape of an equation with these frames of the user's."""
-        return self.lanes_of(equation.source_info.traceback, shape, self.vmaps, frames[0])
+        return self.lanes_of(equation.source_info.traceback, shape, self.part.vmaps, frames[0])
 
 
 class Checker(Protocol):

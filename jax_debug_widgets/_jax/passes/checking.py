@@ -34,13 +34,18 @@ from jax_debug_widgets._jax.passes.check_records import (
     unnamed,
     without_lines,
 )
-from jax_debug_widgets._jax.passes.checked import Body, Check, Checked, CheckedProgram, Checker, LanesOf
-from jax_debug_widgets._jax.passes.chosen import Choice, choices_of
+from jax_debug_widgets._jax.passes.checked import Body, Check, Checked, CheckedProgram, Checker, LanesOf, Part
+from jax_debug_widgets._jax.passes.chosen import choice_of_all, choices_of
+from jax_debug_widgets._jax.passes.forward_pass import (
+    InForward,
+    forward_of,
+)
 from jax_debug_widgets._jax.passes.kept_writes import Definitions, define
 from jax_debug_widgets._jax.passes.mesh_records import given_by_devices, gives_records
 from jax_debug_widgets._jax.passes.nan_arguments import of_arguments
 from jax_debug_widgets._jax.passes.operands import new_number, with_counter, with_inputs
 from jax_debug_widgets._jax.passes.record_rows import merged, rows_together
+from jax_debug_widgets._jax.passes.taken_checks import of_row, of_taken, taking
 from jax_debug_widgets._jax.passes.watch_pass import RUN_ONCE, is_jaxs
 
 _UNCHECKED = {
@@ -53,16 +58,31 @@ _UNCHECKED = {
 
 
 def checked_program(
-    program: ClosedJaxpr, checkers: dict[str, Checker], lanes_of: LanesOf, *, is_backward: bool, left: set[str]
+    program: ClosedJaxpr,
+    checkers: dict[str, Checker],
+    lanes_of: LanesOf,
+    *,
+    is_backward: bool,
+    left: set[str],
+    forward: set[InForward] | None = None,
 ) -> CheckedProgram | None:
-    """A program with its records; None if nothing in it is checked. What is not, in words, is added to `left`."""
+    """A program with its records; None if nothing in it is checked.
+
+    Args:
+      is_backward: whether the whole program is a backward pass, as of an un-jitted `jax.grad`.
+      left: what is not checked, in words, is added to it.
+      forward: what forward passes of other programs compute; what this one does is added to it.
+    """
     jaxpr = program.jaxpr
     if is_jaxs(jaxpr):  # An un-jitted operation, which serves every line that uses it.
         return None
     used, _ = pe.dce_jaxpr(jaxpr, [True] * len(jaxpr.outvars), instantiate=True)
-    forward = frozenset(_forward(used, checkers, (), is_backward=is_backward))
-    checking = _Pass(checkers, lanes_of, forward)
-    equations, records = checking.body(jaxpr, (), [True] * len(jaxpr.outvars), is_backward=is_backward)
+    own = set(forward_of(used, checkers, (), Part(is_backward)))
+    elsewhere = set[InForward]() if forward is None else forward
+    elsewhere |= own
+    in_forward = frozenset(elsewhere if is_backward else own)
+    checking = _Pass(checkers, lanes_of, frozenset(one[:2] for one in in_forward), in_forward)
+    equations, records = checking.body(jaxpr, (), [True] * len(jaxpr.outvars), Part(is_backward))
     left |= checking.unchecked
     whole = list(_of_whole(jaxpr, checkers, is_backward=is_backward))
     if not records and not any(check.primitive == ARGUMENTS for _, check, _ in whole):
@@ -90,61 +110,19 @@ def _of_whole(
         yield from (("nonfinite", check, (frame,)) for check, frame in of_arguments(jaxpr))
 
 
-def _forward(
-    jaxpr: core.Jaxpr, checkers: dict[str, Checker], around: tuple[Frame, ...], *, is_backward: bool
-) -> Iterator[tuple[str, Frame]]:
-    for equation in jaxpr.eqns:
-        own = (*frames_in_body(equation.source_info.traceback, jaxpr, around), *around)
-        backward = is_backward or is_transposed(equation)
-        if own and not backward:
-            yield from ((name, own[0]) for name, one in checkers.items() if one.is_for(equation))
-        for inner in core.jaxprs_in_params(equation.params):
-            yield from _forward(getattr(inner, "jaxpr", inner), checkers, own, is_backward=backward)
-
-
-def _is_differentiated(equation: core.JaxprEqn) -> bool:
-    return "jvp(" in str(equation.source_info.name_stack)
-
-
-def is_transposed(equation: core.JaxprEqn) -> bool:
-    """Whether it is a part of a backward pass."""
-    return "transpose(" in str(equation.source_info.name_stack)
-
-
-def _taking(body: Body, value: Any) -> Body:
-    """The facts of a body for a value that a choice takes elements from: the check looks at these alone."""
-    return replace(body, certain=body.certain | {value}, computed=body.computed | {value})
-
-
-def _of_taken(check: Check, choice: Choice, equation: core.JaxprEqn) -> Check:
-    """The check of those elements of an equation's result that a choice takes."""
-    out: Any = equation.outvars[0]
-
-    def compute(chooses: Any, *arrays: Any) -> Sequence[Any]:
-        return check.compute(*check.taken(choice.mask(chooses, out.aval.shape), *arrays))
-
-    return replace(check, operands=[choice.chooses, *check.operands], compute=compute)
-
-
 @dataclass
 class _Pass:
     checkers: dict[str, Checker]
     lanes_of: LanesOf
     forward: frozenset[tuple[str, Frame]]
+    in_forward: frozenset[InForward]
     numbers: Iterator[int] = field(default_factory=itertools.count)
     unchecked: set[str] = field(default_factory=set[str])
     checks: dict[Any, Check] = field(default_factory=dict[Any, Check])
     definitions: Definitions = field(default_factory=Definitions)
 
     def body(
-        self,
-        jaxpr: core.Jaxpr,
-        around: tuple[Frame, ...],
-        results: Sequence[bool],
-        *,
-        is_backward: bool,
-        is_differentiated: bool = False,
-        vmaps: int = 0,
+        self, jaxpr: core.Jaxpr, around: tuple[Frame, ...], results: Sequence[bool], part: Part
     ) -> tuple[list[core.JaxprEqn], list[Record]]:
         """The equations of a body with its checks, and their records."""
         equations: list[core.JaxprEqn] = []
@@ -156,36 +134,49 @@ class _Pass:
                 beside.setdefault(frame, set()).add(equation.primitive.name)
         certain, computed = certain_values(jaxpr, results), certain_values(jaxpr, results, but_for_tests=True)
         define(jaxpr, self.definitions)
-        known = (self.forward, self.lanes_of, is_backward, is_differentiated, beside, self.definitions)
-        body = Body(certain, computed, *known)
+        inputs = frozenset([*jaxpr.invars, *jaxpr.constvars])
+        scope = inputs.union(*(one.outvars for one in jaxpr.eqns))
+        known = (self.forward, self.lanes_of, part, beside, self.definitions, inputs, scope)
+        body, checked_here = Body(certain, computed, *known), set[Any]()
         choices = choices_of(jaxpr, certain, self.definitions)
         waiting: dict[int, list[tuple[Any, Checked, Check]]] = {}
         for number, (equation, frames) in enumerate(zip(jaxpr.eqns, lines, strict=True)):
-            here = replace(
-                body,
-                is_backward=is_backward or is_transposed(equation),
-                is_differentiated=is_differentiated or _is_differentiated(equation),
-                vmaps=vmaps + str(equation.source_info.name_stack).count("vmap("),
-            )
-            entered, found = self._entered(equation, frames, here)
+            here = replace(body, part=part.of(equation))
+            whole = choice_of_all(equation.outvars, certain, choices)
+            entered, found = self._entered(equation, frames, here if whole is None else taking(here, equation, choices))
             equations += entered
-            records += found
+            if whole is None:
+                records += found
+            else:
+                later = ((equation, one, of_row(one, row, whole)) for one, row in found)
+                waiting.setdefault(whole.number, []).extend(later)
             choice = choices.get(equation.outvars[0]) if len(equation.outvars) == 1 else None
-            here = here if choice is None else _taking(here, equation.outvars[0])
+            here = here if choice is None else taking(here, equation, choices)
             at = waiting.setdefault(number if choice is None else choice.number, [])
             for option, checker in self.checkers.items():
-                check = checker.check(equation, frames, here) if frames and checker.is_for(equation) else None
-                if check is not None:
+                check = self._check(option, checker, equation, frames, here)
+                same = None if check is None else (option, frames, *map(id, check.operands))
+                if check is not None and same not in checked_here:  # A tangent is read where the value is.
+                    checked_here.add(same)
                     name, order = check.primitive or equation.primitive.name, next(self.numbers)
                     varies = frozenset[str]().union(*(versions.varying_over(one.aval) for one in check.operands))
                     checked = Checked(option, name, frames, check.facts, order, varies=varies)
-                    at.append((equation, checked, check if choice is None else _of_taken(check, choice, equation)))
+                    at.append((equation, checked, check if choice is None else of_taken(check, choice, equation)))
             for checks, checked, check in waiting.get(number, ()):
                 also, row = row_of_check(check)
                 equations += [without_lines(one, checks.source_info.name_stack) for one in also]
                 records.append((checked, row))
                 self.checks[row] = check
         return equations, records
+
+    def _check(
+        self, option: str, checker: Checker, equation: core.JaxprEqn, frames: tuple[Frame, ...], body: Body
+    ) -> Check | None:
+        """The check of an equation; None for none, and where the forward pass has done the same."""
+        if not frames or not checker.is_for(equation):
+            return None
+        is_done = body.part.is_recomputed and (option, frames[0], equation.primitive.name) in self.in_forward
+        return None if is_done else checker.check(equation, frames, body)
 
     def _entered(
         self, equation: core.JaxprEqn, frames: tuple[Frame, ...], body: Body
@@ -211,8 +202,7 @@ class _Pass:
     ) -> tuple[core.Jaxpr, list[Record]]:
         jaxpr = inner.jaxpr if isinstance(inner, ClosedJaxpr) else inner
         results = results_of_bodies(equation, body.certain)
-        told = {"is_backward": body.is_backward, "is_differentiated": body.is_differentiated, "vmaps": body.vmaps}
-        equations, records = self.body(jaxpr, frames, results, **told)
+        equations, records = self.body(jaxpr, frames, results, body.part)
         return jaxpr.replace(eqns=equations), records
 
     def _call(

@@ -1,7 +1,8 @@
 """Find the values that a choice takes elements from, and how to tell which: `jnp.where(x > 0, jnp.log(x), 0.0)`.
 
-A check of such a value looks at the elements that are taken. The value must go nowhere else, element by element, to a choice
-whose result goes on for certain. Where one truth value chooses whole arrays, it may go there in any way.
+A check of such a value looks at the elements that are taken. The value must go nowhere else but to a choice whose result goes
+on for certain. If it does not go there element by element, or comes out of a loop, a branch or a function, it counts where the
+choice takes all elements.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jax_debug_widgets._jax.compat.private import core
+from jax_debug_widgets._jax.passes.certain import certain_operands
 from jax_debug_widgets._jax.passes.kept_writes import Definitions, put_back
 
 _ELEMENTWISE = frozenset(
@@ -46,11 +48,12 @@ class Choice:
 
     def mask(self, chooses: Any, shape: tuple[int, ...]) -> Any:
         """Which elements of a value of this shape are taken, given what chooses."""
-        return jnp.broadcast_to(chooses == np.asarray(self.case, chooses.dtype), shape)
+        taken = chooses == np.asarray(self.case, chooses.dtype)
+        return jnp.broadcast_to(taken if self.is_aligned else jnp.all(taken), shape)
 
 
 def choices_of(jaxpr: core.Jaxpr, certain: AbstractSet[Any], definitions: Definitions) -> dict[Any, Choice]:
-    """The choice that each value of a body goes to and nowhere else; without those whose taken elements cannot be told.
+    """The choice that each value of a body goes to and nowhere else.
 
     What is read from an array to be put back there is not taken.
 
@@ -64,11 +67,14 @@ def choices_of(jaxpr: core.Jaxpr, certain: AbstractSet[Any], definitions: Defini
         for atom, way in zip(equation.invars, _of_operands(number, equation, ways, certain), strict=True):
             if isinstance(atom, core.Var):
                 ways[atom] = way if ways.get(atom, way) == way else None
-    return {
-        one: way
-        for one, way in ways.items()
-        if way and id(one) not in kept and (way.is_aligned or way.chooses.aval.shape == ())
-    }
+    return {one: way for one, way in ways.items() if way and id(one) not in kept}
+
+
+def choice_of_all(outvars: Sequence[Any], certain: AbstractSet[Any], choices: Mapping[Any, Choice]) -> Choice | None:
+    """The one choice that takes what an equation gives, all of it or nothing; None where there is none."""
+    found = {replace(choices[one], is_aligned=False) for one in outvars if one in choices}
+    is_chosen = len(found) == 1 and certain.isdisjoint(outvars)
+    return found.pop() if is_chosen else None
 
 
 def _writes(jaxpr: core.Jaxpr) -> Iterator[tuple[Any, Any]]:
@@ -95,7 +101,13 @@ def _of_operands(
     if way is None or equation.effects:
         return [None] * len(operands)
     stays = way.is_aligned and equation.primitive.name in _ELEMENTWISE
-    return [replace(way, is_aligned=stays and one.aval.shape == out.aval.shape) for one in operands]
+    goes_on = certain_operands(equation, {out})
+    return [
+        replace(way, is_aligned=stays and one.aval.shape == out.aval.shape)
+        if any(one is other for other in goes_on)
+        else None
+        for one in operands
+    ]
 
 
 def _cases(equation: Any) -> list[tuple[int, Any]]:

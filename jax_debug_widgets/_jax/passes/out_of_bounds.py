@@ -12,8 +12,16 @@ from jax import lax
 
 from jax_debug_widgets._jax.compat.private import core
 from jax_debug_widgets._jax.origins.frames import Frame
+from jax_debug_widgets._jax.passes.check_arithmetic import counted, element_at, first_of
 from jax_debug_widgets._jax.passes.checked import Body, Check, Records
 from jax_debug_widgets._jax.passes.kept_writes import may_keep
+from jax_debug_widgets._jax.passes.written_index import (
+    WrittenType,
+    beyond,
+    columns_of,
+    words_of_columns,
+    written_indices,
+)
 
 _SCATTERS = frozenset({"scatter", "scatter-add", "scatter-max", "scatter-min", "scatter-mul", "scatter-sub"})
 _SLICES = {"dynamic_slice": 1, "dynamic_update_slice": 2}
@@ -33,6 +41,8 @@ class Indexing:
       sizes: the sizes of these axes.
       last: the last valid start on each of them.
       lanes: which axes of `shape` are lanes of a `vmap`.
+      made: the type of the indices as they reach the array.
+      written: for each of `axes` the type of the index as it was written; empty where the record has the made one.
     """
 
     writes: bool
@@ -43,10 +53,12 @@ class Indexing:
     sizes: tuple[int, ...]
     last: tuple[int, ...]
     lanes: tuple[int, ...]
+    made: str
+    written: tuple[WrittenType, ...]
 
 
 class OutOfBounds:
-    """See `Checker`. The record: how many indices are outside, the position of the first, and its value."""
+    """See `Checker`. The record: how many indices are outside, the position of the first, and its words (`words_of`)."""
 
     def is_for(self, equation: Any) -> bool:
         """See `Checker`."""
@@ -55,7 +67,7 @@ class OutOfBounds:
 
     def check(self, equation: Any, frames: tuple[Frame, ...], body: Body) -> Check | None:
         """See `Checker`. What is derived of an access that is checked has the same indices."""
-        if body.is_backward and ("oob", frames[0]) in body.forward:
+        if body.part.is_backward and ("oob", frames[0]) in body.forward:
             return None
         if equation.outvars[0] not in body.certain:
             return None
@@ -63,7 +75,7 @@ class OutOfBounds:
         if name == "dynamic_update_slice" and may_keep(equation.invars[0], equation.invars[1], body.definitions):
             return None
         if name in _SLICES:
-            return _of_slice(equation, _SLICES[name])
+            return _of_slice(equation, _SLICES[name], body)
         of = _of_gather if name == "gather" else _of_scatter
         return of(equation, frames, body)
 
@@ -75,7 +87,7 @@ class OutOfBounds:
         return records
 
 
-def _of_slice(equation: Any, first: int) -> Check | None:
+def _of_slice(equation: Any, first: int, body: Body) -> Check | None:
     shape = equation.invars[0].aval.shape
     sliced = equation.outvars[0].aval.shape if first == 1 else equation.invars[1].aval.shape
     starts = equation.invars[first:]
@@ -87,16 +99,23 @@ def _of_slice(equation: Any, first: int) -> Check | None:
     if not axes:
         return None
     last = tuple(shape[axis] - sliced[axis] for axis in axes)
-    facts = Indexing(first == 2, "clip", None, (), tuple(axes), tuple(shape[axis] for axis in axes), last, ())  # noqa: PLR2004
+    operands = [starts[axis] for axis in axes]
+    written = written_indices(equation, operands, body)
+    made, types = str(operands[0].aval.dtype), tuple(one.type for one in written)
+    sizes = tuple(shape[axis] for axis in axes)
+    facts = Indexing(first == 2, "clip", None, (), tuple(axes), sizes, last, (), made, types)  # noqa: PLR2004
 
     def compute(*indices: Any) -> Sequence[Any]:
-        return _outside(lax.concatenate([lax.reshape(_as_int32(one), (1,)) for one in indices], 0), last)
+        own, others = indices[: len(axes)], indices[len(axes) :]
+        side_by_side = lax.concatenate([lax.reshape(_as_int32(one), (1,)) for one in own], 0)
+        columns = [lax.reshape(one.moved(array), (1,)) for one, array in zip(written, others, strict=True)]
+        return _outside(side_by_side, last, sizes, columns)
 
     def taken(taken: Any, *indices: Any) -> Sequence[Any]:
         any_taken = lax.reduce_or(taken, tuple(range(taken.ndim)))
         return [lax.select(any_taken, one, lax.full_like(one, 0)) for one in indices]
 
-    return Check(facts, [starts[axis] for axis in axes], compute, taken=taken)
+    return Check(facts, [*operands, *(one.atom for one in written)], compute, taken=taken)
 
 
 def _is_surely_inside(start: Any, last: int) -> bool:
@@ -104,7 +123,7 @@ def _is_surely_inside(start: Any, last: int) -> bool:
 
 
 def _of_gather(equation: Any, frames: tuple[Frame, ...], body: Body) -> Check | None:
-    array, indices = equation.invars
+    array, _ = equation.invars
     dims = equation.params["dimension_numbers"]
     sizes = equation.params["slice_sizes"]
     axes = dims.start_index_map
@@ -120,11 +139,11 @@ def _of_gather(equation: Any, frames: tuple[Frame, ...], body: Body) -> Check | 
     of_array = {kept[dims.offset_dims.index(axis)] for axis in lanes if axis in dims.offset_dims}
     of_array |= _together(dims, of_indices, "start_indices_batching_dims")
     last = tuple(array.aval.shape[axis] - sizes[axis] for axis in axes)
-    return _of_indices(equation, indices, axes, last, of_array, of_indices, writes=False)
+    return _of_indices(equation, body, axes, last, of_array, of_indices, writes=False)
 
 
 def _of_scatter(equation: Any, frames: tuple[Frame, ...], body: Body) -> Check | None:
-    array, indices, updates = equation.invars
+    array, _, updates = equation.invars
     dims = equation.params["dimension_numbers"]
     axes = dims.scatter_dims_to_operand_dims
     lanes = body.lanes(equation, frames, array.aval.shape)
@@ -137,7 +156,7 @@ def _of_scatter(equation: Any, frames: tuple[Frame, ...], body: Body) -> Check |
     of_indices = tuple(
         _batching(dims, "scatter_indices_batching_dims")[batching.index(axis)] for axis in lanes if axis in batching
     )
-    return _of_indices(equation, indices, axes, last, set(lanes), of_indices, writes=True)
+    return _of_indices(equation, body, axes, last, set(lanes), of_indices, writes=True)
 
 
 def _batching(dims: Any, name: str) -> tuple[int, ...]:
@@ -152,7 +171,7 @@ def _together(dims: Any, of_indices: Sequence[int], name: str) -> set[int]:
 
 def _of_indices(
     equation: Any,
-    indices: Any,
+    body: Body,
     axes: Sequence[int],
     last: tuple[int, ...],
     lanes_of_array: set[int],
@@ -160,8 +179,11 @@ def _of_indices(
     *,
     writes: bool,
 ) -> Check | None:
+    indices = equation.invars[1]
     if not axes or not math.prod(indices.aval.shape):
         return None
+    columns = columns_of(indices, len(axes), body.definitions)
+    written = written_indices(equation, columns, body) if columns else []
     shape, mode = equation.invars[0].aval.shape, str(equation.params.get("mode", "")).upper()
     facts = Indexing(
         writes,
@@ -172,16 +194,25 @@ def _of_indices(
         tuple(shape[axis] for axis in axes),
         last,
         lanes,
+        str(indices.aval.dtype),
+        tuple(one.type for one in written),
     )
     offsets = tuple(range(len(shape))) if writes else equation.params["dimension_numbers"].offset_dims
 
-    def taken(taken: Any, array: Any) -> Sequence[Any]:
+    def moved(arrays: Sequence[Any]) -> list[Any]:
+        return [one.moved(array) for one, array in zip(written, arrays, strict=True)]
+
+    def taken(taken: Any, array: Any, *others: Any) -> Sequence[Any]:
         """An index is taken if an element that it reads is."""
         each = lax.reduce_or(taken, offsets)
-        each = lax.broadcast_in_dim(each, array.shape, tuple(range(each.ndim)))
-        return [lax.select(each, array, lax.full_like(array, 0))]
+        arrays = [array, *moved(others)]
+        masks = [lax.broadcast_in_dim(each, one.shape, tuple(range(each.ndim))) for one in arrays]
+        return [lax.select(mask, one, lax.full_like(one, 0)) for mask, one in zip(masks, arrays, strict=True)]
 
-    return Check(facts, [indices], lambda array: _outside(_as_int32(array), last), taken=taken)
+    def compute(array: Any, *others: Any) -> Sequence[Any]:
+        return _outside(_as_int32(array), last, facts.sizes, moved(others))
+
+    return Check(facts, [indices, *(one.atom for one in written)], compute, taken=taken)
 
 
 def _as_int32(array: Any) -> Any:
@@ -194,20 +225,12 @@ def _as_int32(array: Any) -> Any:
     return lax.convert_element_type(array, np.int32)
 
 
-def _outside(indices: Any, last: Sequence[int]) -> Sequence[Any]:
-    """For indices[..., axis]: how many are outside, the flat position of the first, and its value."""
+def _outside(indices: Any, last: Sequence[int], sizes: Sequence[int], written: Sequence[Any]) -> Sequence[Any]:
+    """For indices[..., axis]: how many are outside, the flat position of the first, and its words as it was written."""
     limit = lax.broadcast_in_dim(np.asarray(last, np.int32), indices.shape, (indices.ndim - 1,))
     is_outside = lax.bitwise_or(lax.lt(indices, lax.full_like(indices, 0)), lax.gt(indices, limit))
-    flat = lax.reshape(is_outside, (indices.size,))
-    if indices.size == 1:
-        return [flat[0], np.int32(0), lax.reshape(indices, ())]
-    numbers = lax.iota(np.int32, indices.size)
-    first = lax.reduce_min(lax.select(flat, numbers, lax.full_like(numbers, indices.size - 1)), (0,))
-    values = lax.reshape(indices, (indices.size,))
-    value = lax.reduce_max(
-        lax.select(
-            lax.eq(numbers, lax.full_like(numbers, first)), values, lax.full_like(values, np.iinfo(np.int32).min)
-        ),
-        (0,),
-    )
-    return [lax.reduce_sum(lax.convert_element_type(flat, np.int32), (0,)), first, value]
+    words = [indices]
+    if written:
+        is_outside, words = lax.bitwise_or(is_outside, beyond(written, last, sizes)), words_of_columns(written)
+    first = first_of(is_outside)
+    return [counted(is_outside), first, *(element_at(one, first) for one in words)]

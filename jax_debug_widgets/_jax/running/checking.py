@@ -24,6 +24,7 @@ from jax_debug_widgets._jax.passes.births import Births
 from jax_debug_widgets._jax.passes.casts import Casts, NanArguments
 from jax_debug_widgets._jax.passes.checked import CheckedProgram, Checker, LanesOf
 from jax_debug_widgets._jax.passes.checking import checked_program
+from jax_debug_widgets._jax.passes.forward_pass import InForward
 from jax_debug_widgets._jax.passes.out_of_bounds import OutOfBounds
 from jax_debug_widgets._jax.running.further_results import fast_path_data
 
@@ -59,6 +60,7 @@ class CheckHooks(Replacing):
         """
         super().__init__()
         self._found, self._lanes_of, self._note = quiet(found, self._report_failure), lanes_of, note
+        self._forward: set[InForward] = set()
         self._programs: weakref.WeakKeyDictionary[Any, dict[Any, CheckedProgram | None]] = weakref.WeakKeyDictionary()
 
     def _put_in(self, replace: Replacements) -> None:
@@ -127,7 +129,9 @@ class CheckHooks(Replacing):
             try:
                 left: set[str] = set()
                 is_backward = "transpose(" in name
-                known[key] = checked_program(program, checkers, self._lanes_of, is_backward=is_backward, left=left)
+                known[key] = checked_program(
+                    program, checkers, self._lanes_of, is_backward=is_backward, left=left, forward=self._forward
+                )
                 if checkers and left:
                     self._note(f"{name}: not checked ({', '.join(checkers)}): {', '.join(sorted(left))}.")
             except Exception as error:  # noqa: BLE001 - whatever goes wrong with our checks, the user's program runs.

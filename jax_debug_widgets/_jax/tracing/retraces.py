@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import itertools
 import sys
@@ -63,7 +64,7 @@ class TraceWatch(Replacing):
     def _infer(
         self, theirs: Callable[..., Any], fun: Any, ji: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
-        code = getattr(inspect.unwrap(fun), "__code__", None) if callable(fun) else None
+        code = _code_of(fun)
         is_own = code is not None and is_users(code.co_filename)
         if self.subscriber is None or code is None or not is_own or not is_capturing() or is_uncached():
             return theirs(fun, ji, args, kwargs)
@@ -110,6 +111,16 @@ class _Here(threading.local):
 
     def __init__(self) -> None:
         self.begun: set[str | None] = set()
+
+
+def _code_of(fun: Any) -> CodeType | None:
+    """The code of a function, of what a `functools.partial` or a wrapper calls, or of an object's `__call__`."""
+    while isinstance(fun, functools.partial) or hasattr(fun, "__wrapped__"):
+        fun = fun.func if isinstance(fun, functools.partial) else inspect.unwrap(fun)
+    code = getattr(fun, "__code__", None)
+    if code is None and callable(fun):
+        code = getattr(type(fun).__call__, "__code__", None)
+    return code if isinstance(code, CodeType) else None
 
 
 def _asks_for_shapes() -> bool:

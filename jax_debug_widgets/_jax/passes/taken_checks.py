@@ -1,0 +1,37 @@
+"""Checks of values that a choice takes, or leaves out; see `chosen`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from jax import lax
+
+from jax_debug_widgets._jax.passes.checked import Body, Check, Checked
+from jax_debug_widgets._jax.passes.chosen import Choice
+
+
+def taking(body: Body, equation: Any, choices: Mapping[Any, Choice]) -> Body:
+    """The facts of a body for an equation whose results a choice takes: the check looks at what is taken alone."""
+    taken = [one for one in equation.outvars if one in choices]
+    return replace(body, certain=body.certain.union(taken), computed=body.computed.union(taken))
+
+
+def of_taken(check: Check, choice: Choice, equation: Any) -> Check:
+    """The check of those elements of an equation's result that a choice takes."""
+    (out,) = equation.outvars
+
+    def compute(chooses: Any, *arrays: Any) -> Sequence[Any]:
+        return check.compute(*check.taken(choice.mask(chooses, out.aval.shape), *arrays))
+
+    return replace(check, operands=[choice.chooses, *check.operands], compute=compute)
+
+
+def of_row(checked: Checked, row: Any, choice: Choice) -> Check:
+    """The row of a check in a loop, a branch or a function, if a choice takes all that this gives; or else an empty one."""
+
+    def compute(chooses: Any, row: Any) -> Sequence[Any]:
+        return [lax.select(choice.mask(chooses, row.shape), row, lax.full_like(row, 0))]
+
+    return Check(checked.facts, [choice.chooses, row], compute, can_be_hoisted=False)

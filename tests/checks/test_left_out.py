@@ -1,0 +1,164 @@
+"""What a choice leaves out is no finding, also where a loop, a branch or a function has computed it; what it takes is one."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import pytest
+from jax import lax
+
+import jax_debug_widgets as jdw
+
+X = jnp.arange(10.0)
+
+
+def a_scan(k):
+    return lax.scan(lambda total, j: (total + X[k + j], None), 0.0, jnp.arange(3))[0]
+
+
+def stacked_by_a_scan(k):
+    return lax.scan(lambda total, j: (total, X[k + j]), 0.0, jnp.arange(3))[1].sum()
+
+
+def a_fori_loop(k):
+    return lax.fori_loop(0, 3, lambda j, total: total + X[k + j], 0.0)
+
+
+def a_while_loop(k):
+    return lax.while_loop(lambda s: s[0] < 3, lambda s: (s[0] + 1, s[1] + X[k + s[0]]), (0, 0.0))[1]
+
+
+def writes_in_a_loop(k):
+    return lax.scan(lambda x, j: (x.at[k + j].set(1.0), None), X, jnp.arange(3))[0].sum()
+
+
+def a_loop_in_a_loop(k):
+    return lax.scan(lambda total, _: (total + a_scan(k), None), 0.0, None, length=2)[0]
+
+
+def a_jitted_function(k):
+    return jax.jit(lambda k: X[k] * 2)(k)
+
+
+def a_checkpointed_function(k):
+    return jax.checkpoint(lambda k: X[k])(k)
+
+
+def a_branch(k):
+    return lax.cond(X[0] < 3, lambda: X[k], lambda: 0.0)
+
+
+def a_sum(k):
+    return X[k + jnp.arange(3)].sum()
+
+
+COMPUTING = (
+    a_scan,
+    stacked_by_a_scan,
+    a_fori_loop,
+    a_while_loop,
+    writes_in_a_loop,
+    a_loop_in_a_loop,
+    a_jitted_function,
+    a_checkpointed_function,
+    a_branch,
+    a_sum,
+)
+
+
+def chosen_by_where(compute, i, limit):
+    return jnp.where(i < limit, compute(i), 0.0)
+
+
+def chosen_by_where_in_lanes(compute, i, limit):
+    return jax.vmap(lambda k: jnp.where(k < limit, compute(k), 0.0))(jnp.array([11, 12]) + i - i)
+
+
+def chosen_by_cond_in_lanes(compute, i, limit):
+    return jax.vmap(lambda k: lax.cond(k < limit, compute, lambda _k: 0.0, k))(jnp.array([11, 12]) + i - i)
+
+
+CHOOSING = (chosen_by_where, chosen_by_where_in_lanes, chosen_by_cond_in_lanes)
+PAIRS = [
+    (choose, compute)
+    for choose in CHOOSING
+    for compute in COMPUTING
+    if (choose, compute) != (chosen_by_cond_in_lanes, a_branch)  # These are two choices, one in the other.
+]
+
+
+@pytest.mark.parametrize(("choose", "compute"), PAIRS, ids=lambda one: one.__name__)
+def test_what_no_lane_takes_is_silent_and_what_all_take_is_told(choose, compute):
+    with jdw.capture(check="oob") as run:
+        jax.jit(lambda i: choose(compute, i, 5))(12)
+    assert run.findings == []
+    with jdw.capture(check="oob") as run:
+        jax.jit(lambda i: choose(compute, i, 20))(12)
+    (finding,) = run.findings
+    assert "is outside axis 0 (size 10)" in finding.headline
+
+
+def test_a_loop_that_some_lanes_leave_out_is_silent():
+    """Which lane has found what is not known outside of the loop."""
+    with jdw.capture(check="oob") as run:
+        jax.jit(lambda i: jax.vmap(lambda k: lax.cond(k < 5, a_scan, lambda _k: 0.0, k))(jnp.array([1, i])))(12)
+    assert run.findings == []
+
+
+def test_a_nan_and_a_cast_in_a_loop_that_is_left_out():
+    def logs(x):
+        return lax.scan(lambda total, j: (total + jnp.log(x + j), None), 0.0, jnp.arange(3.0))[0]
+
+    def bytes_of(x):
+        return lax.scan(lambda total, j: (total + (x + j).astype(jnp.int8), None), jnp.int8(0), jnp.arange(3.0))[0]
+
+    def program(x):
+        return jnp.where(x < 0, 0.0, logs(x)), jnp.where(x < 0, jnp.int8(0), bytes_of(x))
+
+    with jdw.capture(check=["nonfinite", "casts"]) as run:
+        jax.jit(program)(jnp.float32(-500))
+    assert run.findings == []
+    with jdw.capture(check=["nonfinite", "casts"]) as run:
+        jax.jit(lambda x: program(-x + 0.0))(jnp.float32(-500))
+    (finding,) = run.findings
+    assert "3 values do not fit int8, the first is 500" in finding.headline
+
+
+def test_what_a_loop_carries_for_others_counts():
+    """The total that is returned is made of a carried value that is not."""
+
+    def walk(i):
+        def step(state, _):
+            row, total = state
+            return (X[i + 20], total + row), None
+
+        return lax.scan(step, (0.0, 0.0), None, length=3)[0][1]
+
+    def until(i):
+        return lax.while_loop(lambda s: s[0] < 3, lambda s: (s[0] + 1 + 0 * X[i + 20], s[1] + 1.0), (0.0, 0.0))[1]
+
+    for program in (walk, until):
+        with jdw.capture(check="oob") as run:
+            jax.jit(program)(1)
+        assert "index 21 is outside" in run.findings[0].headline
+
+
+def test_what_a_loop_carries_for_nothing_is_silent():
+    def walk(i):
+        def step(state, _):
+            _, total = state
+            return (X[i + 20], total + 1.0), None
+
+        row, total = lax.scan(step, (0.0, 0.0), None, length=3)[0]
+        return total, jnp.where(i > 5, row, 0.0)
+
+    with jdw.capture(check="oob") as run:
+        jax.jit(walk)(1)
+    assert run.findings == []
+
+
+def test_a_choice_inside_of_a_function_leaves_out_as_well():
+    helper = jax.jit(lambda v, i: jnp.where(i > 50, v, 0.0))
+    with jdw.capture(check="oob") as run:
+        jax.jit(lambda i: jnp.where(i > 3, helper(X[i], i), 0.0))(12)
+    assert run.findings == []
