@@ -19,6 +19,9 @@ LAB_ARGS ?= $(if $(filter 0,$(shell id -u)),--allow-root)
 PROCESSORS := $(shell getconf _NPROCESSORS_ONLN)
 PARALLEL := -q -n $(shell expr \( $(PROCESSORS) \* 3 + 1 \) / 2) --maxprocesses 4 --dist worksteal
 
+# Which cases of a test with several parameters run; see tests/cases.py.
+CASES ?= pairs
+
 # Warnings are errors; what has not changed is not read again.
 DOCS = python -m sphinx -q -W --keep-going -b html docs build/docs
 
@@ -47,7 +50,7 @@ test: lint  ## check everything, then run all tests, those in a real browser inc
 ifdef PYTEST_ARGS
 	python -m pytest $(PYTEST_ARGS)
 else
-	python -m pytest $(PARALLEL) --reruns 1 --ignore tests/e2e
+	python -m pytest $(PARALLEL) --cases $(CASES) --reruns 1 --ignore tests/e2e
 	@echo "Testing in a real browser, with JupyterLab and its kernel (some minutes)"
 	python -m pytest $(PARALLEL) --reruns 1 tests/e2e
 endif
