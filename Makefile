@@ -22,6 +22,9 @@ PARALLEL := -q -n $(shell expr \( $(PROCESSORS) \* 3 + 1 \) / 2) --maxprocesses 
 # Which cases of a test with several parameters run; see tests/cases.py.
 CASES ?= pairs
 
+# Tests of speeds fail on a slow machine: they run by hand, as `make test PYTEST_ARGS=...` does.
+TIMED := tests/e2e/test_panel_kernel_speed.py tests/e2e/test_source_harness.py::test_values_of_many_sites_are_drawn_as_they_come
+
 # Warnings are errors; what has not changed is not read again.
 DOCS = python -m sphinx -q -W --keep-going -b html docs build/docs
 
@@ -52,7 +55,7 @@ ifdef PYTEST_ARGS
 else
 	python -m pytest $(PARALLEL) --cases $(CASES) --reruns 1 --ignore tests/e2e
 	@echo "Testing in a real browser, with JupyterLab and its kernel (some minutes)"
-	python -m pytest $(PARALLEL) --reruns 1 tests/e2e
+	python -m pytest $(PARALLEL) --reruns 1 tests/e2e $(TIMED:%=--deselect %)
 endif
 
 test-jax: $(VENV_JAX)/.tests  ## run the tests of the kernel's side on another JAX (JAX=0.8.0, the oldest that is supported)
