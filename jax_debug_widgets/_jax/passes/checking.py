@@ -36,10 +36,7 @@ from jax_debug_widgets._jax.passes.check_records import (
 )
 from jax_debug_widgets._jax.passes.checked import Body, Check, Checked, CheckedProgram, Checker, LanesOf, Part
 from jax_debug_widgets._jax.passes.chosen import choice_of_all, choices_of
-from jax_debug_widgets._jax.passes.forward_pass import (
-    InForward,
-    forward_of,
-)
+from jax_debug_widgets._jax.passes.forward_pass import InForward, forward_of
 from jax_debug_widgets._jax.passes.kept_writes import Definitions, define
 from jax_debug_widgets._jax.passes.mesh_records import given_by_devices, gives_records
 from jax_debug_widgets._jax.passes.nan_arguments import of_arguments
