@@ -43,6 +43,16 @@ def product(x):
     return n2.sum()
 
 
+def slope_of_constants(x):
+    def loss(x):
+        ref = jax.new_ref(jnp.zeros_like(x))
+        n2 = jnp.sin(x)
+        ref[...] = n2
+        return (ref[...] * np.float32(np.nan)).sum()
+
+    return jax.grad(loss)(x)
+
+
 LANES = np.full((5, 3), 9, np.float32)
 LANES[3, 1] = -1
 ZEROS = np.where(LANES < 0, 0, LANES) * (np.arange(5) != 3)[:, None]
@@ -63,6 +73,7 @@ CASES = {
     "matrix products": (jax.vmap(product), LANES, (3,), 0),
     "bfloat16": (lambda x: jax.vmap(root)(x.astype(jnp.bfloat16)), LANES, (3,), 0),
     "complex": (jax.vmap(lambda x: root(jnp.where(x < 0, jnp.nan, x).astype(jnp.complex64))), LANES, (3,), 0),
+    "computed of constants": (jax.vmap(slope_of_constants), np.ones(5, np.float32), (0,), 0),
     "no lanes": (root, LANES, (), 0),
 }
 

@@ -57,6 +57,8 @@ class BadLanes:
             return first_bad_lanes([LaneValue(array, axes, meant) for array, (_, axes, meant) in found])
 
         def none(arrays: Sequence[jax.Array]) -> jax.Array:
+            if not arrays:  # The values are computed of constants.
+                return jnp.full(len(rows), -1, jnp.float32)
             # It must vary over the axes of a mesh as what is looked at does. XLA leaves only the number.
             ends = [lax.reshape(lax.slice(one, [0] * one.ndim, [1] * one.ndim), (1,)) for one in arrays]
             is_any = lax.reduce_or(lax.concatenate([lax.ne(end, end) for end in ends], 0), (0,))
