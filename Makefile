@@ -22,10 +22,6 @@ PARALLEL := -q -n $(shell expr \( $(PROCESSORS) \* 3 + 1 \) / 2) --maxprocesses 
 # Which cases of a test with several parameters run; see tests/cases.py.
 CASES ?= pairs
 
-# A slow machine fails them, whatever the panel does: `make speed` runs them.
-TIMED := tests/e2e/test_source_harness.py::test_values_of_many_sites_are_drawn_as_they_come \
-	tests/e2e/test_panel_kernel_speed.py::test_frames_and_latency_while_ten_thousand_events_a_second_come_in
-
 # Warnings are errors; what has not changed is not read again.
 DOCS = python -m sphinx -q -W --keep-going -b html docs build/docs
 
@@ -56,7 +52,7 @@ ifdef PYTEST_ARGS
 else
 	python -m pytest $(PARALLEL) --cases $(CASES) --reruns 1 --ignore tests/e2e
 	@echo "Testing in a real browser, with JupyterLab and its kernel (some minutes)"
-	python -m pytest $(PARALLEL) --reruns 1 tests/e2e $(TIMED:%=--deselect %)
+	python -m pytest $(PARALLEL) --reruns 1 tests/e2e
 endif
 
 test-jax: $(VENV_JAX)/.tests  ## run the tests of the kernel's side on another JAX (JAX=0.8.0, the oldest that is supported)
@@ -96,7 +92,7 @@ bench: $(VENV)/.dev $(BUILT)  ## measure what capturing costs
 
 speed: $(VENV)/.dev $(BUILT)  ## see whether the panel and the debugger are as fast as promised, on a machine that does nothing else
 	JAXDEBUG_SPEED=1 python -m pytest -s tests/e2e/test_panel_kernel_speed.py tests/e2e/test_panel_speed.py \
-		tests/e2e/test_program_speed.py tests/e2e/test_debugger.py $(firstword $(TIMED)) -k "not debugger or looked_into"
+		tests/e2e/test_program_speed.py tests/e2e/test_debugger.py tests/e2e/test_source_harness.py -k "speed or looked_into or many_sites"
 
 clean:  ## remove everything that was built or installed here
 	rm -rf $(VENV) .venv-jax-* js/node_modules js/lab/node_modules $(PANEL) $(VIEWS) $(PROGRAM) jax_debug_widgets/labextension build dist test-artifacts .pytest_cache .ruff_cache .import_linter_cache

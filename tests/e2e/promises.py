@@ -1,7 +1,7 @@
 """The figures that are promised of the panel and the debugger.
 
 They are those of a machine that does nothing else: `make speed` asks for them. The tests, which share two cores with a
-server, a kernel and a browser, only see to it that none is missed by a multiple.
+server, a kernel, a browser and the other tests, only see to it that none is missed by far.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ LATENCY_MS = 150
 FRAMES = 55
 """A second, of 60, while events come in."""
 
-SLACK = 1 if os.environ.get("JAXDEBUG_SPEED") else 5
+SLACK = 1 if os.environ.get("JAXDEBUG_SPEED") else 20
 
 
 def is_kept(measured: float, *, at_most: float = float("inf"), at_least: float = 0.0) -> bool:

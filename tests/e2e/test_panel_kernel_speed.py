@@ -191,6 +191,7 @@ def test_frames_and_latency_while_ten_thousand_events_a_second_come_in(lab, lab_
         f"{statistics.median(latencies):.0f} ms, p95 {statistics.quantiles(latencies, n=20)[-1]:.0f} ms, "
         f"of each second {', '.join(f'{ms:.0f}' for ms in p95)} ms"
     )
+    assert came > 0
     spent = {name: (busy[name] - busy_before[name]) * PER_SECOND / came for name in busy}
     print(
         f"milliseconds of a processor for 10 000 events: kernel {told['pump_s'] * 1e3 / seconds:.0f}; page "

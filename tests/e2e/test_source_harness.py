@@ -8,6 +8,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.e2e.browser import boxes_at_rest
+from tests.e2e.promises import is_kept
 from tests.e2e.test_panel_accessibility import stops, violations
 from tests.e2e.test_panel_harness import Harness, dev_server, harness
 
@@ -100,7 +101,7 @@ def test_values_of_many_sites_are_drawn_as_they_come(harness: Harness):
         moving = frames(seconds=4, watch=30, sites=200)
         shares.append(moving / still)
         print(f"200 sites at 30 Hz: {moving:.0f} frames a second, {still:.0f} with nothing to draw")
-    assert max(shares) >= LEAST_SHARE
+    assert is_kept(max(shares), at_least=LEAST_SHARE)
 
 
 @pytest.mark.parametrize("width", [320, 640, 900, 1280, 1600])
