@@ -11,6 +11,8 @@ PYTHON ?= $(shell for one in python3.13 ~/.pyenv/versions/3.13*/bin/python pytho
 PYTHON_JAX ?= python3
 # The environment first: its tools, and its npm where the machine has none.
 export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
+# Images of Python often set it: each of some hundred processes of the tests would compile the sources anew.
+unexport PYTHONDONTWRITEBYTECODE
 
 # Jupyter asks root (in a container, say) for this word.
 LAB_ARGS ?= $(if $(filter 0,$(shell id -u)),--allow-root)
