@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import jax
 import numpy as np
 from jax import lax
 from jax.extend.core import ClosedJaxpr
 
 from jax_debug_widgets._jax.compat.private import core
 from jax_debug_widgets._jax.passes.checked import Check, Checked
-from jax_debug_widgets._jax.passes.operands import renamed, with_programs
+from jax_debug_widgets._jax.passes.operands import computed_for, with_programs
 from jax_debug_widgets._jax.passes.record_rows import empty_row, row_of
 
 Record = tuple[Checked, Any]
@@ -58,15 +57,9 @@ def row_of_check(check: Check) -> tuple[list[Any], Any]:
 
 def computed_numbers(function: Callable[..., Sequence[Any]], operands: Sequence[Any]) -> tuple[list[Any], list[Any]]:
     """The equations of `function(*operands)`, and the atoms that have its results."""
-    types = [jax.ShapeDtypeStruct(one.aval.shape, one.aval.dtype) for one in operands]
-    traced = jax.make_jaxpr(lambda *arrays: [lax.convert_element_type(one, np.int32) for one in function(*arrays)])(
-        *types
+    return computed_for(
+        lambda *arrays: [lax.convert_element_type(one, np.int32) for one in function(*arrays)], operands
     )
-    names: dict[Any, Any] = dict(zip(traced.jaxpr.invars, operands, strict=True))
-    for constant, value in zip(traced.jaxpr.constvars, traced.consts, strict=True):
-        names[constant] = core.Literal(value, constant.aval)
-    equations = renamed(traced.jaxpr.eqns, names)
-    return equations, [one if isinstance(one, core.Literal) else names[one] for one in traced.jaxpr.outvars]
 
 
 def without_lines(equation: core.JaxprEqn, stack: Any) -> core.JaxprEqn:

@@ -19,6 +19,7 @@ from jax_debug_widgets._jax.compat.registrations import registers
 from jax_debug_widgets._jax.origins.equation import Loop, Recorder
 from jax_debug_widgets._jax.origins.place import Place
 from jax_debug_widgets._jax.passes.emit import emit_recorder_call
+from jax_debug_widgets._jax.passes.operands import computed_for
 from jax_debug_widgets._jax.passes.program import coordinate_equations
 
 watch_tap_p = jax_core.Primitive("watch_tap")
@@ -109,7 +110,7 @@ def _tap_equations(taken: TakenValues, beside: Any, place: Place, sampled: Sampl
     source = source_info_util.current() if beside is None else beside.source_info
     if taken.when is not None or taken.stop is not None or sampled is not None:
         return _switched_tap_equations(taken, place, sampled, source)
-    equations, handed = _appended(lambda *arrays: list(taken.compute(*arrays)), taken.variables)
+    equations, handed = computed_for(lambda *arrays: list(taken.compute(*arrays)), taken.variables)
     coordinates = coordinate_equations(place, beside or equations[-1])
     handed += [*_iterations(place), *(one.outvars[0] for one in coordinates)]
     tap = core.new_jaxpr_eqn(handed, [], watch_tap_p, {"record": taken.record}, {debugging.debug_effect}, source)
@@ -121,7 +122,7 @@ def _switched_tap_equations(taken: TakenValues, place: Place, sampled: Sampled |
     counters, looked_at = _iterations(place), _looked_at(taken)
     count, asked = len(taken.variables), len(taken.when.variables) if taken.when else 0
 
-    def switched(*operands: Any) -> None:
+    def switched(*operands: Any) -> list[Any]:
         arrays, more = operands[:count], operands[count : count + len(looked_at)]
         at, more, where = more[:asked], more[asked:], operands[count + len(looked_at) :]
         holds = taken.when.of(*at) if taken.when else True
@@ -136,10 +137,11 @@ def _switched_tap_equations(taken: TakenValues, place: Place, sampled: Sampled |
             take(arrays, more, where)
         else:
             lax.cond(holds, take, lambda _arrays, _more, _where: None, arrays, more, where)
+        return []
 
     coordinates = coordinate_equations(place, core.new_jaxpr_eqn([], [], watch_tap_p, {}, set(), source))
     where = [*counters, *(one.outvars[0] for one in coordinates)]
-    equations, _ = _appended(switched, [*taken.variables, *looked_at, *where])
+    equations, _ = computed_for(switched, [*taken.variables, *looked_at, *where])
     return [*coordinates, *(one.replace(source_info=source) for one in equations)]
 
 
@@ -172,19 +174,6 @@ def _iterations(place: Place) -> Sequence[Any]:
 def _from_start(number: Any, loop: Loop) -> Any:
     """The iteration in which the body of a loop has run so many times, see `Nesting.from_start`."""
     return (loop.length or 0) - 1 - number if loop.reverse else number
-
-
-def _appended(function: Callable[..., Any], variables: Sequence[Any]) -> tuple[list[Any], list[Any]]:
-    """The equations of `function(*variables)`, and the atoms of its results."""
-    traced = jax.make_jaxpr(function)(*(versions.type_of(one.aval) for one in variables))
-    renamed = dict(zip(traced.jaxpr.invars, variables, strict=True))
-    for constant, value in zip(traced.jaxpr.constvars, traced.consts, strict=True):
-        renamed[constant] = core.Literal(value, constant.aval)
-
-    def here(atoms: Sequence[Any]) -> list[Any]:
-        return [renamed.get(atom, atom) if isinstance(atom, core.Var) else atom for atom in atoms]
-
-    return [one.replace(invars=here(one.invars)) for one in traced.jaxpr.eqns], here(traced.jaxpr.outvars)
 
 
 def recorders_in(jaxpr: core.Jaxpr) -> Iterator[Recorder]:
