@@ -13,7 +13,7 @@ from jax_debug_widgets.breakpoints.firing_frames import frame_at, frames_of_firi
 from jax_debug_widgets.breakpoints.nonfinite import nonfinite_words
 from jax_debug_widgets.breakpoints.stop import Replaceable, StopLocation
 from jax_debug_widgets.events import CallSite, Tap
-from jax_debug_widgets.taps.source import CallText, call_text
+from jax_debug_widgets.taps.source import CallText, call_text, is_statement
 
 if TYPE_CHECKING:
     from jax_debug_widgets._jax.origins.equation import StopPoint
@@ -25,7 +25,11 @@ Lanes = Sequence[tuple[int, ...]]
 
 def text_of(site: CallSite) -> CallText:
     """The call at a site, as written."""
-    return call_text(site.file, site.line, site.column, site.end_line, site.end_column)
+    return call_text(*_range_of(site))
+
+
+def _range_of(site: CallSite) -> tuple[str, int, int, int, int]:
+    return site.file, site.line, site.column, site.end_line, site.end_column
 
 
 def breakpoint_scene(tap: Tap, arrays: Arrays, point: StopPoint, condition: str, hits: int) -> StopLocation:
@@ -102,7 +106,7 @@ def stopped_lanes(tap: Tap, arrays: Arrays, point: StopPoint) -> list[tuple[int,
 
 def replaceable_of(tap: Tap, arrays: Arrays, point: StopPoint) -> Replaceable | None:
     """The values that a program goes on with from a breakpoint, if it takes any."""
-    if point.tree is None or not point.tree.num_leaves:
+    if point.tree is None or not point.tree.num_leaves or is_statement(*_range_of(tap.site)):
         return None
     text = text_of(tap.site)
     name = text.first or text.keywords.get("x", "") or point.name or "value"

@@ -6,7 +6,7 @@ import ast
 import linecache
 from dataclasses import dataclass
 
-from jax_debug_widgets.taps.parsing import parse_expression
+from jax_debug_widgets.taps.parsing import parse, parse_expression
 
 _OPTIONS = frozenset({"ordered", "partitioned", "skip_format_check", "_use_logging"})
 """Keywords of `jax.debug.print` and `jax.debug.callback` that are not values."""
@@ -47,6 +47,17 @@ def call_text(file: str, line: int, column: int, end_line: int, end_column: int)
         },
         _one_line(_written(text, node.args[0])) if node.args else "",
     )
+
+
+def is_statement(file: str, line: int, column: int, end_line: int, end_column: int) -> bool:
+    """Whether the call that spans this range is a statement: nothing takes what it returns. False where that is not known."""
+    try:
+        tree = parse("".join(linecache.getlines(file)))
+    except SyntaxError:
+        return False
+    span = (line, column, end_line, end_column)
+    statements = (node.value for node in ast.walk(tree) if isinstance(node, ast.Expr))
+    return any((one.lineno, one.col_offset, one.end_lineno, one.end_col_offset) == span for one in statements)
 
 
 def _segment(lines: list[str], line: int, column: int, end_line: int, end_column: int) -> str:

@@ -117,6 +117,27 @@ def test_a_value_set_in_a_loop_and_in_a_lane_goes_on_there_alone(stopped):
     np.testing.assert_array_equal(result, [2.0, 2.5, 101])
 
 
+@pytest.mark.behaviour("B1")
+@pytest.mark.parametrize("wrap", [lambda f: f, jax.jit], ids=["eager", "jit"])
+def test_nothing_is_set_where_the_program_does_not_take_it(stopped, wrap):
+    def f(h):
+        jdw.breakpoint(
+            h,
+        )
+        return h + 1
+
+    def user(page):
+        stop = page.stop()
+        assert stop["replaceable"] is None
+        told = page.ask("set", stop=stop["id"], text="10.0")
+        assert told["error"] and "write x = jdw.breakpoint(x) there" in told["text"]
+        assert "write h = jdw.breakpoint(h) there" in page.say(stop, "h = 10")
+        page.go_on(stop)
+
+    result, _ = stopped(wrap(f), jnp.float32(3), user=user)
+    assert result == 4
+
+
 def test_the_gradient_passes_straight_through_a_value_that_was_set(stopped):
     def user(page):
         stop = page.stop()
