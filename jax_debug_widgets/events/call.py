@@ -26,7 +26,8 @@ class Call:
       state: how far it has come.
       started_ns: when it was called, nanoseconds since the run started.
       trace, lower, compile: how long each took in seconds; None where JAX had it in its cache.
-      numba: seconds in which Numba compiled what reads watched values, once for an environment; no part of the others.
+      numba: seconds in which Numba was loaded, and once for an environment compiled what reads watched values; no part of the
+        others.
       queued_ns: until when it waited for the calls of its thread before it, since the run started; 0 for none.
       dispatched_ns, ready_ns, drained_ns: since the run started; None where it has not come to it.
       effects: whether the program has debugging effects; `ordered`: whether any of them is ordered.

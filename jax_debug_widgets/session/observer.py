@@ -117,14 +117,14 @@ class SessionObserver:
         """See `_jax.running.dispatch.Observer`."""
         run = self._session.active
         if run is not None and is_capturing():
-            by_numba = native.taken()
+            by_numba = native.taken(within=seconds)
             run.call_log.compiled(stage, name, seconds - by_numba, by_numba)
 
     def prepared(self, name: str, seconds: float) -> None:
         """A program now has the taps of its watched values."""
         run = self._session.active
         if run is not None and is_capturing():
-            by_numba = native.taken()
+            by_numba = native.taken(within=seconds)
             run.call_log.prepared(name, seconds - by_numba, by_numba)
 
     def traced(self, trace: Trace, program: Any) -> None:

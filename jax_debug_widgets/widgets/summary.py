@@ -136,7 +136,7 @@ def call_line(call: Call) -> str:
         f"{word} {seconds:.3f} s"
         for word, seconds in (
             ("traced", call.trace),
-            ("Numba compiled", call.numba),
+            ("Numba", call.numba),
             ("lowered", call.lower),
             ("compiled", call.compile),
         )
@@ -155,8 +155,8 @@ def _times(count: int) -> str:
 
 
 def _prepared(call: Call) -> float:
-    """Seconds of tracing, lowering and compiling."""
-    return (call.trace or 0) + (call.lower or 0) + (call.compile or 0)
+    """Seconds of tracing, lowering and compiling, Numba's too."""
+    return (call.trace or 0) + (call.numba or 0) + (call.lower or 0) + (call.compile or 0)
 
 
 def _line(line: Line) -> str:

@@ -81,6 +81,25 @@ def test_what_is_drawn_is_chosen_as_the_panel_chooses_it(case):
     assert [[at(one.site), one.path.group] for one in charted.activations(sites)] == case["activations"]
 
 
+def test_what_a_loop_returns_is_no_curve_beside_those_of_its_steps():
+    """Its NaN would stand at step 0."""
+
+    @jax.jit
+    def train(w):
+        def body(w, i):
+            scaled = w * 2.0
+            return w / jnp.where(i == 3, 0.0, 2.0), scaled
+
+        w, history = jax.lax.scan(body, w, jnp.arange(5))
+        return w, history
+
+    with jdw.capture(watch="scaled,history") as run:
+        train(jnp.zeros(3))
+    assert {len(run[name]["std"]) for name in ("scaled", "history")} == {5, 1}
+    spreads = snapshot_of(run).groups[-1]
+    assert [line.group for line in spreads.lines] == ["scaled"]
+
+
 def test_a_row_of_the_table_of_runs_says_what_the_overview_says():
     """Steps of the outer loop, not of the inner one; the loss, not a counter that begins anew in each call."""
 

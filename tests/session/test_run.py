@@ -94,12 +94,13 @@ def test_what_numba_compiles_is_told_apart_from_what_jax_does(monkeypatch, tmp_p
     @jax.jit
     def f(x):
         native.importable("compiled_while_traced", "nothing")
+        x = jax.jit(lambda x: x + 1)(x)  # Its trace is short: Numba was no part of it.
         jax.debug.print("{x}", x=x)
 
     with jdw.capture() as run:
         f(1.0)
     (call,) = run.calls
-    assert call.numba is not None and call.numba > 0 and "Numba compiled" in repr(run.calls)
+    assert call.numba is not None and call.numba > 0 and "Numba " in repr(run.calls)
     parts = [call.trace, call.lower, call.compile]
     assert all(part is not None and part >= 0 for part in parts)
     assert call.numba + sum(filter(None, parts)) <= run.status().elapsed

@@ -36,7 +36,7 @@ _importing: dict[str, tuple[float, Any]] = {}
 _TOLD_AFTER_S = 1.5
 
 _spent = threading.local()
-"""`seconds`: how long this thread has waited for Numba to compile, see `taken`."""
+"""`seconds`: how long this thread has waited for Numba to be loaded and to compile, see `taken`."""
 
 
 _known: dict[str, bool] = {}
@@ -59,22 +59,22 @@ def importable(module: str, what: str) -> bool:
 def _import(module: str, what: str) -> bool:
     if importlib.util.find_spec("numba") is None:
         return False
+    began = time.monotonic()
     try:
         with uninterrupted():
             _import_numba()
         event = importlib.import_module("numba.core.event")
-        listener, since = event.RecordingListener(), time.monotonic()
-        _importing[module] = since, listener
+        listener = event.RecordingListener()
+        _importing[module] = time.monotonic(), listener
         with event.install_listener("numba:run_pass", listener):
             importlib.import_module(module)
-        if listener.buffer:
-            _spent.seconds = getattr(_spent, "seconds", 0.0) + time.monotonic() - since
     except Exception as error:  # noqa: BLE001 - callers can do without Numba, whatever is wrong with it.
         missing = "CUDA" if isinstance(error, CudaError) else "Numba"
         warnings.warn(f"{missing} cannot be used, so {what}: {error}", stacklevel=4)
         return False
     finally:
         _importing.pop(module, None)
+        _spent.seconds = getattr(_spent, "seconds", 0.0) + time.monotonic() - began
     return True
 
 
@@ -94,9 +94,14 @@ def numba_compiles() -> bool:
     return any(each.buffer and time.monotonic() - since > _TOLD_AFTER_S for since, each in list(_importing.values()))
 
 
-def taken() -> float:
-    """Return the seconds that this thread has waited for Numba to compile since the last call of `taken`."""
+def taken(within: float) -> float:
+    """Return the seconds that this thread has waited for Numba in a stage that took `within` seconds, and forget them.
+
+    What is longer was no part of it, but of what is around: while a program is prepared, small functions are traced.
+    """
     seconds = getattr(_spent, "seconds", 0.0)
+    if seconds > within:
+        return 0.0
     _spent.seconds = 0.0
     return seconds
 

@@ -132,6 +132,9 @@ def _told_apart(
 
 def _group(title: str, note: str, found: Iterable[tuple[ChartedLeaf, _Curve | None]], *, logarithmic: bool) -> Group:
     all_of_them = [(leaf.path, curve) for leaf, curve in found if curve is not None and len(curve[1])]
+    if any(len(values) > 1 for _, (_, values) in all_of_them):
+        # What came once is of no step of the loop that the others are in.
+        all_of_them = [one for one in all_of_them if len(one[1][1]) > 1]
     chosen, more = all_of_them[:_LINES], len(all_of_them) - _LINES
     if any(path.leaf for path, _ in chosen):
         chosen.sort(key=lambda one: _by_numbers(one[0].group))
@@ -225,19 +228,20 @@ def _as_numbers(value: Any) -> np.ndarray:
 
 
 def _compiled(calls: Sequence[Call]) -> Fact | None:
-    """How often the function was compiled that was compiled most."""
-    compiled = [call for call in calls if call.compile is not None]
-    if not compiled:
+    """How often functions were compiled, and how many."""
+    names = [call.of for call in calls if call.compile is not None]
+    if not names:
         return None
-    names = [call.of for call in compiled]
-    most, functions = max(map(names.count, names)), len(set(names))
-    words = f"{most} times" if most > 1 else "once" if functions == 1 else plural(functions, "function")
-    return Fact("Compiled", words, seconds(_compiling(calls)))
+    functions = plural(len(set(names)), "function")
+    words = "once" if len(names) == 1 else functions if len(set(names)) == len(names) else f"{len(names)} times"
+    of = f"{functions}, " if words.endswith("times") and len(set(names)) > 1 else ""
+    return Fact("Compiled", words, f"{of}{seconds(_compiling(calls))}")
 
 
 def _compiling(calls: Sequence[Call]) -> float:
-    """Seconds in which calls were traced, lowered and compiled."""
-    return sum(call.compile + (call.trace or 0) + (call.lower or 0) for call in calls if call.compile is not None)
+    """Seconds in which calls were traced, lowered and compiled, also by Numba."""
+    compiled = [call for call in calls if call.compile is not None]
+    return sum(part or 0 for call in compiled for part in (call.trace, call.numba, call.lower, call.compile))
 
 
 def _time_of_steps(elapsed: float, compiling: float) -> str:

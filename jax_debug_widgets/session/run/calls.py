@@ -244,7 +244,7 @@ class CallLog:
             book.preparations.compiled_by_numba(function, by_numba)
 
     def prepared(self, name: str, seconds: float, by_numba: float = 0.0) -> None:
-        """Count what was done to a program before it was lowered as part of that, but for what Numba compiled."""
+        """Count what was done to a program before it was lowered as part of that, but for Numba."""
         with self._news.up_to_date() as book:
             book.preparations.prepared(function_of(name), seconds)
             book.preparations.compiled_by_numba(function_of(name), by_numba)

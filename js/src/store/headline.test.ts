@@ -98,19 +98,23 @@ describe("the facts", () => {
     expect(factsOf({ ...NOTHING, steps: 1 }).map(({ label, value }) => [label, value])).toEqual([["Step", "1"]]);
   });
 
-  it("say what was compiled most, and what was not compiled again", () => {
+  it("say how often functions were compiled", () => {
     const call = (name: string, compile: number | null) =>
-      ({ name: `${name}(x)`, function: name, compile, trace: 0.1, lower: null }) as never;
+      ({ name: `${name}(x)`, function: name, compile, trace: 0.1, lower: null, numba: null }) as never;
     expect(compiledOf([call("f", null)])).toBeNull();
-    const words = (...calls: never[]) => factsOf({ ...NOTHING, compiled: compiledOf(calls) })[0]?.value;
-    expect(words(call("f", 1))).toBe("once");
-    expect(words(call("f", 1), call("g", 1), call("f", null))).toBe("2 functions");
-    expect(words(call("f", 1), call("g", 1), call("f", 2))).toBe("2 times");
+    const words = (...calls: never[]) => {
+      const [fact] = factsOf({ ...NOTHING, compiled: compiledOf(calls) });
+      return [fact?.value, fact?.note];
+    };
+    expect(words(call("f", 1))).toEqual(["once", "1.10 s"]);
+    expect(words(call("f", 1), call("g", 1), call("f", null))).toEqual(["2 functions", "2.20 s"]);
+    expect(words(call("f", 1), call("f", 2))).toEqual(["2 times", "3.20 s"]);
+    expect(words(call("f", 1), call("g", 1), call("f", 2))).toEqual(["3 times", "2 functions, 4.30 s"]);
   });
 
   it("say how much of the time of the steps was compiling", () => {
     const note = (elapsed: number, seconds: number) =>
-      factsOf({ ...NOTHING, steps: 40, elapsed, compiled: { name: "f", times: 1, functions: 1, seconds } })[0]?.note;
+      factsOf({ ...NOTHING, steps: 40, elapsed, compiled: { times: 1, functions: 1, seconds } })[0]?.note;
     expect(note(31.1, 23.5)).toBe("in 31.1 s, 23.5 s of it compiling");
     expect([note(31.1, 1), note(1, 2)]).toEqual(["in 31.1 s", "in 1.00 s"]);
   });

@@ -64,25 +64,24 @@ export function paceOf(x: ArrayLike<number>, time: ArrayLike<number>): number | 
   return end > start && steps > 0 && took > 0 ? took / steps : null;
 }
 
-/** What was compiled: how often the function was that was compiled most, and how long all took. */
+/** How often functions were compiled, how many of them, and how long all took. */
 export interface Compiled {
-  name: string;
   times: number;
   functions: number;
   seconds: number;
 }
 
 export function compiledOf(calls: Iterable<CallMessage>): Compiled | null {
-  const times = new Map<string, number>();
-  let took = 0;
+  const functions = new Set<string>();
+  let [times, took] = [0, 0];
   for (const call of calls) {
-    const { trace, lower, compile } = call;
+    const { trace, numba, lower, compile } = call;
     if (compile === null) continue;
-    times.set(call.function, (times.get(call.function) ?? 0) + 1);
-    took += compile + (trace ?? 0) + (lower ?? 0);
+    functions.add(call.function);
+    times += 1;
+    took += compile + (trace ?? 0) + (numba ?? 0) + (lower ?? 0);
   }
-  const [most] = [...times].sort(([, a], [, b]) => b - a);
-  return most ? { name: most[0], times: most[1], functions: times.size, seconds: took } : null;
+  return times > 0 ? { times, functions: functions.size, seconds: took } : null;
 }
 
 export type FactId = "steps" | "pace" | "loss" | "quality" | "nan" | "findings" | "compiled";
@@ -159,7 +158,7 @@ export function factsOf({ steps, pace, elapsed, loss, quality, nan, findings, co
         ]
       : []),
     ...(findings > 0 ? [fact("findings", "Findings", count(findings), "wrong or slow", true)] : []),
-    ...(compiled ? [fact("compiled", "Compiled", timesOf(compiled), seconds(compiled.seconds))] : []),
+    ...(compiled ? [fact("compiled", "Compiled", ...timesOf(compiled))] : []),
   ];
 }
 
@@ -169,9 +168,11 @@ function timeOfSteps(elapsed: number, compiling: number): string {
   return `in ${seconds(elapsed)}${isMuch ? `, ${seconds(compiling)} of it compiling` : ""}`;
 }
 
-function timesOf({ times, functions }: Compiled): string {
-  if (times === 1) return functions === 1 ? "once" : plural(functions, "function");
-  return `${times} times`;
+/** How often, and in what time. */
+function timesOf({ times, functions, seconds: took }: Compiled): [string, string] {
+  const time = seconds(took);
+  if (times === functions) return [times === 1 ? "once" : plural(functions, "function"), time];
+  return [`${times} times`, functions === 1 ? time : `${plural(functions, "function")}, ${time}`];
 }
 
 /** `2.29 → 0.2`, or one number where both are written alike. */

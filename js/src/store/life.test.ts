@@ -31,10 +31,10 @@ describe("the life of a call", () => {
     ]);
   });
 
-  it("tells what Numba compiled apart from what JAX lowered", () => {
+  it("tells what Numba took apart from what JAX lowered", () => {
     expect(words({ numba: 9.8 }).slice(0, 3)).toEqual([
       "traced [done] 0.21 s",
-      "Numba compiled [done] 9.80 s",
+      "Numba [done] 9.80 s",
       "lowered [done] 40 ms",
     ]);
   });

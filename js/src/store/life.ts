@@ -66,8 +66,7 @@ export function lasted(ran: Ran): string {
 
 function preparation(call: CallMessage): Stage[] {
   const durations = [call.trace, call.lower, call.compile];
-  const byNumba: Stage[] =
-    call.numba === null ? [] : [{ name: "Numba compiled", detail: seconds(call.numba), state: "done" }];
+  const byNumba: Stage[] = call.numba === null ? [] : [{ name: "Numba", detail: seconds(call.numba), state: "done" }];
   if (launched(call) && durations.every((duration) => duration === null)) {
     return [{ name: "compiled", detail: "cached", state: "done" }];
   }

@@ -150,7 +150,7 @@ export interface CallMessage {
   trace: number | null;
   lower: number | null;
   compile: number | null;
-  /** Seconds in which Numba compiled what reads watched values, once for an environment; no part of the others. */
+  /** Seconds in which Numba was loaded, and once for an environment compiled what reads watched values; no part of the others. */
   numba: number | null;
   /** Until when it waited for the calls of its thread before it, in seconds since the run started. */
   queued: number;

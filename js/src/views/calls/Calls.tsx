@@ -141,7 +141,9 @@ function CallRow({ call, ran, barrier, columns, chosen, isReached, choose, openP
         <td
           class="number"
           title={
-            call.numba === null ? undefined : `Without ${seconds(call.numba)} in which Numba compiled what reads values`
+            call.numba === null
+              ? undefined
+              : `Without ${seconds(call.numba)} in which Numba was loaded or compiled what reads values`
           }
         >
           {duration(call.lower)}

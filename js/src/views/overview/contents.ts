@@ -194,11 +194,14 @@ function groupOf(
     const group = path.group || path.leaf || path.root;
     return [{ series: one, group, leaf: path.group ? path.leaf : "", dashed: isBias(path.leaf), size: one.last }];
   });
+  // What came once is of no step of the loop that the others are in.
+  const isInLoop = drawn.some(({ series }) => series.total > 1);
+  const curves = drawn.filter(({ series }) => series.total > 1 || !isInLoop);
   // What is of one group stands together; layers by their numbers, other values in the order of the program.
-  const byName = drawn.some(({ leaf }) => leaf !== "");
-  if (byName) drawn.sort((a, b) => a.group.localeCompare(b.group, "en", { numeric: true }));
-  const hues = huesOf(drawn);
-  const lines = drawn.map(({ size: _, ...line }) => ({ ...line, hue: hues.get(line.group) ?? 0 }));
+  const byName = curves.some(({ leaf }) => leaf !== "");
+  if (byName) curves.sort((a, b) => a.group.localeCompare(b.group, "en", { numeric: true }));
+  const hues = huesOf(curves);
+  const lines = curves.map(({ size: _, ...line }) => ({ ...line, hue: hues.get(line.group) ?? 0 }));
   return { lines, more: Math.max(0, leaves.length - MOST_LINES) };
 }
 

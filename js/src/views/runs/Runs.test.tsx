@@ -113,6 +113,11 @@ describe("the order of runs", () => {
 });
 
 describe("the table of runs", () => {
+  it("tells the config of each run", () => {
+    shown([row("a", { config: { lr: 0.0003, seed: 1, sizes: [2, 3] } }), row("b", { config: {} })]);
+    expect(texts(".run-config")).toEqual(["lr=3.0e-4 seed=1 sizes=[2,3]", ""]);
+  });
+
   it("says of two runs that are the same that they are, once, and calls them the same everywhere", () => {
     const groups = [0, 1].map((place) => ({ runs: [place], label: `--option ${place}` }));
     const [, same] = COMPARED.values as [Difference, Difference];

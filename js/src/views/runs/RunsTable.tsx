@@ -155,6 +155,7 @@ function Row({ row, twin, ticked, onTick, onRename, colours, open, onOpen, onOpe
         <span class="run-detail">
           <State row={row} />
           {(row.findings ?? 0) > 0 && <span class="run-findings">{plural(row.findings ?? 0, "finding")}</span>}
+          {row.config && <span class="mono run-config">{configWords(row.config)}</span>}
           {row.asked && <span class="mono run-asked">{row.asked}</span>}
           {row.file && <span class="run-asked">{row.file.split("/").at(-1)}</span>}
           {row.gone && (
@@ -305,6 +306,14 @@ function Last({ row }: { row: RunRow }) {
       {words}
     </span>
   );
+}
+
+/** `lr=0.003 seed=1`. */
+function configWords(config: NonNullable<RunRow["config"]>): string {
+  const told = (it: unknown) => (typeof it === "number" ? brief(it) : typeof it === "string" ? it : JSON.stringify(it));
+  return Object.entries(config)
+    .map(([name, it]) => `${name}=${told(it)}`)
+    .join(" ");
 }
 
 /** Three digits: rows are compared at a glance. */

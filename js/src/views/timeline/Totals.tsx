@@ -18,7 +18,7 @@ const WORDS: Readonly<Record<string, string>> = {
   trace: "JAX traced Python functions",
   lower: "JAX lowered what it had traced to StableHLO",
   compile: "XLA compiled",
-  numba: "Numba compiled what reads watched values, once for this environment",
+  numba: "Numba was loaded, and once for this environment compiled what reads watched values",
   flight:
     "at least one call was in flight: dispatched, its outputs not ready yet. Calls has how long each ran, which is less where calls wait for one another",
   drain: "outputs were ready, prints and callbacks not yet all there",
