@@ -95,7 +95,7 @@ def test_what_a_loop_returns_is_no_curve_beside_those_of_its_steps():
 
     with jdw.capture(watch="scaled,history") as run:
         train(jnp.zeros(3))
-    assert {len(run[name]["std"]) for name in ("scaled", "history")} == {5, 1}
+    assert [len(run[name]["std"]) for name in ("scaled", "history")] == [5, 1]
     spreads = snapshot_of(run).groups[-1]
     assert [line.group for line in spreads.lines] == ["scaled"]
 
