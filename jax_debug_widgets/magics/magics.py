@@ -29,7 +29,7 @@ from jax_debug_widgets.magics.replays import replayed
 from jax_debug_widgets.magics.site_commands import mute, print_sites, sample
 from jax_debug_widgets.magics.sites import words_of
 from jax_debug_widgets.session import snapshot_of
-from jax_debug_widgets.session.loading import load
+from jax_debug_widgets.session.loading import load_to_show
 from jax_debug_widgets.session.studies.checked import checked_text
 from jax_debug_widgets.session.studies.questions import result_by_steps, verification_of
 from jax_debug_widgets.watch import Watch
@@ -214,7 +214,7 @@ class JaxDebugMagics(Magics):
     def _load(self, rest: str) -> LoadedRun | LoadedRuns:
         file = self._file("load", rest)
         try:
-            return load(self._session, file)
+            return load_to_show(self._session, file)
         except (ImportError, OSError, ValueError) as error:
             raise UsageError(f"jaxdebug: {error}") from None
 

@@ -66,6 +66,12 @@ def load(
     return _follow(session, run) if follow else run
 
 
+def load_to_show(session: Loading, path: str) -> LoadedRun | LoadedRuns:
+    """Load what is at a path; a run that is still being written is followed."""
+    loaded = load(session, path)
+    return _follow(session, loaded) if isinstance(loaded, LoadedRun) and loaded.goes_on else loaded
+
+
 def _load_one(session: Loading, budget: Budget, at: Path, *, key: str | None = None) -> LoadedRun:
     from jax_debug_widgets.archive.reader import RunReader, processes_at
 

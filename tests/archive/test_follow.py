@@ -70,6 +70,20 @@ def test_a_job_is_followed_to_its_end(job, tmp_path):
     assert "done" in panel.bundle()["text/plain"] and run in current_session().runs()
 
 
+@pytest.mark.behaviour("R3")
+def test_what_the_magic_loads_is_followed_while_it_is_written(job, tmp_path, ours):
+    path = tmp_path / "run.jdw"
+    until(lambda: jdw.load(path).goes_on)
+    run = ours.run(f"%jaxdebug load {path}").result.result
+    go_on(job)
+    until(lambda: len(run.events) == 200)
+    job.stdin.close()
+    assert job.wait(60) == 0
+    until(lambda: run.status().state == "done")
+    again = ours.run(f"%jaxdebug load {path}").result.result
+    assert run.is_followed and not again.is_followed, "what is over is read once"
+
+
 def test_a_job_that_dies_is_said_to_be_gone(job, tmp_path):
     run = jdw.load(tmp_path / "run.jdw", follow=True)
     go_on(job)
