@@ -60,7 +60,7 @@ _EXAMPLES = {
     "MB": "512",
     "NAMES": "logits,h`, or `--watch-all",
     "WHAT": "nonfinite",
-    "CHECKS": "oob",
+    "CHECKS": "all`, or `--check oob",
     "CONDITION": "'loss > 10'",
     "NAME": "lr3",
     "CONFIG": EXAMPLE,
