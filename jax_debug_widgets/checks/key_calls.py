@@ -129,15 +129,17 @@ class KeyWatch:
             return None
         uses = self._uses.setdefault(self._log(), KeyUses())
         small = [one for one in operands if may_be_key(one) and one.nbytes <= _LARGEST_KEYS]
-        line = calling_line() if facts.consumed and not _is_fold_in(name, program) else None
+        line = calling_line() if facts.consumed and not _is_jaxs(name, program, "fold_in") else None
         if line is not None:
             inputs = {number for number, _ in facts.consumed}
             # What `jax.checkpoint` computes again is another program with the same results.
             kinds = name, *map(str, program.out_avals)
             others = kinds, tuple(_fingerprint(one) for at, one in enumerate(operands) if at not in inputs)
-            for (number, folded), what in facts.consumed.items():
+            for (number, folded), does in facts.consumed.items():
+                is_split = _is_jaxs(name, program, "split")  # Un-jitted, it is a program that draws.
+                function, what = ("split", "splits") if is_split else (name.lstrip("_"), does)
                 if operands[number].nbytes <= _LARGEST_KEYS:
-                    self._used(uses, operands[number], folded, _Use(line, name.lstrip("_"), what, others))
+                    self._used(uses, operands[number], folded, _Use(line, function, what, others))
         tags = {tag for one in small for tag in _tags(uses, one)}
         return partial(_given, uses, facts, tags, is_known=all(uses.known_tag(one) is not None for one in small))
 
@@ -194,9 +196,9 @@ def key_of_two_calls(seen: LineHits, name_file: NameFile) -> Finding:
     return Finding.at(Kind.KEY.word, where, headline, why, (), advice, file=frame.file, span=span, seen=seen.count)
 
 
-def _is_fold_in(name: str, program: Any) -> bool:
-    """Whether it is JAX's `fold_in`: what that gives depends on the number that is folded in as well."""
-    return "fold_in" in name and not is_users(program.jaxpr.debug_info.func_filename or "")
+def _is_jaxs(name: str, program: Any, function: str) -> bool:
+    """Whether it is this function of JAX's: what `fold_in` gives depends on the number that is folded in as well."""
+    return function in name and not is_users(program.jaxpr.debug_info.func_filename or "")
 
 
 def _numbers(key: Any) -> bytes:

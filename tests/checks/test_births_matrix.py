@@ -93,3 +93,36 @@ def test_the_line_the_operands_and_the_element_are_told(name):
     assert finding.file == __file__
     assert finding.span[0] == first + next(number for number, line in enumerate(lines) if "# here" in line)
     assert all(word in finding.message for word in says), finding.message
+
+
+SQRT_OF_0 = jnp.array([4.0, 0.0])
+
+UNJITTED = {
+    "grad": (jax.grad(jax.jit(lambda x: roots(x).sum())), SQRT_OF_0),
+    "value_and_grad": (jax.value_and_grad(jax.jit(lambda x: roots(x).sum())), SQRT_OF_0),
+    "vmap of grad": (jax.vmap(jax.grad(jax.jit(roots))), SQRT_OF_0),
+    "vjp": (lambda x: jax.vjp(jax.jit(roots), x)[0], SQRT_OF_0),
+    "jvp": (lambda x: jax.jvp(jax.jit(roots), (x,), (jnp.ones_like(x),)), SQRT_OF_0),
+    "linearize": (lambda x: jax.linearize(jax.jit(roots), x)[0], SQRT_OF_0),
+    "grad of a scan in a jitted function": (slope(jax.jit(scanned(roots))), SQRT_OF_0),
+}
+
+
+@pytest.mark.behaviour("S11")
+@pytest.mark.parametrize("name", UNJITTED)
+def test_an_unjitted_derivative_of_a_jitted_function_is_said_to_be_one(name):
+    program, x = UNJITTED[name]
+    with jdw.capture(check="nonfinite") as run:
+        program(x)
+    finding = run.findings[0]
+    assert all(word in finding.message for word in ROOT), finding.message
+
+
+@pytest.mark.behaviour("S11")
+@pytest.mark.parametrize("transform", [jax.grad, jax.value_and_grad], ids=lambda one: one.__name__)
+def test_what_a_function_itself_computes_is_no_derivative_where_an_unjitted_one_is_taken(transform):
+    with jdw.capture(check="nonfinite") as run:
+        transform(jax.jit(lambda x: divides(x).sum()))(X)
+        jax.jit(divides)(X)
+    finding = run.findings[0]
+    assert all(word in finding.message for word in NAN), finding.message

@@ -32,6 +32,10 @@ def split_after(key):
     return random.normal(key) + random.uniform(random.split(key)[0])
 
 
+def drawn_after_split(key):
+    return random.uniform(random.split(key)[0]) + random.normal(key)
+
+
 def in_two_functions(key):
     return noise(key, X) + dropped(key, X)
 
@@ -100,7 +104,8 @@ def mapped_twice(key):
     ("program", "says"),
     [
         (drawn_twice, "a key is used again: `uniform` draws, and it already draws at test_key_calls.py:"),
-        (split_after, "a key is used again"),
+        (split_after, "a key is used again: `split` splits, and it already draws"),
+        (drawn_after_split, "a key is used again: `normal` draws, and it already splits"),
         (in_two_functions, "a key is used again: `dropped` splits, and it already draws"),
         (in_a_loop, "each call here uses the same key"),
         (made_twice, "a key is used again"),

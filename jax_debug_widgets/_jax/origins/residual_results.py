@@ -1,4 +1,4 @@
-"""Find out how many results of a program are its own, if it is the forward pass of an un-jitted derivative.
+"""Find out whether a program is the forward pass of an un-jitted derivative, and how many results are its own then.
 
 Such a program returns residuals for the backward pass after its own results, and does not say where they begin. JAX's function
 that made the program knows the number, and its frame is on Python's stack while the program is lowered.
@@ -14,6 +14,9 @@ from jax_debug_widgets._jax.compat import features
 
 _LINEARIZING = frozenset({"_pjit_linearize", "_scan_linearize"})
 """JAX's functions that make a forward pass and run it."""
+
+_DIFFERENTIATING = ("_jvp", "_linearize")
+"""How the names of JAX's rules end that make and run the forward pass of a derivative: `_pjit_linearize`, `_pjit_jvp`."""
 
 _COUNT = "num_primals_out"
 """Their local variable with the number of the program's own results."""
@@ -34,8 +37,23 @@ def own_results_now() -> int | None:
     return min(known) if known and len(known) == len(counts) else None
 
 
+def is_differentiated_now() -> bool:
+    """Whether the program being lowered is what an un-jitted derivative makes of a forward pass.
+
+    Nothing in such a program says so: the scope `jvp(...)` is of the call, and stays outside.
+    """
+    frames = _inside_of_tracing(sys._getframe())
+    return any(
+        frame.f_code.co_name.endswith(_DIFFERENTIATING) and frame.f_globals.get("__name__", "").startswith("jax.")
+        for frame in frames
+    )
+
+
 def _linearizing(frame: FrameType | None) -> Iterator[FrameType]:
+    return (one for one in _inside_of_tracing(frame) if one.f_code.co_name in _LINEARIZING)
+
+
+def _inside_of_tracing(frame: FrameType | None) -> Iterator[FrameType]:
     while frame is not None and not frame.f_code.co_name.startswith(_TRACING):
-        if frame.f_code.co_name in _LINEARIZING:
-            yield frame
+        yield frame
         frame = frame.f_back

@@ -58,15 +58,15 @@ def checked_program(
     program: ClosedJaxpr,
     checkers: dict[str, Checker],
     lanes_of: LanesOf,
+    part: Part,
     *,
-    is_backward: bool,
     left: set[str],
     forward: set[InForward] | None = None,
 ) -> CheckedProgram | None:
     """A program with its records; None if nothing in it is checked.
 
     Args:
-      is_backward: whether the whole program is a backward pass, as of an un-jitted `jax.grad`.
+      part: which part of an un-jitted derivative, such as `jax.grad`, the whole program is.
       left: what is not checked, in words, is added to it.
       forward: what forward passes of other programs compute; what this one does is added to it.
     """
@@ -74,14 +74,14 @@ def checked_program(
     if is_jaxs(jaxpr):  # An un-jitted operation, which serves every line that uses it.
         return None
     used, _ = pe.dce_jaxpr(jaxpr, [True] * len(jaxpr.outvars), instantiate=True)
-    own = set(forward_of(used, checkers, (), Part(is_backward)))
+    own = set(forward_of(used, checkers, (), part))
     elsewhere = set[InForward]() if forward is None else forward
     elsewhere |= own
-    in_forward = frozenset(elsewhere if is_backward else own)
+    in_forward = frozenset(elsewhere if part.is_backward else own)
     checking = _Pass(checkers, lanes_of, frozenset(one[:2] for one in in_forward), in_forward)
-    equations, records = checking.body(jaxpr, (), [True] * len(jaxpr.outvars), Part(is_backward))
+    equations, records = checking.body(jaxpr, (), [True] * len(jaxpr.outvars), part)
     left |= checking.unchecked
-    whole = list(_of_whole(jaxpr, checkers, is_backward=is_backward))
+    whole = list(_of_whole(jaxpr, checkers, is_backward=part.is_backward))
     if not records and not any(check.primitive == ARGUMENTS for _, check, _ in whole):
         return None
     for option, check, frames in whole:
