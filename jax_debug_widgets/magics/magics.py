@@ -91,8 +91,8 @@ class JaxDebugMagics(Magics):
             tree = ast.parse(code, file)
         except SyntaxError as wrong:
             near = nearest_command(code.split(maxsplit=1)[0])
-            hint = f"; did you mean the command {near!r}?" if near else ""
-            raise UsageError(f"jaxdebug: cannot read {code!r}: {wrong.msg}{hint}") from None
+            hint = f"did you mean the command {near!r}?" if near else "`%jaxdebug help` lists the commands"
+            raise UsageError(f"jaxdebug: cannot read {code!r}: {wrong.msg}; {hint}") from None
         tree = CallRewriter(self._cells.calls, lambda: False).rewrite(tree)
         recording = self._cells.begin(code, options)
         error: BaseException | None = None

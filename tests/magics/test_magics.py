@@ -206,6 +206,7 @@ MISTAKES = {
     "%jaxdebug stauts": "did you mean 'status'",
     "%jaxdebug bariere": "did you mean 'barrier'",
     "%jaxdebug plto loss": "did you mean the command 'plot'",
+    "%jaxdebug foo bar": "invalid syntax; `%jaxdebug help` lists the commands",
     "%jaxdebug --ecko f(1.)": "unknown option --ecko; did you mean --echo",
     "%jaxdebug --time 3 f(1.)": "unknown option --time; did you mean --timeout",
     "%jaxdebug --max-event=3 f(1.)": "unknown option --max-event; did you mean --max-events",
