@@ -10,7 +10,7 @@ from jax_debug_widgets.breakpoints.debugger import Debugger
 from jax_debug_widgets.breakpoints.interrupts import InterruptWatch
 from jax_debug_widgets.breakpoints.job_stops import JobStops
 from jax_debug_widgets.breakpoints.policy import Policy
-from jax_debug_widgets.breakpoints.run_observers import Place, RunObservers
+from jax_debug_widgets.breakpoints.run_observers import PromptPlace, RunObservers
 from jax_debug_widgets.breakpoints.stepping import Stepper
 from jax_debug_widgets.events import Stopped
 
@@ -18,8 +18,8 @@ __all__ = [
     "Debugger",
     "InterruptWatch",
     "JobStops",
-    "Place",
     "Policy",
+    "PromptPlace",
     "RunObservers",
     "Stepper",
     "StopCondition",

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Literal
 
-Place = Literal["panel", "prompt", "nowhere", "job"]
+PromptPlace = Literal["panel", "prompt", "nowhere", "job"]
 """Where a breakpoint opens: in the panel, as JAX's own prompt, or not at all.
 
 In a job of several processes none does: the others would wait for this one in a collective, and end it.
@@ -37,7 +37,7 @@ class RunObservers:
       way: how commands reach the kernel, see `StopBody.way`.
     """
 
-    place: Callable[[], Place] = lambda: "prompt"
+    place: Callable[[], PromptPlace] = lambda: "prompt"
     may_ask: Callable[[], bool] = lambda: True
     way: Callable[[], str] = lambda: "stdin"
     _heard: float | None = None

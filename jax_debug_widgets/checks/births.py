@@ -19,7 +19,7 @@ from jax_debug_widgets.events.amounts import plural
 
 if TYPE_CHECKING:
     from jax_debug_widgets._jax.passes.births import Birth
-    from jax_debug_widgets._jax.passes.nan_arguments import Arguments
+    from jax_debug_widgets._jax.passes.nan_arguments import ArgumentRecord
     from jax_debug_widgets.taps.check_log import LineHits
     from jax_debug_widgets.taps.sites import NameFile
 
@@ -76,7 +76,7 @@ def born(seen: LineHits, name_file: NameFile) -> Finding | None:
 
 def _given(seen: LineHits, name_file: NameFile) -> Finding:
     """The finding that tells of an argument which has NaN."""
-    facts: Arguments = seen.checked.facts
+    facts: ArgumentRecord = seen.checked.facts
     frame = seen.checked.frames[0]
     span = span_of_argument(frame.file, frame.line, facts.names[seen.numbers[1]])
     count, first = seen.numbers

@@ -28,7 +28,7 @@ from jax_debug_widgets.checks.rewrite.expressions import checkified, expression,
 from jax_debug_widgets.checks.rewrite.in_place import in_place
 from jax_debug_widgets.checks.rewrite.loops import for_loop, while_loop
 from jax_debug_widgets.checks.rewrite.masks import boolean_mask, sized
-from jax_debug_widgets.checks.statement import Place, place_at
+from jax_debug_widgets.checks.statement import PlacedStatement, place_at
 from jax_debug_widgets.checks.words import ARGUMENT, BOTH_BRANCHES, SLICE, WORDS
 from jax_debug_widgets.watch import is_library
 
@@ -43,7 +43,7 @@ class _Raised:
     """An exception, with the innermost frame of the user's code that it came through; `failing` is what it computed."""
 
     error: BaseException
-    place: Place
+    place: PlacedStatement
     failing: ast.AST
     names: Mapping[str, Any]
     name_file: Callable[[str], str]

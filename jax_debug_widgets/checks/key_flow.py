@@ -24,7 +24,7 @@ from jax_debug_widgets.checks.key_choices import CHOICES, kind_of
 from jax_debug_widgets.checks.key_uses import (
     Key,
     Use,
-    Uses,
+    UsesInProgram,
     base_of,
     chosen_key,
     is_chosen,
@@ -104,10 +104,10 @@ def _inner_bodies(equation: Any) -> list[Jaxpr]:
     return [getattr(one, "jaxpr", one) for one in core.jaxprs_in_params(equation.params)]
 
 
-class Body:
+class KeyFlow:
     """Follows keys through one body: variable -> key."""
 
-    def __init__(self, uses: Uses, around: tuple[Frame, ...], *, recomputes: bool) -> None:
+    def __init__(self, uses: UsesInProgram, around: tuple[Frame, ...], *, recomputes: bool) -> None:
         self._uses, self._around, self._recomputes = uses, around, recomputes
         self._keys: dict[Any, Key] = {}
         self._values: dict[Any, Any] = {}
@@ -210,7 +210,7 @@ class Body:
         if len(inner) != 1 or len(inner[0].invars) != len(equation.invars):
             return []
         is_recomputed = self._recomputes or _is_recomputed(equation) or bool(equation.params.get("differentiated"))
-        body = Body(self._uses, self._frames(equation), recomputes=is_recomputed)
+        body = KeyFlow(self._uses, self._frames(equation), recomputes=is_recomputed)
         values = [self._value(atom) for atom in equation.invars]
         return body.run(inner[0], [self._known(atom) for atom in equation.invars], values)
 
@@ -219,8 +219,8 @@ class Body:
         chooses, *operands = equation.invars
         given, values, ends = [self._known(atom) for atom in operands], [self._value(atom) for atom in operands], []
         for number, branch in enumerate(equation.params["branches"]):
-            apart = Uses(numbers=self._uses.numbers)
-            body = Body(apart, self._frames(equation), recomputes=self._recomputes)
+            apart = UsesInProgram(numbers=self._uses.numbers)
+            body = KeyFlow(apart, self._frames(equation), recomputes=self._recomputes)
             ends.append(body.run(branch.jaxpr, given, values))
             chosen = self._value(chooses), number
             for key, found in apart.uses.items():
@@ -235,9 +235,9 @@ class Body:
             key if key is None or (number < constants and not is_chosen(key)) else ((mark, number), ())
             for number, key in enumerate(given)
         ]
-        apart = Uses(numbers=self._uses.numbers)
+        apart = UsesInProgram(numbers=self._uses.numbers)
         values = [self._value(atom) for atom in operands[:constants]]
-        ends = Body(apart, self._frames(equation), recomputes=self._recomputes).run(body, inside, values)
+        ends = KeyFlow(apart, self._frames(equation), recomputes=self._recomputes).run(body, inside, values)
         for number, key in enumerate(inside):
             outside = given[number]
             if key is None or outside is None:

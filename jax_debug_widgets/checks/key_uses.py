@@ -39,7 +39,7 @@ class Use:
 
 
 @dataclass
-class Uses:
+class UsesInProgram:
     """The uses of each key so far, and numbers for keys that come from nowhere known."""
 
     uses: dict[Key, list[Use]] = field(default_factory=lambda: defaultdict(list))

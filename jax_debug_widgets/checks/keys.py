@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from jax_debug_widgets._jax.origins.frames import Frame
-from jax_debug_widgets.checks.key_flow import Body, has_uses, inputs_of, is_key, primitives
-from jax_debug_widgets.checks.key_uses import Key, Use, Uses, is_any_element, is_clone, overlap
+from jax_debug_widgets.checks.key_flow import KeyFlow, has_uses, inputs_of, is_key, primitives
+from jax_debug_widgets.checks.key_uses import Key, Use, UsesInProgram, is_any_element, is_clone, overlap
 from jax_debug_widgets.checks.reuse import Reuse
 
 if TYPE_CHECKING:
@@ -40,8 +40,8 @@ def reuses(program: ClosedJaxpr) -> list[Reuse]:
     """The keys that a program uses more than once, in the order of their second use."""
     if not has_uses(program.jaxpr):
         return []
-    uses = Uses()
-    Body(uses, (), recomputes=False).run(program.jaxpr, inputs_of(program))
+    uses = UsesInProgram()
+    KeyFlow(uses, (), recomputes=False).run(program.jaxpr, inputs_of(program))
     return list(_found(uses.uses))
 
 
@@ -50,8 +50,8 @@ def facts_of(program: ClosedJaxpr) -> KeyFacts | None:
     inputs = inputs_of(program)
     if not any(inputs):
         return None
-    uses = Uses()
-    ends = Body(uses, (), recomputes=False).run(program.jaxpr, inputs)
+    uses = UsesInProgram()
+    ends = KeyFlow(uses, (), recomputes=False).run(program.jaxpr, inputs)
     consumed = {origin: found[0].what for key, found in uses.uses.items() if found and (origin := _origin(key))}
     results = tuple(number for number, var in enumerate(program.jaxpr.outvars) if is_key(var))
     # Of a key that a loop or a branch gives nobody knows where it comes from.

@@ -22,7 +22,7 @@ _TO = " → "
 
 
 @dataclass(frozen=True)
-class Change:
+class TraceChange:
     """A difference in a trace: `x`, `float32[3] → float32[4]`, what to do about it, and which part of the arguments it is."""
 
     what: str
@@ -82,7 +82,7 @@ def _retraced(traces: Sequence[Trace], name_file: Callable[[str], str]) -> Funct
     callers = [_own_line(trace) for trace in traces]
     sites = dict.fromkeys(f"{name_file(file)}:{line}" for file, line in callers)
     called = ", ".join(list(sites)[:_MOST_NAMES])
-    reasons: dict[str, list[Sequence[Change]]] = {}
+    reasons: dict[str, list[Sequence[TraceChange]]] = {}
     for number, trace in enumerate(traces[1:], 1):
         changes = _changes(trace, traces[:number])
         reasons.setdefault(",".join(one.what or one.advice for one in changes), []).append(changes)
@@ -102,18 +102,18 @@ def _own_line(trace: Trace) -> tuple[str, int]:
     return next((caller for caller in trace.callers if not is_library(caller[0])), trace.callers[0])
 
 
-def _changes(trace: Trace, before: Sequence[Trace]) -> Sequence[Change]:
+def _changes(trace: Trace, before: Sequence[Trace]) -> Sequence[TraceChange]:
     """What differs from the trace before that is most like it, the newest of several."""
     same = [one for one in before if one.identity == trace.identity]
     if not same:
         advice = "is a new function object each time. Define it, and call jax.jit, once, outside the loop"
-        return [Change("", "", f"`{trace.function}` {advice}")]
+        return [TraceChange("", "", f"`{trace.function}` {advice}")]
     changes = min((changed(one, trace) for one in reversed(same)), key=len)
     advice = "the arguments have the same types: JAX's cache was cleared, or a setting of JAX's is another"
-    return changes or [Change("", "", advice)]
+    return changes or [TraceChange("", "", advice)]
 
 
-def _sentence(each: Sequence[Sequence[Change]]) -> str:
+def _sentence(each: Sequence[Sequence[TraceChange]]) -> str:
     """What changed, of traces in which the same did: `x: float32[3] → float32[4] → float32[5]`."""
     newest = each[-1]
     told = "; ".join(
@@ -140,7 +140,7 @@ def _ends(steps: Sequence[str]) -> Sequence[str]:
     return steps if len(steps) <= _MOST_STEPS else [*steps[:2], "…", steps[-1]]
 
 
-def changed(before: Trace, now: Trace) -> list[Change]:
+def changed(before: Trace, now: Trace) -> list[TraceChange]:
     """The differences between two traces of one function object."""
     changes = [
         _static_changed(name, before.statics[name], value)
@@ -154,38 +154,40 @@ def changed(before: Trace, now: Trace) -> list[Change]:
             f"{word} {', '.join(paths[:_MOST_NAMES])}" for word, paths in (("with", added), ("without", gone)) if paths
         ]
         advice = "Pass the same keys and lengths in each call: pad lists, or use one array"
-        changes.append(Change("the structure of the arguments:", " and ".join(parts), advice, (added or gone)[0]))
+        changes.append(TraceChange("the structure of the arguments:", " and ".join(parts), advice, (added or gone)[0]))
     changes += [
         _leaf_changed(path, before.leaves[path], leaf)
         for path, leaf in now.leaves.items()
         if path in before.leaves and (before.leaves[path].type, before.leaves[path].weak) != (leaf.type, leaf.weak)
     ]
     if before.options != now.options:
-        changes.append(Change("the options of jax.jit", "", "Make the jitted function once"))
+        changes.append(TraceChange("the options of jax.jit", "", "Make the jitted function once"))
     return changes
 
 
-def _static_changed(name: str, before: Static, now: Static) -> Change:
+def _static_changed(name: str, before: Static, now: Static) -> TraceChange:
     parts = [path for path, one in now.parts.items() if path in before.parts and before.parts[path].key != one.key]
     if parts and parts != [""]:
         path = parts[0]
         part = _static_changed(f"{name}{path}", before.parts[path], now.parts[path])
         if _but_for_address(before.parts[path].text) != _but_for_address(now.parts[path].text):
             return part
-        return Change(part.what, f"another {now.parts[path].text} each time", "Make it once, outside the loop", name)
+        return TraceChange(
+            part.what, f"another {now.parts[path].text} each time", "Make it once, outside the loop", name
+        )
     advice = (
         f"Each value of a static argument is a program of its own; leave `{name}` traced if only arithmetic uses it"
     )
     if now.by_identity and now.type == before.type:
         advice = f"Give {now.type} __eq__ and __hash__ (a frozen dataclass has them), or make it once"
-    return Change(f"static `{name}`:", f"{before.text} → {now.text}", advice, name)
+    return TraceChange(f"static `{name}`:", f"{before.text} → {now.text}", advice, name)
 
 
 def _but_for_address(text: str) -> str:
     return re.sub(r" at 0x[0-9a-f]+", "", text)
 
 
-def _leaf_changed(path: str, before: Leaf, now: Leaf) -> Change:
+def _leaf_changed(path: str, before: Leaf, now: Leaf) -> TraceChange:
     if _shape(before.type) != _shape(now.type):
         advice = f"Pad `{path}` to a few sizes, such as powers of two, or use jax.lax.map over it"
     elif before.weak != now.weak:
@@ -197,7 +199,7 @@ def _leaf_changed(path: str, before: Leaf, now: Leaf) -> Change:
         )
     else:
         advice = f"Convert `{path}` to one dtype before the loop"
-    return Change(f"`{path}`:", f"{before} → {now}", advice, path)
+    return TraceChange(f"`{path}`:", f"{before} → {now}", advice, path)
 
 
 def _shape(type_: str) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True)
-class Place:
+class PlacedStatement:
     """A statement in a file, with what is around it.
 
     Attributes:
@@ -22,7 +22,7 @@ class Place:
     after: tuple[ast.stmt, ...] = field(default=())
 
 
-def place_at(file: str, line: int, column: int = -1) -> Place | None:
+def place_at(file: str, line: int, column: int = -1) -> PlacedStatement | None:
     """Find the statement at a position.
 
     Args:
@@ -35,7 +35,7 @@ def place_at(file: str, line: int, column: int = -1) -> Place | None:
         tree = ast.parse("".join(linecache.getlines(file)))
     except (SyntaxError, ValueError):
         return None
-    found: Place | None = None
+    found: PlacedStatement | None = None
     todo: list[tuple[ast.AST, ast.FunctionDef | ast.AsyncFunctionDef | None]] = [(tree, None)]
     while todo:
         node, function = todo.pop(0)
@@ -43,7 +43,7 @@ def place_at(file: str, line: int, column: int = -1) -> Place | None:
         for block in _blocks(node):
             for number, statement in enumerate(block):
                 if any(_holds(part, line, column) for part in _heads(statement)):
-                    found = Place(statement, inner, tuple(block[number + 1 :]))
+                    found = PlacedStatement(statement, inner, tuple(block[number + 1 :]))
                 todo.append((statement, inner))
     return found
 

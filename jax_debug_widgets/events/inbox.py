@@ -25,7 +25,7 @@ COUNTED = 4096
 _UNBOUNDED = 1 << 62
 
 
-class Source(Protocol):
+class FiringSource(Protocol):
     """Where a tap puts its firings in another way, small ones."""
 
     def take(self, until_ns: int) -> tuple[np.ndarray, np.ndarray, list[np.ndarray]] | None:
@@ -59,7 +59,7 @@ class Inbox:
         self.stamps = Stamps()
         self.limit = limit
         self._trays: dict[Tap | Bundle, list[Any]] = {}
-        self._sources: dict[Tap | Bundle, list[Source]] = {}
+        self._sources: dict[Tap | Bundle, list[FiringSource]] = {}
         self._large: deque[tuple[int, Tap | Bundle, list[Any]]] = deque()
         self._held = 0
         """Bytes in `_large`. Two threads may add to it at once and one addition be lost; each `take` sets it right."""
@@ -83,7 +83,7 @@ class Inbox:
 
         return put_all
 
-    def draw_from(self, tap: Tap | Bundle, source: Source) -> None:
+    def draw_from(self, tap: Tap | Bundle, source: FiringSource) -> None:
         """Take firings of `tap`, of less than `COUNTED` bytes, out of this as well."""
         self._trays.setdefault(tap, [])
         self._sources.setdefault(tap, []).append(source)
@@ -109,7 +109,7 @@ class Inbox:
     def __bool__(self) -> bool:
         return any(list(self._trays.values())) or any(len(source) for _, source in self._all_sources())
 
-    def _all_sources(self) -> Iterator[tuple[Tap | Bundle, Source]]:
+    def _all_sources(self) -> Iterator[tuple[Tap | Bundle, FiringSource]]:
         return ((tap, source) for tap, sources in list(self._sources.items()) for source in sources)
 
     def _put_large(self, tap: Tap | Bundle, flat: list[Any], firing: Firing) -> None:

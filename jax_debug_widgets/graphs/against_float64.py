@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from jax_debug_widgets.events.amounts import plural
 from jax_debug_widgets.graphs.figures import Figure
 from jax_debug_widgets.graphs.flow import Flow
-from jax_debug_widgets.graphs.page import Line, Page
+from jax_debug_widgets.graphs.page import Page, PageRow
 from jax_debug_widgets.graphs.program import Equation, Program, Source, text_of
 from jax_debug_widgets.graphs.rounding import Measure
 
@@ -144,7 +144,7 @@ class AgainstFloat64:
     def page(self) -> Page:
         """All of it, to be shown."""
         lines = [
-            Line(
+            PageRow(
                 ("output", name or "result", str(figure), "", "", ""),
                 kind="changed" if figure.verdict == "differs" else "",
             )
@@ -158,7 +158,7 @@ class AgainstFloat64:
         title = f"{self.program.name} against float64: {self.headline}"
         return Page(title, ("", "name", "what", "error", "growth", "where"), lines, notes, longest=120)
 
-    def _line(self, one: Rounding) -> Line:
+    def _line(self, one: Rounding) -> PageRow:
         what = [self.text_of(one)]
         if one.invented:
             what.append(one.invented)
@@ -171,7 +171,7 @@ class AgainstFloat64:
         kind = "changed" if self.worst is not None and one.equation is self.worst.equation else ""
         role = "" if one.equation.role == "forward" else f" ({one.equation.role})"
         cells = f"line{role}", name, "; ".join(what), f"{one.error:.2g}", _times(one.growth), where
-        return Line(cells, kind=kind)
+        return PageRow(cells, kind=kind)
 
     def to_pandas(self) -> pd.DataFrame:
         """A row an equation.

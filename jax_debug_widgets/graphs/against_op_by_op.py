@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 from jax_debug_widgets.events.amounts import plural
 from jax_debug_widgets.graphs.figures import Figure
 from jax_debug_widgets.graphs.flat import flat_of
-from jax_debug_widgets.graphs.page import Line, Page
+from jax_debug_widgets.graphs.page import Page, PageRow
 from jax_debug_widgets.graphs.program import Equation, Program, Source, text_of
 
 if TYPE_CHECKING:
@@ -116,21 +116,23 @@ class AgainstOpByOp:
     def page(self) -> Page:
         """All of it, to be shown."""
         lines = [
-            Line(("output", name or "result", str(figure), ""), kind="changed" if figure.verdict == "differs" else "")
+            PageRow(
+                ("output", name or "result", str(figure), ""), kind="changed" if figure.verdict == "differs" else ""
+            )
             for name, figure in self.outputs
         ]
         if self.cause == "operation" and self.first is not None:
             one = self.first
             worst = next(figure for figure in one.figures if figure.verdict != "equal")
             lines.append(
-                Line(("first", one.equation.names[0], self.line_of(one.equation), str(one.equation.source or "")))
+                PageRow(("first", one.equation.names[0], self.line_of(one.equation), str(one.equation.source or "")))
             )
-            lines.append(Line(("", "", str(worst), "")))
+            lines.append(PageRow(("", "", str(worst), "")))
         lines += [
-            Line(("made apart", one.names[0], self.line_of(one), str(one.source or "")))
+            PageRow(("made apart", one.names[0], self.line_of(one), str(one.source or "")))
             for one in (self.pins if self.cause == "fusion" else ())
         ]
-        lines += [Line(("XLA", name, told, "")) for name, told in self.passes]
+        lines += [PageRow(("XLA", name, told, "")) for name, told in self.passes]
         searched = f"{plural(self.compiles, 'program')} compiled for this." if self.compiles > 1 else ""
         notes = [*self.notes, *([searched] if searched else [])]
         title = f"{self.program.name} jitted and op by op: {self.headline}"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from jax_debug_widgets.events.amounts import plural
 from jax_debug_widgets.graphs.executed import LOOPS, ExecutedProgram
 from jax_debug_widgets.graphs.figures import Figure, figure_of
-from jax_debug_widgets.graphs.page import Line, Page
+from jax_debug_widgets.graphs.page import Page, PageRow
 from jax_debug_widgets.graphs.parting import Pair, paired_runs
 from jax_debug_widgets.graphs.program import Equation, text_of
 
@@ -60,22 +60,24 @@ class Comparison:
         """All of it, to be shown."""
         said = "equal to the bit" if self.equal else "close" if self.close else "DIFFERENT"
         names = self.names if self.names[0] != self.names[1] else ("before", "after")
-        lines = [Line(("argument", name, how, ""), kind="changed") for name, how in self.arguments]
+        lines = [PageRow(("argument", name, how, ""), kind="changed") for name, how in self.arguments]
         lines += [
-            Line(("output", name or "result", str(figure), ""), kind="changed" if figure.verdict == "differs" else "")
+            PageRow(
+                ("output", name or "result", str(figure), ""), kind="changed" if figure.verdict == "differs" else ""
+            )
             for name, figure in self.outputs
         ]
         if self.first is not None:
             worst = next(one for one in self.first.figures if one.verdict == "differs")
             sides = ((names[0], self.first.before), (names[1], self.first.after))
-            lines += [Line(("first", name, text_of(one), str(one.source or ""))) for name, one in sides]
-            lines.append(Line(("", "", str(worst), "")))
+            lines += [PageRow(("first", name, text_of(one), str(one.source or ""))) for name, one in sides]
+            lines.append(PageRow(("", "", str(worst), "")))
         word = "first" if self.first is None else "before it"
         for name, one in zip(names, self.alone, strict=True):
             if one is not None:
-                lines.append(Line((word, f"only in {name}", text_of(one), str(one.source or ""))))
+                lines.append(PageRow((word, f"only in {name}", text_of(one), str(one.source or ""))))
         if self.around:
-            lines.append(Line(("", "in", *self._place())))
+            lines.append(PageRow(("", "in", *self._place())))
         notes = [self.structure] if self.structure else []
         alone = [f", {count} only in {name}" for count, name in zip(self.only, names, strict=True) if count]
         notes.append(

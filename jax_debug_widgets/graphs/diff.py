@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Literal
 
 from jax_debug_widgets.events.amounts import plural
 from jax_debug_widgets.graphs.differences import differences, is_same_edge, mirrored, other_operands
-from jax_debug_widgets.graphs.flat import Edge, FlatProgram, Node, flat_of, hash_down, hash_up, live_in
-from jax_debug_widgets.graphs.page import Line, Page
+from jax_debug_widgets.graphs.flat import Edge, FlatOperation, FlatProgram, flat_of, hash_down, hash_up, live_in
+from jax_debug_widgets.graphs.page import Page, PageRow
 from jax_debug_widgets.graphs.pairing import Pairing, out_of_order
 from jax_debug_widgets.graphs.program import Body, Equation, Program, text_of
 
@@ -24,7 +24,7 @@ _MIRRORED: dict[Kind, Kind] = {"added": "removed", "removed": "added"}
 
 
 @dataclass(frozen=True, eq=False)
-class Change:
+class EquationChange:
     """An equation of one program, or a pair of both.
 
     Attributes:
@@ -40,7 +40,7 @@ class Change:
     inside: tuple[Diff, ...] = ()
 
 
-class Diff(Sequence[Change]):
+class Diff(Sequence[EquationChange]):
     """The changes between two programs, in the order of the second.
 
     Attributes:
@@ -53,7 +53,7 @@ class Diff(Sequence[Change]):
     def __init__(
         self,
         names: tuple[str, str],
-        changes: Sequence[Change],
+        changes: Sequence[EquationChange],
         *,
         results: bool,
         program: Program | None = None,
@@ -65,10 +65,10 @@ class Diff(Sequence[Change]):
     def __len__(self) -> int:
         return len(self._changes)
 
-    def __getitem__(self, index: int) -> Change:  # pyright: ignore[reportIncompatibleMethodOverride]
+    def __getitem__(self, index: int) -> EquationChange:  # pyright: ignore[reportIncompatibleMethodOverride]
         return self._changes[index]
 
-    def of_kind(self, kind: Kind) -> list[Change]:
+    def of_kind(self, kind: Kind) -> list[EquationChange]:
         """The changes of one kind."""
         return [one for one in self if one.kind == kind]
 
@@ -116,7 +116,7 @@ class Diff(Sequence[Change]):
     def mirrored(self) -> Diff:
         """The same diff, seen from the other program."""
         changes = [
-            Change(
+            EquationChange(
                 _MIRRORED.get(one.kind, one.kind),
                 one.after,
                 one.before,
@@ -135,7 +135,7 @@ class Diff(Sequence[Change]):
             title += f"; XLA makes {'the same executable' if self.is_same_executable else 'two executables'} of them"
         return Page(title, ("equation", "what", *sides), list(self.lines(0)))
 
-    def lines(self, indent: int) -> Iterator[Line]:
+    def lines(self, indent: int) -> Iterator[PageRow]:
         """Its rows, set in so deep."""
         same = 0
         for one in self:
@@ -148,7 +148,7 @@ class Diff(Sequence[Change]):
             role = [told.role] if told and told.role != "forward" and one.kind in ("added", "removed") else []
             what = "; ".join([*one.what, *role])
             sources = (str(side.source or "") if side else "" for side in (one.before, one.after))
-            yield Line((text_of(told) if told else "", what, *sources), indent, one.kind)
+            yield PageRow((text_of(told) if told else "", what, *sources), indent, one.kind)
             for inner in one.inside:
                 if not inner.is_in_order:
                     yield from inner.lines(indent + 1)
@@ -248,27 +248,29 @@ def _compared(before: FlatProgram, after: FlatProgram, names: tuple[str, str], *
     needed = [None if dead else live_in(flat) for flat in (before, after)]
     same = [number for number, one in changes.items() if one.kind == "same"]
     for number in out_of_order(same, [pairing.back[number] for number in same]):
-        changes[number] = Change("moved", changes[number].before, changes[number].after)
+        changes[number] = EquationChange("moved", changes[number].before, changes[number].after)
     for node in _counting(after, needed[1]):
-        changes.setdefault(node.number, Change("added", None, node.equation))
+        changes.setdefault(node.number, EquationChange("added", None, node.equation))
     ordered = [((number, 0, 0), one) for number, one in changes.items()]
     place = -1
     for node in before.nodes:
         if node.number in pairing.forth:
             place = pairing.forth[node.number]
         elif needed[0] is None or node.number in needed[0]:
-            ordered.append(((place, 1, node.number), Change("removed", node.equation, None)))
+            ordered.append(((place, 1, node.number), EquationChange("removed", node.equation, None)))
     ordered.sort(key=lambda one: one[0])
     pairs = zip(before.results, after.results, strict=False)
     results = len(before.results) == len(after.results) and all(is_same_edge(*edges, pairing) for edges in pairs)
     return Diff(names, [one for _, one in ordered], results=results)
 
 
-def _counting(flat: FlatProgram, needed: set[int] | None) -> list[Node]:
+def _counting(flat: FlatProgram, needed: set[int] | None) -> list[FlatOperation]:
     return [one for one in flat.nodes if needed is None or one.number in needed]
 
 
-def _change(before: FlatProgram, after: FlatProgram, one: int, other: int, pairing: Pairing, *, dead: bool) -> Change:
+def _change(
+    before: FlatProgram, after: FlatProgram, one: int, other: int, pairing: Pairing, *, dead: bool
+) -> EquationChange:
     left, right = before.nodes[one], after.nodes[other]
     inside: tuple[Diff, ...] = ()
     what = list(differences(left, right))
@@ -277,9 +279,9 @@ def _change(before: FlatProgram, after: FlatProgram, one: int, other: int, pairi
         inside = tuple(_diff_of(own, its, (own.key, its.key), dead=dead) for own, its in bodies)
         what += [f"inside: {inner.headline}" for inner in inside if not inner.is_same]
     what += other_operands(left, right, pairing)
-    return Change("changed" if what else "same", left.equation, right.equation, tuple(what), inside)
+    return EquationChange("changed" if what else "same", left.equation, right.equation, tuple(what), inside)
 
 
-def _folded(count: int, indent: int) -> Iterator[Line]:
+def _folded(count: int, indent: int) -> Iterator[PageRow]:
     if count:
-        yield Line((f"… {count} the same", "", "", ""), indent, "same")
+        yield PageRow((f"… {count} the same", "", "", ""), indent, "same")

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from jax_debug_widgets.events.amounts import plural
-from jax_debug_widgets.graphs.flat import Edge, Node
+from jax_debug_widgets.graphs.flat import Edge, FlatOperation
 from jax_debug_widgets.graphs.pairing import Pairing
 
 
-def differences(one: Node, other: Node) -> Iterator[str]:
+def differences(one: FlatOperation, other: FlatOperation) -> Iterator[str]:
     """The differences in what they compute, whatever their operands are."""
     before, after = one.equation, other.equation
     if before.primitive != after.primitive and {before.primitive, after.primitive} != {"add", "add_any"}:
@@ -25,7 +25,7 @@ def differences(one: Node, other: Node) -> Iterator[str]:
         yield " → ".join(", ".join(own.rules) or "no rule for derivatives" for own in (one, other))
 
 
-def other_operands(one: Node, other: Node, pairing: Pairing) -> list[str]:
+def other_operands(one: FlatOperation, other: FlatOperation, pairing: Pairing) -> list[str]:
     """The operands that stand for others; `2.0 → 3.0` of numbers."""
     before, after = list(one.operands), list(other.operands)
     if len(before) != len(after):

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from jax_debug_widgets.graphs.flat import Node
+from jax_debug_widgets.graphs.flat import FlatOperation
 from jax_debug_widgets.graphs.program import Equation, Program
 
 Key = tuple[tuple[tuple[int, str], ...], int]
@@ -36,7 +36,7 @@ class Turn:
     values: Mapping[Any, Sequence[Any]]
     inside: Callable[[Key], Iterator[Turn]] = _unknown
 
-    def of(self, node: Node) -> Sequence[Any] | None:
+    def of(self, node: FlatOperation) -> Sequence[Any] | None:
         """The results of an equation."""
         return self.values.get(key_of(node.equation))
 
@@ -59,7 +59,7 @@ class ExecutedProgram:
     inputs: Sequence[Any] = ()
     inside: Callable[[Key], Iterator[Turn]] = _unknown
 
-    def of(self, node: Node) -> Sequence[Any] | None:
+    def of(self, node: FlatOperation) -> Sequence[Any] | None:
         """The results of an equation."""
         return self.values.get(key_of(node.equation))
 

@@ -18,7 +18,7 @@ _RULES = ("custom_jvp_call", "custom_vjp_call")
 
 
 @dataclass(eq=False)
-class Node:
+class FlatOperation:
     """An operation of a flat body.
 
     Attributes:
@@ -46,7 +46,7 @@ class Node:
 class FlatProgram:
     """The operations of a body in order, and where its results come from."""
 
-    nodes: list[Node]
+    nodes: list[FlatOperation]
     results: list[Edge]
 
 
@@ -82,7 +82,7 @@ def _inlined(body: Body, inputs: Sequence[Edge], flat: FlatProgram, rules: tuple
                 if edge[0] == "result" and named and not flat.nodes[edge[1]].name:
                     _give_name(flat.nodes[edge[1]], edge[2], named)
             continue
-        flat.nodes.append(Node(len(flat.nodes), equation, tuple(operands), named, rules))
+        flat.nodes.append(FlatOperation(len(flat.nodes), equation, tuple(operands), named, rules))
         results[equation.number] = [("result", len(flat.nodes) - 1, at) for at in range(len(equation.types))]
     return [read(one) for one in body.results]
 
@@ -100,7 +100,7 @@ def live_in(flat: FlatProgram) -> set[int]:
     return found
 
 
-def _give_name(node: Node, position: int, name: str) -> None:
+def _give_name(node: FlatOperation, position: int, name: str) -> None:
     """Call a result as the source calls what the call around it gives."""
     names = list(node.equation.names)
     names[position] = node.name = name
@@ -154,7 +154,7 @@ def _hash_of(edge: Edge, flat: FlatProgram, known: Mapping[Edge, str]) -> str:
     return known.get(edge) or digest(*edge[:2])
 
 
-def _hash_of_node(node: Node, operands: list[str]) -> str:
+def _hash_of_node(node: FlatOperation, operands: list[str]) -> str:
     equation = node.equation
     bodies = [_hash_of_body(body, operands) for body in equation.bodies]
     inside = {at for body in equation.bodies for at in body.given}

@@ -12,7 +12,7 @@ from jax_debug_widgets.graphs.boxes import Boxes
 from jax_debug_widgets.graphs.flow import Flow, Way
 from jax_debug_widgets.graphs.graph_svg import picture
 from jax_debug_widgets.graphs.layout import Scene, scene_of
-from jax_debug_widgets.graphs.page import Line, Page
+from jax_debug_widgets.graphs.page import Page, PageRow
 from jax_debug_widgets.graphs.program import Amount, Equation, Program, Source, text_of
 from jax_debug_widgets.graphs.seen import Seen
 from jax_debug_widgets.graphs.table import ProgramTable
@@ -137,11 +137,11 @@ class Graph:
     def _is_folded(self, box: Box) -> bool:
         return bool(box.children) and box.number not in self.opened
 
-    def _line(self, box: Box) -> Line:
+    def _line(self, box: Box) -> PageRow:
         own = [self.program.equations[one] for one in box.equations]
         forward = [one for one in box.equations if self.program.equations[one].role == "forward"]
         backward = len(own) - len(forward)
-        return Line(
+        return PageRow(
             (
                 f"{box.title}{' ▸' if self._is_folded(box) else ''}",
                 box.what,

@@ -11,7 +11,7 @@ from jax_debug_widgets.events.amounts import in_bytes, plural
 from jax_debug_widgets.graphs.by_line import ByLine
 from jax_debug_widgets.graphs.hlo import MADE_BY_XLA, Executable, Instruction
 from jax_debug_widgets.graphs.linked_html import Cell, columns
-from jax_debug_widgets.graphs.page import Line, Page
+from jax_debug_widgets.graphs.page import Page, PageRow
 from jax_debug_widgets.graphs.program import Program, Source, text_of
 
 
@@ -137,7 +137,7 @@ class Linked:
         folded = sum(map(self.is_folded, range(len(self.program.equations))))
         return f"{told}; {folded} folded away, {len(self.unlinked)} made by XLA"
 
-    def _lines(self) -> Iterator[Line]:
+    def _lines(self) -> Iterator[PageRow]:
         last: object = None
         for number, one in enumerate(self.program.equations):
             source = one.source
@@ -146,10 +146,10 @@ class Linked:
             if source is not None:
                 key = (source.file, source.line) if self.by_line is None else self.by_line.group[number]
                 if key != last:
-                    yield Line((f"{source}  {self.source_lines.get(source, '')}".rstrip(), of_line, ""), kind="head")
+                    yield PageRow((f"{source}  {self.source_lines.get(source, '')}".rstrip(), of_line, ""), kind="head")
                 last = key
             own = own or ("folded away" if self.is_folded(number) else "")
-            yield Line((text_of(one), own, self.values.get(number, "")), one.depth + 1)
+            yield PageRow((text_of(one), own, self.values.get(number, "")), one.depth + 1)
 
     def __repr__(self) -> str:
         return self.page().text()

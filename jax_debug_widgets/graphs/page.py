@@ -26,7 +26,7 @@ _FONT = (
 
 
 @dataclass(frozen=True)
-class Line:
+class PageRow:
     """A row: its cells, how deep the first one is set in, and what kind it is."""
 
     cells: Sequence[str]
@@ -45,7 +45,7 @@ class Page:
 
     title: str
     headers: Sequence[str]
-    lines: Sequence[Line]
+    lines: Sequence[PageRow]
     notes: Sequence[str] = ()
     numbers: frozenset[str] = frozenset()
     longest: int = 48
@@ -83,11 +83,11 @@ class Page:
     def _shown(self) -> list[int]:
         return [one for one in range(len(self.headers)) if any(line.cells[one] for line in self.lines)]
 
-    def _cells(self, line: Line, shown: Sequence[int]) -> list[str]:
+    def _cells(self, line: PageRow, shown: Sequence[int]) -> list[str]:
         cells = [_cut(line.cells[one], self.longest) if one != shown[-1] else line.cells[one] for one in shown]
         return ["  " * line.indent + cells[0], *cells[1:]] if cells else []
 
-    def _html_row(self, line: Line, shown: Sequence[int]) -> str:
+    def _html_row(self, line: PageRow, shown: Sequence[int]) -> str:
         cells = [
             self._html_cell("td", line.cells[one], one, line.indent * (place == 0)) for place, one in enumerate(shown)
         ]

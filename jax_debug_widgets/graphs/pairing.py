@@ -11,7 +11,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Hashable, Sequence
 from itertools import product
 
-from jax_debug_widgets.graphs.flat import FlatProgram, Node
+from jax_debug_widgets.graphs.flat import FlatOperation, FlatProgram
 
 _LOOPS = frozenset({"scan", "while", "cond", "shard_map", "pallas_call"})
 
@@ -39,16 +39,16 @@ class Pairing:
         self._round(_line_of)
         return self
 
-    def _pair(self, one: Node, other: Node) -> None:
+    def _pair(self, one: FlatOperation, other: FlatOperation) -> None:
         self.forth[one.number], self.back[other.number] = other.number, one.number
 
-    def _left(self) -> tuple[list[Node], list[Node]]:
+    def _left(self) -> tuple[list[FlatOperation], list[FlatOperation]]:
         before = [one for one in self._before.nodes if one.number not in self.forth]
         return before, [one for one in self._after.nodes if one.number not in self.back]
 
-    def _round(self, key: Callable[[Node], Hashable]) -> None:
+    def _round(self, key: Callable[[FlatOperation], Hashable]) -> None:
         before, after = self._left()
-        waiting: dict[Hashable, list[Node]] = {}
+        waiting: dict[Hashable, list[FlatOperation]] = {}
         for other in reversed(after):
             waiting.setdefault(key(other), []).append(other)
         for one in before:
@@ -67,12 +67,12 @@ class Pairing:
                     self._pair(left, right)
                     todo.append((left.number, right.number))
 
-    def _operands_of(self, one: int, other: int) -> list[tuple[Node, Node]]:
+    def _operands_of(self, one: int, other: int) -> list[tuple[FlatOperation, FlatOperation]]:
         pairs = zip(self._before.nodes[one].operands, self._after.nodes[other].operands, strict=False)
         made = ((left, right) for left, right in pairs if left[0] == right[0] == "result")
         return [(self._before.nodes[left[1]], self._after.nodes[right[1]]) for left, right in made]
 
-    def _users_of_pair(self, one: int, other: int) -> list[tuple[Node, Node]]:
+    def _users_of_pair(self, one: int, other: int) -> list[tuple[FlatOperation, FlatOperation]]:
         before, after = (
             users.get(number, [])[:_MOST_USERS] for users, number in zip(self._users, (one, other), strict=True)
         )
@@ -82,7 +82,7 @@ class Pairing:
     def _between_pairs(self) -> None:
         """What gives the same types, of something that pairs give, for users that are pairs."""
         before, after = self._left()
-        by_type: dict[tuple[str, ...], list[Node]] = {}
+        by_type: dict[tuple[str, ...], list[FlatOperation]] = {}
         for other in after:
             by_type.setdefault(tuple(map(str, other.equation.types)), []).append(other)
         for one in before:
@@ -93,7 +93,7 @@ class Pairing:
             if found is not None:
                 self._pair(one, found)
 
-    def _fits(self, one: Node, other: Node) -> bool:
+    def _fits(self, one: FlatOperation, other: FlatOperation) -> bool:
         given = {(*edge[:1], self.forth.get(edge[1], -1)) if edge[0] == "result" else edge[:2] for edge in one.operands}
         shares = bool(given & {edge[:2] for edge in other.operands})
         users = {self.forth.get(number) for number, _ in self._users[0].get(one.number, ())} - {None}
@@ -105,7 +105,7 @@ _MOST_USERS = 64
 """So many users of one value are looked through."""
 
 
-def _line_of(one: Node) -> Hashable:
+def _line_of(one: FlatOperation) -> Hashable:
     source = one.equation.source
     return (one.equation.primitive, *map(str, one.equation.types), source.file, source.line) if source else None
 

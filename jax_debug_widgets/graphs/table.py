@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from jax_debug_widgets.events.amounts import in_bytes, plural
-from jax_debug_widgets.graphs.page import Line, Page
+from jax_debug_widgets.graphs.page import Page, PageRow
 from jax_debug_widgets.graphs.program import Amount, Equation, Program
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ COUNTED_ONCE = (
 
 
 @dataclass(frozen=True)
-class Group:
+class EquationGroup:
     """Equations that belong together, without those that only run others: `flops` and `nbytes` of all their executions."""
 
     name: str
@@ -82,12 +82,14 @@ class ProgramTable(Sequence[Equation]):
         """
         return ProgramTable(self.program, by, self.xla_flops)
 
-    def groups(self) -> list[Group]:
+    def groups(self) -> list[EquationGroup]:
         """The equations by what `by` says: lines in the order of the program, others by their flops."""
         found: dict[str, list[Equation]] = {}
         for one in (one for one in self if not one.bodies):
             found.setdefault(_GROUP[self.by](one), []).append(one)
-        groups = [Group(name, tuple(own), _sum(own, "flops"), _sum(own, "nbytes")) for name, own in found.items()]
+        groups = [
+            EquationGroup(name, tuple(own), _sum(own, "flops"), _sum(own, "nbytes")) for name, own in found.items()
+        ]
         if self.by in ("equation", "line"):
             return groups
         return sorted(groups, key=lambda one: (-one.flops.known, -one.nbytes.known))
@@ -151,10 +153,10 @@ def _whole(count: int) -> str:
     return f"{count:,}"
 
 
-def _row(one: Equation) -> Line:
+def _row(one: Equation) -> PageRow:
     times = "?" if one.times is None else f"{'≤ ' if one.conditional else ''}{one.times:,}"
     is_derived = one.role != "forward"
-    return Line(
+    return PageRow(
         (
             one.primitive + (f" {one.params['name']}" if one.bodies and "name" in one.params else ""),
             ", ".join(one.names),
@@ -170,8 +172,8 @@ def _row(one: Equation) -> Line:
     )
 
 
-def _group_row(one: Group) -> Line:
-    return Line(
+def _group_row(one: EquationGroup) -> PageRow:
+    return PageRow(
         (
             one.name,
             f"{len(one.equations):,}",
@@ -205,7 +207,7 @@ def _record(one: Equation) -> tuple[Any, ...]:
     )
 
 
-def _group_record(one: Group) -> tuple[Any, ...]:
+def _group_record(one: EquationGroup) -> tuple[Any, ...]:
     return (one.name, len(one.equations), one.roles, _known(one.flops), _known(one.nbytes))
 
 

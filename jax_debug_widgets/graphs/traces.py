@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from jax_debug_widgets.graphs.diff import Change, Diff
-from jax_debug_widgets.graphs.page import Line, Page
+from jax_debug_widgets.graphs.diff import Diff, EquationChange
+from jax_debug_widgets.graphs.page import Page, PageRow
 from jax_debug_widgets.graphs.program import Equation, text_of
 
 Verdict = Literal["same", "another order", "another program"]
@@ -53,7 +53,7 @@ class Traces:
         return "another order" if self.diff.is_same else "another program"
 
     @property
-    def first(self) -> Change | None:
+    def first(self) -> EquationChange | None:
         """The first equation that differs; None where none does."""
         return next((one for one in self.diff if one.kind != "same"), None)
 
@@ -68,12 +68,12 @@ class Traces:
         if told is not None:
             said += f"; {_WITH_SEEDS[told.verdict].format(told.count)}"
         is_other = self.verdict != "same" or (told is not None and told.verdict != "same")
-        lines = [Line(("cause" if is_other else "may differ", where, why)) for where, why in self.causes]
+        lines = [PageRow(("cause" if is_other else "may differ", where, why)) for where, why in self.causes]
         if self.first is not None:
-            lines.insert(0, Line(("first", str(_side(self.first).source or ""), _told(self.first))))
+            lines.insert(0, PageRow(("first", str(_side(self.first).source or ""), _told(self.first))))
         if told is not None and told.verdict != "same":
             lines += [
-                Line((f"seed {seed}", told.at, text)) for seed, text in zip((0, told.seed), told.texts, strict=True)
+                PageRow((f"seed {seed}", told.at, text)) for seed, text in zip((0, told.seed), told.texts, strict=True)
             ]
         return Page(f"{self.name}: {said}", ("", "where", "what"), lines)
 
@@ -91,12 +91,12 @@ _WITH_SEEDS = {
 }
 
 
-def _side(change: Change) -> Equation:
+def _side(change: EquationChange) -> Equation:
     found = change.after or change.before
     assert found is not None
     return found
 
 
-def _told(change: Change) -> str:
+def _told(change: EquationChange) -> str:
     what = f" ({'; '.join(change.what)})" if change.what else ""
     return f"{text_of(_side(change))}: {'in another order' if change.kind == 'moved' else change.kind}{what}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from jax_debug_widgets._jax.compat.processes import joined
-from jax_debug_widgets.breakpoints import Place, RunObservers
+from jax_debug_widgets.breakpoints import PromptPlace, RunObservers
 from jax_debug_widgets.widgets import may_ask
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def observers_of(panels: Panels, current: Callable[[], Run | None]) -> RunObservers:
     """Make what the debugger asks, of the panel of the run that `current` gives."""
 
-    def place() -> Place:
+    def place() -> PromptPlace:
         if joined() > 1:
             return "job"
         run = current()

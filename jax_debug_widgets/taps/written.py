@@ -47,7 +47,7 @@ def writer(tap: Tap | Bundle, inbox: Inbox, gate: Gate, switch: Switch | None = 
 
 
 class _Switched:
-    """The firings that a program wrote of a tap, without those that its switch omits. A `Source`; safe from any thread."""
+    """The firings that a program wrote of a tap, without those that its switch omits. A `FiringSource`, safe for threads."""
 
     def __init__(self, written: Ring | RingPart, switch: Switch) -> None:
         self._written, self._switch = written, switch
@@ -59,14 +59,14 @@ class _Switched:
         return len(self._written) + sum(len(times) for times, _, _ in self._settled)
 
     def take(self, until_ns: int) -> Records | None:
-        """See `Source`."""
+        """See `FiringSource`."""
         with self._lock:
             parts, self._settled = [*self._settled, *self._wanted(until_ns)], []
         return together(parts)
 
     @property
     def is_over(self) -> bool:
-        """See `Source`."""
+        """See `FiringSource`."""
         return self._written.is_over and not self._settled
 
     def settle(self) -> None:

@@ -9,19 +9,19 @@ from jax_debug_widgets.widgets.channel import Channel
 from jax_debug_widgets.widgets.kernel import has_front_end, may_ask, running_cell, running_kernel
 from jax_debug_widgets.widgets.listing import ListingComm
 from jax_debug_widgets.widgets.panel import Panel
-from jax_debug_widgets.widgets.snapshot import Course, Fact, Group, GroupLine, Line, Series, Snapshot
+from jax_debug_widgets.widgets.snapshot import Course, CurveGroup, Fact, GroupLine, PrintLine, ScalarSeries, Snapshot
 from jax_debug_widgets.widgets.summary import summary
 
 __all__ = [
     "Channel",
     "Course",
+    "CurveGroup",
     "Fact",
-    "Group",
     "GroupLine",
-    "Line",
     "ListingComm",
     "Panel",
-    "Series",
+    "PrintLine",
+    "ScalarSeries",
     "Snapshot",
     "has_front_end",
     "may_ask",

@@ -9,7 +9,7 @@ from html import escape
 
 import numpy as np
 
-from jax_debug_widgets.widgets.snapshot import Fact, Group, GroupLine, Series, Snapshot
+from jax_debug_widgets.widgets.snapshot import CurveGroup, Fact, GroupLine, ScalarSeries, Snapshot
 
 _WIDTH, _FACTS, _CHART, _LEGEND = 820, 66, 156, 16
 """In pixels: of all; of the row of facts, of a chart, of a line of its names."""
@@ -64,12 +64,12 @@ def drawing(snapshot: Snapshot) -> str:
     )
 
 
-def _by_name(series: Sequence[Series]) -> list[Group]:
+def _by_name(series: Sequence[ScalarSeries]) -> list[CurveGroup]:
     """A chart for the numbers of each name: those of several places are its lines, called by their places."""
     names = list(dict.fromkeys(one.name for one in series))[:_CHARTS]
     each = [(name, [one for one in series if one.name == name]) for name in names]
     return [
-        Group(
+        CurveGroup(
             name,
             own[0].site.where if len(own) == 1 else "",
             False,
@@ -92,7 +92,7 @@ def _facts(facts: Sequence[Fact]) -> Iterator[str]:
         yield _text(x, 56, _cut(fact.note, most))
 
 
-def _chart(group: Group, wide: int) -> str:
+def _chart(group: CurveGroup, wide: int) -> str:
     """A title, axes, lines, a mark where something was not finite first, and the names of the lines."""
     lines = group.lines[:_LINES]
     each = max(24, _POINTS // len(lines))
@@ -147,7 +147,7 @@ def _figure(value: float) -> str:
     return f"{number}e{int(power)}"
 
 
-def _names(group: Group, wide: int) -> Iterator[str]:
+def _names(group: CurveGroup, wide: int) -> Iterator[str]:
     """A name for each group of lines, in its colour; where lines have no group, one for each."""
     told = _told(group)
     for number, (name, hue) in enumerate(told[:_LEGENDS]):
@@ -157,11 +157,11 @@ def _names(group: Group, wide: int) -> Iterator[str]:
         yield _text(wide - _RIGHT, 16, f"{len(told)} in all", anchor="end")
 
 
-def _told(group: Group) -> list[tuple[str, int]]:
+def _told(group: CurveGroup) -> list[tuple[str, int]]:
     return list({line.group: line.hue for line in group.lines}.items()) if group.lines[0].group else []
 
 
-def _rows(group: Group) -> int:
+def _rows(group: CurveGroup) -> int:
     return math.ceil(min(len(_told(group)), _LEGENDS) / 4)
 
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Line:
+class PrintLine:
     """One line of a print stream."""
 
     site: CallSite
@@ -32,7 +32,7 @@ class Line:
 
 
 @dataclass(frozen=True)
-class Series:
+class ScalarSeries:
     """The history of one scalar value: steps int64[n], values float64[n]."""
 
     site: CallSite
@@ -64,7 +64,7 @@ class GroupLine:
 
 
 @dataclass(frozen=True)
-class Group:
+class CurveGroup:
     """Lines that are drawn together, such as the norms of all gradients."""
 
     title: str
@@ -110,9 +110,9 @@ class Snapshot:
     status: Status
     sites: Sequence[CallSite]
     counts: dict[int, int]
-    ordered: Sequence[Line]
-    unordered: Sequence[Line]
-    series: Sequence[Series]
+    ordered: Sequence[PrintLine]
+    unordered: Sequence[PrintLine]
+    series: Sequence[ScalarSeries]
     calls: Sequence[Call]
     courses: Mapping[int, Course] = field(default_factory=dict)
     findings: Sequence[str] = ()
@@ -120,7 +120,7 @@ class Snapshot:
     first_nonfinite: str = ""
     dropped_calls: int = 0
     facts: Sequence[Fact] = ()
-    groups: Sequence[Group] = ()
+    groups: Sequence[CurveGroup] = ()
     file: str = ""
     name: str = ""
     cell: int | None = None

@@ -15,7 +15,7 @@ from jax_debug_widgets.events import Call
 from jax_debug_widgets.events.amounts import plural
 from jax_debug_widgets.widgets.overview import picture
 from jax_debug_widgets.widgets.reload import reload_html, reload_script
-from jax_debug_widgets.widgets.snapshot import Line, Snapshot
+from jax_debug_widgets.widgets.snapshot import PrintLine, Snapshot
 from jax_debug_widgets.widgets.summary import barrier_words, call_lines, state_words
 from jax_debug_widgets.widgets.table import Table
 
@@ -118,7 +118,7 @@ def _nothing(snapshot: Snapshot) -> str:
     )
 
 
-def _stream(name: str, count: int, lines: Sequence[Line]) -> str:
+def _stream(name: str, count: int, lines: Sequence[PrintLine]) -> str:
     if not lines:
         return ""
     width = len(str(lines[-1].step))
@@ -132,7 +132,7 @@ def _stream(name: str, count: int, lines: Sequence[Line]) -> str:
     )
 
 
-def _row(line: Line, width: int) -> str:
+def _row(line: PrintLine, width: int) -> str:
     text = escape(_ESCAPE_CODES.sub("", line.text))
     return f"<small>{line.step:>{width}}</small>  {text}  <small>{escape(line.site.where)}{line.tags}</small>"
 

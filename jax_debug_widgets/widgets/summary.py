@@ -9,7 +9,7 @@ from jax_debug_widgets.events.amounts import plural, plural_came
 from jax_debug_widgets.events.cut import cut
 from jax_debug_widgets.events.legible import legible
 from jax_debug_widgets.widgets.reload import load_command
-from jax_debug_widgets.widgets.snapshot import Line, Snapshot
+from jax_debug_widgets.widgets.snapshot import PrintLine, Snapshot
 
 _TITLE = 60
 """Characters of a title that the text shows."""
@@ -159,7 +159,7 @@ def _prepared(call: Call) -> float:
     return (call.trace or 0) + (call.numba or 0) + (call.lower or 0) + (call.compile or 0)
 
 
-def _line(line: Line) -> str:
+def _line(line: PrintLine) -> str:
     first, *more = line.text.split("\n")
     rest = f" … +{plural(len(more), 'line')}" if more else ""
     return f"{line.site.where} [{line.step}{line.tags}] {cut(first, _CHARACTERS)}{rest}"

@@ -32,7 +32,9 @@ def modules_of_jax(tree: ast.AST) -> dict[str, str]:
     """What a file calls the modules that it imports from `private` -> what they are called there."""
     imports = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.module == OURS]
     found = {one.asname or one.name: one.name for node in imports for one in node.names}
-    return {name: module for name, module in found.items() if isinstance(getattr(private, module), private.Module)}
+    return {
+        name: module for name, module in found.items() if isinstance(getattr(private, module), private.PrivateModule)
+    }
 
 
 def names_used(tree: ast.AST) -> Iterator[tuple[str, str]]:
@@ -135,7 +137,7 @@ def test_a_public_spelling_is_the_very_same(path):
 
 
 def test_a_name_that_is_gone_says_so_where_it_is_used_and_not_before():
-    gone = private.Module("jax._src.core.gone")
+    gone = private.PrivateModule("jax._src.core.gone")
     for use in (lambda: gone.anything, lambda: private.core.no_such_name, lambda: private.place_of(gone, "anything")):
         with pytest.raises(private.MissingNameError, match=r"^jax [\d.]+ has no jax\._src\.core\.(gone|no_such_name)"):
             use()

@@ -238,7 +238,8 @@ def test_what_it_says_can_be_pasted_and_no_other_function_is_put_over_it(tmp_pat
 
 
 @pytest.mark.behaviour("G4")
-def test_an_edited_package_runs_as_it_was_edited(tmp_path):
+def test_an_edited_package_runs_as_it_was_edited(tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "dont_write_bytecode", False)
     exported = jdw.to_folder(net, P, X, path=tmp_path / "net")
     module = tmp_path / "net" / "module.py"
     module.write_text(module.read_text().replace("hidden * 2.0", "hidden * 4.0"))

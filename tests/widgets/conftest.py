@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from jax_debug_widgets.events import Barrier, Call, CallSite, Status
-from jax_debug_widgets.widgets import Line, Series, Snapshot
+from jax_debug_widgets.widgets import PrintLine, ScalarSeries, Snapshot
 from tests.fakes import RecordingComm
 
 SITE = CallSite(
@@ -80,9 +80,9 @@ def snapshot() -> Callable[..., Snapshot]:
             status=status,
             sites=[SITE],
             counts={1: 3},
-            ordered=[Line(SITE, step, (), f"loss 0.{step}") for step in range(3)],
+            ordered=[PrintLine(SITE, step, (), f"loss 0.{step}") for step in range(3)],
             unordered=[],
-            series=[Series(SITE, "loss", np.arange(3), np.array([3.0, 2.0, 1.0]))],
+            series=[ScalarSeries(SITE, "loss", np.arange(3), np.array([3.0, 2.0, 1.0]))],
             calls=[CALL],
         )
         return dataclasses.replace(whole, **changes)

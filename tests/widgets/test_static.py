@@ -16,7 +16,7 @@ import pytest
 import jax_debug_widgets as jdw
 from jax_debug_widgets.events import Barrier
 from jax_debug_widgets.session import current_session
-from jax_debug_widgets.widgets import Course, Line, Series
+from jax_debug_widgets.widgets import Course, PrintLine, ScalarSeries
 from jax_debug_widgets.widgets.static import static_html
 from tests.widgets.conftest import CALL, SITE
 
@@ -93,10 +93,10 @@ def test_it_asks_nothing_of_the_network(snapshot):
 
 
 EVERYWHERE = {
-    "text": lambda: {"ordered": [Line(SITE, 0, (), ATTACK)], "unordered": [Line(SITE, 0, (1,), ATTACK)]},
+    "text": lambda: {"ordered": [PrintLine(SITE, 0, (), ATTACK)], "unordered": [PrintLine(SITE, 0, (1,), ATTACK)]},
     "title": lambda: {"title": ATTACK},
-    "place": lambda: {"ordered": [Line(dataclasses.replace(SITE, where=ATTACK), 0, (), "x")]},
-    "series": lambda: {"series": [Series(SITE, ATTACK, np.arange(2), np.array([1.0, 2.0]))]},
+    "place": lambda: {"ordered": [PrintLine(dataclasses.replace(SITE, where=ATTACK), 0, (), "x")]},
+    "series": lambda: {"series": [ScalarSeries(SITE, ATTACK, np.arange(2), np.array([1.0, 2.0]))]},
     "call": lambda: {"calls": [dataclasses.replace(CALL, name=ATTACK)]},
     "call error": lambda: {"calls": [dataclasses.replace(CALL, error=ATTACK)]},
     "finding": lambda: {"findings": [ATTACK]},
@@ -130,7 +130,7 @@ def test_an_attack_through_a_real_print_stays_text():
 def test_any_series_can_be_drawn(snapshot, values):
     values = np.array(values)
     page = Elements(
-        static_html("run-1", snapshot(series=[Series(SITE, "loss", np.arange(len(values)), values)]))
+        static_html("run-1", snapshot(series=[ScalarSeries(SITE, "loss", np.arange(len(values)), values)]))
     ).picture
     drawn = [dict(numbers) for numbers in curves(page)]
     finite = np.isfinite(values)
@@ -149,7 +149,7 @@ def curves(page):
 
 def test_where_a_value_became_nan_is_seen_in_its_curve(snapshot):
     values = np.array([3.0, 2.0, 1.0, np.nan, np.nan, np.nan, np.nan])
-    page = Elements(static_html("run-1", snapshot(series=[Series(SITE, "loss", np.arange(7), values)]))).picture
+    page = Elements(static_html("run-1", snapshot(series=[ScalarSeries(SITE, "loss", np.arange(7), values)]))).picture
     ((*_, (end, _)),) = curves(page)
     (mark,) = [value for name, value in page.attributes if name == "d" and value and "V" in value]
     at = float(re.match(r"M([\d.]+)", mark)[1])
@@ -210,7 +210,7 @@ def test_a_long_run_makes_a_page_of_bounded_size():
 
 
 def test_the_escape_codes_of_colours_are_left_out(snapshot):
-    page = Elements(static_html("run-1", snapshot(ordered=[Line(SITE, 0, (), "\x1b[1;31mloss\x1b[0m 0.25")])))
+    page = Elements(static_html("run-1", snapshot(ordered=[PrintLine(SITE, 0, (), "\x1b[1;31mloss\x1b[0m 0.25")])))
     assert "loss 0.25" in page.text
     assert "\x1b" not in page.text
 

@@ -7,7 +7,7 @@ import dataclasses
 import pytest
 
 from jax_debug_widgets.events import Barrier, Watched
-from jax_debug_widgets.widgets import Course, Line, summary
+from jax_debug_widgets.widgets import Course, PrintLine, summary
 from tests.widgets.conftest import CALL, SITE
 
 
@@ -48,12 +48,12 @@ def test_of_what_is_watched_it_says_where_it_has_gone(snapshot):
 
 
 def test_a_long_line_is_cut_and_its_length_told(snapshot):
-    shown = summary(snapshot(ordered=[Line(SITE, 0, (), "x" * 5000)]))
+    shown = summary(snapshot(ordered=[PrintLine(SITE, 0, (), "x" * 5000)]))
     assert "x … 5,000 characters in all" in shown and len(shown) < 1000
 
 
 def test_half_a_character_is_written_by_its_code(snapshot):
-    shown = summary(snapshot(title="f()", ordered=[Line(SITE, 0, (), "half \ud800")]))
+    shown = summary(snapshot(title="f()", ordered=[PrintLine(SITE, 0, (), "half \ud800")]))
     assert shown.encode().decode().endswith(r"half \ud800")
 
 
@@ -67,7 +67,7 @@ def test_without_lines_it_is_short(snapshot):
 
 
 def test_only_the_newest_lines_are_shown(snapshot):
-    lines = [Line(SITE, step, (), f"loss {step}") for step in range(50)]
+    lines = [PrintLine(SITE, step, (), f"loss {step}") for step in range(50)]
     shown = summary(snapshot(ordered=lines), lines=3)
     assert "[47] loss 47" in shown and "[46]" not in shown
 
@@ -81,7 +81,7 @@ def test_of_very_many_sites_some_are_shown_and_the_others_counted(snapshot):
 
 def test_lanes_phases_and_further_lines_are_told(snapshot):
     site = dataclasses.replace(SITE, phase="backward")
-    shown = summary(snapshot(sites=[site], ordered=[Line(site, 4, (1, 2), "a\nb\nc")]))
+    shown = summary(snapshot(sites=[site], ordered=[PrintLine(site, 4, (1, 2), "a\nb\nc")]))
     assert "(ordered print, backward)" in shown
     assert "[4 lane 1,2 backward] a … +2 lines" in shown
 

@@ -18,7 +18,7 @@ class MissingNameError(AttributeError):
     """The installed JAX does not have a name that we need of it."""
 
 
-class Module:
+class PrivateModule:
     """A module of JAX. Its names are looked up when they are first used."""
 
     def __init__(self, path: str) -> None:
@@ -51,7 +51,7 @@ def module(path: str) -> Any:
     return found
 
 
-def path_of(owner: Module) -> str:
+def path_of(owner: PrivateModule) -> str:
     """The dotted path of one of these modules in JAX."""
     return owner._path
 
@@ -70,7 +70,7 @@ def lookup(path: str, name: str) -> Any:
 
 def place_of(owner: Any, name: str) -> tuple[Any, str]:
     """The object that has the attribute `name` in the installed JAX, and what the attribute is called there."""
-    return (module(owner._path), spelled(owner._path, name)) if isinstance(owner, Module) else (owner, name)
+    return (module(owner._path), spelled(owner._path, name)) if isinstance(owner, PrivateModule) else (owner, name)
 
 
 @functools.cache
@@ -175,44 +175,44 @@ if TYPE_CHECKING:
 
     flattree: Any
 else:
-    ad_checkpoint = Module("jax._src.ad_checkpoint")
-    api = Module("jax._src.api")
-    api_util = Module("jax._src.api_util")
-    array = Module("jax._src.array")
-    callback = Module("jax._src.callback")
-    config = Module("jax._src.config")
-    core = Module("jax._src.core")
-    custom_batching = Module("jax._src.custom_batching")
-    debugging = Module("jax._src.debugging")
-    dispatch = Module("jax._src.dispatch")
-    distributed = Module("jax._src.distributed")
-    dtypes = Module("jax._src.dtypes")
-    effects = Module("jax._src.effects")
-    ffi = Module("jax._src.ffi")
-    flattree = Module("jax._src.flattree")
-    linear_util = Module("jax._src.linear_util")
-    mesh = Module("jax._src.mesh")
-    monitoring = Module("jax._src.monitoring")
-    pjit = Module("jax._src.pjit")
-    shard_map = Module("jax._src.shard_map")
-    sharding_impls = Module("jax._src.sharding_impls")
-    source_info_util = Module("jax._src.source_info_util")
-    stages = Module("jax._src.stages")
-    traceback_util = Module("jax._src.traceback_util")
-    tree_util = Module("jax._src.tree_util")
-    util = Module("jax._src.util")
-    xla_bridge = Module("jax._src.xla_bridge")
-    debugger = Module("jax._src.debugger.core")
-    ad = Module("jax._src.interpreters.ad")
-    batching = Module("jax._src.interpreters.batching")
-    mlir = Module("jax._src.interpreters.mlir")
-    pxla = Module("jax._src.interpreters.pxla")
-    pe = Module("jax._src.interpreters.partial_eval")
-    lax = Module("jax._src.lax.lax")
-    common = Module("jax._src.lax.control_flow.common")
-    conditionals = Module("jax._src.lax.control_flow.conditionals")
-    loops = Module("jax._src.lax.control_flow.loops")
-    xla_client = Module("jax._src.lib.xla_client")
-    ir = Module("jax._src.lib.mlir.ir")
-    hlo = Module("jax._src.lib.mlir.dialects.hlo")
-    discharge = Module("jax._src.state.discharge")
+    ad_checkpoint = PrivateModule("jax._src.ad_checkpoint")
+    api = PrivateModule("jax._src.api")
+    api_util = PrivateModule("jax._src.api_util")
+    array = PrivateModule("jax._src.array")
+    callback = PrivateModule("jax._src.callback")
+    config = PrivateModule("jax._src.config")
+    core = PrivateModule("jax._src.core")
+    custom_batching = PrivateModule("jax._src.custom_batching")
+    debugging = PrivateModule("jax._src.debugging")
+    dispatch = PrivateModule("jax._src.dispatch")
+    distributed = PrivateModule("jax._src.distributed")
+    dtypes = PrivateModule("jax._src.dtypes")
+    effects = PrivateModule("jax._src.effects")
+    ffi = PrivateModule("jax._src.ffi")
+    flattree = PrivateModule("jax._src.flattree")
+    linear_util = PrivateModule("jax._src.linear_util")
+    mesh = PrivateModule("jax._src.mesh")
+    monitoring = PrivateModule("jax._src.monitoring")
+    pjit = PrivateModule("jax._src.pjit")
+    shard_map = PrivateModule("jax._src.shard_map")
+    sharding_impls = PrivateModule("jax._src.sharding_impls")
+    source_info_util = PrivateModule("jax._src.source_info_util")
+    stages = PrivateModule("jax._src.stages")
+    traceback_util = PrivateModule("jax._src.traceback_util")
+    tree_util = PrivateModule("jax._src.tree_util")
+    util = PrivateModule("jax._src.util")
+    xla_bridge = PrivateModule("jax._src.xla_bridge")
+    debugger = PrivateModule("jax._src.debugger.core")
+    ad = PrivateModule("jax._src.interpreters.ad")
+    batching = PrivateModule("jax._src.interpreters.batching")
+    mlir = PrivateModule("jax._src.interpreters.mlir")
+    pxla = PrivateModule("jax._src.interpreters.pxla")
+    pe = PrivateModule("jax._src.interpreters.partial_eval")
+    lax = PrivateModule("jax._src.lax.lax")
+    common = PrivateModule("jax._src.lax.control_flow.common")
+    conditionals = PrivateModule("jax._src.lax.control_flow.conditionals")
+    loops = PrivateModule("jax._src.lax.control_flow.loops")
+    xla_client = PrivateModule("jax._src.lib.xla_client")
+    ir = PrivateModule("jax._src.lib.mlir.ir")
+    hlo = PrivateModule("jax._src.lib.mlir.dialects.hlo")
+    discharge = PrivateModule("jax._src.state.discharge")

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import NamedTuple
 
-Place = tuple[str, Hashable]
+NamePlace = tuple[str, Hashable]
 """A file, and what there: the range that computes what is assigned, or see `place_of_arguments`."""
 
 
-def place_of_arguments(file: str, line: int) -> Place:
+def place_of_arguments(file: str, line: int) -> NamePlace:
     """The place of the arguments of the function whose code begins at `line`."""
     return file, line
 
@@ -30,6 +30,6 @@ class CallPlace(NamedTuple):
     callers: tuple[tuple[str, Span], ...]
 
 
-def is_of_arguments(place: Place) -> bool:
+def is_of_arguments(place: NamePlace) -> bool:
     """Whether arguments are noted there, as opposed to what a statement assigns or returns."""
     return isinstance(place[1], int)

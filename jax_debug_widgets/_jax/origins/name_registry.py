@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from jax_debug_widgets._jax.compat.private import core, pe
-from jax_debug_widgets._jax.origins.name_places import Place
+from jax_debug_widgets._jax.origins.name_places import NamePlace
 from jax_debug_widgets._jax.origins.origins import (
     Operation,
     Ordinal,
@@ -24,7 +24,7 @@ from jax_debug_widgets._jax.origins.origins import (
     origins_of_uses,
 )
 
-Names = Mapping[Place, Sequence[str]]
+Names = Mapping[NamePlace, Sequence[str]]
 
 
 @dataclass(eq=False)
@@ -37,8 +37,8 @@ class VariableNote:
       of: for the tangent of a value: the note of the value; else None.
     """
 
-    names: dict[Place, list[str]] = field(default_factory=dict[Place, list[str]])
-    times: dict[Place, int] = field(default_factory=dict[Place, int])
+    names: dict[NamePlace, list[str]] = field(default_factory=dict[NamePlace, list[str]])
+    times: dict[NamePlace, int] = field(default_factory=dict[NamePlace, int])
     of: VariableNote | None = None
 
     @property
@@ -46,7 +46,7 @@ class VariableNote:
         """The note of the value: this one, or for a tangent that of its value."""
         return self.of or self
 
-    def add(self, place: Place, name: str, time: int) -> None:
+    def add(self, place: NamePlace, name: str, time: int) -> None:
         known = self.names.setdefault(place, [])
         self.times.setdefault(place, time)
         if name not in known:
@@ -89,11 +89,11 @@ class Book:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self.places: set[Place] = set()
+        self.places: set[NamePlace] = set()
         """The places at which names were noted, whether or not a tracer was found there."""
-        self._types = _Several[tuple[Place, str], Type]()
+        self._types = _Several[tuple[NamePlace, str], Type]()
         """The types of the values that have a name at a place."""
-        self._names_at = _Several[Place, str]()
+        self._names_at = _Several[NamePlace, str]()
         self._of_variables = _Newest[Any, VariableNote]()
         self._of_tangents = _Newest[Any, VariableNote]()
         self._of_derived = _Newest[Any, VariableNote]()
@@ -118,7 +118,7 @@ class Book:
         """The number of each operation, in the order in which they were made."""
         self._time = 0
 
-    def add(self, tracer: Any, tangent: Any, place: Place, name: str, *, is_last: bool) -> None:
+    def add(self, tracer: Any, tangent: Any, place: NamePlace, name: str, *, is_last: bool) -> None:
         """Note a name of a tracer's variable at a place, and the same name for its tangent, if there is one.
 
         Args:
@@ -226,11 +226,11 @@ class Book:
         with self._lock:
             return operation in self._named and (operation, len(equation.outvars)) not in self._of_operations
 
-    def names_at(self, place: Place) -> Sequence[str]:
+    def names_at(self, place: NamePlace) -> Sequence[str]:
         with self._lock:
             return tuple(self._names_at.get(place, ()))
 
-    def types_of(self, place: Place, name: str) -> Sequence[Type]:
+    def types_of(self, place: NamePlace, name: str) -> Sequence[Type]:
         with self._lock:
             return tuple(self._types.get((place, name), ()))
 

@@ -7,7 +7,7 @@ from collections.abc import Hashable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from jax_debug_widgets._jax.origins.inlining import inlined_from
-from jax_debug_widgets._jax.origins.name_places import Place
+from jax_debug_widgets._jax.origins.name_places import NamePlace
 from jax_debug_widgets._jax.origins.name_registry import Names, VariableNote, book, type_of
 from jax_debug_widgets._jax.origins.origins import Operation, Ordinal, Origin, origins_of_result, origins_of_uses
 
@@ -17,12 +17,12 @@ def way_to(equation: Any) -> tuple[Hashable, ...]:
     return tuple(book.made_of(Operation(call)) for call in inlined_from(equation))
 
 
-def is_noted(place: Place) -> bool:
+def is_noted(place: NamePlace) -> bool:
     """Whether names were noted for values computed at a place."""
     return place in book.places
 
 
-def may_be(variable: Any, place: Place, name: str) -> bool:
+def may_be(variable: Any, place: NamePlace, name: str) -> bool:
     """Whether a variable has a type that was noted for a name at a place; a batched variable has more axes.
 
     If no type was noted for the name, it may be, unless the name is that of a tree with noted leaves.

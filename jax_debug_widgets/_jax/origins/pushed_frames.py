@@ -16,7 +16,7 @@ _TRACES = ("LinearizeTrace.process_", "JVPTrace.process_")
 
 
 def asked_outside(derived: Sequence[bool], levels: Sequence[Level]) -> int:
-    """How many of the derivatives that an equation is inside are asked for outside of its frames; see `Uses.derived`."""
+    """How many of the derivatives that an equation is inside are asked for outside its frames; see `VariableUses.derived`."""
     return max(len(derived) - sum(level.derivatives for level in levels), 0)
 
 

@@ -21,7 +21,7 @@ from jax_debug_widgets._jax.compat.private import core
 from jax_debug_widgets._jax.origins.frames import Frame
 from jax_debug_widgets._jax.passes.birth_records import record_of
 from jax_debug_widgets._jax.passes.check_arithmetic import largest, none_of, not_numbers, odd
-from jax_debug_widgets._jax.passes.checked import Body, Check, Records
+from jax_debug_widgets._jax.passes.checked import BodyFacts, Check, Records
 from jax_debug_widgets._jax.passes.words import number_of_words, recorded_type
 
 _HANDS_ON = frozenset(
@@ -162,7 +162,7 @@ class Births:
             and not _is_harmless(equation)
         )
 
-    def check(self, equation: Any, frames: tuple[Frame, ...], body: Body) -> Check | None:
+    def check(self, equation: Any, frames: tuple[Frame, ...], body: BodyFacts) -> Check | None:
         """See `Checker`."""
         solver = name_of_solver(equation)
         out = next(one for one in equation.outvars if _is_real(one) and one.aval.size)
@@ -218,7 +218,7 @@ class Births:
         return [*given, *((checked, (*numbers, len(lines - told))) for checked, numbers in roots)]
 
 
-def _is_worth_numba(body: Body) -> bool:
+def _is_worth_numba(body: BodyFacts) -> bool:
     """Whether Numba is loaded, or takes less time to load than it saves: half a second."""
     return "numba" in sys.modules or sum(option == "nonfinite" for option, _ in body.forward) >= _MANY
 

@@ -12,7 +12,7 @@ from jax import lax
 
 from jax_debug_widgets._jax.origins.frames import Frame
 from jax_debug_widgets._jax.passes.check_arithmetic import counted, element_at, first_of, not_numbers
-from jax_debug_widgets._jax.passes.checked import Body, Check, Records
+from jax_debug_widgets._jax.passes.checked import BodyFacts, Check, Records
 from jax_debug_widgets._jax.passes.kept_writes import equation_of
 from jax_debug_widgets._jax.passes.words import recorded_type, words_of
 
@@ -43,7 +43,7 @@ class Casts:
             return False
         return bool(jnp.issubdtype(old, jnp.floating)) or is_narrowing(old, new)
 
-    def check(self, equation: Any, frames: tuple[Frame, ...], body: Body) -> Check | None:
+    def check(self, equation: Any, frames: tuple[Frame, ...], body: BodyFacts) -> Check | None:
         """See `Checker`."""
         (operand,), (out,) = equation.invars, equation.outvars
         if out not in body.certain or _are_bits(operand, body):
@@ -86,7 +86,7 @@ class Casts:
         return records
 
 
-def _are_bits(operand: Any, body: Body) -> bool:
+def _are_bits(operand: Any, body: BodyFacts) -> bool:
     """Whether an unsigned integer was just made of bits, as hashes are: that the lowest ones stay is meant."""
     made = equation_of(operand, body.definitions) if jnp.issubdtype(operand.aval.dtype, jnp.unsignedinteger) else None
     return made is not None and made.primitive.name in _OF_BITS
@@ -107,7 +107,7 @@ class NanArguments:
         """See `Checker`."""
         return equation.primitive.name in ("jit", "pjit") and equation.params.get("name") in _NAN_ARGUMENTS
 
-    def check(self, equation: Any, frames: tuple[Frame, ...], body: Body) -> Check | None:
+    def check(self, equation: Any, frames: tuple[Frame, ...], body: BodyFacts) -> Check | None:
         """See `Checker`."""
         (out,) = equation.outvars[:1]
         if out not in body.certain or not out.aval.size:

@@ -111,7 +111,7 @@ class Part:
 
 
 @dataclass(frozen=True)
-class Body:
+class BodyFacts:
     """The facts about the body that a checked equation is in.
 
     Attributes:
@@ -148,7 +148,7 @@ class Checker(Protocol):
         """Whether it looks at such equations."""
         ...
 
-    def check(self, equation: core.JaxprEqn, frames: tuple[Frame, ...], body: Body) -> Check | None:
+    def check(self, equation: core.JaxprEqn, frames: tuple[Frame, ...], body: BodyFacts) -> Check | None:
         """The check of an equation; None for none."""
         ...
 

@@ -34,7 +34,7 @@ from jax_debug_widgets._jax.passes.check_records import (
     unnamed,
     without_lines,
 )
-from jax_debug_widgets._jax.passes.checked import Body, Check, Checked, CheckedProgram, Checker, LanesOf, Part
+from jax_debug_widgets._jax.passes.checked import BodyFacts, Check, Checked, CheckedProgram, Checker, LanesOf, Part
 from jax_debug_widgets._jax.passes.chosen import choice_of_all, choices_of
 from jax_debug_widgets._jax.passes.forward_pass import InForward, forward_of
 from jax_debug_widgets._jax.passes.kept_writes import Definitions, define
@@ -134,7 +134,7 @@ class _Pass:
         inputs = frozenset([*jaxpr.invars, *jaxpr.constvars])
         scope = inputs.union(*(one.outvars for one in jaxpr.eqns))
         known = (self.forward, self.lanes_of, part, beside, self.definitions, inputs, scope)
-        body, checked_here = Body(certain, computed, *known), set[Any]()
+        body, checked_here = BodyFacts(certain, computed, *known), set[Any]()
         choices = choices_of(jaxpr, certain, self.definitions)
         waiting: dict[int, list[tuple[Any, Checked, Check]]] = {}
         for number, (equation, frames) in enumerate(zip(jaxpr.eqns, lines, strict=True)):
@@ -167,7 +167,7 @@ class _Pass:
         return equations, records
 
     def _check(
-        self, option: str, checker: Checker, equation: core.JaxprEqn, frames: tuple[Frame, ...], body: Body
+        self, option: str, checker: Checker, equation: core.JaxprEqn, frames: tuple[Frame, ...], body: BodyFacts
     ) -> Check | None:
         """The check of an equation; None for none, and where the forward pass has done the same."""
         if not frames or not checker.is_for(equation):
@@ -176,7 +176,7 @@ class _Pass:
         return None if is_done else checker.check(equation, frames, body)
 
     def _entered(
-        self, equation: core.JaxprEqn, frames: tuple[Frame, ...], body: Body
+        self, equation: core.JaxprEqn, frames: tuple[Frame, ...], body: BodyFacts
     ) -> tuple[list[core.JaxprEqn], list[Record]]:
         name = equation.primitive.name
         if name in RUN_ONCE and RUN_ONCE[name] in equation.params:
@@ -195,7 +195,7 @@ class _Pass:
         return [equation], []
 
     def _inner(
-        self, inner: Any, equation: core.JaxprEqn, frames: tuple[Frame, ...], body: Body
+        self, inner: Any, equation: core.JaxprEqn, frames: tuple[Frame, ...], body: BodyFacts
     ) -> tuple[core.Jaxpr, list[Record]]:
         jaxpr = inner.jaxpr if isinstance(inner, ClosedJaxpr) else inner
         results = results_of_bodies(equation, body.certain)
@@ -203,7 +203,7 @@ class _Pass:
         return jaxpr.replace(eqns=equations), records
 
     def _call(
-        self, equation: core.JaxprEqn, frames: tuple[Frame, ...], body: Body
+        self, equation: core.JaxprEqn, frames: tuple[Frame, ...], body: BodyFacts
     ) -> tuple[core.JaxprEqn, list[Record]]:
         key = RUN_ONCE[equation.primitive.name]
         called = getattr(equation.params[key], "jaxpr", equation.params[key])
@@ -219,7 +219,7 @@ class _Pass:
         return equation.replace(params=params, outvars=[*equation.outvars, *flat_rows(outer)]), outer
 
     def _branches(
-        self, equation: core.JaxprEqn, frames: tuple[Frame, ...], body: Body
+        self, equation: core.JaxprEqn, frames: tuple[Frame, ...], body: BodyFacts
     ) -> tuple[core.JaxprEqn, list[Record]]:
         branches = equation.params["branches"]
         found = [self._inner(one, equation, frames, body) for one in branches]
@@ -239,7 +239,7 @@ class _Pass:
         return equation.replace(params=params, outvars=[*equation.outvars, *flat_rows(outer)]), outer
 
     def _loop(
-        self, equation: core.JaxprEqn, frames: tuple[Frame, ...], body: Body
+        self, equation: core.JaxprEqn, frames: tuple[Frame, ...], body: BodyFacts
     ) -> tuple[list[core.JaxprEqn], list[Record]]:
         is_scan = equation.primitive.name == "scan"
         key = "jaxpr" if is_scan else "body_jaxpr"

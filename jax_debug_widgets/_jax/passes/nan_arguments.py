@@ -18,7 +18,7 @@ from jax_debug_widgets._jax.passes.checked import Check
 
 
 @dataclass(frozen=True)
-class Arguments:
+class ArgumentRecord:
     """The facts about a record of arguments.
 
     Attributes:
@@ -43,7 +43,7 @@ def of_arguments(jaxpr: core.Jaxpr) -> Iterator[tuple[Check, Frame]]:
     results = [one for one in jaxpr.outvars if _is_read(one)]
     if named and results:
         function = info.func_src_info.partition(" ")[0]
-        facts = Arguments(tuple(name for name, _ in named), function)
+        facts = ArgumentRecord(tuple(name for name, _ in named), function)
 
         def compute(*arrays: Any) -> Sequence[Any]:
             found = [_has_nan(one) for one in arrays]

@@ -13,7 +13,7 @@ from jax import lax
 from jax_debug_widgets._jax.compat.private import core
 from jax_debug_widgets._jax.origins.frames import Frame
 from jax_debug_widgets._jax.passes.check_arithmetic import counted, element_at, first_of
-from jax_debug_widgets._jax.passes.checked import Body, Check, Records
+from jax_debug_widgets._jax.passes.checked import BodyFacts, Check, Records
 from jax_debug_widgets._jax.passes.kept_writes import may_keep
 from jax_debug_widgets._jax.passes.written_index import (
     WrittenType,
@@ -65,7 +65,7 @@ class OutOfBounds:
         name = equation.primitive.name
         return name == "gather" or name.replace("_", "-") in _SCATTERS or name in _SLICES
 
-    def check(self, equation: Any, frames: tuple[Frame, ...], body: Body) -> Check | None:
+    def check(self, equation: Any, frames: tuple[Frame, ...], body: BodyFacts) -> Check | None:
         """See `Checker`. What is derived of an access that is checked has the same indices."""
         if body.part.is_backward and ("oob", frames[0]) in body.forward:
             return None
@@ -87,7 +87,7 @@ class OutOfBounds:
         return records
 
 
-def _of_slice(equation: Any, first: int, body: Body) -> Check | None:
+def _of_slice(equation: Any, first: int, body: BodyFacts) -> Check | None:
     shape = equation.invars[0].aval.shape
     sliced = equation.outvars[0].aval.shape if first == 1 else equation.invars[1].aval.shape
     starts = equation.invars[first:]
@@ -122,7 +122,7 @@ def _is_surely_inside(start: Any, last: int) -> bool:
     return isinstance(start, core.Literal) and 0 <= int(start.val) <= last
 
 
-def _of_gather(equation: Any, frames: tuple[Frame, ...], body: Body) -> Check | None:
+def _of_gather(equation: Any, frames: tuple[Frame, ...], body: BodyFacts) -> Check | None:
     array, _ = equation.invars
     dims = equation.params["dimension_numbers"]
     sizes = equation.params["slice_sizes"]
@@ -142,7 +142,7 @@ def _of_gather(equation: Any, frames: tuple[Frame, ...], body: Body) -> Check | 
     return _of_indices(equation, body, axes, last, of_array, of_indices, writes=False)
 
 
-def _of_scatter(equation: Any, frames: tuple[Frame, ...], body: Body) -> Check | None:
+def _of_scatter(equation: Any, frames: tuple[Frame, ...], body: BodyFacts) -> Check | None:
     array, _, updates = equation.invars
     dims = equation.params["dimension_numbers"]
     axes = dims.scatter_dims_to_operand_dims
@@ -171,7 +171,7 @@ def _together(dims: Any, of_indices: Sequence[int], name: str) -> set[int]:
 
 def _of_indices(
     equation: Any,
-    body: Body,
+    body: BodyFacts,
     axes: Sequence[int],
     last: tuple[int, ...],
     lanes_of_array: set[int],

@@ -8,11 +8,11 @@ from typing import Any
 
 from jax import lax
 
-from jax_debug_widgets._jax.passes.checked import Body, Check, Checked
+from jax_debug_widgets._jax.passes.checked import BodyFacts, Check, Checked
 from jax_debug_widgets._jax.passes.chosen import Choice
 
 
-def taking(body: Body, equation: Any, choices: Mapping[Any, Choice]) -> Body:
+def taking(body: BodyFacts, equation: Any, choices: Mapping[Any, Choice]) -> BodyFacts:
     """The facts of a body for an equation whose results a choice takes: the check looks at what is taken alone."""
     taken = [one for one in equation.outvars if one in choices]
     return replace(body, certain=body.certain.union(taken), computed=body.computed.union(taken))

@@ -37,7 +37,7 @@ _REMATS = frozenset({"checkpoint", "remat", "remat2"})
 """The names of `jax.checkpoint`'s primitive in JAX's versions."""
 
 
-class Uses:
+class VariableUses:
     """The uses of a body's variables, as far as differentiation is concerned.
 
     Attributes:
@@ -214,7 +214,7 @@ def seen_from_rules(derived: tuple[bool, ...], levels: Sequence[Level], depth: i
 
 
 def _derived(equation: Any, around: str, outer: tuple[bool, ...] | None) -> tuple[bool, ...]:
-    """See `Uses.derived`, of an equation in a body with that name stack, and `BodyContext.outer`."""
+    """See `VariableUses.derived`, of an equation in a body with that name stack, and `BodyContext.outer`."""
     own = _text_of(equation.source_info.name_stack)
     if "rematted_computation" in f"{around}/{own}":
         return ()

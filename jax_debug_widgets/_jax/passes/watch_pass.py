@@ -23,7 +23,7 @@ from jax_debug_widgets._jax.passes.body_context import BodyContext, around_progr
 from jax_debug_widgets._jax.passes.conditions import can_be_told_apart, told_apart
 from jax_debug_widgets._jax.passes.infinities import meant_infinities
 from jax_debug_widgets._jax.passes.operands import can_close, close_over, new_number, used_in, with_counter
-from jax_debug_widgets._jax.passes.uses import Uses
+from jax_debug_widgets._jax.passes.uses import VariableUses
 from jax_debug_widgets._jax.passes.watch_tap import Sampled, tap_equations
 from jax_debug_widgets._jax.passes.watcher import Watcher
 
@@ -102,7 +102,7 @@ class WatchPass:
         """Add the taps to a body; return the same object if nothing in it is watched."""
         if around.switched and len(place.counters) < len(place.loops):  # The iteration is not known.
             around = replace(around, every=1, switched=False)
-        uses = Uses(jaxpr, place, around)
+        uses = VariableUses(jaxpr, place, around)
         equations = []
         here = place
         for number, equation in enumerate(jaxpr.eqns):
@@ -119,7 +119,7 @@ class WatchPass:
             return jaxpr
         return jaxpr.replace(eqns=equations, effects=jaxpr.effects | {debugging.debug_effect})
 
-    def _entered(self, number: int, equation: Any, place: Place, uses: Uses) -> list[Any]:
+    def _entered(self, number: int, equation: Any, place: Place, uses: VariableUses) -> list[Any]:
         key = _ENTERED.get(equation.primitive.name)
         if key is None or key not in equation.params:
             return [equation]
@@ -135,7 +135,7 @@ class WatchPass:
             return sampling.by_iteration(plain, rewritten.params[key], self._every)
         return [rewritten]
 
-    def _rewritten(self, number: int, equation: Any, place: Place, uses: Uses, key: str) -> Any:
+    def _rewritten(self, number: int, equation: Any, place: Place, uses: VariableUses, key: str) -> Any:
         """Add taps, which may read `place.counters`, to an equation's programs; the same object if none are added."""
         old = equation.params[key]
         if key == "branches":
@@ -158,7 +158,7 @@ class WatchPass:
         changed = equation.replace(params={**equation.params, key: new}, effects=effects)
         return changed if asked is None else _asking(changed, asked)
 
-    def _asked(self, number: int, equation: Any, place: Place, uses: Uses) -> Any | None:
+    def _asked(self, number: int, equation: Any, place: Place, uses: VariableUses) -> Any | None:
         """The condition of a `while` with its taps; None if nothing in it is watched."""
         condition = equation.params["cond_jaxpr"]
         place = replace(place, counters=place.counters[:-1])  # Its own loop counts for the body only.
@@ -171,7 +171,7 @@ class WatchPass:
         tapped = self._inner(condition, "cond_jaxpr", number, equation, place, uses)
         return None if tapped is condition else tapped
 
-    def _inner(self, inner: Any, key: str, number: int, equation: Any, place: Place, uses: Uses) -> Any:
+    def _inner(self, inner: Any, key: str, number: int, equation: Any, place: Place, uses: VariableUses) -> Any:
         jaxpr = inner.jaxpr if isinstance(inner, ClosedJaxpr) else inner
         samples = self._is_sampled(equation)
         around = uses.around(number, equation, key)

@@ -15,7 +15,7 @@ from jax import lax
 
 from jax_debug_widgets._jax.compat.private import core
 from jax_debug_widgets._jax.origins.frames import frames_of
-from jax_debug_widgets._jax.passes.checked import Body
+from jax_debug_widgets._jax.passes.checked import BodyFacts
 from jax_debug_widgets._jax.passes.kept_writes import Definitions
 from jax_debug_widgets._jax.passes.words import recorded_type, word_count, words_of
 
@@ -54,7 +54,7 @@ class WrittenIndex:
         return array
 
 
-def written_indices(equation: Any, atoms: Sequence[Any], body: Body) -> list[WrittenIndex]:
+def written_indices(equation: Any, atoms: Sequence[Any], body: BodyFacts) -> list[WrittenIndex]:
     """The written index of each of the atoms that an equation indexes with; empty where all are int32, or one is unknown."""
     found = [_followed(equation, atom, body) for atom in atoms]
     known = [one for one in found if one is not None]
@@ -94,7 +94,7 @@ def beyond(columns: Sequence[Any], last: Sequence[int], sizes: Sequence[int]) ->
     return lax.concatenate(each, columns[0].ndim - 1)
 
 
-def _followed(equation: Any, atom: Any, body: Body) -> WrittenIndex | None:
+def _followed(equation: Any, atom: Any, body: BodyFacts) -> WrittenIndex | None:
     shape, moves, counts, found = atom.aval.shape, list[Any](), "", None
     line = frames_of(equation.source_info.traceback)[:1]
     is_converted = False
@@ -124,7 +124,7 @@ def _followed(equation: Any, atom: Any, body: Body) -> WrittenIndex | None:
     return found
 
 
-def _uncounted(equation: Any, body: Body) -> Any:
+def _uncounted(equation: Any, body: BodyFacts) -> Any:
     """The index in `select(index < 0, index + size, index)`; None for other equations."""
     if equation.primitive.name != "select_n" or len(equation.invars) != 3:  # noqa: PLR2004
         return None
@@ -134,7 +134,7 @@ def _uncounted(equation: Any, body: Body) -> Any:
     return plain if is_counted else None
 
 
-def _source(atom: Any, body: Body) -> Any:
+def _source(atom: Any, body: BodyFacts) -> Any:
     """The variable of a body, or of what it calls, that others are names of."""
     for _ in range(_MOST_STEPS):
         made = None if isinstance(atom, core.Literal) or atom in body.inputs else body.definitions.get(atom)

@@ -21,7 +21,7 @@ from jax_debug_widgets._jax.origins.place import Place
 from jax_debug_widgets._jax.passes.body_context import BodyContext, around_program
 from jax_debug_widgets._jax.passes.inventory import programs_in
 from jax_debug_widgets._jax.passes.program import outermost
-from jax_debug_widgets._jax.passes.uses import Uses
+from jax_debug_widgets._jax.passes.uses import VariableUses
 from jax_debug_widgets._jax.studies.devices import device_of, devices_of
 from jax_debug_widgets._jax.studies.flops import flops_of, nbytes_of
 from jax_debug_widgets._jax.studies.repeats import repeats_of
@@ -43,7 +43,7 @@ class ProgramAnnotations:
       sources: the sources of frames that were read before.
     """
 
-    names_of: Callable[[core.Jaxpr, Place, BodyContext, Uses], Mapping[Any, str]]
+    names_of: Callable[[core.Jaxpr, Place, BodyContext, VariableUses], Mapping[Any, str]]
     role_of: Callable[[str], Role]
     is_library: Callable[[str], bool]
     name_file: Callable[[str], str]
@@ -104,7 +104,7 @@ class _Body:
         path: tuple[tuple[int, str], ...],
     ) -> None:
         self._reading, self._jaxpr, self._place, self._known, self._path = reading, jaxpr, place, known, path
-        self._uses = Uses(jaxpr, place, around)
+        self._uses = VariableUses(jaxpr, place, around)
         self._names = dict(self._names_in(jaxpr, place, around))
         for one in reversed(jaxpr.eqns):
             if is_put_in(one) and one.outvars[0] in self._names and not isinstance(one.invars[0], core.Literal):

@@ -17,7 +17,7 @@ from jax_debug_widgets._jax.origins.frames import UNKNOWN_FRAME, Frame, frames_i
 from jax_debug_widgets._jax.origins.place import Place
 from jax_debug_widgets._jax.passes.body_context import BodyContext, around_program
 from jax_debug_widgets._jax.passes.program import outermost
-from jax_debug_widgets._jax.passes.uses import Uses
+from jax_debug_widgets._jax.passes.uses import VariableUses
 from jax_debug_widgets._jax.studies.trace import trace
 from jax_debug_widgets._jax.tracing.expressions import LinesOf
 
@@ -44,7 +44,7 @@ class RunBody:
         body, number, key = self.entered
         (place, around), equation = body.where, body.jaxpr.eqns[number]
         inside = place.inside(equation, key, self.jaxpr)
-        return inside, Uses(body.jaxpr, place, around).around(number, equation, key)
+        return inside, VariableUses(body.jaxpr, place, around).around(number, equation, key)
 
 
 @dataclass(frozen=True, eq=False)

@@ -25,7 +25,7 @@ from jax_debug_widgets._jax.compat.replacements import Replacements, Replacing
 from jax_debug_widgets._jax.compat.trees import leaves_with_paths
 from jax_debug_widgets._jax.origins.context import captured_settings
 from jax_debug_widgets._jax.origins.frames import calling_frame, is_users
-from jax_debug_widgets._jax.origins.name_places import CallPlace, Place, Span, place_of_arguments
+from jax_debug_widgets._jax.origins.name_places import CallPlace, NamePlace, Span, place_of_arguments
 from jax_debug_widgets._jax.origins.name_registry import book
 from jax_debug_widgets._jax.tracing import by_monitoring, by_settrace, cotangents, rule_equations
 from jax_debug_widgets._jax.tracing.copies import is_marking
@@ -117,7 +117,7 @@ def _note_arguments(frame: FrameType) -> None:
     """Note the arguments of a function that JAX or a library calls; inside `noting`, those of any function."""
     code, caller = frame.f_code, frame.f_back
     by = caller.f_code.co_filename if caller else ""
-    places: list[Place] = []
+    places: list[NamePlace] = []
     if not is_users(by) or is_of_library(by):
         places.append(place_of_arguments(code.co_filename, code.co_firstlineno))
     if _is_noting():  # Somebody steps through the program, and sees each function that is called.
@@ -147,7 +147,7 @@ def _note_leaf(one: Expression, tree: Any) -> None:
             book.add(tracer, tangent_of(leaf), one.place, one.name, is_last=one.is_last)
 
 
-def _note_tree(place: Place, name: str, tree: Any, *, is_last: bool = True, is_outermost: bool = True) -> None:
+def _note_tree(place: NamePlace, name: str, tree: Any, *, is_last: bool = True, is_outermost: bool = True) -> None:
     """Note the tracers among the leaves of `tree`, and among the fields of leaves that are other objects."""
     book.places.add(place)
     if isinstance(tree, list | tuple | dict) and len(tree) > _LARGEST:

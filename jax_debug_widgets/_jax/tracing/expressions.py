@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from types import CodeType
 from typing import Any, NamedTuple
 
-from jax_debug_widgets._jax.origins.name_places import Place
+from jax_debug_widgets._jax.origins.name_places import NamePlace
 
 
 class Expression(NamedTuple):
@@ -23,7 +23,7 @@ class Expression(NamedTuple):
         one of these. None: it is always looked up.
     """
 
-    place: Place
+    place: NamePlace
     name: str
     node: ast.expr | None
     path: str = ""

@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 from jax_debug_widgets._jax.compat.private import core
-from jax_debug_widgets._jax.origins.name_places import Place, is_of_arguments
+from jax_debug_widgets._jax.origins.name_places import NamePlace, is_of_arguments
 from jax_debug_widgets._jax.origins.name_registry import VariableNote, book
 from jax_debug_widgets._jax.tracing.copies import is_array
 from jax_debug_widgets._jax.tracing.marks import Mark, named_equation, stack_of_input
@@ -87,7 +87,7 @@ def _steps(variable: Any, noted: Sequence[VariableNote], taken: Sequence[float],
     since = [(time, of, place) for of in noted for place, time in of.times.items()]
     if not is_input:  # A program notes the names of its arguments itself.
         since = [one for one in since if not is_of_arguments(one[2])]
-    places: dict[VariableNote, set[Place]] = {}
+    places: dict[VariableNote, set[NamePlace]] = {}
     for time, after in pairwise([*sorted({time for time, _, _ in since}), math.inf]):
         for _, of, place in (one for one in since if one[0] == time):
             places.setdefault(of, set()).add(place)

@@ -10,7 +10,7 @@ from jax.extend.core import Primitive
 from jax_debug_widgets._jax.compat import features
 from jax_debug_widgets._jax.compat.private import ad, batching, core, lax, mlir, source_info_util
 from jax_debug_widgets._jax.compat.registrations import registers
-from jax_debug_widgets._jax.origins.name_places import Place
+from jax_debug_widgets._jax.origins.name_places import NamePlace
 from jax_debug_widgets._jax.origins.name_registry import VariableNote
 from jax_debug_widgets._jax.origins.residuals import is_marked_copy
 
@@ -28,7 +28,7 @@ class Mark:
     """
 
     noted: VariableNote
-    places: frozenset[Place]
+    places: frozenset[NamePlace]
     is_cotangent: bool = False
     is_of_input: bool = False
 

@@ -52,7 +52,7 @@ class Print:
 
 
 @dataclass(frozen=True)
-class Change:
+class PartChange:
     """A difference in a value: the steps to the part, and its prints before and after."""
 
     path: str
@@ -89,7 +89,7 @@ def _array(value: Any) -> Print | None:
     return None
 
 
-def change_of(before: Print, after: Print) -> Change | None:
+def change_of(before: Print, after: Print) -> PartChange | None:
     """Where two prints differ first; None where they are equal."""
     if before == after:
         return None
@@ -98,8 +98,8 @@ def change_of(before: Print, after: Print) -> Change | None:
         for step in (*old, *(one for one in new if one not in old)):
             found = change_of(old.get(step, ABSENT), new.get(step, ABSENT))
             if found is not None and ((step in old and step in new) or _is_object(after)):
-                return Change(f"{step}{found.path}", found.before, found.after)
-    return Change("", before, after)
+                return PartChange(f"{step}{found.path}", found.before, found.after)
+    return PartChange("", before, after)
 
 
 def _is_object(one: Print) -> bool:

@@ -22,7 +22,7 @@ from jax_debug_widgets.checks.lists import numbers_in
 from jax_debug_widgets.checks.purity import source
 from jax_debug_widgets.checks.purity.harmless import may_run_again
 from jax_debug_widgets.checks.purity.impure import calls_seen
-from jax_debug_widgets.checks.purity.prints import ABSENT, Change, Print, change_of, print_of
+from jax_debug_widgets.checks.purity.prints import ABSENT, PartChange, Print, change_of, print_of
 from jax_debug_widgets.checks.purity.reached import Reached, is_state, named, reached, static_objects
 
 Snapshot = Mapping[tuple[FunctionType, str], tuple[Print, int]]
@@ -228,7 +228,7 @@ class _Here(threading.local):
     depth: int = field(default=0)
 
 
-def _changes(before: Snapshot, after: Snapshot) -> Iterator[tuple[FunctionType, str, int, Change]]:
+def _changes(before: Snapshot, after: Snapshot) -> Iterator[tuple[FunctionType, str, int, PartChange]]:
     for (function, name), (now, line) in after.items():
         was = before.get((function, name))
         change = change_of(was[0], now) if was is not None else None
@@ -236,7 +236,7 @@ def _changes(before: Snapshot, after: Snapshot) -> Iterator[tuple[FunctionType, 
             yield function, name, line, change
 
 
-def _is_memo(functions: Reached, name: str, change: Change) -> bool:
+def _is_memo(functions: Reached, name: str, change: PartChange) -> bool:
     """Whether something was filled in that is looked up: a table, or an attribute that was None."""
     before, after = change.before, change.after
     grows = before.kind == after.kind and isinstance(after.key, int) and isinstance(before.key, int)

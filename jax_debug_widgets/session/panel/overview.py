@@ -24,7 +24,7 @@ from jax_debug_widgets.session.run.naming import SelectedValue
 from jax_debug_widgets.session.run.nonfinite import in_lane, nonfinite_findings
 from jax_debug_widgets.session.run.scalars import longest, pace_at, scalars
 from jax_debug_widgets.session.run.thinning import thinned
-from jax_debug_widgets.widgets import Fact, Group, GroupLine, Series
+from jax_debug_widgets.widgets import CurveGroup, Fact, GroupLine, ScalarSeries
 
 if TYPE_CHECKING:
     from jax_debug_widgets.events import Call, CallSite, Finding
@@ -34,7 +34,7 @@ _SERIES, _LINES, _STRETCHES = 4, 24, 100
 _CODE = re.compile(r"`([^`]*)`")
 
 
-def numbers(run: RunView) -> list[tuple[Series, int]]:
+def numbers(run: RunView) -> list[tuple[ScalarSeries, int]]:
     """The curves of the first numbers, each with its rank."""
     drawn = list(itertools.islice(scalars(run.store, run.copies), _SERIES))
     steps_of = run.store.history.steps_of({one.choice.site.id for one in drawn})
@@ -42,7 +42,7 @@ def numbers(run: RunView) -> list[tuple[Series, int]]:
     for one in drawn:
         steps, both = _alike(steps_of[one.choice.site.id], one.values.astype(np.float64))
         chosen = thinned(both, _STRETCHES)
-        found.append((Series(one.choice.site, one.name, steps[chosen], both[chosen]), one.rank))
+        found.append((ScalarSeries(one.choice.site, one.name, steps[chosen], both[chosen]), one.rank))
     return found
 
 
@@ -52,7 +52,7 @@ def _alike(steps: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarra
     return steps[len(steps) - both :], values[len(values) - both :]
 
 
-def groups(run: RunView) -> list[Group]:
+def groups(run: RunView) -> list[CurveGroup]:
     """Norms of gradients, sizes of updates, how widely values are spread; without lines where there are none."""
     watched = [site for site in run.store.sites() if site.watch is not None and site.id not in run.copies]
     norms = ((leaf, _norm(run, leaf.site)) for leaf in charted.gradients(watched))
@@ -130,7 +130,9 @@ def _told_apart(
         yield ChartedLeaf(leaf.site, replace(leaf.path, group=own)), curve
 
 
-def _group(title: str, note: str, found: Iterable[tuple[ChartedLeaf, _Curve | None]], *, logarithmic: bool) -> Group:
+def _group(
+    title: str, note: str, found: Iterable[tuple[ChartedLeaf, _Curve | None]], *, logarithmic: bool
+) -> CurveGroup:
     all_of_them = [(leaf.path, curve) for leaf, curve in found if curve is not None and len(curve[1])]
     if any(len(values) > 1 for _, (_, values) in all_of_them):
         # What came once is of no step of the loop that the others are in.
@@ -145,7 +147,7 @@ def _group(title: str, note: str, found: Iterable[tuple[ChartedLeaf, _Curve | No
         leaf = path.leaf if path.group else ""
         lines.append(GroupLine(_name(path), leaf, hues[_name(path)], is_bias(path.leaf), steps[kept], values[kept]))
     left = f"{more} more in the panel" if more > 0 else ""
-    return Group(title, ", ".join(filter(None, (note, left))), logarithmic, lines)
+    return CurveGroup(title, ", ".join(filter(None, (note, left))), logarithmic, lines)
 
 
 def _by_numbers(name: str) -> list[int | str]:
@@ -156,7 +158,7 @@ def _name(path: Path) -> str:
     return path.group or path.leaf or path.root
 
 
-def facts(run: RunView, drawn: Sequence[tuple[Series, int]], calls: Sequence[Call]) -> list[Fact]:
+def facts(run: RunView, drawn: Sequence[tuple[ScalarSeries, int]], calls: Sequence[Call]) -> list[Fact]:
     """How far, how fast, how good, what is wrong; what is not known is not among them."""
     found = []
     lead = drawn[0][0].site.id if drawn else longest(run.store, run.copies)

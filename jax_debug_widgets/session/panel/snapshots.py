@@ -15,7 +15,7 @@ from jax_debug_widgets.session.panel.overview import facts, groups, numbers
 from jax_debug_widgets.session.run.first_nonfinite import birth, first_words
 from jax_debug_widgets.session.run.headline import headline, numbers_of
 from jax_debug_widgets.session.run.nonfinite import counted
-from jax_debug_widgets.widgets import Course, Line, Snapshot
+from jax_debug_widgets.widgets import Course, PrintLine, Snapshot
 
 if TYPE_CHECKING:
     from jax_debug_widgets.events import CallSite
@@ -59,7 +59,7 @@ def snapshot_of(run: RunView, *, lines: bool = True) -> Snapshot:
     )
 
 
-def _last_lines(run: RunView, sites: Sequence[CallSite], *, ordered: bool) -> list[Line]:
+def _last_lines(run: RunView, sites: Sequence[CallSite], *, ordered: bool) -> list[PrintLine]:
     """The newest of one stream, within what a notebook keeps."""
     wanted = {site.id: site for site in sites if site.ordered is ordered and site.kind != "watch"}
     positions = _last_of(run, wanted)
@@ -73,7 +73,7 @@ def _last_lines(run: RunView, sites: Sequence[CallSite], *, ordered: bool) -> li
         left -= len(text)
         if left < 0:
             break
-        lines.append(Line(event.site, event.occurrence, event.lane, text, event.phantom))
+        lines.append(PrintLine(event.site, event.occurrence, event.lane, text, event.phantom))
     return lines[::-1]
 
 

@@ -86,9 +86,12 @@ class Exported:
             raise ImportError(f"there is no package in {self.path}")
         module = importlib.util.module_from_spec(spec)
         sys.modules[name] = module
+        # Python would take what it has compiled for the file after an edit within a second that leaves its size.
+        keeps_none, sys.dont_write_bytecode = sys.dont_write_bytecode, True
         try:
             spec.loader.exec_module(module)
         finally:
+            sys.dont_write_bytecode = keeps_none
             for one in [one for one in sys.modules if one == name or one.startswith(f"{name}.")]:
                 del sys.modules[one]
         return module

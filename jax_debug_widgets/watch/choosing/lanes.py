@@ -16,7 +16,7 @@ from jax_debug_widgets._jax.origins.lanes import Axes, LaneHooks
 from jax_debug_widgets.events import CallSite
 from jax_debug_widgets.taps.sites import transforms_of
 from jax_debug_widgets.watch.choosing.select import some_of
-from jax_debug_widgets.watch.naming.body import Body
+from jax_debug_widgets.watch.naming.body import BodyWithFrames
 from jax_debug_widgets.watch.naming.named import Named, label_of
 from jax_debug_widgets.watch.statistics.statistics import SCALAR, STATISTICS, as_float, native_target, of_rows
 
@@ -40,7 +40,7 @@ class ProgramLanes:
         self._batched, self._wanted, self._laneless = batched, wanted, laneless
         self._of_value: dict[tuple[Any, ...], Axes] = {}
 
-    def of(self, body: Body, named: Iterable[Named], chosen: Sequence[Named]) -> list[Axes]:
+    def of(self, body: BodyWithFrames, named: Iterable[Named], chosen: Sequence[Named]) -> list[Axes]:
         """For each of `chosen` the axes that are lanes; () where none is known."""
         made_by = {variable: equation for equation in body.equations for variable in equation.outvars}
 

@@ -29,7 +29,7 @@ from jax_debug_widgets.watch.choosing.stops import whole_of
 from jax_debug_widgets.watch.choosing.watched_taps import Again, WatchedTaps, orders
 from jax_debug_widgets.watch.naming.arguments import arguments, names_given_on
 from jax_debug_widgets.watch.naming.bindings_of_body import BodyBindings
-from jax_debug_widgets.watch.naming.body import Body
+from jax_debug_widgets.watch.naming.body import BodyWithFrames
 from jax_debug_widgets.watch.naming.named import Named, label_of
 from jax_debug_widgets.watch.naming.names import every_value, named_values
 from jax_debug_widgets.watch.naming.upstream import upstream
@@ -86,7 +86,7 @@ class ProgramWatcher:
 
     def unasked(self, jaxpr: Any, place: Place, around: BodyContext) -> None:
         """See `_jax.passes.watcher.Watcher`."""
-        body = Body(jaxpr, place, around, self._wants_file)
+        body = BodyWithFrames(jaxpr, place, around, self._wants_file)
         chosen = self._chosen(body, named_values(BodyBindings(body), self._wants_file, self._seen.mingled))
         if self._watch.everything:
             chosen = [one for one in chosen if self._is_added(one)]
@@ -107,7 +107,7 @@ class ProgramWatcher:
 
     def body(self, jaxpr: Any, place: Place, around: BodyContext) -> TakenValues | None:
         """See `_jax.passes.watcher.Watcher`."""
-        body = Body(jaxpr, place, around, self._wants_file)
+        body = BodyWithFrames(jaxpr, place, around, self._wants_file)
         bound = BodyBindings(body)
         named = named_values(bound, self._wants_file, self._seen.mingled)
         self._seen.keys.update((one.file, one.span, one.name) for one in arguments(bound, self._wants_file, is_key))
@@ -170,7 +170,7 @@ class ProgramWatcher:
         taps = {tap: tap.with_value(tuple(aval.shape), np.dtype(aval.dtype)) for tap, aval in types.items()}
         return StopValues(whole.variables, whole.holds, whole.compute, self._capture.whole_recorder(bundle, taps))
 
-    def _chosen(self, body: Body, named: list[Named]) -> list[Named]:
+    def _chosen(self, body: BodyWithFrames, named: list[Named]) -> list[Named]:
         self._partners.add_carried(named)
         plain = [one for one in named if not one.is_alias or self._is_added(one)]
         self._seen.names.update(dict.fromkeys(one.name for one in named))
@@ -207,7 +207,7 @@ class ProgramWatcher:
         asked = (pattern for pattern in (*self._patterns, *self._added) if pattern.by_lane)
         return self._watch.lanes or any(pattern.matches(one) for pattern in asked)
 
-    def _again(self, body: Body, chosen: Sequence[Named]) -> list[Again]:
+    def _again(self, body: BodyWithFrames, chosen: Sequence[Named]) -> list[Again]:
         """For each value whether another one tells it already: in this iteration, or at the end of the last."""
         values = [one for one in chosen if one.role == "value"]
         told = {one.name for one in values if not self._partners.is_carried(one)}
@@ -230,7 +230,7 @@ class ProgramWatcher:
             names.add(key)
         return again
 
-    def _choices(self, body: Body, chosen: Sequence[Named]) -> list[str]:
+    def _choices(self, body: BodyWithFrames, chosen: Sequence[Named]) -> list[str]:
         """For each value the expression of the choice that may leave it out; empty for others."""
         choices = left_out_by(body.jaxpr)
 

@@ -16,7 +16,7 @@ from jax_debug_widgets.events.texts import BAD_LANE, watched_text
 from jax_debug_widgets.taps.sites import phase_of, transforms_of
 from jax_debug_widgets.watch.choosing import bad_lane, lanes
 from jax_debug_widgets.watch.choosing.select import Watch, scope_of
-from jax_debug_widgets.watch.naming.body import Body
+from jax_debug_widgets.watch.naming.body import BodyWithFrames
 from jax_debug_widgets.watch.naming.callers import callers_of
 from jax_debug_widgets.watch.naming.derivatives import derivatives_of
 from jax_debug_widgets.watch.naming.named import Named, label_of
@@ -52,7 +52,7 @@ class WatchedTaps:
         order: int,
         choice: str,
         again: Again,
-        body: Body,
+        body: BodyWithFrames,
         finite: Container[Any],
         given_on: Mapping[Any, tuple[str, ...]],
     ) -> Tap:

@@ -11,7 +11,7 @@ from typing import Any
 from jax_debug_widgets._jax.compat import versions
 from jax_debug_widgets._jax.tracing.marks import is_named
 from jax_debug_widgets.watch.naming.bindings_of_body import BodyBindings
-from jax_debug_widgets.watch.naming.body import Body
+from jax_debug_widgets.watch.naming.body import BodyWithFrames
 from jax_debug_widgets.watch.naming.loops import LOOPS
 from jax_debug_widgets.watch.naming.named import Named
 from jax_debug_widgets.watch.naming.variable_types import is_array
@@ -51,7 +51,7 @@ def arguments(
             yield Argument(variable, name, file, argument_span(function, name), function.name, variable in carried)
 
 
-def names_given_on(body: Body, named: Iterable[Named]) -> dict[Any, tuple[str, ...]]:
+def names_given_on(body: BodyWithFrames, named: Iterable[Named]) -> dict[Any, tuple[str, ...]]:
     """The results of a loop's body -> the names that its next iteration has for each.
 
     Args:
@@ -71,7 +71,7 @@ def names_given_on(body: Body, named: Iterable[Named]) -> dict[Any, tuple[str, .
     return found
 
 
-def _given_to_loop(body: Body) -> tuple[list[Any], list[Any]]:
+def _given_to_loop(body: BodyWithFrames) -> tuple[list[Any], list[Any]]:
     """The values that a loop hands from one iteration to the next, and its parts of `xs`; none in another body.
 
     Without tangents, where somebody around the loop pushes such through it.
@@ -83,7 +83,7 @@ def _given_to_loop(body: Body) -> tuple[list[Any], list[Any]]:
     return [one for one in carry if not body.is_tangent(one)], [one for one in sliced if not body.is_tangent(one)]
 
 
-def _carried(body: Body) -> tuple[int, int]:
+def _carried(body: BodyWithFrames) -> tuple[int, int]:
     """Where the inputs of a loop's body begin that the iteration before has made, and how many they are."""
     equation: Any = body.around.equation
     if equation is None or equation.primitive.name not in LOOPS:
@@ -94,7 +94,7 @@ def _carried(body: Body) -> tuple[int, int]:
     return first, len(body.jaxpr.invars) - first
 
 
-def _told(body: Body) -> Iterator[tuple[str, Any]]:
+def _told(body: BodyWithFrames) -> Iterator[tuple[str, Any]]:
     """The names by JAX for the inputs of a program that was not noted while it was traced."""
     names, variables = body.argument_names, body.jaxpr.invars
     equation = body.around.equation

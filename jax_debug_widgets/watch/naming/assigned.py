@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from jax_debug_widgets._jax.origins.names_noted import gives_as_many, may_be
 from jax_debug_widgets._jax.passes.uses import runs_program
 from jax_debug_widgets.watch.naming.bindings_of_body import BodyBindings
-from jax_debug_widgets.watch.naming.body import Body, Made
+from jax_debug_widgets.watch.naming.body import BodyWithFrames, Made
 from jax_debug_widgets.watch.naming.escaping_values import what_escapes
 from jax_debug_widgets.watch.naming.source_sites import SourceSite
 from jax_debug_widgets.watch.naming.variable_types import is_array
@@ -26,13 +26,15 @@ def assigned(
     return [(name, made) for name, made in taken if may_be(made[0], place, name) and _is_own(bound.body, made)]
 
 
-def _is_own(body: Body, made: Made) -> bool:
+def _is_own(body: BodyWithFrames, made: Made) -> bool:
     """Whether it is no more than what the source says: a jitted function gives what its derivative keeps as well."""
     equation = body.equations[made[1]]
     return not runs_program(equation) or gives_as_many(equation)
 
 
-def _taken(body: Body, call: SourceSite, statement: Statement, members: Sequence[int]) -> list[tuple[str, Made]]:
+def _taken(
+    body: BodyWithFrames, call: SourceSite, statement: Statement, members: Sequence[int]
+) -> list[tuple[str, Made]]:
     """One value for one name; of several that one equation gives the names in its order, where there are as many."""
     made = [one for one in what_escapes(body, [*members], call.depth) if is_array(one[0])]
     if statement.is_return:

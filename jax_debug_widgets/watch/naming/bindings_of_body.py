@@ -11,7 +11,7 @@ from jax_debug_widgets._jax.origins.name_places import CallPlace, place_of_argum
 from jax_debug_widgets._jax.origins.name_registry import Names, VariableNote
 from jax_debug_widgets._jax.origins.names_noted import are_as_traced, is_noted, names_of_results, noted_of_input, way_to
 from jax_debug_widgets._jax.origins.origins import Origin, ordinals_of
-from jax_debug_widgets.watch.naming.body import Body, Made
+from jax_debug_widgets.watch.naming.body import BodyWithFrames, Made
 from jax_debug_widgets.watch.naming.source_sites import SourceSite
 from jax_debug_widgets.watch.naming.variable_types import is_array
 from jax_debug_widgets.watch.syntax.mentions import is_part
@@ -25,7 +25,7 @@ Identity = tuple[tuple[Hashable, ...], VariableNote]
 class BodyBindings:
     """The notes about the variables of `body`."""
 
-    def __init__(self, body: Body) -> None:
+    def __init__(self, body: BodyWithFrames) -> None:
         self.body = body
         of_inputs = {one: noted for one in body.jaxpr.invars if (noted := _noted_of_input(body, one))}
         self._inputs = {one: {**ChainMap(*(own.names for _, own in noted))} for one, noted in of_inputs.items()}
@@ -81,7 +81,7 @@ class BodyBindings:
         return tuple(self._identities.get(variable, ()))
 
 
-def _identities(body: Body, noted: Iterable[Identity]) -> Iterator[Identity]:
+def _identities(body: BodyWithFrames, noted: Iterable[Identity]) -> Iterator[Identity]:
     """Yield the notes of one variable, each with the calls that JAX has inlined on the way to where it is.
 
     What is inlined may have been noted inside, or as what the call gives: the way to that is shorter.
@@ -91,7 +91,7 @@ def _identities(body: Body, noted: Iterable[Identity]) -> Iterator[Identity]:
             yield (*body.around.path, *way[:length]), one
 
 
-def argument_names(body: Body, names: Names) -> Sequence[str]:
+def argument_names(body: BodyWithFrames, names: Names) -> Sequence[str]:
     """The names that the function of a body gives an input that has these names; empty where it is none of its arguments."""
     file, line, _ = body.origin
     place, function = place_of_arguments(file, line), body.function
@@ -106,7 +106,7 @@ def argument_names(body: Body, names: Names) -> Sequence[str]:
     return own[:1] or names[place]
 
 
-def aliases(body: Body, names: Names) -> Iterator[tuple[str, str, Statement]]:
+def aliases(body: BodyWithFrames, names: Names) -> Iterator[tuple[str, str, Statement]]:
     """Yield the names that are given by statements that compute nothing, each with the file and the statement.
 
     Of `h = a if c else b` nobody has noted which branch it was: the first in the source stands for both.
@@ -133,7 +133,7 @@ def is_of_statement(name: str, statement: Statement) -> bool:
     return not targets or any(is_part(name, text) for text in targets)
 
 
-def _noted_of_input(body: Body, variable: Any) -> Sequence[Identity]:
+def _noted_of_input(body: BodyWithFrames, variable: Any) -> Sequence[Identity]:
     if body.is_tangent(variable):
         return ()
     uses = [
@@ -156,7 +156,7 @@ class _Result(NamedTuple):
     noted: Sequence[VariableNote]
 
 
-def _results(body: Body) -> dict[int, list[_Result]]:
+def _results(body: BodyWithFrames) -> dict[int, list[_Result]]:
     ordinals = ordinals_of(body.equations, map(bool, body.uses.transposed))
     told = [names_of_results(*each) for each in zip(body.equations, ordinals, strict=True)]
     own = [{(place, name) for one in results for place in one.names for name in one.names[place]} for results in told]

@@ -14,7 +14,7 @@ from jax_debug_widgets._jax.origins.names_noted import way_to
 from jax_debug_widgets._jax.origins.place import Place
 from jax_debug_widgets._jax.origins.pushed_frames import pushed_at
 from jax_debug_widgets._jax.passes.body_context import BodyContext
-from jax_debug_widgets._jax.passes.uses import Uses, puts_constant_on_mesh, seen_from_rules
+from jax_debug_widgets._jax.passes.uses import VariableUses, puts_constant_on_mesh, seen_from_rules
 from jax_debug_widgets._jax.tracing.copies import is_given_as_cotangent, is_pushed
 from jax_debug_widgets._jax.tracing.marks import is_named, is_of_input
 from jax_debug_widgets._jax.tracing.tangents import tangents_in
@@ -29,7 +29,7 @@ Made = tuple[Any, int, int]
 """A variable, the number of the equation that makes it, and which of its results it is."""
 
 
-class Body:
+class BodyWithFrames:
     """The equations of a jaxpr with the user's frames that made them.
 
     Attributes:
@@ -39,11 +39,16 @@ class Body:
     """
 
     def __init__(
-        self, jaxpr: Any, place: Place, around: BodyContext, wanted: Callable[[str], bool], uses: Uses | None = None
+        self,
+        jaxpr: Any,
+        place: Place,
+        around: BodyContext,
+        wanted: Callable[[str], bool],
+        uses: VariableUses | None = None,
     ) -> None:
         self.jaxpr, self.place, self.around, self.wanted = jaxpr, place, around, wanted
         self.equations = jaxpr.eqns
-        self.uses = uses or Uses(jaxpr, place, around)
+        self.uses = uses or VariableUses(jaxpr, place, around)
         outside = (
             levels_around_program() if around.equation is None else levels_of(traceback_of(around.equation.source_info))
         )

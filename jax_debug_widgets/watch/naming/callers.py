@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from jax_debug_widgets.events import Caller
-from jax_debug_widgets.watch.naming.body import Body
+from jax_debug_widgets.watch.naming.body import BodyWithFrames
 from jax_debug_widgets.watch.naming.source_sites import outer_of
 from jax_debug_widgets.watch.syntax.statements import Span
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from jax_debug_widgets.watch.naming.named import Named
 
 
-def callers_of(body: Body, one: Named) -> tuple[Caller, ...] | None:
+def callers_of(body: BodyWithFrames, one: Named) -> tuple[Caller, ...] | None:
     """The frames around that of a value, innermost first, as far as they are in its program; None where they are not known."""
     levels = body.levels[one.equation] if one.equation >= 0 else ()
     depth = len(one.outer) or _depth_of(body, one)
@@ -26,7 +26,7 @@ def callers_of(body: Body, one: Named) -> tuple[Caller, ...] | None:
     return (*inside, *outside)
 
 
-def _depth_of(body: Body, one: Named) -> int | None:
+def _depth_of(body: BodyWithFrames, one: Named) -> int | None:
     """How many frames of its body are around a value whose frames are unknown."""
     levels = body.levels[one.equation] if one.equation >= 0 else ()
     at = next((i for i, level in enumerate(levels) if (level.file, Span(*level.span)) == (one.file, one.span)), None)

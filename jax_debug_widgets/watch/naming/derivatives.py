@@ -19,7 +19,7 @@ from jax_debug_widgets._jax.compat.private import core
 from jax_debug_widgets._jax.origins.frames import Level
 from jax_debug_widgets._jax.origins.inputs import JITS
 from jax_debug_widgets.events import Derivative
-from jax_debug_widgets.watch.naming.body import Body
+from jax_debug_widgets.watch.naming.body import BodyWithFrames
 from jax_debug_widgets.watch.naming.named import Named
 from jax_debug_widgets.watch.naming.names import place_of
 from jax_debug_widgets.watch.syntax.source import is_library
@@ -41,7 +41,7 @@ _BOUNDED = frozenset({"abs", "atan", "clamp", "cos", "erf", "logistic", "max", "
 
 
 def derivatives_of(
-    body: Body, gradient: Named, finite: Container[Any], name_file: Callable[[str], str]
+    body: BodyWithFrames, gradient: Named, finite: Container[Any], name_file: Callable[[str], str]
 ) -> tuple[Derivative, ...]:
     """The expressions whose derivative may have made a gradient infinite, in the order of their lines.
 
@@ -59,7 +59,7 @@ def derivatives_of(
     return tuple(found)
 
 
-def _line_of(body: Body, number: int) -> Level | None:
+def _line_of(body: BodyWithFrames, number: int) -> Level | None:
     """The line of the forward pass that a backward equation is of; of a rule (`defvjp`) the line that calls its function."""
     called = [one for one in body.levels[number] if one.runs_rule == "backward" and not is_library(one.file)]
     place = place_of(body, number)
@@ -76,7 +76,7 @@ class _WayBack:
       is_open: whether it leads out of the body, to cotangents that nothing is known of.
     """
 
-    body: Body
+    body: BodyWithFrames
     finite: Container[Any]
     makers: list[int] = field(default_factory=list[int])
     is_open: bool = False

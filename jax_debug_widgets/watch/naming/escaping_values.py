@@ -13,11 +13,11 @@ from jax_debug_widgets._jax.origins.inputs import only_pulls_back
 from jax_debug_widgets._jax.origins.origins import is_residual_result
 from jax_debug_widgets._jax.tracing.copies import is_given_as_cotangent
 from jax_debug_widgets._jax.tracing.marks import is_named
-from jax_debug_widgets.watch.naming.body import Body, Made
+from jax_debug_widgets.watch.naming.body import BodyWithFrames, Made
 from jax_debug_widgets.watch.naming.source_sites import outer_of
 
 
-def what_escapes(body: Body, members: list[int], depth: int) -> list[Made]:
+def what_escapes(body: BodyWithFrames, members: list[int], depth: int) -> list[Made]:
     """The variables that these equations make and others use: variable, equation, number among its results."""
     inside = set(members)
     found = []
@@ -37,7 +37,7 @@ def what_escapes(body: Body, members: list[int], depth: int) -> list[Made]:
     return found or _escaping_from_rule(body, members, depth)
 
 
-def is_taken(body: Body, variable: Any, inside: set[int], depth: int) -> bool:
+def is_taken(body: BodyWithFrames, variable: Any, inside: set[int], depth: int) -> bool:
     """Whether the forward pass uses a variable outside of these equations."""
     outside = (one for one in _users(body, variable) if one not in inside)
     return any(
@@ -52,7 +52,7 @@ def is_taken(body: Body, variable: Any, inside: set[int], depth: int) -> bool:
     )
 
 
-def _escaping_from_rule(body: Body, members: list[int], depth: int) -> list[Made]:
+def _escaping_from_rule(body: BodyWithFrames, members: list[int], depth: int) -> list[Made]:
     """The results of a statement in a derivative rule that others use, even if only the backward pass does."""
     if not any(_is_in_rule(body.levels[number][:depth]) for number in members):
         return []
@@ -66,7 +66,7 @@ def _escaping_from_rule(body: Body, members: list[int], depth: int) -> list[Made
     ]
 
 
-def _users(body: Body, variable: Any) -> Iterator[int]:
+def _users(body: BodyWithFrames, variable: Any) -> Iterator[int]:
     """The equations that take a variable: for what is moved out of a loop that loop, which takes what it makes.
 
     And for what JAX does of its own, such as to make an array of a number that a `shard_map` keeps, what takes that.
@@ -80,13 +80,13 @@ def _users(body: Body, variable: Any) -> Iterator[int]:
             yield number
 
 
-def _is_jaxs_own(body: Body, number: int) -> bool:
+def _is_jaxs_own(body: BodyWithFrames, number: int) -> bool:
     """Whether an equation has no place in the source, and makes nothing that the body gives."""
     made = body.equations[number].outvars
     return not body.levels[number] and not any(variable in body.uses.results for variable in made)
 
 
-def _only_pushes(body: Body, number: int, inside: set[int], depth: int) -> bool:
+def _only_pushes(body: BodyWithFrames, number: int, inside: set[int], depth: int) -> bool:
     """Whether an equation computes with tangents of what these equations compute, seen from a frame of theirs."""
     at = body.tangents.get(number)
     if at is None or depth < at:
@@ -97,7 +97,7 @@ def _only_pushes(body: Body, number: int, inside: set[int], depth: int) -> bool:
     return len(others) > depth and (own.file, own.span) == (others[depth].file, others[depth].span)
 
 
-def _is_kept_for_tangents(body: Body, number: int, consumer: int, depth: int) -> bool:
+def _is_kept_for_tangents(body: BodyWithFrames, number: int, consumer: int, depth: int) -> bool:
     """Whether an equation is taken outside of what asks for tangents around it: what that gives to others are copies."""
     levels, other = body.levels[number], body.levels[consumer]
 
@@ -108,7 +108,7 @@ def _is_kept_for_tangents(body: Body, number: int, consumer: int, depth: int) ->
     return not all(map(is_inside, _asking_for_tangents(body, number, depth)))
 
 
-def _asking_for_tangents(body: Body, number: int, depth: int) -> list[int]:
+def _asking_for_tangents(body: BodyWithFrames, number: int, depth: int) -> list[int]:
     """Which frames down to one ask for tangents of what an equation computes, or for a function that pulls back."""
     levels = enumerate(body.levels[number][: depth + 1])
     return [at for at, level in levels if level.pushes or (_VJP_COPIES and level.differentiates == "vjp")]
@@ -118,7 +118,7 @@ _VJP_COPIES = not versions.TRACEBACKS_LEAVE_THEIR_PROGRAM
 """Whether what `jax.vjp` gives is copied; on jax 0.8 it calls other functions of JAX's."""
 
 
-def _only_keeps(body: Body, number: int, depth: int) -> bool:
+def _only_keeps(body: BodyWithFrames, number: int, depth: int) -> bool:
     """Whether an equation selects, for each lane of a `cond`, what its branches keep for their backward pass."""
     equation = body.equations[number]
     if equation.primitive.name != "select_n" or equation.outvars[0] in body.uses.results:
@@ -127,7 +127,7 @@ def _only_keeps(body: Body, number: int, depth: int) -> bool:
     return bool(users) and all(body.is_backward(one, depth) for one in users)
 
 
-def _only_guards(body: Body, number: int) -> bool:
+def _only_guards(body: BodyWithFrames, number: int) -> bool:
     """Whether an equation gives what it was given: a `cond` under `vmap` has each branch take `select(x, x)`.
 
     JAX does so for the sake of derivatives: of the one of the two that a branch is not for none are taken.
@@ -141,7 +141,7 @@ def _only_guards(body: Body, number: int) -> bool:
     return maker is not None and maker.primitive.name == "stop_gradient" and maker.invars[0] is given
 
 
-def _is_kept(body: Body, number: int, position: int, inside: set[int], depth: int) -> bool:
+def _is_kept(body: BodyWithFrames, number: int, position: int, inside: set[int], depth: int) -> bool:
     """Whether a result of a program that is differentiated from outside is what only its transposed one needs.
 
     JAX gives these after the program's own. They are what an operation has taken in, or what is computed beside it: of
@@ -169,7 +169,7 @@ def _is_kept(body: Body, number: int, position: int, inside: set[int], depth: in
     )
 
 
-def _is_beside(body: Body, number: int, position: int, inside: set[int]) -> bool:
+def _is_beside(body: BodyWithFrames, number: int, position: int, inside: set[int]) -> bool:
     """Whether a result is one that JAX computes beside an operation's own, the first, for its derivative."""
     equation = body.equations[number]
     if equation.primitive.name in ("jit", "pjit"):
@@ -178,7 +178,7 @@ def _is_beside(body: Body, number: int, position: int, inside: set[int]) -> bool
     return any(one < number for one in body.of_one_operation(equation) if one in inside)
 
 
-def _is_taken_in(body: Body, variable: Any, equations: set[int]) -> bool:
+def _is_taken_in(body: BodyWithFrames, variable: Any, equations: set[int]) -> bool:
     return not equations.isdisjoint(body.uses.consumers.get(variable, ()))
 
 

@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from jax_debug_widgets.watch.naming.arguments import Argument
-from jax_debug_widgets.watch.naming.body import Body
+from jax_debug_widgets.watch.naming.body import BodyWithFrames
 from jax_debug_widgets.watch.syntax.mentions import NameUse, all_loads
 from jax_debug_widgets.watch.syntax.statements import Span
 
 
 def fields_of_self(
-    body: Body, taken: Iterable[Argument], wanted: Callable[[str], bool]
+    body: BodyWithFrames, taken: Iterable[Argument], wanted: Callable[[str], bool]
 ) -> Iterator[tuple[Any, str, str, Span, str]]:
     """The arguments with dots in their names by what methods call them: variable, name, file, range and function.
 

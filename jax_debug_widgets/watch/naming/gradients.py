@@ -11,7 +11,7 @@ from jax_debug_widgets._jax.origins.name_registry import VariableNote
 from jax_debug_widgets._jax.tracing.marks import Mark, cotangent_of
 from jax_debug_widgets.watch.naming.arguments import argument_span
 from jax_debug_widgets.watch.naming.bindings_of_body import aliases, argument_names, is_of_statement
-from jax_debug_widgets.watch.naming.body import Body, Made
+from jax_debug_widgets.watch.naming.body import BodyWithFrames, Made
 from jax_debug_widgets.watch.naming.source_sites import SourceSite, outer_of
 from jax_debug_widgets.watch.naming.variable_types import is_array
 from jax_debug_widgets.watch.syntax.statements import Span
@@ -37,7 +37,7 @@ class Gradient:
     is_alias: bool = False
 
 
-def gradients(body: Body) -> Iterator[Gradient]:
+def gradients(body: BodyWithFrames) -> Iterator[Gradient]:
     """Yield the gradients of named values, in the order of the backward pass."""
     for number, equation in enumerate(body.equations):
         mark = cotangent_of(equation)
@@ -56,7 +56,7 @@ def gradients(body: Body) -> Iterator[Gradient]:
                     yield Gradient(equation.outvars[0], name, mark.noted.value, number, call, level.function)
 
 
-def gradients_of_arguments(body: Body, known: Container[VariableNote]) -> Iterator[Gradient]:
+def gradients_of_arguments(body: BodyWithFrames, known: Container[VariableNote]) -> Iterator[Gradient]:
     """Yield the gradients of the arguments of the function that the body is the program of.
 
     Args:
@@ -72,7 +72,7 @@ def gradients_of_arguments(body: Body, known: Container[VariableNote]) -> Iterat
             yield Gradient(variable, name, mark.noted.value, number, call, function.name)
 
 
-def gradients_of_aliases(body: Body) -> Iterator[Gradient]:
+def gradients_of_aliases(body: BodyWithFrames) -> Iterator[Gradient]:
     """Yield the gradients of other names for known values, each from its statement on."""
     for variable, mark, number in _of_innermost(body):
         for name, file, statement in aliases(body, {place: mark.noted.names[place] for place in mark.places}):
@@ -80,7 +80,7 @@ def gradients_of_aliases(body: Body) -> Iterator[Gradient]:
             yield Gradient(variable, name, mark.noted.value, number, call, statement.function_name, is_alias=True)
 
 
-def _of_innermost(body: Body) -> Iterator[tuple[Any, Mark, int]]:
+def _of_innermost(body: BodyWithFrames) -> Iterator[tuple[Any, Mark, int]]:
     for number, equation in enumerate(body.equations):
         mark = cotangent_of(equation)
         if mark is None or not is_array(equation.outvars[0]) or number in body.tangents:
@@ -89,7 +89,7 @@ def _of_innermost(body: Body) -> Iterator[tuple[Any, Mark, int]]:
             yield equation.outvars[0], mark, number
 
 
-def gradients_asked_for(body: Body) -> dict[VariableNote, list[Made]]:
+def gradients_asked_for(body: BodyWithFrames) -> dict[VariableNote, list[Made]]:
     """Note of a value -> the gradients that derivatives with respect to it give."""
     found: dict[VariableNote, list[Made]] = {}
     for number, equation in enumerate(body.equations):
@@ -101,7 +101,7 @@ def gradients_asked_for(body: Body) -> dict[VariableNote, list[Made]]:
     return found
 
 
-def _is_of_innermost(body: Body, number: int, depth: int) -> bool:
+def _is_of_innermost(body: BodyWithFrames, number: int, depth: int) -> bool:
     """Whether it is a cotangent of the innermost derivative: an outer one has others of the same values."""
     *outer, own = body.derived_from(number, depth) or (False,)
     return own and not any(outer)

@@ -14,7 +14,7 @@ from jax_debug_widgets._jax.origins.inlining import traceback_of
 from jax_debug_widgets._jax.origins.residuals import is_residual
 from jax_debug_widgets._jax.passes.uses import runs_program
 from jax_debug_widgets._jax.tracing.copies import is_given_back
-from jax_debug_widgets.watch.naming.body import Body
+from jax_debug_widgets.watch.naming.body import BodyWithFrames
 from jax_debug_widgets.watch.naming.progress import progress_of
 from jax_debug_widgets.watch.naming.source_sites import SourceSite
 from jax_debug_widgets.watch.naming.variable_types import is_array
@@ -23,7 +23,7 @@ _OPERATORS = re.compile(r"[\\/]jax[\\/]_src[\\/]numpy[\\/]array_methods\.py$")
 """Where JAX says whether `h @ w` is `h.__matmul__(w)` or `w.__rmatmul__(h)`: it hangs on whether `h` is traced."""
 
 
-def instances(body: Body, call: SourceSite, members: list[int], *, repeats: bool) -> list[list[int]]:
+def instances(body: BodyWithFrames, call: SourceSite, members: list[int], *, repeats: bool) -> list[list[int]]:
     """The equations of each execution of the statement at `call`, in the order in which they were traced.
 
     Args:
@@ -62,7 +62,7 @@ def instances(body: Body, call: SourceSite, members: list[int], *, repeats: bool
     return parts
 
 
-def _by_what_comes_out(body: Body, call: SourceSite, members: list[int]) -> list[list[int]]:
+def _by_what_comes_out(body: BodyWithFrames, call: SourceSite, members: list[int]) -> list[list[int]]:
     """The executions where each asks for tangents and ends with what it gives; empty for other statements."""
     if not any(body.levels[number][call.depth].differentiates in PUSHES for number in members):
         return []
@@ -82,7 +82,7 @@ def _alike(signatures: Sequence[Any]) -> int:
     return len(list(takewhile(lambda other: other == signatures[0], signatures)))
 
 
-def _is_next_leaf(body: Body, call: SourceSite, part: Sequence[int], number: int) -> bool:
+def _is_next_leaf(body: BodyWithFrames, call: SourceSite, part: Sequence[int], number: int) -> bool:
     """Whether an equation that comes again is that of another leaf, in what `jax.tree.map` does in one execution.
 
     It is not if it takes what those before it have made: then a loop hands that on.
@@ -93,7 +93,7 @@ def _is_next_leaf(body: Body, call: SourceSite, part: Sequence[int], number: int
     return not any(is_array(atom) and atom in made for atom in body.equations[number].invars)
 
 
-def _is_interrupted(body: Body, call: SourceSite, before: int, number: int, *, comprehends: bool) -> bool:
+def _is_interrupted(body: BodyWithFrames, call: SourceSite, before: int, number: int, *, comprehends: bool) -> bool:
     """Whether something else was computed in between, or the statement's parts have begun anew."""
     backward = body.passes_from(number, call.depth)
     for between in range(before + 1, number):
@@ -109,13 +109,13 @@ def _is_interrupted(body: Body, call: SourceSite, before: int, number: int, *, c
     return False
 
 
-def _begins_anew(body: Body, call: SourceSite, before: int, number: int) -> bool:
+def _begins_anew(body: BodyWithFrames, call: SourceSite, before: int, number: int) -> bool:
     """Whether an equation is of another execution than the one before it, by the instructions that make them."""
     earlier, later = progress_of(body, call, before), progress_of(body, call, number)
     return earlier.is_behind(later) if body.passes_from(number, call.depth) else later.is_behind(earlier)
 
 
-def _signature(body: Body, number: int) -> Any:
+def _signature(body: BodyWithFrames, number: int) -> Any:
     """Equal for the same operation of the same line, JAX's own lines included, in different executions."""
     params = body.equations[number].params
     if runs_program(body.equations[number]):  # Transposed, the first layer's has no gradient of what it was given.
@@ -131,7 +131,7 @@ def _is_of_operators(file: str) -> bool:
     return bool(_OPERATORS.search(file))
 
 
-def operation_of(body: Body, number: int) -> Any:
+def operation_of(body: BodyWithFrames, number: int) -> Any:
     """Equal for the same operation of the same line, JAX's own lines included, whatever the types are."""
     equation = body.equations[number]
     traceback = traceback_of(equation.source_info)

@@ -17,7 +17,7 @@ from jax_debug_widgets._jax.tracing.marks import is_named
 from jax_debug_widgets.watch.naming.arguments import arguments
 from jax_debug_widgets.watch.naming.assigned import assigned
 from jax_debug_widgets.watch.naming.bindings_of_body import BodyBindings
-from jax_debug_widgets.watch.naming.body import Body, Made
+from jax_debug_widgets.watch.naming.body import BodyWithFrames, Made
 from jax_debug_widgets.watch.naming.escaping_values import what_escapes
 from jax_debug_widgets.watch.naming.fields import fields_of_self
 from jax_debug_widgets.watch.naming.gradients import (
@@ -46,7 +46,7 @@ class Assignment:
       is_run: whether any of its equations is of the forward pass.
     """
 
-    body: Body
+    body: BodyWithFrames
     call: SourceSite
     statement: Statement
     values: Sequence[tuple[str, Made]]
@@ -87,7 +87,7 @@ def named_values(bound: BodyBindings, wanted: Callable[[str], bool], mingled: Ra
     return _distinct(found)
 
 
-def _gradient(body: Body, one: Gradient) -> Named:
+def _gradient(body: BodyWithFrames, one: Gradient) -> Named:
     about = one.number, body.primitive_of(one.number), body.stack_of(one.number)
     at = one.call.file, one.call.span, one.function, *about
     identities = ((body.path_of(one.number), one.of),)
@@ -141,7 +141,7 @@ def _assignments(bound: BodyBindings, wanted: Callable[[str], bool]) -> list[Ass
     return found
 
 
-def _is_run(body: Body, call: SourceSite) -> bool:
+def _is_run(body: BodyWithFrames, call: SourceSite) -> bool:
     return any(not body.is_backward(number, call.depth) for number in body.calls.get(call, ()))
 
 
@@ -159,7 +159,7 @@ _Called = tuple[SourceSite, list[int], list[int]]
 """A place, its equations, and those of the forward pass."""
 
 
-def _calls(body: Body, wanted: Callable[[str], bool]) -> Iterator[_Called]:
+def _calls(body: BodyWithFrames, wanted: Callable[[str], bool]) -> Iterator[_Called]:
     for call, members in body.calls.items():
         if wanted(call.file) and not _takes_next(body.levels[members[0]][: call.depth + 1]):
             yield call, members, [one for one in members if not body.is_backward(one, call.depth)]
@@ -171,7 +171,7 @@ def _takes_next(levels: Sequence[Level]) -> bool:
     return caller is not None and (caller.file, caller.span) == (own.file, own.span) and caller.function != own.function
 
 
-def every_value(body: Body, named: Sequence[Named], is_asked: Callable[[Named], bool]) -> list[Named]:
+def every_value(body: BodyWithFrames, named: Sequence[Named], is_asked: Callable[[Named], bool]) -> list[Named]:
     """`named`, and every other result of an equation by the expression that made it, and how where several make that.
 
     Args:
@@ -206,7 +206,7 @@ def every_value(body: Body, named: Sequence[Named], is_asked: Callable[[Named], 
     return found
 
 
-def place_of(body: Body, number: int) -> tuple[Level, bool] | None:
+def place_of(body: BodyWithFrames, number: int) -> tuple[Level, bool] | None:
     """The user's innermost frame of an equation, a library's where there is none, and whether that is a cotangent's."""
     levels = body.levels[number]
     if not levels:
@@ -215,7 +215,7 @@ def place_of(body: Body, number: int) -> tuple[Level, bool] | None:
     return own, any(map(body.uses.is_cotangent, body.equations[number].outvars))
 
 
-def _identity(body: Body, variable: Any) -> Any:
+def _identity(body: BodyWithFrames, variable: Any) -> Any:
     """Equal for one variable of one body; JAX may have one for several loops, which are run by several equations."""
     return id(body.around.equation), variable
 
@@ -247,7 +247,7 @@ def _named(bound: BodyBindings, variable: Any, number: int, name: str, one: Assi
     return Named(variable, name, "value", True, *at, identities=_identities(bound, variable), outer=one.call.outer)
 
 
-def _is_repeated(body: Body, members: list[int], call: SourceSite) -> bool:
+def _is_repeated(body: BodyWithFrames, members: list[int], call: SourceSite) -> bool:
     """Whether the way to this place leads through a loop of Python's, or begins in a function that was put in several times."""
     levels = body.levels[members[0]][: call.depth]
     # What a library calls has its name from its loop.

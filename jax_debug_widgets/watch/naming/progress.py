@@ -16,7 +16,7 @@ from types import CodeType
 from jax_debug_widgets._jax.compat.caching import cached_by_identity
 from jax_debug_widgets._jax.origins.frames import frames_from
 from jax_debug_widgets._jax.origins.inlining import traceback_of
-from jax_debug_widgets.watch.naming.body import Body
+from jax_debug_widgets.watch.naming.body import BodyWithFrames
 from jax_debug_widgets.watch.naming.source_sites import SourceSite
 from jax_debug_widgets.watch.syntax.source import SourceFile
 from jax_debug_widgets.watch.syntax.statements import Span
@@ -48,7 +48,7 @@ class Progress:
         return False
 
 
-def progress_of(body: Body, call: SourceSite, number: int) -> Progress:
+def progress_of(body: BodyWithFrames, call: SourceSite, number: int) -> Progress:
     """How far the statement at `call` has come where it makes this equation."""
     levels = body.levels[number][call.depth :]
     if len(levels) > 1 and levels[1].is_inlined:

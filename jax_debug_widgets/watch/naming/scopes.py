@@ -13,7 +13,7 @@ from jax_debug_widgets._jax.origins.place import Place
 from jax_debug_widgets._jax.passes.body_context import BodyContext
 from jax_debug_widgets.watch.naming.arguments import arguments
 from jax_debug_widgets.watch.naming.bindings_of_body import BodyBindings
-from jax_debug_widgets.watch.naming.body import Body
+from jax_debug_widgets.watch.naming.body import BodyWithFrames
 from jax_debug_widgets.watch.naming.named import Named
 from jax_debug_widgets.watch.naming.names import named_values
 from jax_debug_widgets.watch.naming.source_sites import Outer, outer_of
@@ -37,7 +37,7 @@ class Scopes:
     """The calls that a body consists of; each has variables of its own."""
 
     def __init__(self, jaxpr: Any, place: Place, around: BodyContext) -> None:
-        self._body = body = Body(jaxpr, place, around, _any_file)
+        self._body = body = BodyWithFrames(jaxpr, place, around, _any_file)
         bound = BodyBindings(body)
         self._assigned: dict[tuple[Outer, str, str], list[tuple[str, Any]]] = {}
         keys = ((one.file, one.function, one.name, one.variable) for one in arguments(bound, _any_file, is_key))

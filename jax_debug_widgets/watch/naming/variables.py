@@ -6,19 +6,19 @@ from typing import Any
 
 from jax_debug_widgets._jax.origins.place import Place
 from jax_debug_widgets._jax.passes.body_context import BodyContext
-from jax_debug_widgets._jax.passes.uses import Uses
+from jax_debug_widgets._jax.passes.uses import VariableUses
 from jax_debug_widgets.watch.naming.arguments import arguments
 from jax_debug_widgets.watch.naming.bindings_of_body import BodyBindings
-from jax_debug_widgets.watch.naming.body import Body
+from jax_debug_widgets.watch.naming.body import BodyWithFrames
 from jax_debug_widgets.watch.naming.named import label_of
 from jax_debug_widgets.watch.naming.names import named_values
 from jax_debug_widgets.watch.naming.variable_types import is_key
 from jax_debug_widgets.watch.syntax.source import is_library
 
 
-def names_of_variables(jaxpr: Any, place: Place, around: BodyContext, uses: Uses) -> dict[Any, str]:
+def names_of_variables(jaxpr: Any, place: Place, around: BodyContext, uses: VariableUses) -> dict[Any, str]:
     """Variable -> its name in the user's files, `grad/h` for the gradient of `h`; the first where it has several."""
-    bound = BodyBindings(Body(jaxpr, place, around, _is_of_user, uses))
+    bound = BodyBindings(BodyWithFrames(jaxpr, place, around, _is_of_user, uses))
     found = {one.variable: one.name for one in arguments(bound, _is_of_user, is_key)}
     named = named_values(bound, _is_of_user, set())
     for one in sorted(named, key=lambda one: one.is_alias):

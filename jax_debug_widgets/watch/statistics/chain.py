@@ -65,7 +65,7 @@ class Chain:
 
 
 @dataclass(frozen=True)
-class Operand:
+class ChainOperand:
     """An operand of an equation.
 
     Attributes:
@@ -94,7 +94,7 @@ class Step:
     """An equation of a chain."""
 
     equation: Any
-    operands: Sequence[Operand]
+    operands: Sequence[ChainOperand]
 
     @property
     def result(self) -> Any:
@@ -107,7 +107,7 @@ def written(steps: Sequence[Step], watched: Sequence[Any]) -> Chain:
     writer = _Writer()
     for step in steps:
         writer.write(step)
-    row_of = {writer.result_of(Operand(variable)): row for row, variable in enumerate(watched)}
+    row_of = {writer.result_of(ChainOperand(variable)): row for row, variable in enumerate(watched)}
     numbers = np.frombuffer(b"".join(writer.numbers) or bytes(4), np.float32)
     code = _in_registers(writer.rows, row_of)
     return Chain(tuple(writer.sources), tuple(watched), numbers, code, steps[0].result.aval.size)
@@ -157,7 +157,7 @@ class _Writer:
         assert result is not None
         return result
 
-    def result_of(self, operand: Operand) -> int:
+    def result_of(self, operand: ChainOperand) -> int:
         """The row that computes it, or takes it in."""
         if not operand.is_variable:
             return self._number(operand.origin.val)
@@ -175,7 +175,7 @@ class _Writer:
     def _fill(self, number: bytes) -> int:
         return self._add(FILL, 0, self.numbers.setdefault(number, len(self.numbers)))
 
-    def _take_in(self, operand: Operand) -> int:
+    def _take_in(self, operand: ChainOperand) -> int:
         """In a row of its own: a broadcast result may be watched beside another of the same operand."""
         if not operand.is_variable:
             return self._fill(_bits(operand.origin.val))

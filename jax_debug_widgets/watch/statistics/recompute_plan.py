@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from jax_debug_widgets.watch.statistics.chain import EQUATIONS, Chain, Operand, Step, written
+from jax_debug_widgets.watch.statistics.chain import EQUATIONS, Chain, ChainOperand, Step, written
 
 _SAME_ELEMENTS = frozenset(
     {"reshape", "squeeze", "expand_dims", "copy", "copy_p", "named", "stop_gradient", "transpose"}
@@ -83,7 +83,7 @@ def _made(jaxpr: Any, wanted: set[Any]) -> dict[Any, Step]:
     folded = folded_transposes(jaxpr)
     in_memory = _in_memory(jaxpr, folded)
     made: dict[Any, Step] = {}
-    shown: dict[Any, Operand] = {}
+    shown: dict[Any, ChainOperand] = {}
     for equation in jaxpr.eqns:
         _show(equation, shown, folded)
         if not _can_do(equation) or equation.outvars[0] in in_memory:
@@ -96,7 +96,7 @@ def _made(jaxpr: Any, wanted: set[Any]) -> dict[Any, Step]:
         if all(known) and len(orders) <= 1 and not (any(orders) and any(one.repeated for one in arrays)):
             result = equation.outvars[0]
             made[result] = Step(equation, operands)
-            shown[result] = Operand(result, orders[0] if orders else ())
+            shown[result] = ChainOperand(result, orders[0] if orders else ())
     return made
 
 
@@ -118,7 +118,7 @@ def folded_transposes(jaxpr: Any) -> dict[Any, Any]:
 
 def _in_memory(jaxpr: Any, folded: Mapping[Any, Any]) -> set[Any]:
     """The variables that XLA writes, whoever reads them."""
-    shown: dict[Any, Operand] = {}
+    shown: dict[Any, ChainOperand] = {}
 
     def origins(atoms: Iterable[Any]) -> set[Any]:
         return {one.origin for one in (_shown(atom, shown) for atom in atoms) if one.is_variable}
@@ -133,7 +133,7 @@ def _in_memory(jaxpr: Any, folded: Mapping[Any, Any]) -> set[Any]:
     return written | origins(jaxpr.outvars)
 
 
-def _show(equation: Any, shown: dict[Any, Operand], folded: Mapping[Any, Any]) -> None:
+def _show(equation: Any, shown: dict[Any, ChainOperand], folded: Mapping[Any, Any]) -> None:
     """Note what the result of an equation shows of another variable, if it does no more."""
     if shows_all(equation) and equation.outvars[0] not in folded.values():
         operand = _shown(equation.invars[0], shown)
@@ -143,8 +143,8 @@ def _show(equation: Any, shown: dict[Any, Operand], folded: Mapping[Any, Any]) -
         shown[equation.outvars[0]] = operand
 
 
-def _shown(atom: Any, shown: Mapping[Any, Operand]) -> Operand:
-    own = Operand(atom)
+def _shown(atom: Any, shown: Mapping[Any, ChainOperand]) -> ChainOperand:
+    own = ChainOperand(atom)
     return shown.get(atom, own) if own.is_variable else own
 
 

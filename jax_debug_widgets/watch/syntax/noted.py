@@ -8,7 +8,7 @@ import linecache
 from collections.abc import Iterator
 from types import CodeType
 
-from jax_debug_widgets._jax.origins.name_places import Place
+from jax_debug_widgets._jax.origins.name_places import NamePlace
 from jax_debug_widgets._jax.tracing.expressions import Expression, Lines
 from jax_debug_widgets.taps.parsing import parse_expression
 from jax_debug_widgets.watch.syntax.source import SourceFile, source_of
@@ -59,7 +59,7 @@ def plain_targets(target: Target) -> Iterator[str]:
 
 def _returned(statement: Statement, file: str, source: SourceFile) -> Iterator[Expression]:
     if statement.is_return:
-        place: Place = file, statement.span
+        place: NamePlace = file, statement.span
         yield Expression(place, source.text(statement.span), None, statement.path)
 
 

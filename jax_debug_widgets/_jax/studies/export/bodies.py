@@ -13,7 +13,7 @@ import jax
 from jax_debug_widgets._jax.compat.private import core
 from jax_debug_widgets._jax.studies.export.forms import forms_of
 from jax_debug_widgets._jax.studies.export.literals import RefusedError, number, tuple_of
-from jax_debug_widgets._jax.studies.export.module import Module, Names, identifier, indented
+from jax_debug_widgets._jax.studies.export.module import Names, WrittenModule, identifier, indented
 from jax_debug_widgets._jax.studies.export.proofs import written
 from jax_debug_widgets._jax.studies.programs import as_typed, opened
 from jax_debug_widgets.graphs.program import Body, Equation
@@ -31,7 +31,7 @@ class ExportedStep:
       uses: the names that its text reads.
     """
 
-    module: Module
+    module: WrittenModule
     equation: core.JaxprEqn
     read: Equation
     names: Sequence[str]
@@ -109,7 +109,7 @@ def bare(names: Sequence[str]) -> str:
 
 
 def write_function(
-    module: Module,
+    module: WrittenModule,
     program: Any,
     body: Body,
     outer: Mapping[int, str] | None = None,
@@ -159,7 +159,7 @@ def _number(atom: Any) -> str:
 
 
 def _pieces(
-    module: Module, jaxpr: core.Jaxpr, body: Body, known: dict[Any, str], used: Names, *, tells_lines: bool
+    module: WrittenModule, jaxpr: core.Jaxpr, body: Body, known: dict[Any, str], used: Names, *, tells_lines: bool
 ) -> list[_Piece]:
     pieces: list[_Piece] = []
     makers: dict[Any, ExportedStep] = {}

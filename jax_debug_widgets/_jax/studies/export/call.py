@@ -12,7 +12,7 @@ import numpy as np
 
 
 @dataclass(eq=False)
-class Call:
+class ArrayCall:
     """A call of a function as a function of its arrays; the other leaves are fixed.
 
     Attributes:

@@ -28,7 +28,7 @@ class Host:
     source: str
 
 
-class Module:
+class WrittenModule:
     """The parts of a module that have been written so far.
 
     Attributes:

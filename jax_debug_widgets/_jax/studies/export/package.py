@@ -17,10 +17,10 @@ import jax_debug_widgets._jax.studies.export.rules
 from jax_debug_widgets._jax.passes.program_difference import on_host
 from jax_debug_widgets._jax.studies.export import runtime
 from jax_debug_widgets._jax.studies.export.bodies import ExportedFunction, text_of_atom, write_function
-from jax_debug_widgets._jax.studies.export.call import Call, is_no_array, is_no_float
+from jax_debug_widgets._jax.studies.export.call import ArrayCall, is_no_array, is_no_float
 from jax_debug_widgets._jax.studies.export.jit_options import left_out
-from jax_debug_widgets._jax.studies.export.module import Host, Module, Names, fresh, identifier, indented
-from jax_debug_widgets._jax.studies.export.trees import Arguments, built, read_arguments
+from jax_debug_widgets._jax.studies.export.module import Host, Names, WrittenModule, fresh, identifier, indented
+from jax_debug_widgets._jax.studies.export.trees import FunctionArguments, built, read_arguments
 from jax_debug_widgets._jax.studies.programs import ProgramAnnotations, program_of, runs_one_call
 from jax_debug_widgets._jax.studies.trace import Traced, trace
 from jax_debug_widgets._jax.tracing.expressions import LinesOf
@@ -44,7 +44,7 @@ class FunctionText:
     hosts: Sequence[Host]
     refused: Sequence[str]
     notes: Sequence[str]
-    call: Call
+    call: ArrayCall
     program: Program
 
 
@@ -78,9 +78,9 @@ def _traced(
     kwargs: Mapping[str, Any],
     lines_of: LinesOf,
     is_fixed: Callable[[Any], bool],
-) -> tuple[Call, Traced]:
+) -> tuple[ArrayCall, Traced]:
     given, keywords = _given(function, args, kwargs)
-    call = Call(function, args, kwargs, given, keywords, is_fixed)
+    call = ArrayCall(function, args, kwargs, given, keywords, is_fixed)
 
     def arrays_of(*arrays: Any) -> list[Any]:
         return call.on_leaves(function, *arrays)
@@ -107,8 +107,8 @@ def _given(function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tup
     return {**given, **dict(sorted(kwargs.items()))}, frozenset(kwargs)
 
 
-def _written(call: Call, traced: Traced, program: Program, reading: ProgramAnnotations, name: str) -> FunctionText:
-    module = Module(program, reading, functools.partial(_known_array, call.function))
+def _written(call: ArrayCall, traced: Traced, program: Program, reading: ProgramAnnotations, name: str) -> FunctionText:
+    module = WrittenModule(program, reading, functools.partial(_known_array, call.function))
     module.variables |= set(call.given)
     name = module.name(name)
     arguments = read_arguments(call.given)
@@ -154,7 +154,7 @@ def _through(whole: Any, results: Sequence[str], inputs: Mapping[Any, str]) -> l
     return [text_of_atom(atom, known) for atom in whole.outvars]
 
 
-def _unpacked(call: Call, arguments: Arguments, used: Names) -> tuple[list[str], list[str]]:
+def _unpacked(call: ArrayCall, arguments: FunctionArguments, used: Names) -> tuple[list[str], list[str]]:
     """The name of each array, and the lines that give them these."""
     texts: list[str] = []
     lines: list[str] = []
@@ -174,7 +174,9 @@ def _unpacked(call: Call, arguments: Arguments, used: Names) -> tuple[list[str],
     return texts, lines
 
 
-def _returned(call: Call, results: Sequence[str], arguments: Arguments, imports: set[str], module: Module) -> str:
+def _returned(
+    call: ArrayCall, results: Sequence[str], arguments: FunctionArguments, imports: set[str], module: WrittenModule
+) -> str:
     rest = iter(results)
     names: list[str] = []
     for place in range(call.result.num_leaves):
@@ -196,10 +198,10 @@ def _returned(call: Call, results: Sequence[str], arguments: Arguments, imports:
 
 def _text_of(
     name: str,
-    call: Call,
+    call: ArrayCall,
     function: ExportedFunction,
     returned: str,
-    module: Module,
+    module: WrittenModule,
     imports: set[str],
     program: Program,
 ) -> str:
@@ -282,4 +284,4 @@ def runtime_text() -> str:
     return inspect.getsource(runtime)
 
 
-__all__ = ["Call", "FunctionText", "jax_debug_widgets", "runtime_text", "write_package"]
+__all__ = ["ArrayCall", "FunctionText", "jax_debug_widgets", "runtime_text", "write_package"]

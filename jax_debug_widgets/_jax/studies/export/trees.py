@@ -14,7 +14,7 @@ from jax_debug_widgets._jax.studies.export.literals import tuple_of
 
 
 @dataclass
-class Arguments:
+class FunctionArguments:
     """The arguments of a function.
 
     Attributes:
@@ -34,15 +34,15 @@ class Arguments:
         return next((text for own, text in self.trees if own == tree), None)
 
 
-def read_arguments(given: Mapping[str, Any]) -> Arguments:
+def read_arguments(given: Mapping[str, Any]) -> FunctionArguments:
     """Name -> value."""
-    found = Arguments()
+    found = FunctionArguments()
     for name, value in given.items():
         _read(name, name, value, found)
     return found
 
 
-def _read(text: str, name: str, value: Any, found: Arguments) -> None:
+def _read(text: str, name: str, value: Any, found: FunctionArguments) -> None:
     if value is None:
         return
     structure = jax.tree.structure(value)
@@ -111,7 +111,7 @@ _LITERALS: dict[Any, Callable[[Any, list[str]], str]] = {
 }
 
 
-def built(tree: Any, names: Sequence[str], arguments: Arguments, imports: set[str]) -> tuple[str, list[str]]:
+def built(tree: Any, names: Sequence[str], arguments: FunctionArguments, imports: set[str]) -> tuple[str, list[str]]:
     """The expression that builds a pytree of these, and what it cannot be."""
     notes: list[str] = []
     rest = iter(names)
