@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+
+
+_NOUNS = {"print": "print", "log": "print", "breakpoint": "breakpoint hit"}
+"""What fires at a site of a kind, where that is no callback."""
 
 
 def in_bytes(count: float) -> str:
@@ -18,6 +22,14 @@ def in_bytes(count: float) -> str:
 def plural(count: int, noun: str) -> str:
     """`1 event`, `12,000 events`; of a noun that takes an s."""
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
+def plural_fired(count: int, kinds: Collection[str]) -> str:
+    """`12 prints`, `3 callbacks`, `2 breakpoint hits`, or `5 prints and callbacks` where the `kinds` of their sites are several."""
+    nouns = {_NOUNS.get(kind, "callback") for kind in kinds} or {"print"}
+    if len(nouns) == 1:
+        return plural(count, nouns.pop())
+    return "1 print or callback" if count == 1 else f"{count:,} prints and callbacks"
 
 
 def plural_came(count: int) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from jax_debug_widgets.events import Call, CallSite, Status
-from jax_debug_widgets.events.amounts import plural
+from jax_debug_widgets.events.amounts import plural, plural_fired
 
 if TYPE_CHECKING:
     import numpy as np
@@ -134,8 +134,8 @@ class Snapshot:
     def came(self) -> str:
         """`30 prints, 1,200 watched values`: what came of the program."""
         watched = sum(self.counts.get(site.id, 0) for site in self.sites if site.watch)
-        prints = plural(max(0, self.status.events - watched), "print")
-        return f"{prints}, {plural(watched, 'watched value')}" if watched else prints
+        fired = plural_fired(max(0, self.status.events - watched), {site.kind for site in self.sites if not site.watch})
+        return f"{fired}, {plural(watched, 'watched value')}" if watched else fired
 
     def count(self, *, ordered: bool) -> int:
         """Events of one stream; what is watched is in none."""

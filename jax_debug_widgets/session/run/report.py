@@ -268,7 +268,7 @@ def _of_checking(run: Reported, state: str) -> Iterator[str]:
     checks = [one for one in run.options.check if one in CHECKERS]
     if checks and state == "done" and not run.checked.calls:
         yield (
-            f"Not checked ({', '.join(checks)}): no jitted function of yours ran that has anything to look at. Call "
+            f"Not checked ({', '.join(checks)}): no jitted function of yours that ran has anything for this to look at. Call "
             "jax.jit(f)(x), or jax.jit(jax.grad(f))(x): un-jitted operations are not looked at, nor are JAX's own functions "
             "(instead of jax.jit(jnp.log) write jax.jit(lambda x: jnp.log(x)))."
         )

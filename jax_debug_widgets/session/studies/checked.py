@@ -63,6 +63,6 @@ def _why_not_on_device(run: Run) -> str:
     if run.checked.calls:
         return ""
     return (
-        "no jitted function of yours ran that has anything to look at (un-jitted operations are not looked at: "
+        "no jitted function of yours that ran has anything for this to look at (un-jitted operations are not looked at: "
         "check jax.jit(f)(x))"
     )

@@ -10,6 +10,16 @@ export function plural(n: number, noun: string): string {
   return `${count(n)} ${noun}${n === 1 ? "" : "s"}`;
 }
 
+/** What fires at a site of a kind, where that is no callback. */
+const NOUNS: Record<string, string> = { print: "print", log: "print", breakpoint: "breakpoint hit" };
+
+/** `12 prints`, `3 callbacks`, or `5 prints and callbacks` by the kinds of their sites, as `events/amounts.py` says it. */
+export function pluralFired(n: number, kinds: Iterable<string>): string {
+  const nouns = new Set(Array.from(kinds, (kind) => NOUNS[kind] ?? "callback"));
+  if (nouns.size < 2) return plural(n, [...nouns][0] ?? "print");
+  return n === 1 ? "1 print or callback" : `${count(n)} prints and callbacks`;
+}
+
 export function seconds(s: number): string {
   if (s < 0.000_999_5) return `${(s * 1e6).toFixed(0)} µs`;
   if (s < 0.0995) return `${Number((s * 1e3).toPrecision(2))} ms`;

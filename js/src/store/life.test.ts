@@ -31,6 +31,14 @@ describe("the life of a call", () => {
     ]);
   });
 
+  it("has no time that counts on while the debugger holds it", () => {
+    const held = stagesOf({ ...CALL, ready: null }, BARRIER, 120, null, true);
+    expect(held.find(({ name }) => name === "running")).toMatchObject({
+      detail: "held by the debugger",
+      state: "wait",
+    });
+  });
+
   it("tells what Numba took apart from what JAX lowered", () => {
     expect(words({ numba: 9.8 }).slice(0, 3)).toEqual([
       "traced [done] 0.21 s",

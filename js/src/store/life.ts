@@ -12,9 +12,18 @@ export interface Stage {
   state: StageState;
 }
 
-/** `now` is in seconds since the run started; `ran` is how long the program took, as far as it is known. */
-export function stagesOf(call: CallMessage, barrier: BarrierMessage, now: number, ran: Ran | null): Stage[] {
-  const running = runningOf(call, now, ran);
+/**
+ * `now` is in seconds since the run started; `ran` is how long the program took, as far as it is known; `isHeld` is whether the
+ * debugger holds it.
+ */
+export function stagesOf(
+  call: CallMessage,
+  barrier: BarrierMessage,
+  now: number,
+  ran: Ran | null,
+  isHeld = false,
+): Stage[] {
+  const running = runningOf(call, now, ran, isHeld);
   const stages = [...preparation(call), dispatched(call), running, ready(call), effects(call, barrier, now)];
   return failed(call) ? withFailure(stages, call) : stages;
 }
@@ -86,8 +95,9 @@ function dispatched(call: CallMessage): Stage {
   return { name: "dispatched", detail: "", state: launched(call) ? "done" : "todo" };
 }
 
-function runningOf(call: CallMessage, now: number, ran: Ran | null): Stage {
+function runningOf(call: CallMessage, now: number, ran: Ran | null, isHeld: boolean): Stage {
   if (!launched(call)) return { name: "running", detail: "", state: "todo" };
+  if (call.ready === null && isHeld) return { name: "running", detail: "held by the debugger", state: "wait" };
   if (call.ready === null) return { name: "running", detail: seconds(now - runStart(call)), state: "now" };
   return { name: "ran", detail: ran ? lasted(ran) : "", state: "done" };
 }

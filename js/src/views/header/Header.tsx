@@ -1,8 +1,9 @@
 /** One line about the run as a whole, and what can be asked of it. */
-import { count, plural, rate } from "../../kit/format";
+import { count, plural, pluralFired, rate } from "../../kit/format";
 import { stateWords } from "../../kit/states";
 import type { RunStore } from "../../store/run";
 import type { UiState } from "../../store/ui";
+import { isWatched } from "../../store/watched";
 import type { StatusMessage } from "../../transport/wire";
 import { tabOf } from "../panel/available";
 import { NonFinite } from "./NonFinite";
@@ -41,7 +42,7 @@ export function Header({ run, ui, status }: Props & { ui: UiState }) {
         {status.title}
       </span>
       <span class="numbers muted number">
-        {plural(run.next - run.watched.received, "print")}
+        {pluralFired(run.next - run.watched.received, firedKinds(run))}
         {run.watched.received > 0 && ` · ${plural(run.watched.received, "watched value")}`}
         {active && !run.gone && ` · ${rate(run.rate)}`}
         <span
@@ -81,6 +82,11 @@ function Called({ run }: { run: RunStore }) {
       {row.name && <bdi>{row.name}</bdi>}
     </span>
   );
+}
+
+/** The kinds of the sites that the program itself has: a watched value is none of them. */
+function* firedKinds(run: RunStore): Iterable<string> {
+  for (const site of run.sites.values()) if (!isWatched(site)) yield site.kind;
 }
 
 function stateOf(run: RunStore, { state }: StatusMessage): { name: string; words: string } {
