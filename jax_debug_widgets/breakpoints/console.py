@@ -46,8 +46,8 @@ _COMMAND = re.compile(r"\s*([a-z]+|\?)(?:\s+(.*))?$", re.DOTALL)
 _PYTHON = re.compile(r"\s*(=|[-+*/%@&|^<>.,\[(]|if\b|in\b|is\b|and\b|or\b)")
 """The pattern of what follows a variable that is called like a command."""
 
+_CONSOLE = "<console>"
 _SETTING = "write {name} = jdw.breakpoint({name}) there to be able to set it"
-
 _TOKEN = re.compile(r"[^\W\d][\w.]*$")
 
 Reply = Callable[[str, bool], None]
@@ -163,7 +163,7 @@ class Console:
             self._python(text)
 
     def _value(self, expression: str) -> Any:
-        return self._run(ast.parse(expression.strip(), "<console>", "eval"))
+        return self._run(ast.parse(expression.strip(), _CONSOLE, "eval"))
 
     def _run(self, tree: ast.Expression | ast.Module) -> Any:
         """The value of code, None of statements."""
@@ -171,7 +171,7 @@ class Console:
         require_values(tree, self._stop.frames()[self._stop.frame], namespace)
         mode = "eval" if isinstance(tree, ast.Expression) else "exec"
         try:
-            return eval(compile(tree, "<console>", mode), namespace)  # noqa: S307 - the console of the user's own kernel.
+            return eval(compile(tree, _CONSOLE, mode), namespace)  # noqa: S307 - the console of the user's own kernel.
         except Exception as error:
             # JAX refuses what is no array in words of its own, some functions before they look at it.
             if isinstance(error, NumbersNotKeptError) or not (names := summarised_in(tree, namespace)):
@@ -183,7 +183,7 @@ class Console:
         replaceable = self._stop.replaceable
         name = replaceable.name if replaceable is not None and self._stop.frame == 0 else ""
         before = namespace.get(name)
-        tree = ast.parse(text.strip(), "<console>")
+        tree = ast.parse(text.strip(), _CONSOLE)
         last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
         self._run(tree)
         if last is not None:
@@ -210,14 +210,12 @@ def _shown(error: BaseException) -> list[str]:
     """A traceback without our frames."""
     if isinstance(error, NumbersNotKeptError):
         return [str(error)]
+    if isinstance(error, SyntaxError) and error.filename == _CONSOLE:
+        return traceback.format_exception_only(error)
     told = traceback.TracebackException.from_exception(error)
     own = [frame for frame in told.stack if not is_ours(frame.filename)] if isinstance(error, Exception) else []
     told.stack = traceback.StackSummary.from_list(own)
     return list(told.format())
-
-
-def _listing(stop: Stop, _rest: str) -> str:
-    return _context(stop, 5)
 
 
 def _context(stop: Stop, around: int = 2) -> str:
@@ -261,7 +259,7 @@ def _lane(stop: Stop, rest: str) -> str:
 
 _MOVING: dict[str, Callable[[Stop, str], str]] = {
     **dict.fromkeys(("h", "help", "?"), lambda _stop, _rest: HELP),
-    **dict.fromkeys(("l", "list"), _listing),
+    **dict.fromkeys(("l", "list"), lambda stop, _: _context(stop, 5)),
     **dict.fromkeys(("w", "bt", "where"), _backtrace),
     **dict.fromkeys(("u", "up"), _up),
     **dict.fromkeys(("d", "down"), _down),

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Sequence
 
-
 _NOUNS = {"print": "print", "log": "print", "breakpoint": "breakpoint hit"}
 """What fires at a site of a kind, where that is no callback."""
 
@@ -25,7 +24,7 @@ def plural(count: int, noun: str) -> str:
 
 
 def plural_fired(count: int, kinds: Collection[str]) -> str:
-    """`12 prints`, `3 callbacks`, `2 breakpoint hits`, or `5 prints and callbacks` where the `kinds` of their sites are several."""
+    """`12 prints`, `3 callbacks`, `2 breakpoint hits`; of sites of several `kinds` `5 prints and callbacks`."""
     nouns = {_NOUNS.get(kind, "callback") for kind in kinds} or {"print"}
     if len(nouns) == 1:
         return plural(count, nouns.pop())

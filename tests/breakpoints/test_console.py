@@ -55,7 +55,10 @@ def test_the_console_takes_commands_and_python(stopped):
         failed = page.ask("command", stop=stop["id"], text="y + missing")
         assert failed["error"] and failed["text"].endswith("NameError: name 'missing' is not defined")
         assert "console.py" not in failed["text"]
-        assert page.ask("command", stop=stop["id"], text="1 +")["error"]
+        for text in ("1 +", "p 1 +"):
+            failed = page.ask("command", stop=stop["id"], text=text)
+            assert failed["error"] and failed["text"].startswith('  File "<console>", line 1'), text
+            assert failed["text"].endswith("SyntaxError: invalid syntax") and "ast.py" not in failed["text"]
         assert page.ask("frame", stop=stop["id"], frame=7)["type"] == "error"
         assert page.say(stop, "c") == ""
 

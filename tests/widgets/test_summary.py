@@ -40,7 +40,7 @@ def test_what_is_watched_is_counted_apart_and_a_saved_run_that_went_on_is_in_the
     ],
 )
 def test_what_fired_is_called_by_the_kinds_of_its_sites(snapshot, kinds, told):
-    sites = [dataclasses.replace(SITE, id=id, kind=kind) for id, kind in enumerate(kinds)]
+    sites = [dataclasses.replace(SITE, id=number, kind=kind) for number, kind in enumerate(kinds)]
     assert f" — done after 2.50 s, {told}, all" in summary(snapshot(sites=sites, events=5))
 
 
