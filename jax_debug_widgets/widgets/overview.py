@@ -49,8 +49,8 @@ def drawing(snapshot: Snapshot) -> str:
     charts = [*numbers[:1], *groups[:1], *numbers[1:], *groups[1:]]  # As in the panel: the loss, then its gradients.
     if not (charts or snapshot.facts):
         return ""
-    top = _FACTS if snapshot.facts else 0
-    parts, wide = list(_facts(snapshot.facts)), _WIDTH // 2
+    parts, top = _facts(snapshot.facts)
+    wide = _WIDTH // 2
     for number in range(0, len(charts), 2):
         row = charts[number : number + 2]
         height = _CHART + _LEGEND * max(_rows(group) for group in row)
@@ -82,14 +82,18 @@ def _by_name(series: Sequence[ScalarSeries]) -> list[CurveGroup]:
     ]
 
 
-def _facts(facts: Sequence[Fact]) -> Iterator[str]:
-    wide = _WIDTH / max(1, len(facts))
-    most = int(wide / 6.2)
-    for number, fact in enumerate(facts):
-        x = number * wide + 12
-        yield _text(x, 18, _cut(fact.label, most))
-        yield _text(x, 39, _cut(fact.value, int(wide / 9.6)), "v b" if fact.bad else "v")
-        yield _text(x, 56, _cut(fact.note, most))
+def _facts(facts: Sequence[Fact]) -> tuple[list[str], int]:
+    """The facts in rows, each as wide as its words; and how high they are."""
+    parts, x, y = [], 0.0, 0
+    for fact in facts:
+        wide = min(16 + max(6.2 * max(len(fact.label), len(fact.note)), 9.6 * len(fact.value)), _WIDTH)
+        if x > 0 and x + wide > _WIDTH:
+            x, y = 0, y + _FACTS
+        parts.append(_text(x + 12, y + 18, fact.label))
+        parts.append(_text(x + 12, y + 39, _cut(fact.value, int((_WIDTH - 16) / 9.6)), "v b" if fact.bad else "v"))
+        parts.append(_text(x + 12, y + 56, _cut(fact.note, int((_WIDTH - 16) / 6.2))))
+        x += wide
+    return parts, y + _FACTS if facts else 0
 
 
 def _chart(group: CurveGroup, wide: int) -> str:

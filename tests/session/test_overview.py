@@ -6,6 +6,7 @@ import base64
 import json
 import re
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -15,6 +16,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from jax.sharding import Mesh
+from jax.sharding import PartitionSpec as P
 
 import jax_debug_widgets as jdw
 from jax_debug_widgets.events import Finding
@@ -26,7 +29,7 @@ from jax_debug_widgets.session.run.groups import hues_of, is_bias, kind_of, path
 from jax_debug_widgets.session.run.headline import counts, pace_of, pace_of_calls, rank_of
 from jax_debug_widgets.session.run.run_summary import outline
 from jax_debug_widgets.widgets import Fact
-from jax_debug_widgets.widgets.overview import _by_name
+from jax_debug_widgets.widgets.overview import _by_name, _facts
 
 CASES = json.loads((Path(__file__).parents[1] / "overview_cases.json").read_text("utf-8"))
 
@@ -152,6 +155,23 @@ def run():
     return run
 
 
+def test_the_first_nan_of_a_shard_map_is_said_with_its_device():
+    mesh = Mesh(np.array(jax.devices()[:4]), "d")
+
+    @jax.jit
+    @partial(jax.shard_map, mesh=mesh, in_specs=P("d"), out_specs=P("d"))
+    def logs(x):
+        y = jnp.log(x)
+        return y * 2
+
+    with jdw.capture(watch=["y"]) as run:
+        assert np.isinf(logs(jnp.array([1.0, 2.0, 0.0, 4.0]))).sum() == 1
+    (fact,) = (fact for fact in snapshot_of(run).facts if fact.label == "First infinity")
+    assert (fact.value, fact.note.rpartition(", ")[2]) == ("y", "cpu:2")
+    (finding,) = run.findings
+    assert "first at cpu:2 (event" in finding.message and run.status().first_nonfinite.event == finding.event
+
+
 def test_a_training_loop_has_facts_its_loss_and_the_gradients_of_its_parameters(run):
     kept = snapshot_of(run)
     facts = {fact.label: fact for fact in kept.facts}
@@ -179,6 +199,20 @@ def test_the_picture_is_an_image_with_words_that_stands_without_styles_or_script
     assert {"Gradient norms", "Std of values", "loss", "layers[0]", "layers[1]", "× NaN"} <= set(words)
     text = run.panel.bundle()["text/plain"]
     assert "Steps 12 · " in text and "First NaN ∂ n2" in text
+
+
+def test_facts_of_the_picture_have_the_width_that_their_words_need_and_go_on_in_a_second_row():
+    facts = [
+        Fact("Steps", "92", "in 53.0 s, 33.6 s of it compiling", False),
+        Fact("A step", "5.1 ms", "wall time of recent steps", False),
+        Fact("loss", "2.29 → 0.20", "In [12]:24", False),
+        Fact("First NaN", "∂ n2", "In [2]:7, step 20, lane (3, 0), cpu:2", True),
+        Fact("Compiled", "3 times", "33.6 s", False),
+    ]
+    parts, height = _facts(facts)
+    written = [ET.fromstring(one) for one in parts]  # noqa: S314 - our own
+    assert [one.text for one in written] == [word for fact in facts for word in (fact.label, fact.value, fact.note)]
+    assert {one.get("y") for one in written} == {"18", "39", "56", "84", "105", "122"} and height == 132
 
 
 def test_a_check_alone_has_its_finding_before_the_picture_and_its_first_nan_in_it():

@@ -21,7 +21,7 @@ from jax_debug_widgets.session.run.charted import ChartedLeaf
 from jax_debug_widgets.session.run.groups import Path, hues_of, is_bias
 from jax_debug_widgets.session.run.headline import numbers_of
 from jax_debug_widgets.session.run.naming import SelectedValue
-from jax_debug_widgets.session.run.nonfinite import in_lane, nonfinite_findings
+from jax_debug_widgets.session.run.nonfinite import in_lane, nonfinite_findings, on_device
 from jax_debug_widgets.session.run.scalars import longest, pace_at, scalars
 from jax_debug_widgets.session.run.thinning import thinned
 from jax_debug_widgets.widgets import CurveGroup, Fact, GroupLine, ScalarSeries
@@ -201,7 +201,9 @@ def _first_odd(run: RunView, finding: Finding) -> Fact:
     at = np.flatnonzero(positions == finding.event)
     step = f", step {int(steps[at[0]])}" if len(at) and at[0] < len(steps) else ""
     kind = "First NaN" if first and first.nan else "First infinity"
-    return Fact(kind, name, f"{(first and first.where) or site.where}{step}{in_lane(finding.lane)}", True)
+    event = finding.event
+    device = "".join(map(on_device, run.store.range(event, event + 1))) if event is not None else ""
+    return Fact(kind, name, f"{(first and first.where) or site.where}{step}{in_lane(finding.lane)}{device}", True)
 
 
 def born_of(findings: Sequence[Finding]) -> Fact | None:

@@ -127,17 +127,22 @@ def is_masked(run: Counted, one: OddSite, sites: Sequence[OddSite]) -> bool:
 
 
 def when(event: Event | None, lane: tuple[int, ...], *, calls: int) -> str:
-    """`, call 96, step 3, lane 2`: where several calls were made, in loops and under `vmap`."""
+    """`, call 96, step 3, lane 2, cpu:1`: where several calls were made, in loops, under `vmap` and on several devices."""
     if event is None:
         return ""
     call = f", call {event.call}" if calls > 1 and event.call >= 0 else ""
     step = f", step {', '.join(map(str, event.step))}" if event.step else ""
-    return call + step + in_lane(lane)
+    return call + step + in_lane(lane) + on_device(event)
 
 
 def in_lane(lane: tuple[int, ...]) -> str:
     """`, lane 2`; empty where none is known."""
     return f", {lane_words(lane)}" if lane else ""
+
+
+def on_device(event: Event) -> str:
+    """`, cpu:1`; empty where one device tells for all."""
+    return f", {event.device}" if event.device else ""
 
 
 def counted(found: NonFinite) -> str:

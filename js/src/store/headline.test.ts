@@ -62,7 +62,7 @@ describe("the overview, as the kernel's side tells it too", () => {
       { kind: "keys", headline: "`k` used twice", where: "", lane: [] },
       { kind: "nonfinite", headline, where: "a.py:3", lane: [2] },
     ]);
-    expect(found).toEqual({ name, where: "a.py:3", step: null, lane: [2], nan: label === "First NaN" });
+    expect(found).toEqual({ name, where: "a.py:3", step: null, lane: [2], device: "", nan: label === "First NaN" });
   });
 
   it.each(CASES.paces as [number[], number[], number | null][])("tells how long a step took", (x, time, pace) => {
@@ -121,11 +121,11 @@ describe("the facts", () => {
 
   it("mark what is wrong", () => {
     const loss = { name: "loss", where: "In [2]:24", first: 2.29, last: Number.NaN };
-    const nan = { name: "∂ n2", where: "In [2]:7", step: 20, lane: [3, 0], nan: true };
+    const nan = { name: "∂ n2", where: "In [2]:7", step: 20, lane: [3, 0], device: "cpu:2", nan: true };
     const facts = factsOf({ ...NOTHING, loss, nan });
     expect(facts.map(({ label, value, note, bad }) => [label, value, note, bad])).toEqual([
       ["loss", "2.29 → nan", "In [2]:24", true],
-      ["First NaN", "∂ n2", "In [2]:7, step 20, lane (3, 0)", true],
+      ["First NaN", "∂ n2", "In [2]:7, step 20, lane (3, 0), cpu:2", true],
     ]);
   });
 });

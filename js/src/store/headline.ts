@@ -109,7 +109,14 @@ export interface Known {
   elapsed: number;
   loss: Course | null;
   quality: Course | null;
-  nan: { name: string; where: string; step: number | null; lane: readonly number[]; nan: boolean } | null;
+  nan: {
+    name: string;
+    where: string;
+    step: number | null;
+    lane: readonly number[];
+    device: string;
+    nan: boolean;
+  } | null;
   findings: number;
   compiled: Compiled | null;
 }
@@ -125,7 +132,7 @@ export function bornOf(
   if (!first) return null;
   const { headline, where, lane } = first;
   const name = headline.match(/`([^`]*)`/)?.[1] ?? headline;
-  return { name, where, step: null, lane, nan: headline.replace(/`[^`]*`/g, "").includes("NaN") };
+  return { name, where, step: null, lane, device: "", nan: headline.replace(/`[^`]*`/g, "").includes("NaN") };
 }
 
 /** What is not known is not among them. */
@@ -152,7 +159,9 @@ export function factsOf({ steps, pace, elapsed, loss, quality, nan, findings, co
             "nan",
             nan.nan ? "First NaN" : "First infinity",
             nan.name,
-            [nan.where, nan.step !== null && `step ${count(nan.step)}`, laneWords(nan.lane)].filter(Boolean).join(", "),
+            [nan.where, nan.step !== null && `step ${count(nan.step)}`, laneWords(nan.lane), nan.device]
+              .filter(Boolean)
+              .join(", "),
             true,
           ),
         ]

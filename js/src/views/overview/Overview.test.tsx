@@ -227,7 +227,10 @@ describe("the overview", () => {
 
   it("says what to write where there is nothing to draw", () => {
     const run = show(goldenBatch("empty", { status: status({ state: "running", events: 0 }) }));
-    expect(find("[data-testid=nothing-drawn]").textContent).toContain("%%jaxdebug --watch-all");
+    for (const line of ["%%jaxdebug --watch-all", "%%jaxdebug --check all"]) {
+      expect(find("[data-testid=nothing-drawn]").textContent).toContain(line);
+      expect(find(`[data-testid=nothing-drawn] button[title="Copy ${line}"]`).textContent).toBe("Copy");
+    }
     expect(find("[data-testid=nothing-drawn] strong").textContent).toBe("No number yet");
     vi.useFakeTimers();
     change(run, goldenBatch("empty", { status: status({ events: 0 }) }));

@@ -178,10 +178,10 @@ function Cost({ words }: { words: string }) {
 }
 
 const WATCH_ALL = "%%jaxdebug --watch-all";
+const CHECK_ALL = "%%jaxdebug --check all";
 
 /** What to do where nothing can be drawn. */
 function Nothing({ ui, goesOn, watched }: { ui: UiState; goesOn: boolean; watched: number }) {
-  const [copied, setCopied] = useState(false);
   return (
     <div class="empty" data-testid="nothing-drawn">
       <strong>{goesOn ? "No number yet" : "No number to draw"}</strong>
@@ -200,17 +200,28 @@ function Nothing({ ui, goesOn, watched }: { ui: UiState; goesOn: boolean; watche
       ) : (
         <span>
           To see every value, every gradient and the first NaN without a print, begin the cell with{" "}
-          <code class="mono">{WATCH_ALL}</code>{" "}
-          <button
-            type="button"
-            class="button"
-            title="Copy this line"
-            onClick={() => void copy(WATCH_ALL).then(() => setCopied(true))}
-          >
-            {copied ? "Copied" : "Copy"}
-          </button>
+          <CellLine text={WATCH_ALL} />. To find what is wrong, a NaN, an index out of bounds, a key used twice, with{" "}
+          <CellLine text={CHECK_ALL} />.
         </span>
       )}
     </div>
+  );
+}
+
+/** The first line of a cell, and a button that copies it. */
+function CellLine({ text }: { text: string }) {
+  const [copied, setCopied] = useState(false);
+  return (
+    <>
+      <code class="mono">{text}</code>{" "}
+      <button
+        type="button"
+        class="button"
+        title={`Copy ${text}`}
+        onClick={() => void copy(text).then(() => setCopied(true))}
+      >
+        {copied ? "Copied" : "Copy"}
+      </button>
+    </>
   );
 }

@@ -279,5 +279,6 @@ function badOf(run: RunStore): Known["nan"] {
     : siteName(run, site, odd === undefined ? undefined : site.values[odd]);
   const where = first.where || (isWatched(site) && guilty(site)?.where) || site.where;
   const step = steps.length > 0 ? Math.floor(Math.min(...steps)) : null;
-  return { name, where, step, lane: first.lane ?? [], nan: first.nan };
+  const device = run.devices[position < 0 ? -1 : run.log.device(position)] ?? "";
+  return { name, where, step, lane: first.lane ?? [], device, nan: first.nan };
 }
