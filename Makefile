@@ -5,14 +5,18 @@ VENV := .venv
 JAX ?= 0.8.0
 VENV_JAX := .venv-jax-$(JAX)
 JAX_ARGS ?= $(addprefix tests/,_jax breakpoints callbacks magics plots session store taps watch widgets)
-# The newest JAX wants a newer Python than the oldest that is supported: one that the PATH has, or pyenv (whose commands on the PATH may be of no use).
-PYTHON ?= $(shell for one in python3.13 ~/.pyenv/versions/3.13*/bin/python python3; do \
-	$$one -c "import venv" 2>/dev/null && echo $$one && break; done)
-PYTHON_JAX ?= python3
+# Some version of Python from the PATH or pyenv (whose commands on the PATH may be of no use); where there is none, `python3`.
+python_of = $(shell for one in python$(1) ~/.pyenv/versions/$(1).*/bin/python python3; do \
+	$$one -c "import ensurepip" 2>/dev/null && echo $$one && break; done)
+# The newest JAX wants a newer Python than the oldest that is supported. An older JAX is tried on that one.
+PYTHON ?= $(call python_of,3.13)
+PYTHON_JAX ?= $(call python_of,3.11)
 # The environment first: its tools, and its npm where the machine has none.
 export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 # Images of Python often set it: each of some hundred processes of the tests would compile the sources anew.
 unexport PYTHONDONTWRITEBYTECODE
+# Most of what is installed is never imported; what is imported is compiled then.
+export PIP_NO_COMPILE := 1
 
 # Jupyter asks root (in a container, say) for this word.
 LAB_ARGS ?= $(if $(filter 0,$(shell id -u)),--allow-root)
@@ -37,7 +41,7 @@ BUILT := $(PANEL) $(VIEWS) $(PROGRAM) $(LABEXTENSION)
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help lab test test-jax lint docs format pictures bench speed clean
+.PHONY: help lab test test-front-end test-jax lint lint-python lint-types lint-front-end docs format pictures bench speed clean
 
 help:  ## list the commands
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 18
@@ -45,9 +49,8 @@ help:  ## list the commands
 lab: $(VENV)/.notebooks $(BUILT)  ## open the tour of the notebooks in JupyterLab
 	jupyter lab notebooks/01_tour.ipynb $(LAB_ARGS)
 
-test: lint  ## check everything, then run all tests, those in a real browser included
-	@echo "Testing the front end"
-	npm --prefix js test
+# `make -j3 test` checks at the same time what needs one processor each.
+test: lint test-front-end  ## check everything, then run all tests, those in a real browser included
 	@echo "Testing the Python package"
 ifdef PYTEST_ARGS
 	python -m pytest $(PYTEST_ARGS)
@@ -57,21 +60,33 @@ else
 	python -m pytest $(PARALLEL) --reruns 1 tests/e2e
 endif
 
+test-front-end: $(VENV)/.dev $(BUILT)
+	@echo "Testing the front end"
+	npm --prefix js test
+
 test-jax: $(VENV_JAX)/.tests  ## run the tests of the kernel's side on another JAX (JAX=0.8.0, the oldest that is supported)
 	@echo "Testing on jax $(JAX)"
 	$(VENV_JAX)/bin/python -m pytest $(PARALLEL) $(JAX_ARGS)
 
-lint: $(VENV)/.dev $(BUILT)  ## check style, types and which room imports which
-	@echo "Checking style, types and imports"
+lint: lint-python lint-types lint-front-end docs  ## check style, types and which room imports which
+
+lint-python: $(VENV)/.dev $(BUILT)
+	@echo "Checking style, prose and imports"
 	ruff check .
 	ruff format --check .
-	pyright
 	lint-imports
-	npm --prefix js run check
 	python -m tests.prose
-	$(DOCS)
 
-docs: $(VENV)/.dev  ## build the documentation with the API reference into build/docs
+lint-types: $(VENV)/.dev $(BUILT)
+	@echo "Checking types"
+	pyright
+
+lint-front-end: $(VENV)/.dev $(BUILT)
+	@echo "Checking the front end"
+	npm --prefix js run check
+
+docs: $(VENV)/.dev $(BUILT)  ## build the documentation with the API reference into build/docs
+	@echo "Building the documentation"
 	$(DOCS)
 
 format: $(VENV)/.dev js/node_modules/.package-lock.json  ## format and fix what can be fixed without a person
@@ -127,10 +142,10 @@ $(VENV)/.dev: pyproject.toml | $(VENV)/bin/python $(BUILT)
 	@touch $@ $(VENV)/.notebooks
 
 # Only what those tests need: no JupyterLab, no browser.
-$(VENV_JAX)/.tests: pyproject.toml | $(BUILT)
-	@echo "Installing the package with jax $(JAX)"
-	$(PYTHON_JAX) -m venv $(VENV_JAX)
-	$(VENV_JAX)/bin/pip install --quiet --editable '.[kernel]' jax==$(JAX) jaxlib==$(JAX)
+.venv-jax-%/.tests: pyproject.toml | $(BUILT)
+	@echo "Installing the package with jax $*"
+	$(PYTHON_JAX) -m venv $(@D)
+	$(@D)/bin/pip install --quiet --editable '.[kernel]' jax==$* jaxlib==$*
 	@touch $@
 
 js/node_modules/.package-lock.json: js/package-lock.json | $(VENV)/bin/python

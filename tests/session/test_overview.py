@@ -169,7 +169,8 @@ def test_the_first_nan_of_a_shard_map_is_said_with_its_device():
     (fact,) = (fact for fact in snapshot_of(run).facts if fact.label == "First infinity")
     assert (fact.value, fact.note.rpartition(", ")[2]) == ("y", "cpu:2")
     (finding,) = run.findings
-    assert "first at cpu:2 (event" in finding.message and run.status().first_nonfinite.event == finding.event
+    first = run.status().first_nonfinite
+    assert "first at cpu:2 (event" in finding.message and first is not None and first.event == finding.event
 
 
 def test_a_training_loop_has_facts_its_loss_and_the_gradients_of_its_parameters(run):
