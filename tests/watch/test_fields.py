@@ -69,14 +69,14 @@ def test_all_that_is_watched_has_them_once(watched):
 
 def test_a_model_that_is_jitted_itself(watched, agrees):
     run = watched(eqx.filter_jit(MODEL), X)
-    agrees(run["x@test_fields.py:32"], X)
+    agrees(run["x@test_fields.py:34"], X)
     agrees(run["self.scale"], MODEL.scale)
     for number, layer in enumerate(MODEL.layers):
         agrees(run[f"self.layers[{number}].w"], layer.w)
         agrees(run[f"self.layers[{number}].b"], layer.b)
     run = watched(eqx.filter_jit(MODEL), X, watch="self.w")
     for number, layer in enumerate(MODEL.layers, 1):
-        agrees(run[f"self.w@test_fields.py:18#{number}"], layer.w)
+        agrees(run[f"self.w@test_fields.py:20#{number}"], layer.w)
 
 
 def test_layers_of_a_library_are_said_to_have_variables_of_their_own_and_how_they_are_watched():

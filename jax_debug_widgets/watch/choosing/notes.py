@@ -57,10 +57,8 @@ def _of_layers(seen: CompiledPrograms) -> list[str]:
     if not layers:
         return []
     asked = layers[max(layers)]
-    return [
-        f"Not watched, as a library has them: variables inside {some_of(layers)}. `--watch '{asked}'` (watch={asked!r}) "
-        "watches those of one file."
-    ]
+    how = f"`--watch '{asked}'` (watch={asked!r}) watches those of one file."
+    return [f"Not watched, as a library has them: variables inside {some_of(layers)}. {how}"]
 
 
 def _of_ended_lanes(sites: Collection[CallSite]) -> list[str]:
