@@ -101,7 +101,7 @@ def the_reopened_notebook_shows_it_without_a_kernel(tour, lab_page):
     reopened = lab_page.open_notebook(TOUR.name)
     reopened.shut_down_kernel()
     snapshot = reopened.output(WATCHED)
-    snapshot.get_by_text("30,000 prints ·").wait_for()
+    snapshot.get_by_text("30,000 prints and callbacks ·").wait_for()
     expect(snapshot.get_by_text("all effects arrived")).to_be_visible()
     expect(snapshot.get_by_text("loss 0.").first).to_be_visible()
     lab_page.screenshot("tour-reopened-without-a-kernel")

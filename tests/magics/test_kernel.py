@@ -160,7 +160,7 @@ def test_effects_that_do_not_drain_are_given_up_on_and_land_later(outputs):
     assert "Was waiting for effects when saved" in panel["text/html"]
     assert "gave up after 0.1 s: slow(jnp.arange(4.0))" in panel["text/html"]
     assert "had not all arrived after 0.1 s" in panel["text/html"]
-    assert "4 prints, all effects arrived" in stream(outputs["released"])
+    assert "4 callbacks, all effects arrived" in stream(outputs["released"])
     assert "x 9.0" in panels(outputs["next"])[0]["text/html"]
     assert ", 1 print, all effects arrived" in panels(outputs["next"])[0]["text/plain"].split("\n")[0]
 

@@ -97,7 +97,7 @@ def test_a_notebook_runs_to_its_end_and_the_tour_as_a_page_shows_what_the_panel_
     assert all("— done after" in panel["text/plain"] for panel in panels)
     if path == NOTEBOOKS[0]:
         page, _ = HTMLExporter().from_notebook_node(notebook)
-        assert "30,000 prints" in page
+        assert "30,000 prints and callbacks" in page
         assert "all effects arrived" in page
         assert page.count("<img") >= 3
         assert "loss 0." in page
