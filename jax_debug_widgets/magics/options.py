@@ -131,7 +131,9 @@ def add_options(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
 def _add_watch_options(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
     names = "watch variables by name: logits,h  'layer*/mlp'  model.py:40-60  'dot_general|exp'; may be given again"
     parser.add_argument("--watch", action="append", metavar="NAMES", default=None, help=names)
-    everything = "watch every value that has a name in the source, and its gradient"
+    everything = (
+        "watch every value that has a name in your files, and its gradient; --watch '*@FILE' does in a library's"
+    )
     parser.add_argument("--watch-all", action="store_true", help=everything)
     parser.add_argument("--watch-ops", action="store_true", help="watch the result of every equation")
     exact = "give the results of the program as it is; a watched twin of it runs beside it, with --every N in each N-th call"

@@ -414,7 +414,10 @@ def test_a_check_that_finds_nothing_says_what_it_has_looked_for(ours):
     assert [one.strip() for one in alone] == [wanted] * 3
     unjitted = ours.run("%jaxdebug check jnp.sin(1.)").stdout
     assert "nothing found, 8 checks ran: purity, leaks, stale, keys, x64, lists, retraces, prints; " in unjitted
-    assert "not checked: oob, nonfinite, casts, numpy, because no jitted function of yours that ran has anything" in unjitted
+    assert (
+        "not checked: oob, nonfinite, casts, numpy, because no jitted function of yours that ran has anything"
+        in unjitted
+    )
     ours.run("%jaxdebug mute check:oob")
     muted = ours.run("%jaxdebug check pick(jnp.arange(3.0), 7)").stdout
     ours.run("%jaxdebug unmute check:oob")

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import difflib
-import os
 from typing import TYPE_CHECKING
 
 from jax_debug_widgets.watch.choosing import lanes
 from jax_debug_widgets.watch.choosing.condition import Condition
 from jax_debug_widgets.watch.choosing.select import some_of, unmatched
 from jax_debug_widgets.watch.choosing.why_unwatched import in_library, without_values
-from jax_debug_widgets.watch.syntax.source import is_library
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -42,23 +40,8 @@ def notes_of(seen: CompiledPrograms, watch: Watch, sites: Collection[CallSite]) 
         *([] if seen.hindered.isdisjoint(numbers) else [HINDERED]),
         *lanes.note(seen.laneless, sites),
         *_of_ended_lanes(sites),
-        *(_of_layers(seen) if watch.everything else []),
         *(f"{name} runs unwatched: {failure.why}" for name, failure in seen.failures.items()),
     ]
-
-
-def _of_layers(seen: CompiledPrograms) -> list[str]:
-    """A sentence about a library's layers, whose variables `--watch-all` leaves out, and how they are watched."""
-    layers = {
-        f"{name.removesuffix('.__call__')} ({os.path.basename(file)})": f"*@{os.path.basename(file)}"
-        for file, name in seen.functions
-        if name.endswith(".__call__") and not name.startswith("_") and is_library(file)
-    }
-    if not layers:
-        return []
-    asked = layers[max(layers)]
-    how = f"`--watch '{asked}'` (watch={asked!r}) watches those of one file."
-    return [f"Not watched, as a library has them: variables inside {some_of(layers)}. {how}"]
 
 
 def _of_ended_lanes(sites: Collection[CallSite]) -> list[str]:
