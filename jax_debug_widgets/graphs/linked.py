@@ -12,7 +12,7 @@ from jax_debug_widgets.graphs.by_line import ByLine
 from jax_debug_widgets.graphs.hlo import MADE_BY_XLA, Executable, Instruction
 from jax_debug_widgets.graphs.linked_html import Cell, columns
 from jax_debug_widgets.graphs.page import Page, PageRow
-from jax_debug_widgets.graphs.program import Program, Source, text_of
+from jax_debug_widgets.graphs.program import Operand, Program, Source, text_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,6 +28,10 @@ class Fusion:
     def __str__(self) -> str:
         told = f"{plural(len(self.lines), 'line')}: {', '.join(self.lines)} · " if self.lines else ""
         return f"{told}{in_bytes(self.reads)} read · {in_bytes(self.writes)} written"
+
+
+_PRODUCTS = {"dot": "dot_general", "convolution": "conv_general_dilated"}
+"""Instructions that one primitive alone is compiled to, and the primitive."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,8 +75,29 @@ class Linked:
         if self.executable is None:
             return frozenset()
         if self.by_line is None:
-            return frozenset().union(*map(self.equations_of, self.executable.tags_of(one)))
+            return frozenset().union(*map(self._of_part, self.executable.parts_of(one)))
         return frozenset().union(*map(self.by_line.of_instruction, self.executable.parts_of(one)))
+
+    def _of_part(self, part: Instruction) -> frozenset[int]:
+        """The equations of an instruction's tags.
+
+        XLA writes `transpose(dot(a, b))` as `dot(b, a)` with the tag of the transpose alone: the product is among them, too.
+        """
+        tagged: frozenset[int] = frozenset().union(*map(self.equations_of, part.tags))
+        primitive, equations = _PRODUCTS.get(part.opcode), self.program.equations
+        if primitive is None or any(equations[number].primitive == primitive for number in tagged):
+            return tagged
+        taken = (self._producer(number, one) for number in tagged for one in equations[number].operands)
+        return tagged | {number for number in taken if number is not None and equations[number].primitive == primitive}
+
+    def _producer(self, number: int, operand: Operand) -> int | None:
+        """The equation that computes an operand of an equation; None for an input, a number or an array."""
+        path = self.program.equations[number].path
+        return self._by_place.get((path, operand.number)) if operand.kind == "result" else None
+
+    @cached_property
+    def _by_place(self) -> Mapping[tuple[object, int], int]:
+        return {(one.path, one.number): number for number, one in enumerate(self.program.equations)}
 
     @cached_property
     def reached(self) -> frozenset[int]:

@@ -82,6 +82,16 @@ def test_what_is_folded_away_says_so():
 
 
 @pytest.mark.behaviour("G3")
+def test_a_product_that_xla_writes_transposed_is_not_folded_away():
+    found = jdw.linked(jax.grad(lambda w, x: jnp.mean(jnp.tanh(x @ w) ** 2)), jnp.ones((64, 32)), jnp.ones((128, 64)))
+    equations = found.program.equations
+    products = [number for number, one in enumerate(equations) if one.primitive == "dot_general"]
+    assert len(products) == 2 and not any(map(found.is_folded, products))
+    (transpose,) = (number for number, one in enumerate(equations) if one.primitive == "transpose")
+    assert found.instructions_of(products[1]) == found.instructions_of(transpose) != []
+
+
+@pytest.mark.behaviour("G3")
 def test_a_row_of_each_column_says_which_equations_it_is_of():
     found = jdw.linked(fused, X, X)
     page = found._repr_html_()
