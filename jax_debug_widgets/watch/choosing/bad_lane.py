@@ -1,4 +1,4 @@
-"""Which lane of a `vmap` has the first NaN of a value: one number beside its statistics."""
+"""Compute which lane of a `vmap` has the first NaN of a value: one number beside its statistics."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def has_lane(aval: Any, axes: Axes) -> bool:
 
 @dataclass(frozen=True)
 class BadLanes:
-    """How to have the statistic of some values of a body. Only where one of them is not finite is anything computed.
+    """Computes the statistic of some values of a body, only if one of them is not finite.
 
     Attributes:
       variables: what is read for it, which is in memory anyway.
@@ -45,7 +45,7 @@ class BadLanes:
     rows: Sequence[tuple[int, Axes, Collection[str]]]
 
     def beside(self, table: jax.Array, arrays: Sequence[jax.Array]) -> jax.Array:
-        """The table with one column more."""
+        """Return the table with one more column."""
         if not self.rows:
             return table
         rows = np.array([row for row, _, _ in self.rows], np.int32)
@@ -71,7 +71,7 @@ class BadLanes:
 
 
 def bad_lanes(jaxpr: Any, variables: Sequence[Any], lanes: Sequence[Axes], taps: Sequence[Tap]) -> BadLanes:
-    """How to have the statistic of those values of a body whose taps have it."""
+    """Plan the statistic for those values of a body whose taps have it."""
     rows = [row for row, tap in enumerate(taps) if tap.site.watch and tap.site.watch.vmapped]
     part = slice_of(jaxpr, [variables[row] for row in rows], folded_transposes(jaxpr))
     meant = [tap.site.watch.meant if tap.site.watch else () for tap in taps]

@@ -1,4 +1,4 @@
-"""The findings about the programs that were compiled for a watch."""
+"""Collect the findings about the programs that were compiled for a watch."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Failure:
-    """A program runs unwatched.
+    """A program that runs unwatched.
 
     Attributes:
       why: a sentence.
@@ -72,7 +72,7 @@ class CompiledPrograms:
     reasons: dict[tuple[str, int], str] = field(default_factory=dict)
 
     def forget_failures(self) -> None:
-        """A capture begins: programs that JAX no longer keeps will not run in it."""
+        """When a capture begins, forget the failures of programs that JAX no longer keeps: they will not run in it."""
         for name, failure in list(self.failures.items()):
             if failure.program() is None:
                 self.failures.pop(name, None)

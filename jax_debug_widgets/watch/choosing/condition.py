@@ -1,4 +1,4 @@
-"""`--when 'abs(logits).max() > 10'`: when the watched values are taken, looked at on the device."""
+"""Evaluate on the device when watched values are taken: `--when 'abs(logits).max() > 10'`."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class BodyCondition:
 
 
 class ConditionError(Exception):
-    """A condition cannot be computed of what its names are: the message says why."""
+    """A condition cannot be computed from the values that its names have; the message says why."""
 
 
 class Condition:
@@ -54,7 +54,7 @@ class Condition:
             raise ValueError(f"when={text!r} names no value of a program, as abs(logits).max() > 10 does")
 
     def within(self, named: Sequence[Named]) -> BodyCondition | None:
-        """The condition over what one body computes; None where that has not all of its names.
+        """The condition over the values of one body; None if the body does not compute all of its names.
 
         Of a name that is assigned more than once there the last value counts.
         """

@@ -1,4 +1,4 @@
-"""The first lane that is not finite, of many values at once: XLA compiles one reduction for all of the small ones."""
+"""Find the first lane that is not finite, for many values at once: XLA compiles one reduction for all small values."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _ROW = 128
 
 
 class LaneValue(NamedTuple):
-    """A value, its axes that are lanes, and the infinities that are meant."""
+    """A value, its axes that are lanes, and the infinities that the source intends."""
 
     array: jax.Array
     axes: Axes
@@ -80,7 +80,7 @@ def _of_small(values: Sequence[LaneValue]) -> jax.Array:
 
 
 def _levels(value: LaneValue) -> list[tuple[int, int, int]]:
-    """For each axis of lanes how far apart its elements are in memory, its size, and how many lanes one step of it is."""
+    """For each axis of lanes: its stride in memory, its size, and how many lanes one step along it is."""
     shape, axes = value.array.shape, value.axes
     sizes = [shape[axis] for axis in axes]
     return [

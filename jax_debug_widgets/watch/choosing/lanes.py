@@ -1,4 +1,4 @@
-"""The statistics of each lane of a `vmap`, computed where the array is."""
+"""Compute the statistics of each lane of a `vmap` on the array's own device."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def by_lane(array: jax.Array, axes: Axes) -> jax.Array:
 
 
 def note(laneless: Iterable[str], sites: Collection[CallSite]) -> list[str]:
-    """The note about values that were asked for by lane and have no lanes."""
+    """The note about values that have no lanes, though a person asked for them by lane."""
     told = {site.label for site in sites if site.watch and site.watch.lanes}
     left = {site.label for site in sites if site.watch} & set(laneless) - told
     if not left:

@@ -1,4 +1,4 @@
-"""Notes for the user of a watch: names that have found nothing, programs that run unwatched, and why."""
+"""Write notes for the user of a watch: names that match nothing, programs that run unwatched, and why."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def _why_without_values(seen: CompiledPrograms, name: str) -> str:
 
 
 def _of_condition(watch: Watch, seen: CompiledPrograms) -> list[str]:
-    """Values that are never taken because the condition cannot be looked at beside them."""
+    """A sentence about values that are never taken, because the condition cannot be computed in their body."""
     if not (watch.when and seen.untaken):
         return []
     if not seen.conditional:
@@ -102,7 +102,7 @@ def _of_condition(watch: Watch, seen: CompiledPrograms) -> list[str]:
 
 
 def _of_loops(seen: CompiledPrograms, sites: Collection[CallSite]) -> list[str]:
-    """Values in conditions of loops that are left as they are."""
+    """A sentence about values in conditions of loops that stay unwatched."""
     left = seen.unasked.keys() - {site.label for site in sites if site.watch}
     if not left:
         return []

@@ -1,4 +1,4 @@
-"""The cost of watching, stated before it is paid: an estimate from what the equations of a program compute and move."""
+"""Estimate the cost of watching before a program runs, from what its equations compute and move."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ _MANY = 100
 
 @dataclass(eq=False)
 class CostEstimate:
-    """Nanoseconds, as estimated, of one call of a program, and of watching it."""
+    """The estimated nanoseconds of one call of a program, and of watching it."""
 
     plain: float = _CALL
     watching: float = 0.0
 
     def add(self, jaxpr: Any, taken: Sequence[Any], times: int, every: int) -> None:
-        """Take in one body of the program.
+        """Add one body of the program to the estimate.
 
         Args:
           taken: its variables that are watched.
@@ -78,7 +78,7 @@ def _size(aval: Any) -> int:
 
 
 def price(sites: Collection[CallSite], works: Collection[CostEstimate]) -> str:
-    """The cost to watch all of these; empty for none."""
+    """A sentence with the cost of watching all of these; empty for none."""
     if not sites:
         return ""
     slowdown = expected_slowdown(works)
@@ -96,6 +96,6 @@ def price(sites: Collection[CallSite], works: Collection[CostEstimate]) -> str:
 
 
 def expected_slowdown(works: Collection[CostEstimate]) -> float:
-    """How many times as long the programs are expected to take, all together."""
+    """The expected slow-down of all programs together, as a factor."""
     plain = sum(one.plain for one in works)
     return 1 + sum(one.watching for one in works) / plain if plain else 1.0

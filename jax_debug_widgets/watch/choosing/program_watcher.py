@@ -161,7 +161,7 @@ class ProgramWatcher:
         return TakenValues(reading.read, reading.compute, record, holds, self._stop(bundle, jaxpr, chosen, named))
 
     def _stop(self, bundle: Bundle, jaxpr: Any, chosen: Sequence[Named], named: Sequence[Named]) -> StopValues | None:
-        """The values that are handed over where the program may stop."""
+        """The values that a tap hands over where the program may stop."""
         meant = [tap.site.watch.meant if tap.site.watch else () for tap in bundle.taps]
         whole = whole_of(self._watch.stops, jaxpr, chosen, named, meant)
         if whole is None:

@@ -1,4 +1,4 @@
-"""The plan for a body: the variables that are read for its watched values, and the computations on them."""
+"""Plan which variables of a body are read for its watched values, and what is computed from them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ReadPlan:
-    """How the values that are watched are had from as few variables as can be.
+    """A plan that computes the watched values from as few variables as possible.
 
     Attributes:
       variables: what is read.
@@ -42,11 +42,11 @@ class ReadPlan:
 
     @property
     def read(self) -> list[Any]:
-        """All that is read."""
+        """All variables that are read."""
         return [*self.variables, *self.bad_lanes.variables]
 
     def compute(self, *arrays: jax.Array) -> list[Any]:
-        """The arrays that a bundle of taps hands over, computed from those that were read: see `events.Bundle`."""
+        """Compute the arrays that a bundle of taps hands over from those that were read: see `events.Bundle`."""
         arrays, further = arrays[: len(self.variables)], arrays[len(self.variables) :]
         table = stacked(arrays, self.rows, self.chains)
         if self.watch.histograms and any(array.size > 1 for array in arrays):
@@ -61,7 +61,7 @@ class ReadPlan:
 def reading_of(
     watch: Watch, jaxpr: Any, values: Sequence[Any], lanes: Sequence[Axes], replicas: int, bad_lanes: BadLanes
 ) -> ReadPlan:
-    """How to have these variables of a body, each with its lanes."""
+    """Plan how to compute these variables of a body, each with its lanes."""
     if not watch.values:
         origin = origins(jaxpr)
         values = [one if axes else origin.get(one, one) for one, axes in zip(values, lanes, strict=True)]

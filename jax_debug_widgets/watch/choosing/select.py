@@ -60,15 +60,15 @@ class Watch:
     stops: Stops = NO_STOPS
 
     def beside(self, added: Iterable[str]) -> Watch:
-        """With these names added."""
+        """Return the watch with these names added."""
         return replace(self, added=tuple(name for name in added if name not in self.names))
 
     def by_lane(self, names: Iterable[str]) -> Watch:
-        """With those of these patterns that ask for lanes, beside `everything`."""
+        """Return the watch with those of these patterns that ask for lanes, beside `everything`."""
         return replace(self, names=tuple(name for name in names if name.startswith(BY_LANE)))
 
     def stopping(self, stops: Stops) -> Watch:
-        """With values that may stop the program."""
+        """Return the watch with values that may stop the program."""
         return replace(self, stops=stops)
 
     @classmethod
@@ -132,7 +132,7 @@ def _names_of(watch: Any) -> tuple[str, ...]:
 
 
 def separated(text: str) -> list[str]:
-    """The parts between commas that are not in brackets: `a, p["x,y"]`."""
+    """Split a text at the commas that are not in brackets: `a, p["x,y"]`."""
     parts, depth = [""], 0
     for sign in text:
         depth += (sign in "[(") - (sign in "])")
@@ -144,7 +144,7 @@ def separated(text: str) -> list[str]:
 
 
 class Pattern:
-    """One thing asked for.
+    """One name, line, primitive or scope that a person asks for.
 
     `logits`, `self.w`, `h*` (a name or glob), `grad/logits` (its gradient alone), `lanes/h` (by lane), `logits@model.py`,
     `logits@model.py:12#2` (as runs call it: each execution of that line), `model.py:40-60` and `In [3]:4` (lines),
@@ -179,7 +179,7 @@ class Pattern:
         return not is_library(file)
 
     def matches(self, one: Named) -> bool:
-        """Whether this is a value asked for by name, line or scope."""
+        """Whether a person asks for this value by name, line or scope."""
         if one.name == self.text and not is_library(one.file):  # As it is written, though it holds an `@` or a colon.
             return True
         if self._role is not None and one.role != self._role:

@@ -1,4 +1,4 @@
-"""The values that a program hands over where it may stop (`--break-on`): its watched values whole."""
+"""Choose the values that a program hands over where it may stop (`--break-on`): its watched values as whole arrays."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class WholeValues:
 def whole_of(
     stops: Stops, jaxpr: Any, chosen: Sequence[Named], named: Sequence[Named], meant: Sequence[Iterable[str]]
 ) -> WholeValues | None:
-    """The values that a body with these watched values hands over where it may stop; None where nothing of it does.
+    """The values that a body with these watched values hands over where it may stop; None if it never stops.
 
     Args:
       meant: of each watched value the infinities that are meant.

@@ -37,12 +37,12 @@ class Watching:
         capture.tells_lanes = lambda watch: watch is not None
 
     def seen(self, watch: Watch) -> CompiledPrograms:
-        """The findings for `watch` so far."""
+        """The findings about programs compiled for `watch` so far."""
         with self._lock:
             return self._seen.setdefault(watch, CompiledPrograms())
 
     def begin(self, watch: Watch) -> None:
-        """A capture with this watch begins."""
+        """Note that a capture with this watch begins."""
         self.seen(watch).forget_failures()
 
     def _lines_of(self, code: CodeType, watch: Watch | None) -> Lines | None:

@@ -1,4 +1,4 @@
-"""For each name in a file, whether it can be watched, and why not."""
+"""Say for each name in a file whether it can be watched, and if not, why."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class NamedPlace:
         return self.why.startswith((NOT_WATCHED, NOT_BY_THIS_NAME))
 
     def pattern(self, file: str) -> str:
-        """By what the next run can watch it; empty where it is watched, and where asking for it would not help."""
+        """The pattern by which the next run can watch it; empty if it is watched, or if no pattern would help."""
         if not self.is_watchable:
             return ""
         return f"{self.name}@{file}" if is_library(file) else self.name
@@ -199,7 +199,7 @@ def _is_traced(file: str, function: Function, seen: CompiledPrograms) -> bool:
 
 
 def _why_unknown(file: str, statement: Statement, seen: CompiledPrograms) -> str:
-    """Why nothing is known to be the value of a name in a function that was traced."""
+    """Say why no value is known for a name in a function that was traced."""
     if (file, statement.span) in seen.mingled:
         return MINGLED
     return _why_not_computed(

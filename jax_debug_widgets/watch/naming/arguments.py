@@ -1,4 +1,4 @@
-"""Which inputs of a program are which arguments of the function that it is the program of."""
+"""Match the inputs of a program with the arguments of its function."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _ROOT, _INDEX = re.compile(r"^\w+"), re.compile(r"^\[\d+\]")
 
 @dataclass(frozen=True, eq=False)
 class Argument:
-    """An input of a program, and what the source calls it; `carried` if it is what the iteration before has made."""
+    """An input of a program with its name in the source; `carried` if the iteration before has computed it."""
 
     variable: Any
     name: str
@@ -72,7 +72,7 @@ def names_given_on(body: BodyWithFrames, named: Iterable[Named]) -> dict[Any, tu
 
 
 def _given_to_loop(body: BodyWithFrames) -> tuple[list[Any], list[Any]]:
-    """The values that a loop hands from one iteration to the next, and its parts of `xs`; none in another body.
+    """The carry of a loop and its parts of `xs`; none in another body.
 
     Without tangents, where somebody around the loop pushes such through it.
     """
@@ -106,7 +106,7 @@ def _told(body: BodyWithFrames) -> Iterator[tuple[str, Any]]:
 
 
 def argument_span(function: Function, name: str) -> Span:
-    """Where an argument is written: itself in the head of the function, or what takes it apart."""
+    """The range of an argument: in the head of the function, or in the statement that unpacks it."""
     base = name.partition("[")[0].partition(".")[0]
     for statement in function.statements:
         parts = {part.text for target in statement.targets for part in target.parts}

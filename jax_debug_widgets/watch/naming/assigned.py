@@ -1,4 +1,4 @@
-"""The values that one execution of a statement assigns or returns, by name."""
+"""Find the values that one execution of a statement assigns or returns, by name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which variables of a program have which names, by what was noted while it was traced: see `_jax/tracing/bindings.py`."""
+"""Look up the names of a program's variables in the notes from its trace: see `_jax/tracing/bindings.py`."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class BodyBindings:
         return found if found or is_of_derivative or is_traced else None
 
     def aliases(self) -> Iterator[tuple[Any, str, str, Statement]]:
-        """The variables with the names that statements give them which compute nothing: the file and the statement."""
+        """The variables with the further names that statements without a computation give them: the file and the statement."""
         for variable, names in self._names.items():
             yield from ((variable, *alias) for alias in aliases(self.body, names))
 

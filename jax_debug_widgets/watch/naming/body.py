@@ -1,4 +1,4 @@
-"""One body of a program, as the source sees it: which of its equations each range of the source has made."""
+"""Group the equations of one body of a program by the source range that made them."""
 
 from __future__ import annotations
 
@@ -72,17 +72,17 @@ class BodyWithFrames:
 
     @cached_property
     def transposed(self) -> list[int]:
-        """The equations of a backward pass."""
+        """The transposed equations: those of a backward pass."""
         return [number for number, level in enumerate(self.uses.transposed) if level]
 
     @property
     def function(self) -> Function | None:
-        """The function of the source that the body is the program of; None for a file whose names are not wanted."""
+        """The source function of the body; None for a file whose names are not wanted."""
         return self._function_at(self.origin) if self.wanted(self.origin[0]) else None
 
     @cached_property
     def origin(self) -> Origin:
-        """The place of the function that the body is the program of: file, line, name. Empty where JAX does not say."""
+        """The place of the body's function: file, line, name. Empty where JAX does not say."""
         given = self.around.given
         if given is not None:
             return given.file, given.line, given.name
@@ -172,7 +172,7 @@ class BodyWithFrames:
         return bool(self.uses.transposed[number]) and any(self.derived_from(number, depth))
 
     def passes_from(self, number: int, depth: int) -> int:
-        """In how many derivatives an equation is transposed, seen from a frame: in a rule but for that which runs the rule."""
+        """How many derivatives around a frame transpose an equation, not counting the one that runs its rule."""
         if number not in self._of_backward_rules:
             return self.uses.transposed[number]
         return sum(seen_from_rules(self.uses.derived[number], self.levels[number], depth))
@@ -206,7 +206,7 @@ class BodyWithFrames:
         return found
 
     def is_tangent(self, variable: Any) -> bool:
-        """Whether derivatives push a variable beside values."""
+        """Whether a variable is a tangent."""
         return variable in self._tangents
 
     @cached_property
@@ -293,7 +293,7 @@ class BodyWithFrames:
 
 
 def _sites(levels: Sequence[Level]) -> Iterator[SourceSite]:
-    """Yield the place of each of these frames, outermost first."""
+    """Yield the source place of each of these frames, outermost first."""
     outer: Outer = ()
     for level in levels:
         yield SourceSite(outer, level.file, Span(*level.span))

@@ -1,4 +1,4 @@
-"""Which frames of the user's are around a value: who has called the function that it is in."""
+"""Find the user's frames around a value: the calls that lead to the function that computes it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Give a frame those of the comprehensions that it is in, as Python before 3.12 does."""
+"""Add the frames of comprehensions around a frame, which Python before 3.12 has."""
 
 from __future__ import annotations
 

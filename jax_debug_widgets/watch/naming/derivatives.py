@@ -1,4 +1,4 @@
-"""Which lines of the forward pass may have made a gradient infinite or NaN: those whose derivative can, and are not ruled out.
+"""Find the lines of the forward pass whose derivative may have made a gradient infinite or NaN.
 
 The derivative of `h - 1.0` hands on what comes to it; that of `jnp.sqrt(m)` divides by zero at 0. So from a gradient we go back
 through the backward pass, up to gradients that are watched themselves: these are known to be finite where this one is the
@@ -68,7 +68,7 @@ def _line_of(body: BodyWithFrames, number: int) -> Level | None:
 
 @dataclass
 class _WayBack:
-    """The way from a gradient back through the backward pass of a body.
+    """A walk from a gradient back through the backward pass of a body.
 
     Attributes:
       finite: variables that are known to be finite.
@@ -149,7 +149,7 @@ class _WayBack:
 
 
 def _only_moves(jaxpr: Any) -> bool:
-    """Whether a program hands on what it is given, as that of `jnp.where` does."""
+    """Whether a program only selects or moves its inputs, as that of `jnp.where` does."""
     moving = _HANDING_ON - {"mul"}
     return all(one.primitive.name in moving and not _narrows(one) for one in jaxpr.eqns)
 

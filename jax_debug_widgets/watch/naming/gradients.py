@@ -1,4 +1,4 @@
-"""The cotangents of what has a name, as they come by in a backward pass: see `_jax/tracing/cotangents.py`."""
+"""Find the cotangents of named values in a backward pass: see `_jax/tracing/cotangents.py`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How far the execution of a statement has come where an equation is made: by the instructions of the functions it calls.
+"""Find how far a statement's execution has come when it makes an equation, by the instructions of the functions it calls.
 
 Outside of loops a function's instructions run in their order, so what lies before the last one is of another execution.
 JAX keeps the instruction and function that made an equation, and not the call of that function.

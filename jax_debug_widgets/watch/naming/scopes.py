@@ -1,4 +1,4 @@
-"""The functions that run at an equation, and their local variables: what somebody sees who stands there."""
+"""List the functions that run at an equation, with their local variables, for the frames of a stop."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def _call_of(one: Named) -> tuple[Outer, str, str]:
 
 
 def _own_name(function: str) -> str:
-    """A function's name without that of what it is defined in: not all who tell of functions have that."""
+    """A function's name without those of the functions or classes around it, which not all sources report."""
     return function.rpartition(".")[2]
 
 

@@ -1,4 +1,4 @@
-"""Places in the source, told apart by the frames around them."""
+"""Identify places in the source, distinguished by the frames around them."""
 
 from __future__ import annotations
 

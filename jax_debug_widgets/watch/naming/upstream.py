@@ -1,4 +1,4 @@
-"""Which of the watched values of a body each is computed from: a NaN that it has may come from these alone."""
+"""Find which watched values of a body each value is computed from: its NaN can come only from these."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Upstream:
     sources: int
 
     def may_come_from(self, other: Upstream) -> bool:
-        """Whether the value is computed from another one; of other bodies nobody knows."""
+        """Whether the value is computed from another one; for values of other bodies this is unknown."""
         return self.body != other.body or bool(self.sources >> other.position & 1)
 
 

@@ -1,4 +1,4 @@
-"""Which watched value a gradient is of: what was noted of it is the same in the forward and the backward pass."""
+"""Pair each gradient with its watched value: both have the same note, in the forward and in the backward pass."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class ValueGradientPairs:
         return next((site for sites in known for key in _keys(one) if (site := sites.get(key)) is not None), None)
 
     def add(self, one: Named, site: CallSite) -> None:
-        """A value or gradient has its site."""
+        """Note the site of a value or gradient."""
         if one.role == "gradient":
             self._gradients.update((key, site) for key in _keys(one) if self._own.get(key) is None)
         elif site.phase != "recompute":  # The forward pass has computed it before: the gradient belongs there.

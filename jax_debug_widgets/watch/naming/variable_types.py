@@ -1,4 +1,4 @@
-"""Tell variables of a jaxpr apart by their types: arrays, PRNG keys."""
+"""Test the types of a jaxpr's variables: arrays, PRNG keys."""
 
 from __future__ import annotations
 

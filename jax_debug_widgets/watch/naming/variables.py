@@ -1,4 +1,4 @@
-"""The names of a body's variables in the source, one each."""
+"""Choose one source name for each variable of a body."""
 
 from __future__ import annotations
 

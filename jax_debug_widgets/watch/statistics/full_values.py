@@ -1,4 +1,4 @@
-"""Whole values, down-sampled on the device where they are large."""
+"""Take whole values, down-sampled on the device where they are large."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def strides(shape: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def whole_shape(shape: tuple[int, ...]) -> tuple[int, ...]:
-    """The shape of what is taken of a value of this shape."""
+    """The shape of the sample that is taken of a value of this shape."""
     return tuple(-(-size // stride) for size, stride in zip(shape, strides(shape), strict=True))
 
 

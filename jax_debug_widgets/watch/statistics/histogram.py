@@ -1,4 +1,4 @@
-"""Histograms of the logarithm of magnitudes, with the sign, computed where the arrays are."""
+"""Compute signed histograms of the logarithm of magnitudes, on the arrays' own devices."""
 
 from __future__ import annotations
 

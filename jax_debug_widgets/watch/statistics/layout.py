@@ -1,4 +1,4 @@
-"""The agreement between XLA's statistics and the native ones: names and order, the custom calls, the limits of float32."""
+"""The layout that XLA's statistics and the native ones share: names and order, the custom calls, the limits of float32."""
 
 from __future__ import annotations
 

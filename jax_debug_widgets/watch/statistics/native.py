@@ -1,4 +1,4 @@
-"""The statistics of arrays in one pass, compiled by Numba, as custom calls of XLA's CPU backend.
+"""Compute the statistics of arrays in one pass: functions compiled by Numba, as custom calls of XLA's CPU backend.
 
 XLA takes six passes for them and vectorises none of them well; this takes a tenth to a twentieth of the time, and next
 to nothing to compile into a program. All of XLA's threads take part. Importing this module needs Numba; the machine code is
@@ -168,7 +168,7 @@ _run_parts = doing(_run_part)
 
 @cfunc(types.uint64(types.uint64), cache=True)
 def _help(job: Any) -> Any:
-    """The function that the threads are asked to run."""
+    """The function that XLA's threads run to help."""
     _run_parts(job)
     return 0
 

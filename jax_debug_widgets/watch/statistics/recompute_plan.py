@@ -1,4 +1,4 @@
-"""Watched values that are made of others element by element: the operations that make them again.
+"""Plan which watched values are computed again, element by element, from others instead of being read.
 
 XLA computes such values inside its kernels and never writes them. To read one would make XLA write it, by a kernel of its
 own: that breaks the program's fusions, and is most of what watching costs, to run and to compile. So the arrays that they
@@ -76,7 +76,7 @@ def chains_of(jaxpr: Any, wanted: Sequence[Any]) -> list[Chain]:
 
 
 def _made(jaxpr: Any, wanted: set[Any]) -> dict[Any, Step]:
-    """The variables that can be made of what is in memory or read anyway.
+    """The variables that can be computed from others that are in memory or read anyway.
 
     Without those that are in memory themselves: they need not be made again.
     """

@@ -1,4 +1,4 @@
-"""Statistics of arrays, computed where the arrays are.
+"""Compute statistics of arrays on the arrays' own devices.
 
 It has more than 300 lines because the formulas of all statistics, and how partial results merge, must agree.
 """
@@ -331,7 +331,7 @@ def of_rows(table: jax.Array) -> jax.Array:
 
 
 def _folded(columns: Sequence[jax.Array], combine: Callable[..., jax.Array], neutral: float) -> Sequence[jax.Array]:
-    """Each reduced along its rows, in one loop for all of them."""
+    """Reduce each array along its rows, in one loop for all of them."""
 
     def both(one: Sequence[jax.Array], other: Sequence[jax.Array]) -> Sequence[jax.Array]:
         return tuple(map(combine, one, other))

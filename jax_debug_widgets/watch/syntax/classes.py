@@ -1,4 +1,4 @@
-"""The fields of the classes that a file calls: `State(x + v, v)` makes `state.pos` and `state.vel`."""
+"""Find the fields of the classes that a file calls: `State(x + v, v)` makes `state.pos` and `state.vel`."""
 
 from __future__ import annotations
 

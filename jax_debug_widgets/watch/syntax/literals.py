@@ -31,7 +31,7 @@ _MAKES_FIELDS = re.compile(r"[A-Z]\w*|_?replace|dict")
 
 
 class Part(NamedTuple):
-    """An element, and how it is taken of the whole: `[0]`, `['w']`, `.pos`."""
+    """An element, and the text that takes it from the whole: `[0]`, `['w']`, `.pos`."""
 
     path: str
     value: ast.expr
@@ -124,7 +124,7 @@ def inner_of(value: ast.expr) -> Iterator[InnerExpression]:
 
 
 def _inside(node: ast.expr) -> tuple[ast.expr, bool] | None:
-    """The expression inside of it, and whether that must be an array."""
+    """The expression inside another one, and whether it must be an array."""
     match node:
         case ast.Subscript(value=value, slice=ast.Constant()):
             return value, False

@@ -1,4 +1,4 @@
-"""The names that the source mentions, and what is a part of what."""
+"""Find the names that a source mentions, and whether one name is a part of another."""
 
 from __future__ import annotations
 

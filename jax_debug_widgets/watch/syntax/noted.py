@@ -1,4 +1,4 @@
-"""The notes to take of a user's function while JAX traces it: the names that its lines assign and return."""
+"""List the notes to take of a user's function while JAX traces it: the names that its lines assign and return."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def _lines_of(source: SourceFile, function: Function | None, file: str) -> Lines
 
 
 def _comes_after(other: Statement, one: Statement) -> bool:
-    """Whether another statement of the line is run later."""
+    """Whether another statement of the line runs later."""
     return one.lines[1] == other.lines[0] and (one.whole or one.span)[2:] < (other.whole or other.span)[:2]
 
 

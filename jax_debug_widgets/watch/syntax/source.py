@@ -71,7 +71,7 @@ class SourceFile:
         return next(iter(self._functions_at(code_line, name)), None)
 
     def function_of(self, code: CodeType) -> Function | None:
-        """The function whose code it is; several lambdas may be in one line, and in one another."""
+        """The function of a code object; several lambdas may be in one line, and inside each other."""
         found = self._functions_at(code.co_firstlineno, code.co_qualname)
         if len(found) < 2:  # noqa: PLR2004 - then there is nothing to choose
             return next(iter(found), None)

@@ -21,7 +21,7 @@ class Span(NamedTuple):
     end_column: int
 
     def contains(self, other: Span) -> bool:
-        """Whether `other` lies in it."""
+        """Whether this range contains `other`."""
         return self[:2] <= other[:2] and other[2:] <= self[2:]
 
 
