@@ -1,4 +1,4 @@
-"""Do without Python's garbage collector for a moment."""
+"""Switch Python's garbage collector off for a moment."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ _OPTIONS = (b"--std=c++17",)
 
 
 class CudaError(RuntimeError):
-    """NVRTC or the driver could not do what it was asked."""
+    """NVRTC or NVIDIA's driver failed; the message says how."""
 
 
 def kernels(source: bytes, names: Sequence[str]) -> list[int]:

@@ -1,4 +1,4 @@
-"""XLA's foreign function interface for functions that Numba compiles: the frame of a call, and its buffers.
+"""Use XLA's foreign function interface from functions that Numba compiles: the frame of a call, and its buffers.
 
 Importing this module needs Numba. Numba keeps compiled functions on disk, and compiles anew only if the file that defines them
 has changed. So after a change of this file, touch `rings_native.py` and `watch/statistics/native.py`, too.

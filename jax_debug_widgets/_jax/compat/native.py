@@ -1,6 +1,6 @@
-"""A primitive that runs a compiled function of ours inside a program: it reads XLA's memory and needs no Python.
+"""Define a primitive that runs a compiled function of ours inside a program, on XLA's memory and without Python.
 
-It does so on the CPU and with CUDA, and only where a device has the whole array. If XLA's partitioner splits a value over
+This works on the CPU and with CUDA, and only where a device has the whole array. If XLA's partitioner splits a value over
 several devices, a call of ours would make XLA gather the parts.
 """
 

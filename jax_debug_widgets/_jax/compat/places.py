@@ -1,4 +1,4 @@
-"""Where functions of JAX's are replaced: several of ours may lie on one another there, and each can be taken out from between.
+"""The places where functions of JAX are replaced: several of ours may be stacked there, and each can be removed alone.
 
 Captures overlap, in threads or because one is left before another that began inside it. So who comes first may leave first.
 """

@@ -1,4 +1,4 @@
-"""The processes of a job that `jax.distributed` has joined, and the store that they share."""
+"""Count the processes of a job that `jax.distributed` has joined, and give access to the store that they share."""
 
 from __future__ import annotations
 

@@ -88,7 +88,7 @@ def scan_counts(params: Mapping[str, Any]) -> tuple[int, int]:
 def more_of_scan(
     params: Mapping[str, Any], place: int, *, read: int = 0, carried: int = 0, sliced: int = 0
 ) -> dict[str, Any]:
-    """The parameters of a `scan` that has so many operands more, each kind after its own, from position `place` on.
+    """The parameters of a `scan` with more operands, each kind after its own, from position `place` on.
 
     Before 0.10 it says of each operand whether it is linear.
     """

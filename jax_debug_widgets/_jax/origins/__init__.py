@@ -1,4 +1,4 @@
-"""Tell who made an equation: its frames, its path of transformations, its loops and lanes, the names noted for it.
+"""Find where an equation comes from: its frames, its path of transformations, its loops and lanes, its noted names.
 
 In:   equations, their tracebacks and name stacks; notes that were taken while JAX traced.
 Out:  places in the source, paths, loops, lanes, names of variables.

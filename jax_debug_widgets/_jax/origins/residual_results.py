@@ -1,4 +1,4 @@
-"""Find out whether a program is the forward pass of an un-jitted derivative, and how many results are its own then.
+"""Find out whether a program is the forward pass of an un-jitted derivative, and then how many results are its own.
 
 Such a program returns residuals for the backward pass after its own results, and does not say where they begin. JAX's function
 that made the program knows the number, and its frame is on Python's stack while the program is lowered.

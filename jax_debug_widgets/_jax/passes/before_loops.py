@@ -1,4 +1,4 @@
-"""Do checks of a `scan` before it, for all iterations at once, where they read nothing but its inputs: the indices `xs`.
+"""Run checks of a `scan` before the loop, for all iterations at once, if they read only its inputs `xs` (indices).
 
 A loop that does little else than index an array would take twice as long with a record that it carries.
 """

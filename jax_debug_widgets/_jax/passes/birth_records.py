@@ -1,6 +1,6 @@
-"""The record of a birth: how many elements of a result are not finite, and the first with its operands; see `births`.
+"""Compute the record of a birth: how many elements of a result are not finite, and the first with its operands.
 
-On a CPU with Numba, functions of ours compute it (`births_native`), for which XLA has nothing to compile.
+A birth is an operation that makes the first NaN or infinity, see `births`. On a CPU with Numba, `births_native` computes it.
 """
 
 from __future__ import annotations

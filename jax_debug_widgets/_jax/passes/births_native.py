@@ -1,4 +1,4 @@
-"""The records of `births` as custom calls of XLA's CPU backend, compiled by Numba.
+"""Compute the records of `births` in custom calls of XLA's CPU backend, compiled by Numba.
 
 XLA compiles kernels for each shape that a record is made of, 40 ms, though they hardly ever run; these serve all shapes.
 Importing this module needs Numba. It keeps machine code on disk, as `ffi` says.

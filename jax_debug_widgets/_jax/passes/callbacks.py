@@ -152,7 +152,7 @@ class LanewiseCallback:
 
 
 def lanewise(params: Mapping[str, Any]) -> dict[str, Any]:
-    """The parameters of a callback that is about to be batched: where JAX makes a loop of its lanes they say so."""
+    """The parameters of a callback that is about to be batched; they record whether JAX makes a loop over its lanes."""
     callback = params["callback"]
     if params.get("vmap_method", "sequential") not in ("sequential", "sequential_unrolled"):
         return dict(params)
@@ -166,7 +166,7 @@ def without_lanes(params: Mapping[str, Any]) -> tuple[dict[str, Any], int]:
 
 
 def by_lane(params: Mapping[str, Any], loops: tuple[Loop, ...]) -> tuple[Loop, ...]:
-    """The loops around a callback, those told apart that are over lanes."""
+    """The loops around a callback, with those over lanes marked."""
     steps = len(loops) - _axes_of(params.get("callback"))
     return (*loops[:steps], *(replace(loop, lanes=True) for loop in loops[steps:]))
 

@@ -96,7 +96,7 @@ _OF_BITS = frozenset({"and", "not", "or", "shift_left", "shift_right_arithmetic"
 
 
 def is_narrowing(old: Any, new: Any) -> bool:
-    """Whether an integer type has fewer bits than another: what wraps around with as many is taken to be meant."""
+    """Whether an integer type has fewer bits than another. A cast to as many bits that wraps around counts as intended."""
     return bool(jnp.issubdtype(old, jnp.integer)) and jnp.iinfo(new).bits < jnp.iinfo(old).bits
 
 

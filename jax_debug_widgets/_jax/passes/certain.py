@@ -17,7 +17,7 @@ from jax_debug_widgets._jax.origins.frames import is_users
 
 
 def certain_values(jaxpr: core.Jaxpr, results: Sequence[bool], *, but_for_tests: bool = False) -> set[Any]:
-    """The variables of a body of whose results these go on for certain.
+    """The variables of a body that reach its results for certain, given the results that the caller uses.
 
     Args:
       but_for_tests: leave out what goes there by way of a test for NaN alone that a choice makes: `where(isnan(x), 0, x)`.
@@ -33,12 +33,12 @@ def certain_values(jaxpr: core.Jaxpr, results: Sequence[bool], *, but_for_tests:
 
 
 def _is_seen(equation: core.JaxprEqn) -> bool:
-    """Whether it shows its operands, or writes them: not the print that a `vmap` makes fire in lanes that are not there."""
+    """Whether an equation prints or writes its operands; not a print that fires in phantom lanes of a `vmap`."""
     return bool(equation.effects) and not equation.params.get("guards")
 
 
 def _tests_for_nan(equation: core.JaxprEqn) -> bool:
-    """Whether it asks whether numbers are NaN or infinite."""
+    """Whether an equation tests numbers for NaN or infinity."""
     name, operands = equation.primitive.name, equation.invars
     if name in ("eq", "ne"):
         return operands[0] is operands[1] or (isinstance(operands[1], core.Literal) and _is_infinite(operands[1].val))
@@ -50,7 +50,7 @@ def _is_infinite(value: Any) -> bool:
 
 
 def _handles_nan(equation: core.JaxprEqn) -> bool:
-    """Whether it is a function of JAX's that leaves NaNs out: `jnp.nanmean`."""
+    """Whether an equation calls a function of JAX's that leaves NaNs out: `jnp.nanmean`."""
     inner = _called(equation)
     if inner is None or not str(equation.params.get("name", "")).lstrip("_").startswith("nan"):
         return False
@@ -58,7 +58,7 @@ def _handles_nan(equation: core.JaxprEqn) -> bool:
 
 
 def _choosing(jaxpr: core.Jaxpr) -> frozenset[Any]:
-    """The variables that do nothing but choose."""
+    """The variables that are used only as predicates of choices."""
     choosing: set[Any] = set()
     others = set(filter(_is_variable, jaxpr.outvars))
     for equation in reversed(jaxpr.eqns):

@@ -1,4 +1,4 @@
-"""What checks compute of arrays: which elements are bad, how many, the first of them, and its bits."""
+"""The arithmetic of checks on arrays: which elements are bad, how many, the first of them, and its bits."""
 
 from __future__ import annotations
 

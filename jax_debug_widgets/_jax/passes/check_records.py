@@ -63,7 +63,7 @@ def computed_numbers(function: Callable[..., Sequence[Any]], operands: Sequence[
 
 
 def without_lines(equation: core.JaxprEqn, stack: Any) -> core.JaxprEqn:
-    """What a check computes: not at the user's line, where it would be taken for what that computes."""
+    """The equations of a check without the user's line: there they would be taken for the line's own computation."""
 
     def inside(_key: str, jaxpr: core.Jaxpr) -> core.Jaxpr:
         return jaxpr.replace(eqns=[without_lines(one, stack) for one in jaxpr.eqns])

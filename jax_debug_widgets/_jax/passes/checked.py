@@ -62,7 +62,7 @@ Records = list[tuple[Checked, tuple[int, ...]]]
 
 
 def zeros_elsewhere(taken: Any, first: Any, *others: Any) -> Sequence[Any]:
-    """The arrays, the first with zeros where nothing is taken."""
+    """The arrays, the first with zeros where no element is taken."""
     return [lax.select(taken, first, lax.full_like(first, 0)), *others]
 
 
@@ -89,7 +89,7 @@ class Check:
 
 @dataclass(frozen=True)
 class Part:
-    """Which part of a derivative something is: of a backward pass, of what is differentiated, of what is computed again.
+    """A part of a derivative: the backward pass, the differentiated function, or its recomputation.
 
     `vmaps` says how many `vmap`s are around it.
     """
@@ -100,7 +100,7 @@ class Part:
     vmaps: int = 0
 
     def of(self, equation: core.JaxprEqn) -> Part:
-        """That of an equation in it."""
+        """The part of an equation inside this one."""
         scopes = str(equation.source_info.name_stack)
         return Part(
             self.is_backward or "transpose(" in scopes,

@@ -28,7 +28,7 @@ _TO_RESULTS: _Ways = frozenset([None])
 
 
 def left_out_by(jaxpr: core.Jaxpr) -> Mapping[core.Var, int]:
-    """Map each variable that reaches the results through choices only to the number of the first equation with such a choice.
+    """Map each variable that reaches the results only through choices to the number of its first choice's equation.
 
     A choice whose cases all use a variable does not leave it out.
     """

@@ -1,4 +1,4 @@
-"""Tell what a program computes in its forward pass."""
+"""Find the equations that a program computes in its forward pass."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ InForward = tuple[str, Frame, str]
 def forward_of(
     jaxpr: core.Jaxpr, checkers: dict[str, Checker], around: tuple[Frame, ...], part: Part
 ) -> Iterator[InForward]:
-    """What the forward pass in a program computes, as far as these checkers look at it."""
+    """The equations of a program's forward pass that these checkers look at."""
     for equation in jaxpr.eqns:
         own = (*frames_in_body(equation.source_info.traceback, jaxpr, around), *around)
         here = part.of(equation)

@@ -1,4 +1,4 @@
-"""Find the infinities that are meant: those of constants, as `-jnp.inf` in `jnp.where(mask, scores, -jnp.inf)`.
+"""Find the intended infinities: those of constants, as `-jnp.inf` in `jnp.where(mask, scores, -jnp.inf)`.
 
 Operations that move, add, scale or compare numbers pass a mask on; reductions do not: a sum that is infinite is not a mask.
 So infinities in other values can be reported.
@@ -30,7 +30,7 @@ _MOVING = frozenset({
 
 
 def meant_infinities(jaxpr: core.Jaxpr) -> Mapping[core.Var, Signs]:
-    """The variables of a program and of those that it runs with infinities that are meant; no others."""
+    """The variables with intended infinities, of a program and of those that it runs."""
     found: dict[core.Var, Signs] = {}
     _follow(jaxpr, [_NONE] * len(jaxpr.invars), found)
     return found

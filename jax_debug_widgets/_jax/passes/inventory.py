@@ -145,7 +145,7 @@ def programs_in(equation: core.JaxprEqn) -> Iterator[tuple[str, core.Jaxpr]]:
 
 
 def jitted(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any, Any]:
-    """A jitted function and the arguments for it; of one that is not jitted, what is no array becomes part of it."""
+    """A jitted function and its arguments. If a function is not jitted, arguments that are no arrays become a part of it."""
     if isinstance(function, MethodType):  # It has the attributes of its function, which is not given the object.
         function, args = function.__func__, (function.__self__, *args)
     if hasattr(function, "trace"):
@@ -184,7 +184,7 @@ class LoweredPrograms:
 
 @contextmanager
 def lowering_seen() -> Iterator[LoweredPrograms]:
-    """Look on while this thread lowers a program."""
+    """Note the programs that this thread lowers inside the context."""
     seen, thread = LoweredPrograms(), threading.get_ident()
     lower, add = mlir.lower_jaxpr_to_module, mlir.ModuleContext.add_host_callback
     # JAX lowers equal debugging equations once and forgets where they come from; these are to be told apart.

@@ -30,7 +30,7 @@ def define(jaxpr: core.Jaxpr, definitions: Definitions) -> None:
 
 
 def may_keep(array: Any, update: Any, definitions: Definitions) -> bool:
-    """Whether what is written into an array is chosen, and one choice is read from the same array."""
+    """Whether the written value is a choice, and one of its cases is read from the same array."""
     return bool(put_back(array, update, definitions))
 
 

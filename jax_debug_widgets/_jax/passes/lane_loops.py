@@ -1,4 +1,4 @@
-"""Find loops of a batch of whose results a choice leaves some lanes out: they go on until these are through as well.
+"""Find batched loops that run on for lanes whose results a choice leaves out.
 
 Under `vmap` a `cond` becomes a `select_n` of what all branches give, as `jnp.where` does, and a loop ends when its condition is
 false in all lanes.
@@ -18,7 +18,7 @@ LaneLoop = tuple[Frame, Frame]
 
 
 def lane_loops(jaxpr: core.Jaxpr, around: tuple[Frame, ...] = ()) -> Iterator[LaneLoop]:
-    """Yield those in the user's functions, with those in what the program calls."""
+    """Yield such loops in the user's functions, including those in functions that the program calls."""
     for equation in jaxpr.eqns:
         frames = (*frames_in_body(equation.source_info.traceback, jaxpr, around), *around)
         if _is_of_lanes(equation) and frames:

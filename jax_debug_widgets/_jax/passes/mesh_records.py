@@ -1,4 +1,4 @@
-"""Give the records of checks out of a `shard_map`: each device gives its rows, and outside they are merged to one.
+"""Return the records of checks from a `shard_map`: each device returns its rows, and outside they are merged to one.
 
 The types of what a check computes do not say over which axes of the mesh it varies. So JAX looks at these types no more.
 """

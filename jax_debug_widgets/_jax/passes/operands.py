@@ -187,7 +187,7 @@ def computed_for(
 
 
 def done(function: Callable[..., Any], operands: Sequence[Any]) -> list[core.JaxprEqn]:
-    """The equations that do what `function(*operands)` does, which gives nothing."""
+    """The equations of `function(*operands)`, which returns nothing."""
     program = _traced(lambda *values: function(*values) or [], operands)
     return renamed(program.eqns, dict(zip(program.invars, operands, strict=True)))
 
@@ -224,7 +224,7 @@ def with_inputs(program: Any, place: int, variables: Sequence[Any]) -> Any:
 
 
 def used_in(equation: core.JaxprEqn, variables: Sequence[Any]) -> list[Any]:
-    """Those of `variables` that occur free in the programs inside the equation."""
+    """The members of `variables` that occur free in the programs inside the equation."""
     occurring = {atom for jaxpr in core.jaxprs_in_params(equation.params) for atom in _free(jaxpr)}
     return [one for one in variables if isinstance(one, core.Var) and one in occurring]
 

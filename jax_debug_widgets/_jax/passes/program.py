@@ -115,7 +115,7 @@ def without(jaxpr: core.Jaxpr, left_out: Collection[Any]) -> core.Jaxpr:
 
 
 def has(jaxpr: core.Jaxpr, primitives: Collection[Any]) -> bool:
-    """Whether an equation of one of these primitives is in it, however deep."""
+    """Whether a program has an equation of one of these primitives, however deep."""
     return any(
         equation.primitive in primitives
         or any(has(program, primitives) for program in core.jaxprs_in_params(equation.params))

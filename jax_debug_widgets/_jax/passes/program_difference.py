@@ -276,7 +276,7 @@ def _are_same_numbers(before: Any, after: Any) -> bool:
 
 
 def on_host(array: Any) -> np.ndarray:
-    """The numbers of an array, whatever the user has forbidden to be moved."""
+    """The numbers of an array on the host; the user's transfer guard does not apply."""
     if isinstance(array, np.ndarray | np.generic):
         return np.asarray(array)
     with jax.transfer_guard("allow"):

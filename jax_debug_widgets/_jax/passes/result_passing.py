@@ -118,7 +118,7 @@ def is_quick(program: ClosedJaxpr) -> bool:
 
 @cached
 def is_straight(program: ClosedJaxpr) -> bool:
-    """Whether what a quick program says is unordered prints or watched values, small ones, in no loop or branch."""
+    """Whether a quick program has only small unordered prints or watched values, in no loop or branch."""
     if not program.jaxpr.effects or not is_quick(program):
         return False
     said = list(_said(program.jaxpr))
@@ -205,7 +205,7 @@ def _constant(operand: Any) -> np.ndarray | None:
 
 
 def without_unused(program: ClosedJaxpr) -> ClosedJaxpr:
-    """The program without what nothing needs, as JAX leaves it out later; all its arguments stay."""
+    """The program without unused equations, which JAX removes later anyway; all its arguments stay."""
     needed, _ = pe.dce_jaxpr(program.jaxpr, [True] * len(program.jaxpr.outvars), instantiate=True)
     return program.replace(jaxpr=needed)
 

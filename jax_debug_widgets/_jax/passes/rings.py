@@ -1,4 +1,4 @@
-"""A ring: memory into which a compiled program writes its events' values without calling Python.
+"""A ring buffer: memory into which a compiled program writes its events' values without calling Python.
 
 A call of Python costs XLA some microseconds on an idle machine, and a twentieth of a step of 4 ms if all cores are busy. On
 the CPU, and with Numba, a loop writes its small values into the ring in a tenth of a microsecond, and many are taken out at
@@ -197,7 +197,7 @@ class RingPart:
 
 
 def together(records: Sequence[Records]) -> Records | None:
-    """Records that come one after the other; None for none."""
+    """Join records that come one after the other; None if there are none."""
     if not records:
         return None
     times, threads, columns = zip(*records, strict=True)
@@ -205,7 +205,7 @@ def together(records: Sequence[Records]) -> Records | None:
 
 
 def ring_for(ctx: Any, record: Any) -> Ring | None:
-    """A ring for what an equation that is lowered hands over; None where it must call its recorder."""
+    """A ring for the operands of an equation that is lowered; None if the equation must call its recorder."""
     parts = parts_of(record)
     writers: list[Writer | None] = [getattr(one, "writer", None) for one, _ in parts]
     around, first, avals = ctx.module_context.axis_context, writers[0], ctx.avals_in
@@ -222,7 +222,7 @@ def ring_for(ctx: Any, record: Any) -> Ring | None:
 
 
 def emit_write(ctx: Any, ring: Ring, operands: Sequence[Any], emit_call: Callable[[], Any]) -> None:
-    """Lower the equation: write into the ring, or where that cannot be do what `emit_call` emits."""
+    """Lower the equation: write into the ring, or, if that is impossible, do what `emit_call` emits."""
     address = mlir.ir_constant(ring.address)
     write = ffi.build_ffi_lowering_function(_native().TARGET, has_side_effect=True)
     address_type, truth = core.ShapedArray((2,), np.dtype(np.uint32)), core.ShapedArray((), np.dtype(bool))

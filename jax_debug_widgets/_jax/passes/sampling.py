@@ -49,7 +49,7 @@ def is_long(equation: Any, every: int) -> bool:
 
 
 def has_long_loop(jaxpr: Any, every: int) -> bool:
-    """Whether there is such a loop in a program."""
+    """Whether a program has a loop that `is_long`."""
     return any(
         is_long(equation, every) or any(has_long_loop(one, every) for one in core.jaxprs_in_params(equation.params))
         for equation in jaxpr.eqns

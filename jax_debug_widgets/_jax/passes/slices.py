@@ -1,4 +1,4 @@
-"""Compute some variables of a body again, from others that are in memory anyway."""
+"""Plan how to compute some variables of a body again, from others that are in memory anyway."""
 
 from __future__ import annotations
 

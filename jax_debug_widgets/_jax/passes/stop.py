@@ -1,6 +1,6 @@
 """The `debug_stop` primitive: `jax_debug_widgets.breakpoint` in a program.
 
-Like `debug_tap`, it has `vmap` lanes and, when lowered, a recorder. It also returns the values that the program goes on with.
+Like `debug_tap`, it has `vmap` lanes and, when lowered, a recorder. It also returns the values that the program continues with.
 Its condition is evaluated on the device: values are moved to the host only if it holds. The branch for that is made when the
 program is lowered, after all transformations, as `vmap` would turn a `cond` into a `select`, which runs both sides.
 """

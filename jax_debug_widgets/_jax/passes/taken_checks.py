@@ -1,4 +1,4 @@
-"""Checks of values that a choice takes, or leaves out; see `chosen`."""
+"""Make checks of values that a choice takes, or leaves out; see `chosen`."""
 
 from __future__ import annotations
 

@@ -238,7 +238,7 @@ def _derivatives_in(path: str) -> tuple[bool, ...]:
 
 
 def puts_constant_on_mesh(equation: core.JaxprEqn) -> bool:
-    """Whether all that it makes are constants of the source, `0.5` in `x * 0.5`, as values of the devices of a mesh.
+    """Whether an equation only puts constants of the source, `0.5` in `x * 0.5`, on the devices of a mesh.
 
     Of a function that is jitted or mapped these may be left in a program of their own.
     """
@@ -249,7 +249,7 @@ def puts_constant_on_mesh(equation: core.JaxprEqn) -> bool:
 
 
 def is_checkpointed(equation: Any) -> bool:
-    """Whether an equation is a call of what `jax.checkpoint` gives."""
+    """Whether an equation is a call of a `jax.checkpoint` function."""
     return equation.primitive.name in _REMATS
 
 

@@ -111,7 +111,7 @@ class WatchHooks(Replacing):
 
 
 class JaxLimitError(Exception):
-    """JAX cannot do what watching a program needs, and not for a print of the user's either: the message says what."""
+    """JAX cannot do what watching needs, as it could not for a print of the user's; the message says what."""
 
 
 def _explained(error: Exception) -> Exception:

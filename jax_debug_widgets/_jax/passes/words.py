@@ -57,7 +57,7 @@ def numbers_of_words(kinds: Sequence[str], words: Sequence[int]) -> list[Any]:
 
 
 def wrapped(number: int, dtype: str) -> int:
-    """What an integer becomes in an integer type: its lowest bits."""
+    """An integer cast to an integer type: its lowest bits."""
     info = jnp.iinfo(dtype)
     return (number - int(info.min)) % (1 << info.bits) + int(info.min)
 

@@ -1,4 +1,4 @@
-"""Find the index that the user has written, behind what JAX makes of it.
+"""Find the index that the user has written, before JAX normalises it.
 
 JAX adds the size to negative ones, in their own type, and makes int32 of all. In a table of 300 rows an int8 index
 -128 becomes -84, as 300 is no int8.

@@ -1,4 +1,4 @@
-"""Install the hooks, follow each call of a program, and read what it hands over.
+"""Install the hooks, follow each call of a program, and read the results that it hands over.
 
 In:   calls, compilations and executions, as JAX makes them.
 Out:  executions with their stages; results that carry prints; programs reused as they were compiled before.

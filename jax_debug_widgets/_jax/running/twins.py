@@ -1,4 +1,4 @@
-"""Run a watched twin beside the user's program: the program gives the results, and the twin gives the watched values.
+"""Run a watched twin (a second copy) beside the user's program: the twin gives the watched values, the program its results.
 
 The twin runs first, with the same arguments. It donates none of them, as the program's call needs them, and it is compiled
 without prints. Its results and its errors are dropped. A program with other effects (it calls the host for a result, or
@@ -31,7 +31,7 @@ _TRACES_ONLY = "jit_trace"
 
 
 class TwinHooks(Replacing):
-    """Calls the twins of what captures call whose settings have `twin`. Installed and removed, counted."""
+    """Calls the twins of functions in captures whose settings have `twin`. Installed and removed, counted."""
 
     def __init__(self, on: Callable[[Any], AbstractContextManager[None]], told: Callable[[str], object]) -> None:
         """Make them.

@@ -1,4 +1,4 @@
-"""Where the equations of a program run, as far as the program says: on the host, on each device of a mesh, on one device."""
+"""Find where equations run, as far as the program says: on the host, on each device of a mesh, or on one device."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _MOST_NAMED = 2
 
 
 def devices_of(values: Sequence[Any]) -> str:
-    """The devices that hold the arguments of a program: `cpu:0`, `8 devices`; empty where nobody says."""
+    """The devices that hold the arguments of a program: `cpu:0`, `8 devices`; empty if they are unknown."""
     found = {device for one in values if isinstance(one, jax.Array) for device in one.sharding.device_set}
     return _in_words(found)
 

@@ -1,4 +1,4 @@
-"""How many floating-point operations an equation takes, and how many bytes it reads and writes, by its shapes.
+"""Count the floating-point operations of an equation, and the bytes that it reads and writes, from its shapes.
 
 These are figures of the program as it is written. XLA counts after it has rewritten it, and counts the body of a loop once.
 """
@@ -39,7 +39,7 @@ def flops_of(equation: core.JaxprEqn) -> int:
 
 
 def nbytes_of(equation: core.JaxprEqn) -> int:
-    """Bytes of what an equation takes and gives, numbers of the source apart: what it moves if nothing is fused with it."""
+    """Bytes of an equation's operands and results, without literals: the bytes that it moves if nothing is fused with it."""
     return sum(map(width_of, (*equation.invars, *equation.outvars)))
 
 

@@ -82,7 +82,7 @@ def program_of(traced: Traced, reading: ProgramAnnotations) -> Program:
 
 
 def body_of(jaxpr: core.Jaxpr, consts: Sequence[Any], name: str, reading: ProgramAnnotations) -> Body:
-    """A program that nothing is around, as one body."""
+    """An outermost program as one body."""
     place = outermost(name)
     inputs = tuple(Operand("input", type_of(one), f"in_{at}", at) for at, one in enumerate(jaxpr.invars))
     known = dict(zip(jaxpr.invars, inputs, strict=True)) | _arrays(jaxpr, consts)

@@ -1,4 +1,4 @@
-"""How often an equation runs its body."""
+"""Count how often an equation runs its body."""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ class Shadowed:
 
 
 def shadow(traced: Traced) -> Shadowed:
-    """Run a program beside itself.
+    """Run a program as it is and in float64, and measure the differences.
 
     Raises:
       Exception: what an equation raises.

@@ -1,4 +1,4 @@
-"""Follow equations into the compiled program: each gets a name scope of its own, which XLA keeps for what it makes of it."""
+"""Follow equations into the compiled program: each gets a name scope of its own, which XLA keeps on its instructions."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def _compiled_with_tags(lowered: Any, plain: Callable[[], Any]) -> tuple[str, Li
 
 
 def executable_of_calls(function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> str:
-    """The text of the executable that a call runs, which JAX keeps for the next one; empty of what is not jitted."""
+    """The text of the executable that a call runs, from JAX's cache; empty if the function is not jitted."""
     if not isinstance(function, jax.stages.Wrapped):
         return ""
     return function.lower(*args, **kwargs).compile().as_text() or ""

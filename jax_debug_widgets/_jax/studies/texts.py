@@ -1,4 +1,4 @@
-"""Numbers and parameters of equations as text that is equal for equal ones."""
+"""Write numbers and parameters of equations as text, equal for equal ones."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def text_of_array(value: Any) -> str:
 
 
 def digest(value: Any) -> str:
-    """Equal for arrays of the same dtype, shape and bits."""
+    """A text that is equal for arrays of the same dtype, shape and bits."""
     try:
         array = on_host(value)
     except Exception:  # noqa: BLE001 - as above; what cannot be read is equal to itself alone.

@@ -24,7 +24,7 @@ MOST_MARKED = 3000
 
 @dataclass(frozen=True, eq=False)
 class Traced:
-    """The program of a call.
+    """The program of a call, traced anew.
 
     Attributes:
       consts, operands: the values of its constants and inputs.

@@ -1,4 +1,4 @@
-"""Run the bodies of a loop or branch turn by turn, each equation by itself."""
+"""Run the body of a loop or branch iteration by iteration, each equation by itself."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MOST_IN_LOOPS = 10_000
 
 
 def turns_of(equation: core.JaxprEqn, inputs: Sequence[Any], run: RunBody) -> Iterator[None]:
-    """Run one turn after the other: after each `None`, `run` has run a body more."""
+    """Run one iteration after the other: before each `None`, `run` has run the body once more."""
     match equation.primitive.name:
         case "scan":
             return _scan(equation, inputs, run)

@@ -134,7 +134,7 @@ def tangent_of(leaf: Any) -> Any:
 
 
 def add(equation: Any) -> None:
-    """Python, and not a transformation, has made an equation."""
+    """Note an equation that Python, and not a transformation, has made."""
     if _here.programs is not None and any(True for _ in core.jaxprs_in_params(equation.params)):
         _here.programs.append(operation_of(equation))
 

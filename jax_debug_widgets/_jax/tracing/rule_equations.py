@@ -18,14 +18,14 @@ _here = _Here()
 
 
 def add(equation: Any) -> None:
-    """An equation is made."""
+    """Note an equation that is made."""
     if _here.made is not None:
         _here.made.append(equation)
 
 
 @contextmanager
 def noted() -> Iterator[Sequence[Any]]:
-    """Give a list to which what is made inside comes, but for what an operation inside makes of its own."""
+    """Give a list of the equations made inside the context, without those that an inner operation's own rule makes."""
     outer, _here.made = _here.made, []
     try:
         yield _here.made

@@ -1,4 +1,4 @@
-"""A call as a function of its arrays."""
+"""Make a call into a function of its arrays."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Parameters and numbers as Python text."""
+"""Write parameters and numbers as Python text."""
 
 from __future__ import annotations
 

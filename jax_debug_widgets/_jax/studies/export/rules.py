@@ -1,4 +1,4 @@
-"""Write functions with derivative rules of their own: the function, and its rule as JAX traces it."""
+"""Write functions that have derivative rules of their own: each function, and its rule as JAX traces it."""
 
 from __future__ import annotations
 

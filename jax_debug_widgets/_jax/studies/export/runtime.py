@@ -1,4 +1,4 @@
-"""What a written package has beside its program: `bind` and its arrays. The text of this file is written beside it."""
+"""The run-time part of a written package: `bind`, and its arrays. The text of this file is written beside it."""
 
 from __future__ import annotations
 

@@ -140,7 +140,7 @@ def built(tree: Any, names: Sequence[str], arguments: FunctionArguments, imports
 
 
 def is_importable(kind: type) -> bool:
-    """Whether a class is where it says."""
+    """Whether a class can be imported from the module that it names."""
     if kind.__module__ == "__main__" or "." in kind.__qualname__:
         return False
     try:
