@@ -152,7 +152,7 @@ def _context(cuda: Any, device: int) -> Iterator[None]:
 
 
 def _compiled(source: bytes, architecture: str) -> bytes:
-    """As `compiled`, from disk if it is there."""
+    """The compiled source, as `compiled` gives it; from disk if it is there."""
     home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     kept = home / "jax_debug_widgets" / f"{hashlib.sha256(source).hexdigest()[:16]}_{architecture}.cubin"
     with contextlib.suppress(OSError):

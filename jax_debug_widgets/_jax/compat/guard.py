@@ -115,7 +115,7 @@ class _Call:
         return self._result
 
     def was_given_others(self, args: tuple[Any, ...], options: Mapping[str, Any]) -> bool:
-        """Whether it was called with other objects than these arguments."""
+        """Whether JAX's function was called with other objects than these arguments."""
         if len(args) != len(self._args) or options.keys() != self._options.keys():
             return True
         same = all(map(operator.is_, args, self._args))

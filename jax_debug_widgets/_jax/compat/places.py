@@ -23,7 +23,7 @@ class FunctionPlace(Protocol):
         ...
 
     def read(self) -> Any:
-        """What is there."""
+        """The object that is in the place."""
         ...
 
     def write(self, value: Any) -> None:

@@ -108,5 +108,5 @@ def _paths(signature: inspect.Signature, args: tuple[Any, ...], kwargs: dict[str
 
 
 def _is_variable(node: Any) -> bool:
-    """Whether it is what flax.nnx keeps an array in, which its users do not write: `layer.kernel.value`."""
+    """Whether an object is a variable of flax.nnx, which holds an array; users leave out its `.value`."""
     return any(own.__name__ == "Variable" and own.__module__.startswith("flax.") for own in type(node).__mro__)

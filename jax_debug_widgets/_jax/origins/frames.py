@@ -185,7 +185,7 @@ class Level:
 
     @property
     def is_inlined(self) -> bool:
-        """Whether it is the frame of a comprehension that Python has inlined, as since 3.12."""
+        """Whether this is the frame of a comprehension that Python has inlined, as it does since 3.12."""
         return self.function.endswith(INLINED)
 
 

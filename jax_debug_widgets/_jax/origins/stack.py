@@ -192,7 +192,7 @@ def jax_prompt(frames: Sequence[StackFrame]) -> None:
 
 
 def frames_of_breakpoint(callback: Callable[..., Any]) -> Callable[[Sequence[Any]], list[StackFrame]] | None:
-    """How the values that JAX hands to the callback of `jax.debug.breakpoint` become frames.
+    """Make the function that turns the operands of the callback of `jax.debug.breakpoint` into frames.
 
     None where the user chose a debugger (`backend=...`, or one registered above JAX's prompt): it is theirs to open.
     """

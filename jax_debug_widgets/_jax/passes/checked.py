@@ -53,7 +53,7 @@ class Checked:
 
     @property
     def loops(self) -> int:
-        """How many loops are around it."""
+        """How many loops are around the equation."""
         return len(self.around)
 
 
@@ -145,7 +145,7 @@ class Checker(Protocol):
     """A kind of check."""
 
     def is_for(self, equation: core.JaxprEqn) -> bool:
-        """Whether it looks at such equations."""
+        """Whether the checker looks at such equations."""
         ...
 
     def check(self, equation: core.JaxprEqn, frames: tuple[Frame, ...], body: BodyFacts) -> Check | None:

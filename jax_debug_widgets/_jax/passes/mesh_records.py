@@ -20,7 +20,7 @@ from jax_debug_widgets._jax.passes.check_records import Record, computed_numbers
 
 
 def gives_records(equation: core.JaxprEqn) -> bool:
-    """Whether it is a `shard_map` over all axes of a mesh of devices, whose records can be given out."""
+    """Whether an equation is a `shard_map` over all axes of a mesh of devices, which can return records."""
     mesh = equation.params.get("mesh")
     return isinstance(mesh, Mesh) and _axes(equation) == mesh.axis_names
 

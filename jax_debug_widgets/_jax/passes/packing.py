@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Packing:
-    """Where each of some values is among the further results of a program.
+    """The position of each value among the further results of a program.
 
     Attributes:
       count: how many results there are.

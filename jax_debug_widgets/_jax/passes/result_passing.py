@@ -95,7 +95,7 @@ class ReportingProgram:
 
     @property
     def count(self) -> int:
-        """How many further results it has."""
+        """How many further results the program has."""
         return self.packing.count
 
     def tellings(
@@ -248,7 +248,7 @@ def _is_plain(operand: Any) -> bool:
 
 
 def _iterations(jaxpr: core.Jaxpr) -> float:
-    """How often its loops run their bodies, together."""
+    """How often the loops of a program run their bodies, together."""
     return sum(map(_iterations_of, jaxpr.eqns))
 
 

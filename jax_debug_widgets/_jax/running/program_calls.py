@@ -51,7 +51,7 @@ class ProgramCalls(Replacing):
         return called
 
     def _observed(self, observer: Callable[..., Any], *args: Any) -> Any:
-        """What the observer says; the programs that it calls are not observed."""
+        """Call the observer, and return its answer; the programs that the observer calls are not observed."""
         self._here.is_inside = True
         try:
             return quiet(observer, self._report_failure)(*args)

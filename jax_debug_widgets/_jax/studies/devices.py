@@ -21,7 +21,7 @@ def devices_of(values: Sequence[Any]) -> str:
 
 
 def device_of(equation: core.JaxprEqn, place: Place) -> str:
-    """Where an equation runs; empty where it runs with the rest of the program."""
+    """The device that an equation runs on; empty if it runs with the rest of the program."""
     name = equation.primitive.name
     if "callback" in name or name in ("debug_print", "debug_tap"):
         return "host"

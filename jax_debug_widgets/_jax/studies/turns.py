@@ -19,7 +19,7 @@ MOST_IN_LOOPS = 10_000
 
 
 def turns_of(equation: core.JaxprEqn, inputs: Sequence[Any], run: RunBody) -> Iterator[None]:
-    """Run one iteration after the other: before each `None`, `run` has run the body once more."""
+    """Run one iteration after the other: each `None` comes after `run` has run one more body."""
     match equation.primitive.name:
         case "scan":
             return _scan(equation, inputs, run)

@@ -23,7 +23,7 @@ _NAME = "jax_debug_widgets"
 
 
 class _Here(threading.local):
-    """What the current thread follows.
+    """The calls that the current thread follows.
 
     Attributes:
       follower: what decides; None if nothing is followed.

@@ -193,7 +193,7 @@ class Pattern:
         return self._is_name(one) or ("/" in self._name and not one.is_alias and self._is_scope(one.stack))
 
     def matches_value(self, one: Named) -> bool:
-        """Whether it is asked for in any way, that is also by a regular expression for its primitive, or by its scope."""
+        """Whether a person asks for this value in any way: also by a regular expression for its primitive, or by its scope."""
         try:
             is_primitive = not (self._file or self._role) and re.fullmatch(self._name, one.primitive) is not None
         except re.error:

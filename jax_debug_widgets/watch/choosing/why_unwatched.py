@@ -60,7 +60,7 @@ class NamedPlace:
 
     @property
     def is_watchable(self) -> bool:
-        """Whether it is not watched, and can be."""
+        """Whether the name is not watched, but can be."""
         return self.why.startswith((NOT_WATCHED, NOT_BY_THIS_NAME))
 
     def pattern(self, file: str) -> str:
@@ -119,7 +119,7 @@ def why_unwatched(name: str, seen: CompiledPrograms) -> str:
 
 
 def in_library(name: str, seen: CompiledPrograms) -> str:
-    """Where a library that was run has a variable of that name, and how it is asked for; empty where none has."""
+    """A sentence about a library's variable of that name, with its pattern; empty if no library that ran has one."""
     for file in sorted({file for file, _ in seen.functions if is_library(file)}):
         source = source_of(file)
         if not any(name in line for line in source.lines):

@@ -84,7 +84,7 @@ def _given_to_loop(body: BodyWithFrames) -> tuple[list[Any], list[Any]]:
 
 
 def _carried(body: BodyWithFrames) -> tuple[int, int]:
-    """Where the inputs of a loop's body begin that the iteration before has made, and how many they are."""
+    """The position and the number of the inputs of a loop's body that are its carry."""
     equation: Any = body.around.equation
     if equation is None or equation.primitive.name not in LOOPS:
         return 0, 0

@@ -17,7 +17,7 @@ from jax_debug_widgets.watch.syntax.statements import Statement
 def assigned(
     bound: BodyBindings, call: SourceSite, statement: Statement, members: Sequence[int]
 ) -> list[tuple[str, Made]]:
-    """What was noted while it was traced; where nothing was, what others take of it, as far as the program tells it."""
+    """The values noted while JAX traced the statement. Without notes: its results that other equations use, as far as known."""
     noted = bound.assigned(call, statement, members)
     if noted is not None:
         return noted
@@ -27,7 +27,7 @@ def assigned(
 
 
 def _is_own(body: BodyWithFrames, made: Made) -> bool:
-    """Whether it is no more than what the source says: a jitted function gives what its derivative keeps as well."""
+    """Whether a result is one of the source's own: a jitted function also returns the residuals of its derivative."""
     equation = body.equations[made[1]]
     return not runs_program(equation) or gives_as_many(equation)
 

@@ -77,7 +77,7 @@ class BodyBindings:
                     yield from ((variable, file, place, name) for name in own)
 
     def identities(self, variable: Any) -> tuple[Identity, ...]:
-        """What is equal for a value in all that JAX makes of the program: what was noted of it, and of what it has become."""
+        """Keys of a value, equal in all programs that JAX derives from this one: its notes, and its successors' notes."""
         return tuple(self._identities.get(variable, ()))
 
 
@@ -128,7 +128,7 @@ def aliases(body: BodyWithFrames, names: Names) -> Iterator[tuple[str, str, Stat
 
 
 def is_of_statement(name: str, statement: Statement) -> bool:
-    """Whether it is the name of what a statement assigns, or of a part of that, or of what it returns."""
+    """Whether a name is that of a value, or a part of one, that a statement assigns or returns."""
     targets = [text for target in statement.targets for text in plain_targets(target)]
     return not targets or any(is_part(name, text) for text in targets)
 

@@ -102,7 +102,7 @@ class BodyWithFrames:
 
     @cached_property
     def calls(self) -> dict[SourceSite, list[int]]:
-        """Each place with the equations that come from it, in order.
+        """Map each source place to the equations that come from it, in order.
 
         Without what JAX has moved here out of a loop: what it computes of a statement is not what that assigns. Of a derivative
         that is a part of what asks for it. Nor is there what the function computes that `jax.linearize` gives, or our copies of
@@ -234,7 +234,7 @@ class BodyWithFrames:
 
     @cached_property
     def makers(self) -> dict[Any, Made]:
-        """Each variable that an equation makes, with that."""
+        """Map each variable to the equation that computes it."""
         return {
             variable: (variable, number, position)
             for number, equation in enumerate(self.equations)
@@ -262,7 +262,7 @@ class BodyWithFrames:
         return self.primitive_of(made[1]) if made else str(equation.primitive.name)
 
     def _inside(self, levels: tuple[Level, ...], outside: tuple[Level, ...]) -> tuple[Level, ...]:
-        """Without the frames around the body: JAX 0.8 has them on each of its equations, later versions cut them off."""
+        """Drop the frames around the body, which JAX 0.8 has on each of its equations and later versions cut off."""
         callers, places = places_of(outside), places_of(levels)
         for length in range(min(len(callers), len(levels)), 0, -1):
             if places[:length] == callers[len(callers) - length :]:
@@ -283,11 +283,11 @@ class BodyWithFrames:
             yield from as_written(level, self.source(level.file)) if at <= inner else (level,)
 
     def is_own(self, level: Level) -> bool:
-        """Whether it is a frame of the function that the body is the program of."""
+        """Whether this is a frame of the body's own function."""
         return self.origin[:2] == (level.file, level.code_line)
 
     def is_put_in(self, number: int) -> bool:
-        """Whether an equation is of a branch of a `cond` that `vmap` selects from: its own function alone is around it."""
+        """Whether an equation is in a branch of a `cond` that `vmap` selects from: only its own function is around it."""
         levels = self.levels[number]
         return not (levels and self.is_own(levels[0]))
 

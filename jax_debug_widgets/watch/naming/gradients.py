@@ -102,6 +102,6 @@ def gradients_asked_for(body: BodyWithFrames) -> dict[VariableNote, list[Made]]:
 
 
 def _is_of_innermost(body: BodyWithFrames, number: int, depth: int) -> bool:
-    """Whether it is a cotangent of the innermost derivative: an outer one has others of the same values."""
+    """Whether this is a cotangent of the innermost derivative: an outer one has other cotangents of the same values."""
     *outer, own = body.derived_from(number, depth) or (False,)
     return own and not any(outer)

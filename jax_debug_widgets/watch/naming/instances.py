@@ -78,7 +78,7 @@ def _by_what_comes_out(body: BodyWithFrames, call: SourceSite, members: list[int
 
 
 def _alike(signatures: Sequence[Any]) -> int:
-    """How many equations like the first come at once: each of another leaf."""
+    """How many equations like the first follow one another directly, each for another pytree leaf."""
     return len(list(takewhile(lambda other: other == signatures[0], signatures)))
 
 

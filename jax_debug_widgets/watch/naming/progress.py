@@ -27,7 +27,7 @@ _ITERATES = re.compile(r"(?<![\w.])(functools\.|itertools\.)?(map|starmap|reduce
 
 @dataclass(frozen=True)
 class Progress:
-    """Where an equation is made, seen from the statement whose execution makes it.
+    """The point in the execution of a statement at which an equation is made.
 
     Attributes:
       way: the instruction of each function of the user's that leads there, outermost first, up to the first loop: of that
@@ -77,7 +77,7 @@ def _iterates(source: SourceFile, span: Span) -> bool:
 
 @cached_by_identity
 def _loop_around(code: CodeType, instruction: int) -> int | None:
-    """Where the outermost loop or comprehension begins that an instruction of a function is in."""
+    """The offset at which the outermost loop or comprehension around an instruction begins."""
     return min((begin for begin, end in _loops(code) if begin <= instruction <= end), default=None)
 
 

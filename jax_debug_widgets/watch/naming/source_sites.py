@@ -32,7 +32,7 @@ class SourceSite:
 
     @property
     def depth(self) -> int:
-        """How many frames are around it."""
+        """How many frames are around the place."""
         return len(self.outer)
 
 

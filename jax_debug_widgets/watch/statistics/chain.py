@@ -80,12 +80,12 @@ class ChainOperand:
 
     @property
     def is_variable(self) -> bool:
-        """Whether it is no literal."""
+        """Whether the operand is a variable, not a literal."""
         return not isinstance(self.origin, jax_core.Literal)
 
     @property
     def is_array(self) -> bool:
-        """Whether it has more than one element."""
+        """Whether the operand has more than one element."""
         return self.origin.aval.size > 1
 
 
@@ -190,7 +190,7 @@ class _Writer:
 
 
 def _bits(value: Any) -> bytes:
-    """By which a number is known: minus zero is not zero, and NaN is itself."""
+    """A key for a number by its bits: minus zero is not zero, and NaN equals itself."""
     return np.float32(value).tobytes()
 
 

@@ -74,7 +74,7 @@ def pairs(
 
 
 def _elements(target: ast.expr, value: ast.expr) -> list[tuple[ast.expr, ast.expr]]:
-    """Each element of a tuple as it is written with what it is assigned to, `b[0]` of `a, *b = x, y`."""
+    """Pair each element of a written tuple with its target: `y` with `b[0]` in `a, *b = x, y`."""
     if not isinstance(target, ast.Tuple | ast.List) or not isinstance(value, ast.Tuple | ast.List):
         return []
     if any(isinstance(one, ast.Starred) for one in value.elts):
@@ -139,7 +139,7 @@ def _inside(node: ast.expr) -> tuple[ast.expr, bool] | None:
 
 
 def is_of_arrays(owner: ast.expr) -> bool:
-    """Whether it is a module, `jnp` or `jax.nn`, whose functions compute arrays."""
+    """Whether a name is that of a module, such as `jnp` or `jax.nn`, whose functions compute arrays."""
     return bool(_MODULE.fullmatch(ast.unparse(owner)))
 
 

@@ -154,7 +154,7 @@ class SourceFile:
 
 
 def _positions(code: CodeType) -> Iterator[Span]:
-    """Where a function's instructions are written; what only makes its cells has column 0."""
+    """The source positions of a function's instructions; those that only make its cells have column 0."""
     dedent = dedent_of(code)
     for line, end_line, column, end_column in code.co_positions():
         if line and end_line and column and end_column:

@@ -34,7 +34,7 @@ class Target:
 
     @property
     def is_plain(self) -> bool:
-        """Whether it takes one value and no sequence is taken apart."""
+        """Whether the target takes one value and unpacks no sequence."""
         return not self.parts
 
 
@@ -72,7 +72,7 @@ class Statement:
 
     @property
     def is_return(self) -> bool:
-        """Whether it is what its function returns."""
+        """Whether the statement returns its value from its function."""
         return not self.targets
 
     @property
@@ -82,7 +82,7 @@ class Statement:
 
     @property
     def elements(self) -> int:
-        """How often it comes to its expression each time: thrice in `q, k, v = (x @ w for w in ws)`."""
+        """How often one execution evaluates its expression: thrice in `q, k, v = (x @ w for w in ws)`."""
         if self.body or not (isinstance(self.value, ast.ListComp) or is_lazy(self.value)):
             return 1
         return max([1, *(len(target.parts) for target in self.targets)])
@@ -108,7 +108,7 @@ class Function:
 
     @property
     def returns(self) -> list[Statement]:
-        """What it may return."""
+        """The statements for the values that the function may return."""
         return [statement for statement in self.statements if statement.is_return and not statement.whole]
 
 
@@ -159,7 +159,7 @@ def taken_apart(node: ast.AST, statements: list[Statement]) -> dict[Span, Span]:
 
 
 def _computing(target: ast.expr, known: dict[str, Span], around: Span | None) -> Iterator[tuple[Span, Span | None]]:
-    """Each tuple in what is assigned to, with the range that computes it: of one in another that of the whole."""
+    """Pair each tuple target with the range that computes it; a nested one has the range of the whole."""
     own = known.get(ast.unparse(target), around)
     if isinstance(target, ast.Tuple | ast.List):
         yield span_of(target), own
