@@ -1,6 +1,6 @@
 """Replace functions of JAX by ours, and restore them: each of ours gets JAX's own as its first argument.
 
-If one of ours fails, JAX's own is called as without us (`guard`).
+If one of ours fails, JAX's own function runs instead (`guard`).
 """
 
 from __future__ import annotations
@@ -149,7 +149,7 @@ def _as_it_is(hook: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _batched(ours: Callable[..., Any], theirs: Callable[..., Any], *args: Any, **params: Any) -> Any:
-    *axis, operands, dims = args  # Some rules are also told of the axis.
+    *axis, operands, dims = args  # Some rules also get the axis.
     return ours(partial(theirs, *axis), operands, dims, **params)
 
 

@@ -76,7 +76,7 @@ class Place:
     def groups(self) -> int:
         """The number of groups of devices that fire once each, as some axes are left to the compiler; 0 where all devices fire.
 
-        JAX gathers what such a group has, and calls the host on one of its devices; which one it is nobody says.
+        JAX gathers what such a group has, and calls the host on one of its devices; it does not say which one.
         """
         if self.mesh is None or len(self.axes) == len(self.mesh.axis_names):
             return 0

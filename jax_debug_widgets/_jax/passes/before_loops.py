@@ -131,7 +131,7 @@ def _numbers_of(program: core.Jaxpr, check: Check) -> Callable[..., Sequence[Any
 
 
 def _without(inner: core.Jaxpr, left: Sequence[Record]) -> core.Jaxpr:
-    """The body without what computes rows that nobody reads: of ours alone, which have no lines."""
+    """The body without equations of ours, which have no lines, whose rows are never read."""
     wanted, kept = {*inner.outvars, *(row for _, row in left)}, list[core.JaxprEqn]()
     for equation in reversed(inner.eqns):
         if equation.source_info.traceback is not None or not wanted.isdisjoint(equation.outvars):

@@ -187,7 +187,7 @@ def lowering_seen() -> Iterator[LoweredPrograms]:
     """Note the programs that this thread lowers inside the context."""
     seen, thread = LoweredPrograms(), threading.get_ident()
     lower, add = mlir.lower_jaxpr_to_module, mlir.ModuleContext.add_host_callback
-    # JAX lowers equal debugging equations once and forgets where they come from; these are to be told apart.
+    # JAX lowers equal debugging equations once and forgets where they come from; here they must stay distinct.
     cached = {debugging.debug_print_p, debugging.debug_callback_p} - mlir._uncacheable_primitives
 
     def lower_seen(name: str, program: ClosedJaxpr, **options: Any) -> Any:

@@ -97,7 +97,7 @@ def close_over(equation: core.JaxprEqn, variables: Sequence[Any]) -> core.JaxprE
             place = len(operands)
             params["branches"] = tuple(with_inputs(one, place - 1, more) for one in params["branches"])
         case name if name in _RULES:
-            # Their first operands are closed over: the user's derivative rules are not told of them.
+            # Their first operands are closed over: the user's derivative rules do not get them.
             place, key = params["num_consts"], "call_jaxpr"
             params["num_consts"] += count
             params[key] = with_inputs(params[key], place, more)

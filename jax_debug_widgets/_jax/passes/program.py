@@ -267,7 +267,7 @@ def _sampled(tapped: core.JaxprEqn, place: Place, every: int) -> list[core.Jaxpr
     def chosen(*counters: Any) -> Any:
         ordinal = counters[0]
         for counter, loop in zip(counters[1:], place.loops[1:], strict=True):
-            # How often a loop of unknown length has run before, nobody knows: its own iterations are counted.
+            # The earlier iterations of a loop of unknown length are unknown: its own iterations are counted.
             ordinal = counter if loop.length is None else ordinal * np.int32(loop.length) + counter
         return lax.convert_element_type(lax.eq(lax.rem(ordinal, np.int32(every)), np.int32(0)), np.int32)
 

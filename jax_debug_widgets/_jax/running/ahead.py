@@ -62,7 +62,7 @@ def _compile(
     theirs: Callable[..., Any], lower_again: Callable[[], Any], settings: Any, *args: Any, **options: Any
 ) -> Any:
     compiled = theirs(*args, **options)
-    if recorders_of(compiled._executable.unsafe_call) is not None:  # Else it is as without us.
+    if recorders_of(compiled._executable.unsafe_call) is not None:  # Otherwise JAX's own behaviour stays.
         call = _CallByCapture({settings: copy(compiled)}, partial(_lower_and_compile, lower_again, *args, **options))
         compiled._call = call
         compiled._executable = _WithoutTaps(lambda: call.here()._executable)

@@ -60,7 +60,7 @@ class Hooks(Replacing):
     """Our rules in JAX's tables: `install` and `remove`, counted, so that captures may nest and overlap.
 
     Attributes:
-      left_out: told what a program has not because other processes may run it without a capture.
+      left_out: called with the parts that a program lacks, because other processes may run it without a capture.
     """
 
     def __init__(self, tapper: Tapper, left_out: Callable[[str], None]) -> None:

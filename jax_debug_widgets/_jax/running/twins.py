@@ -38,7 +38,7 @@ class TwinHooks(Replacing):
 
         Args:
           on: a context in which the current thread captures with other settings.
-          told: called with what a person should know.
+          told: called with notes for the user.
         """
         super().__init__()
         self._on, self._told = on, told

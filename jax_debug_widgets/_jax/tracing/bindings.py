@@ -105,7 +105,7 @@ def _note(frame: FrameType, expressions: Sequence[Expression], line: int, return
     for one in expressions:
         if one.before and not one.before[0] <= line <= one.before[1]:
             continue
-        # It may not be there, or be of a class of somebody's that cannot be taken apart.
+        # The value may be missing, or of a user's class that cannot be flattened.
         with suppress(Exception):
             if one.node is not None:
                 _note_tree(one.place, one.name, value_of(one.node, frame), is_last=one.is_last)

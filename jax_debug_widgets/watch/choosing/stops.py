@@ -104,7 +104,7 @@ def _within(text: str, named: Sequence[Named]) -> BodyCondition | None:
 
 
 Places = Sequence[tuple[int, int]]
-"""Row and column of a table of statistics, see `Bundle`: a count of what is odd; column -1 for a number itself."""
+"""Row and column of a table of statistics, see `Bundle`: a count of NaN or infinite elements; column -1 for a number itself."""
 
 
 def _odd_places(stops: Stops, avals: Sequence[Any], meant: Sequence[Iterable[str]]) -> Places:

@@ -109,7 +109,7 @@ def argument_names(body: BodyWithFrames, names: Names) -> Sequence[str]:
 def aliases(body: BodyWithFrames, names: Names) -> Iterator[tuple[str, str, Statement]]:
     """Yield the names that are given by statements that compute nothing, each with the file and the statement.
 
-    Of `h = a if c else b` nobody has noted which branch it was: the first in the source stands for both.
+    For `h = a if c else b` no note says which branch ran: the first in the source stands for both.
     """
     found = [
         (name, file, statement)

@@ -178,7 +178,7 @@ def every_value(body: BodyWithFrames, named: Sequence[Named], is_asked: Callable
       is_asked: whether a value is asked for in another way than by its expression; of a file whose names are not wanted
         the others are called by their primitive.
     """
-    # Where a gradient comes by it is the same as what makes it.
+    # The operand of an identity `named` is the same gradient as its result.
     comes_by = [body.equations[one.equation] for one in named if one.role == "gradient"]
     given = [atom for one in comes_by if is_named(one) for atom in one.invars]
     known = {one.variable for one in named} | {atom for atom in given if is_array(atom)}

@@ -137,7 +137,7 @@ def join(ends: Any, sums: Any, other_ends: Any, other_sums: Any) -> None:
 
 @njit
 def write_plain(out: Any, size: int, ends: Any, sums: Any) -> bool:
-    """Write the statistics of what was seen, and return True; write nothing and return False if it is odd, see `SMALL`."""
+    """Write the statistics of the elements read, and return True; write nothing and return False if it is odd, see `SMALL`."""
     least, greatest = _float(_key(np.int32(ends[_LOW]))), _float(_key(np.int32(ends[_HIGH])))
     largest = max(-least, greatest)
     is_finite = ends[_LOW] > _key(np.int32(~_MAGNITUDE | _INFINITY)) and ends[_HIGH] < _INFINITY

@@ -77,7 +77,7 @@ def with_written(fields: Fields, tree: ast.Module) -> Fields:
 
 
 def _written(node: ast.ClassDef) -> tuple[str, ...]:
-    """The parameters of a class as it is written, where each is a field of the same name; empty where that cannot be told."""
+    """The parameters of a class as it is written, where each is a field of the same name; empty if that is unknown."""
     methods = [
         one
         for one in node.body

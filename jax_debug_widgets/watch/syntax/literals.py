@@ -88,7 +88,7 @@ def _elements(target: ast.expr, value: ast.expr) -> list[tuple[ast.expr, ast.exp
 
 
 def parts_of(value: ast.expr, fields: Fields = ()) -> list[Part]:
-    """The parts that an expression puts together; none where not all can be told."""
+    """The parts that an expression puts together; none if some part is unknown."""
     if isinstance(value, ast.Tuple | ast.List) and not any(isinstance(one, ast.Starred) for one in value.elts):
         return [Part(f"[{number}]", own) for number, own in enumerate(value.elts)]
     if isinstance(value, ast.Dict):

@@ -44,7 +44,7 @@ def _loads_in(node: ast.AST) -> Iterator[NameUse]:
         yield NameUse(span_of(node.target), ast.unparse(node.target))
         parts: list[ast.AST] = [node.value]
     elif isinstance(node, ast.Call):
-        # `x['w'].sum()` takes `x['w']`. Of other methods nobody knows: `x.inner.norm()` says no more than `x`.
+        # `x['w'].sum()` takes `x['w']`. Other methods are unknown: `x.inner.norm()` mentions only `x`.
         inner: ast.expr = node.func
         is_of_array = isinstance(inner, ast.Attribute) and hasattr(jax.Array, inner.attr)
         while isinstance(inner, ast.Attribute | ast.Subscript) and not (is_of_array and inner is not node.func):
