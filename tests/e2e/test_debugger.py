@@ -421,5 +421,5 @@ def test_nobody_is_waited_for_when_the_notebook_is_executed_without_a_person(lab
     done = subprocess.run(command, cwd=lab.notebooks, capture_output=True, text=True, timeout=120, check=True)
     said = [line for line in done.stdout.splitlines() if "jaxdebug: breakpoint" in line and "skipped" in line]
     assert len(said) == 2, "one line for each of the cells, captured or not"
-    assert all("skipped 6 times: nobody is there to go on from it" in line for line in said)
+    assert all("skipped 6 times: nobody is there to continue the program" in line for line in said)
     assert done.stdout.count("noted 2.") == 12

@@ -64,7 +64,8 @@ def compared(
 def notes_of(processes: Sequence[OfProcess]) -> Iterator[str]:
     """Which processes there are, which of them give no sign, and which have not come to the newest call."""
     yield (
-        f"A run of {len(processes)} processes, in one order. `run.processes` has each of them by itself, with its own panel."
+        f"This run merges {len(processes)} processes in the order of time. `run.processes` has each process by itself, "
+        "with its own panel."
     )
     for one in processes:
         if one.sign:
@@ -83,7 +84,7 @@ def behind(processes: Sequence[OfProcess]) -> Iterator[str]:
         return
     for number, calls in newest.items():
         if not calls or calls[0].id < ahead.id:
-            yield f"process {number} has not called {ahead.id} `{ahead.name}`"
+            yield f"process {number} has not made call {ahead.id} `{ahead.name}`"
 
 
 def _told(call: Call) -> str:

@@ -410,7 +410,7 @@ describe("the breakpoints", () => {
     const { run } = showStop();
     expect(texts("[data-testid=breakpoints] small")).toEqual([
       "train.py:41 · when nonfinite · 13 hits",
-      "costs 3 values, 4.1 kB: whole until here, and to the host where the condition holds",
+      "costs 3 values, 4.1 kB: computed in full up to here, and copied to the host where the condition holds",
       "0 hits",
     ]);
     click("[data-site='5'] [type=checkbox]");
