@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from jax_debug_widgets.events import Barrier, Call, CallSite, told_apart
 from jax_debug_widgets.events.amounts import plural, plural_came
+from jax_debug_widgets.events.call import state_word
 from jax_debug_widgets.events.cut import cut
 from jax_debug_widgets.events.legible import legible
 from jax_debug_widgets.widgets.reload import load_command
@@ -146,7 +147,7 @@ def call_line(call: Call) -> str:
         parts.append("cached")
     if call.run is not None:
         parts.append(f"ran {call.run:.3f} s" + " a call" * (call.run_of > 1))
-    parts.append(call.error or ("done" if call.state == "drained" else call.state))
+    parts.append(call.error or state_word(call.state))
     return f"{call.name}: {' · '.join(parts)}, {plural_came(call.events)}"
 
 

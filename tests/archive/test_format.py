@@ -414,7 +414,11 @@ DAMAGES = {
     ),
     "sources, torn": (rewritten("sources.jsonl", lambda text: text[:-9]), 8, "sources.jsonl, the last, is torn"),
     "sources, odd": (rewritten("sources.jsonl", lambda _: '{"file": 3}\n'), 8, "holds no file of source"),
-    "sites, torn": (rewritten("sites.jsonl", lambda text: text[:-9]), 4, "sites.jsonl does not say which call site they belong to"),
+    "sites, torn": (
+        rewritten("sites.jsonl", lambda text: text[:-9]),
+        4,
+        "sites.jsonl does not say which call site they belong to",
+    ),
     "sites, odd": (
         rewritten("sites.jsonl", lambda text: text.replace('"site"', '"sight"', 1)),
         4,

@@ -500,7 +500,9 @@ def test_a_value_that_is_infinite_before_it_is_nan_becomes_infinite():
         f(jnp.array([0.0, 1.0])), f(jnp.array([-1.0, 1.0]))
     (finding,) = run.findings
     assert finding.headline == "`h` becomes infinite"
-    assert "1 NaN, 1 infinite among its values, first an infinite one at call 0 (event 0 of run.events)" in finding.message
+    assert (
+        "1 NaN, 1 infinite among its values, first an infinite one at call 0 (event 0 of run.events)" in finding.message
+    )
 
 
 def test_an_argument_comes_before_the_loops_of_its_call():

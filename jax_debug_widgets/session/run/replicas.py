@@ -8,6 +8,7 @@ from typing import Protocol
 import numpy as np
 
 from jax_debug_widgets.events import Call, CallSite, Finding
+from jax_debug_widgets.events.call import state_word
 from jax_debug_widgets.session.run.ports import CallsOfRun
 from jax_debug_widgets.store import Store
 
@@ -88,7 +89,7 @@ def behind(processes: Sequence[OfProcess]) -> Iterator[str]:
 
 
 def _told(call: Call) -> str:
-    return f"{call.id} `{call.name}` ({call.state})"
+    return f"{call.id} `{call.name}` ({state_word(call.state)})"
 
 
 def _is_over(calls: Sequence[Call]) -> bool:
