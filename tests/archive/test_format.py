@@ -412,7 +412,7 @@ DAMAGES = {
         8,
         "findings",
     ),
-    "sources, torn": (rewritten("sources.jsonl", lambda text: text[:-9]), 8, "sources.jsonl, the last, is torn"),
+    "sources, torn": (rewritten("sources.jsonl", lambda text: text[:-9]), 8, "sources.jsonl, the last, is incomplete"),
     "sources, odd": (rewritten("sources.jsonl", lambda _: '{"file": 3}\n'), 8, "holds no file of source"),
     "sites, torn": (
         rewritten("sites.jsonl", lambda text: text[:-9]),

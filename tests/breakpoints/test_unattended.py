@@ -84,7 +84,7 @@ def test_stops_that_all_go_on_by_themselves_are_one_note(stopped):
 
     _, run = stopped(jax.jit(program), jnp.float32(1), user=user, break_timeout=0.2)
     (note,) = [note for note in run.status().notes if "nobody continued it" in note]
-    assert note.endswith("so the program did. (3 times)")
+    assert note.endswith("so the program went on. (3 times)")
 
 
 @pytest.mark.behaviour("B4")

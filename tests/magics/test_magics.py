@@ -409,7 +409,7 @@ def test_a_check_that_finds_nothing_says_what_it_has_looked_for(ours):
     ]
     wanted = (
         "jaxdebug: nothing found, 6 checks ran: stale, keys, oob, casts, retraces, prints; "
-        "not checked: purity, leaks, nonfinite, numpy, x64, lists, because only oob, casts are asked for"
+        "not checked: purity, leaks, nonfinite, numpy, x64, lists, because only oob, casts are selected"
     )
     assert [one.strip() for one in alone] == [wanted] * 3
     unjitted = ours.run("%jaxdebug check jnp.sin(1.)").stdout

@@ -96,4 +96,4 @@ def test_the_status_tells_what_ended_runs_hold():
             ours.run("%%jaxdebug --no-echo --max-ended-mb 1\nf(jnp.ones(200_000))")
         told = ours.run("%jaxdebug status").stdout
     assert " of 1 MB at most (--max-ended-mb)" in told
-    assert "let go of" in told
+    assert " dropped " in told
