@@ -69,7 +69,7 @@ def files_at(path: Path) -> Files:
     elif path.is_file() and zipfile.is_zipfile(path):
         files = ZipFiles(path)
     else:
-        why = "is no folder and no zip file" if path.exists() else "is not there"
+        why = "is neither a folder nor a zip file" if path.exists() else "does not exist"
         raise RunFileError(f"{path} {why}: `run.save(FILE)` and `--record FILE` write runs")
     if files.text(RUN) is None:
         raise RunFileError(f"{path} holds no run: it has no {RUN}")
@@ -109,11 +109,11 @@ class FolderFiles:
         """See `Files`."""
         path = self._folder / name
         if not _is_regular(path):
-            raise VanishedError(f"{name} is no file")
+            raise VanishedError(f"{name} is not a file")
         try:
             return pa.memory_map(str(path)) if path.stat().st_size else pa.BufferReader(b"")
         except FileNotFoundError:
-            raise VanishedError(f"{name} is not there any more") from None
+            raise VanishedError(f"{name} no longer exists") from None
 
 
 class ZipFiles:
@@ -125,7 +125,9 @@ class ZipFiles:
         self._prefix = min(own, key=len, default=RUN).removesuffix(RUN)
         for entry in self._zip.infolist():
             if entry.compress_type != zipfile.ZIP_STORED:
-                raise RunFileError(f"{path} was packed anew: unpack it, and load the folder")
+                raise RunFileError(
+                    f"{path} was packed by another program, which compressed it: unpack it, and load the folder"
+                )
 
     def stamp(self) -> object:
         """See `Files`."""

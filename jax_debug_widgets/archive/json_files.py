@@ -23,7 +23,7 @@ def read_json(files: Files, name: str) -> dict[str, Any] | None:
     except (ValueError, RecursionError) as error:
         raise RunFileError(f"{name} cannot be read: {error}") from None
     if not isinstance(data, dict):
-        raise RunFileError(f"{name} is no JSON object")
+        raise RunFileError(f"{name} is not a JSON object")
     return data
 
 
@@ -34,7 +34,7 @@ def read_last_state(files: Files, name: str, problems: list[str]) -> dict[str, A
     except VanishedError:
         raise
     except RunFileError as error:
-        problems.append(f"What the run said of itself is lost: {error}")
+        problems.append(f"The status of the run cannot be read: {error}")
         return {}
 
 
@@ -47,7 +47,7 @@ def read_lines(
     """
     found: list[tuple[int, dict[str, Any]]] = []
     *whole, last = (files.text(name) or "").split("\n")
-    problems = [f"Line {len(whole) + 1} of {name}, the last, is torn."] if last and is_over else []
+    problems = [f"Line {len(whole) + 1} of {name}, the last, is incomplete."] if last and is_over else []
     for place, line in enumerate(whole):
         if place < first:
             continue
@@ -59,7 +59,7 @@ def read_lines(
         if isinstance(data, dict):
             found.append((place, data))
         else:
-            problems.append(f"Line {place + 1} of {name} is no JSON object.")
+            problems.append(f"Line {place + 1} of {name} is not a JSON object.")
     return found, problems
 
 

@@ -190,9 +190,7 @@ class RunReader:
                 self._begin_at(stretches[1].first, {})
             elif not is_whole:
                 if stretch.stop != OPEN or state.get("is_over"):
-                    problems.append(
-                        f"The file is not whole: of what came after event {self._next - 1} nothing is shown."
-                    )
+                    problems.append(f"The file is incomplete: events after event {self._next - 1} are missing.")
                 break
             self._has_begun = len(store) > store.oldest
 
@@ -239,7 +237,7 @@ class RunReader:
         if is_damaged:
             events, arrays = whole_firings(events, arrays, self._taps, start)
             lost = stretch.stop - start - len(events)
-            why = "" if is_known.all() else f": {own}/{SITES} does not say what they are of"
+            why = "" if is_known.all() else f": {own}/{SITES} does not say which call site they belong to"
             self._damages += [
                 *damages,
                 f"{plural(lost, 'event')} of {start} to {stretch.stop - 1} cannot be read{why}.",
@@ -277,7 +275,7 @@ def _about(files: Files, path: Path) -> dict[str, Any]:
         raise RunFileError(f"{path} holds no run: its {RUN} says so of something else")
     version = about.get("version")
     if type(version) is not int or version < 1:
-        raise RunFileError(f"{path} is of the version {version!r:.80}, and there is no such one")
+        raise RunFileError(f"{path} says it has format version {version!r:.80}, which does not exist")
     if version > VERSION:
         writer = about.get("writer", "a newer version")
         raise RunFileError(
@@ -291,7 +289,7 @@ def _processes(files: Files, path: Path) -> list[str]:
     """The folders of the processes of a run."""
     found = sorted(name for name in files.names("") if PROCESS.fullmatch(name))
     if not found:
-        raise RunFileError(f"{path} holds no run: there is nothing of any process")
+        raise RunFileError(f"{path} holds no run: it has no files of any process")
     return found
 
 

@@ -121,7 +121,9 @@ def _live(files: Files, path: str, schema: pa.Schema, problems: list[str]) -> pa
                 batch, metadata = reader.read_next_batch_with_custom_metadata()
                 batch.validate(full=True)
                 if not is_as_written(batch, metadata):
-                    problems.append(f"A batch of {path} is not as it was written; it is left out, with all after it.")
+                    problems.append(
+                        f"A batch of {path} has changed since it was written; it and all batches after it are left out."
+                    )
                     break
                 batches.append(batch)
         except (StopIteration, pa.ArrowException, OSError, EOFError):
@@ -144,4 +146,4 @@ def fitted(table: pa.Table, schema: pa.Schema, path: str) -> pa.Table:
                 table = table.append_column(field, pa.nulls(len(table), field.type))
         return table.select(schema.names).cast(schema)
     except (KeyError, pa.ArrowException) as error:
-        raise RunFileError(f"{path} has not the columns of its table: {error}") from None
+        raise RunFileError(f"{path} does not have the columns of its table: {error}") from None

@@ -23,7 +23,8 @@ KINDS = frozenset({
 """The requests that are answered here."""
 
 _IN_JOB = (
-    "The processes of this job have not agreed on this capture: one that stands would keep the others in a collective"
+    "The processes of this job have not agreed on this capture: a process that stops would leave the others "
+    "waiting in a collective"
 )
 
 _HOW = frozenset({"continue", "next", "all", "quit", "step", "into", "out", "line"})
@@ -76,7 +77,7 @@ def _of_stop(
         case "resume":
             how = request["how"]
             if how not in _HOW:
-                msg = f"there is no way to go on called {how!r}"
+                msg = f"unknown way to continue: {how!r}"
                 raise ValueError(msg)
             stop.resume(how, request.get("line"))
         case "frame":
@@ -121,7 +122,7 @@ def _stop_job(debugger: Debugger, wish: Any, run: str, number: int, send: Send) 
 def _stop_of(debugger: Debugger, request: Mapping[str, Any]) -> Stop:
     stop = debugger.stop
     if stop is None or stop.id != request.get("stop") or stop.ended is not None:
-        msg = "the program does not stand there any more"
+        msg = "the program is no longer stopped there"
         raise ValueError(msg)
     return stop
 
@@ -157,7 +158,11 @@ def _local(stop: Stop, run: str, number: int, request: Mapping[str, Any]) -> Mes
     array = as_array(variable)
     if array is None:
         is_summarised = isinstance(variable, Summarised)
-        msg = f"of {name} only statistics are there: {KEEP}" if is_summarised else f"{name} is no array of numbers"
+        msg = (
+            f"only statistics of {name} were recorded: {KEEP}"
+            if is_summarised
+            else f"{name} is not an array of numbers"
+        )
         raise ValueError(msg)
     fields, buffer = picture(array, request)
     return reply("array", run, number, event=-1, value=-1, name=name, stop=stop.id, frame=at, **fields), buffer

@@ -113,7 +113,8 @@ def _refuse_misspelled(text: str) -> None:
     near = [_ALSO[word]] if word in _ALSO else difflib.get_close_matches(word, ["nonfinite"], n=1, cutoff=0.8)
     if word.isidentifier() and near:
         raise ValueError(
-            f"--break-on {text}: did you mean {near[0]}? A value of that name is one in an expression: --break-on '{text} > 0'"
+            f"--break-on {text}: did you mean {near[0]}? To stop on a value of that name, write an expression: "
+            f"--break-on '{text} > 0'"
         )
 
 
@@ -133,7 +134,8 @@ def unmet(conditions: Iterable[StopCondition], sites: Iterable[CallSite]) -> lis
 def unwatched(conditions: Iterable[StopCondition]) -> list[str]:
     """A sentence for each condition over all values, in a capture that watches none."""
     return [
-        f"--break-on {one.text} sees only what prints and callbacks show: nothing is watched. Add --watch-all to let it see "
+        f"--break-on {one.text} sees only the values of prints and callbacks, because nothing is watched. Add "
+        "--watch-all to check "
         f"every named value, or --watch NAMES."
         for one in conditions
         if one.kinds
@@ -148,13 +150,14 @@ def _unmet(condition: StopCondition, sites: Sequence[CallSite], known: list[str]
         if not large:
             return ""
         return (
-            f"--break-on {text} had nothing to look at: of {', '.join(large)} only statistics are taken, because of more than "
-            f"{MOST_ELEMENTS} elements. `--values` takes them."
+            f"--break-on {text} was never checked: only statistics of {', '.join(large)} are recorded, because they "
+            "have more than "
+            f"{MOST_ELEMENTS} elements. `--values` records the elements."
         )
     meant = _meant(text, known)
     return (
-        f"--break-on {text} had nothing to look at: it sees what prints, callbacks and watched values show, and none shows "
-        f"that.{meant} `--watch-all` shows it every named value, `--watch NAMES` some."
+        f"--break-on {text} was never checked: it sees the values of prints, callbacks and watched names, and none of these "
+        f"has such a value.{meant} `--watch-all` adds every named value, `--watch NAMES` some of them."
     )
 
 
@@ -172,7 +175,7 @@ def _meant(text: str, known: list[str]) -> str:
     names = re.findall(r"[A-Za-z_]\w*", text)
     of_gradients = [f"{GRADIENT}{name}" for name in names if f"{GRADIENT}{name}" in known]
     if of_gradients and not any(name in known for name in names):
-        return f" Of its gradient it is {' and '.join(of_gradients)}."
+        return f" Its gradient is called {' and '.join(of_gradients)}."
     unknown = [name for name in names if name not in known]
     near = [close for name in unknown for close in difflib.get_close_matches(name, known, n=1)]
     return f" Did you mean {' and '.join(near)}?" if near else ""

@@ -122,7 +122,7 @@ class Console:
         """
         replaceable = self._stop.replaceable
         if replaceable is None:
-            msg = f"no value goes on from here: {_SETTING.format(name='x')}"
+            msg = f"this breakpoint returns no value that could be set: {_SETTING.format(name='x')}"
             raise ValueError(msg)
         value = self._value(expression)
         replaceable.set(self._stop.lane, value)
@@ -176,7 +176,7 @@ class Console:
             # JAX refuses what is no array in words of its own, some functions before they look at it.
             if isinstance(error, NumbersNotKeptError) or not (names := summarised_in(tree, namespace)):
                 raise
-            raise NumbersNotKeptError(f"of {' and '.join(names)} only statistics are there: {KEEP}") from None
+            raise NumbersNotKeptError(f"only statistics of {' and '.join(names)} were recorded: {KEEP}") from None
 
     def _python(self, text: str) -> None:
         namespace = self.namespace()
@@ -198,7 +198,7 @@ class Console:
                 namespace[name] = before
                 raise
         for other in sorted(self._changed_here_alone(tree) - {name}):
-            print(f"{other} is changed in this console, not in the program: {_SETTING.format(name=other)}")  # noqa: T201
+            print(f"{other} has changed in this console only, not in the program: {_SETTING.format(name=other)}")  # noqa: T201
 
     def _changed_here_alone(self, tree: ast.AST) -> set[str]:
         """The variables of the frame that code has assigned."""

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def cost_of(tap: Tap, equation: DebugCall) -> str:
-    """A sentence without its end: `3 values, 4.2 kB: whole until here, and to the host each time; in no order with …`."""
+    """A sentence without its end: `3 values, 4.2 kB: computed in full up to here, and copied to the host each time; …`."""
     point = equation.stop
     assert point is not None
     skipped = int(point.conditional)
@@ -22,14 +22,20 @@ def cost_of(tap: Tap, equation: DebugCall) -> str:
     when = "where the condition holds" if point.conditional else "each time"
     values = plural(len(shapes), "value")
     moved = (
-        f"{values}, {in_bytes(size)}: whole until here, and to the host {when}" if shapes else f"asks the host {when}"
+        f"{values}, {in_bytes(size)}: computed in full up to here, and copied to the host {when}"
+        if shapes
+        else f"calls the host {when}"
     )
-    waits = "; what goes on comes back from there" if point.tree is not None and point.tree.num_leaves else ""
+    waits = (
+        "; the values that the program continues with come back from there"
+        if point.tree is not None and point.tree.num_leaves
+        else ""
+    )
     nesting = tap.nesting
     devices = ""
     if nesting.groups > 1:
         devices = f"; on one device of each of {nesting.groups} groups"
     elif nesting.on_each_device and nesting.replicas > 1:
         devices = f"; on each of {nesting.replicas} devices"
-    order = "in order with the other ordered effects" if equation.ordered else "in no order with other effects"
+    order = "in order with the other ordered effects" if equation.ordered else "in any order relative to other effects"
     return f"{moved}{waits}{devices}; {order}"

@@ -70,7 +70,10 @@ def frame_at(
         source=tuple(line.rstrip("\n") for line in linecache.getlines(file)),
         variables=variables,
         globals=globals_of(file),
-        unset=f"only what has fired is here; write jdw.breakpoint() in {short_function(function)} to see its variables",
+        unset=(
+            "only the values of this print, callback or watch are known; write jdw.breakpoint() in "
+            f"{short_function(function)} to see its variables"
+        ),
         elsewhere=elsewhere,
     )
 

@@ -141,7 +141,7 @@ class JobStops:
         self.standing = one.call
         try:
             if one.asker != own_number():
-                self._policy.notes[f"Process {one.asker} has paused the job: this one stood {where}."] += 1
+                self._policy.notes[f"Process {one.asker} has paused the job: this process stopped {where}."] += 1
             while how is None:
                 how = (
                     self._held(one, name, where)
@@ -189,7 +189,7 @@ class JobStops:
         try:
             verdict = self._verdict(key, earliest)
         except jax.errors.JaxRuntimeError as error:
-            verdict = f"JAX's coordination store does not answer ({error_line(error)})"
+            verdict = f"JAX's coordination service does not answer ({error_line(error)})"
         finally:
             with self._changed:
                 self._is_deciding = False

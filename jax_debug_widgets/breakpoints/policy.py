@@ -117,9 +117,9 @@ class Policy:
     def skipped_lines(self) -> list[str]:
         """A sentence for each breakpoint that nobody was there for."""
         why = (
-            "in a job of several processes the others would wait for this one, so it is recorded as a print is"
+            "a stop would leave the other processes of this job waiting, so it is recorded like a print"
             if self.is_in_job
-            else "nobody is there to go on from it"
+            else "nobody is there to continue the program"
         )
         return [
             f"{what} skipped {'once' if count == 1 else f'{count} times'}: {why}"

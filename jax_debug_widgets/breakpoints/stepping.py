@@ -91,5 +91,5 @@ def _frame(scope: Scope) -> StackFrame:
         source=tuple(line.rstrip("\n") for line in linecache.getlines(scope.file)),
         variables=scope.variables,
         globals=globals_of(scope.file),
-        unset="it is not computed yet, or given by the caller (u goes there)",
+        unset="it has not been computed yet, or it belongs to the caller (u goes there)",
     )

@@ -136,7 +136,9 @@ class StopQueue:
             case "closed":
                 policy.notes[f"{scene.reason}: the page was closed, and the program went on."] += 1
             case "timeout":
-                policy.notes[f"{scene.reason}: nobody went on for {stop.timeout:g} s, so the program did."] += 1
+                policy.notes[
+                    f"{scene.reason}: nobody continued it for {stop.timeout:g} s, so the program went on."
+                ] += 1
             case "collectives":
                 why = f"the program went on because its other devices were waiting; {collectives.ADVICE}"
                 policy.notes[f"{scene.reason}: {why}."] += 1

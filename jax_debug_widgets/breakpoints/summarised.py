@@ -8,9 +8,9 @@ from typing import Any
 
 from jax_debug_widgets.transport.stops import ArrayStatistics
 
-KEEP = "its numbers are kept with --values"
+KEEP = "--values records its elements"
 
-ONLY = f"of this array only statistics are there ({{}}): {KEEP}"
+ONLY = f"only statistics of this array were recorded ({{}}): {KEEP}"
 """The message where more is asked for, with the names of the statistics."""
 
 _COUNTS = ("zeros", "nan", "posinf", "neginf")
@@ -48,7 +48,7 @@ class _Number(float):
     """A statistic that is called like a method of arrays, `h.mean`."""
 
     def __call__(self, *_args: Any, **_options: Any) -> Any:
-        raise NumbersNotKeptError(f"it is a number here, {float(self):.6g}, of the finite elements: {KEEP}")
+        raise NumbersNotKeptError(f"it is the number {float(self):.6g} here, computed from the finite elements: {KEEP}")
 
 
 @_refusing

@@ -81,7 +81,7 @@ def _given(seen: LineHits, name_file: NameFile) -> Finding:
     span = span_of_argument(frame.file, frame.line, facts.names[seen.numbers[1]])
     count, first = seen.numbers
     headline = f"argument `{facts.names[first]}` of `{facts.function}` arrives with NaN{moment(seen)}"
-    why = "So has a result: what is NaN in it need not have become so in this program."
+    why = "A result has NaN as well; it may come from the argument and not from this program."
     if count > 1:
         why = f"{plural(count, 'argument')} have NaN. {why}"
     where = f"{name_file(frame.file)}:{span[0]}"
@@ -120,7 +120,10 @@ def _is_derived(primitive: str, facts: Birth, written: SourceExpression) -> bool
     return primitive not in own if own & facts.beside else None
 
 
-_ADVICE = "A jnp.where around the result alone leaves the infinite derivative in: 0 * inf is NaN. Choose the argument as well."
+_ADVICE = (
+    "A jnp.where around the result alone does not remove the infinite derivative: 0 * inf is NaN. Mask the "
+    "argument as well."
+)
 
 
 def _text(value: float) -> str:

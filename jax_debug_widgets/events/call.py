@@ -6,13 +6,19 @@ from dataclasses import dataclass
 from typing import Literal
 
 CallState = Literal["tracing", "dispatched", "ready", "drained", "failed", "stopped", "interrupted"]
-"""`ready`: its outputs are; `drained`: so are its effects (a call without effects goes there at once).
+"""How far a call has come.
 
-`failed`: it has raised; `stopped`, `interrupted`: because its user ended it.
+`ready`: its outputs are ready. `drained`: its effects have arrived as well; a call without effects is `drained` at once.
+`failed`: it has raised an exception. `stopped`, `interrupted`: its user has ended it.
 """
 
 Origin = Literal["cell", "library"]
 """`cell`: called by the code of the cell itself; `library`: by functions that it called."""
+
+
+def state_word(state: CallState) -> str:
+    """The state of a call as the panel and the summaries show it: a `drained` call is `done`."""
+    return "done" if state == "drained" else state
 
 
 @dataclass(frozen=True, slots=True)

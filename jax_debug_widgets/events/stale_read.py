@@ -48,7 +48,7 @@ class StaleRead:
     @property
     def reason(self) -> str:
         """Why that is so, and what to write instead."""
-        keeps = f"JAX keeps what `{self.function}` has read when it was first traced"
+        keeps = f"JAX keeps the value that `{self.function}` read when it was first traced"
         if self.why:
             return f"{keeps}, and that program ran: {self.why}."
         call = f": `{self.call}`" if self.call else ""

@@ -84,7 +84,7 @@ class Comparison:
             f"{plural(len(self.pairs), 'equation')} in both{''.join(alone)}. "
             "Both ran operation by operation, without XLA's fusion."
         )
-        given = ", of other arguments" if self.arguments else ""
+        given = ", for other arguments" if self.arguments else ""
         return Page(
             f"{self.names[0]} and {self.names[1]}: {said}{given}",
             ("", "name", "what", "where"),
@@ -141,8 +141,9 @@ def compare(before: ExecutedProgram, after: ExecutedProgram, rtol: float | None 
     structure = ""
     if list(before.paths) != list(after.paths):
         structure = (
-            f"The outputs are not alike: {before.program.name} gives {_told(before.paths)}, and {after.program.name} "
-            f"{_told(after.paths)}. Those above are compared in their order."
+            f"The outputs have different structures: {before.program.name} gives {_told(before.paths)}, and "
+            f"{after.program.name} "
+            f"{_told(after.paths)}. The table compares them in order."
         )
     differ = [figure.verdict == "differs" for _, figure in outputs]
     parting = both.parting(differ)

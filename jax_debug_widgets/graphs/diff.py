@@ -97,7 +97,7 @@ class Diff(Sequence[EquationChange]):
             order = f"{counts['moved']} of them in another order" if counts["moved"] else "in the same order"
             return f"the same computation: {plural(after, 'equation')}, {order}"
         kinds = [f"{counts[kind]} {_WORDS[kind]}{self._roles(kind)}" for kind in _WORDS if counts[kind]]
-        results = [] if self.results else ["other results are given back"]
+        results = [] if self.results else ["the results are different ones"]
         return f"{before} → {plural(after, 'equation')}: {', '.join([*kinds, *results])}"
 
     def _roles(self, kind: Kind) -> str:

@@ -21,8 +21,8 @@ from jax_debug_widgets.graphs.tones import Colour, in_short, tones_of
 MOST_SHOWN = 40
 """Boxes that are shown at first; what is open then is open in the text and in a saved notebook."""
 
-EMPTY = "The program has no equations: it gives what it takes, or constants."
-FOLDED = "Boxes with ▸ have boxes inside: a notebook opens them."
+EMPTY = "The program has no equations: it returns its arguments or constants."
+FOLDED = "Boxes with ▸ contain more boxes, which can be opened in a notebook."
 
 
 class Graph:

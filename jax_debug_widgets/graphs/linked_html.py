@@ -49,7 +49,7 @@ def _row(cell: Cell) -> str:
     numbers = " ".join(map(str, sorted(cell.equations)))
     note = f'<span class="jd-small">{escape(cell.note)}</span>' if cell.note else ""
     set_in = f' style="padding-left:{6 + 12 * cell.indent}px"' if cell.indent else ""
-    told = ' title="folded away: nothing of it is left"' if cell.is_gone else ""
+    told = ' title="XLA has removed this equation"' if cell.is_gone else ""
     return (
         f'<div class="{classes}" role="option" aria-selected="false" tabindex="-1" data-e="{numbers}"{set_in}{told}>'
         f"<code>{escape(cell.text)}</code>{note}</div>"
@@ -57,8 +57,8 @@ def _row(cell: Cell) -> str:
 
 
 _HINT = (
-    '<div class="jd-note">Point at a row to see what stands for it in the other columns; click or Enter keeps it, '
-    "Escape lets go, arrows move.</div>"
+    '<div class="jd-note">Point at a row to highlight the rows that belong to it in the other columns. Click or Enter '
+    "keeps the highlight, Escape removes it, the arrow keys move.</div>"
 )
 
 _STYLE = """

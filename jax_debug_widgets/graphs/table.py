@@ -106,9 +106,9 @@ class ProgramTable(Sequence[Equation]):
 
     def _notes(self) -> Iterator[str]:
         if self.flops.is_open or self.nbytes.is_open:
-            yield "?: in a loop that runs as often as its condition holds; only a run tells how often."
+            yield "?: in a while loop, whose number of iterations is known only when it runs."
         if any(one.conditional for one in self):
-            yield "≤: at most, because a branch may be skipped. A cond has the figures of its largest branch."
+            yield "≤: at most, because a branch may be skipped. A cond counts as its largest branch."
         if self.xla_flops is not None:
             yield COUNTED_ONCE.format(count=f"{self.xla_flops:,.0f}")
         if self.by != "equation":

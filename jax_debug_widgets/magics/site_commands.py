@@ -18,7 +18,11 @@ if TYPE_CHECKING:
 def print_sites(switches: Switches) -> None:
     """Print the sites that have fired, with their numbers and states."""
     sites = switches.sites()
-    print(table_of(sites, switches.muted(), switches.sampled()) if sites else "jaxdebug: nothing has fired yet")
+    print(
+        table_of(sites, switches.muted(), switches.sampled())
+        if sites
+        else "jaxdebug: no print, callback or watched value has run yet"
+    )
 
 
 def sample(switches: Switches, rest: str) -> None:
@@ -30,7 +34,8 @@ def sample(switches: Switches, rest: str) -> None:
     every, *words = words_of(rest) or [""]
     if not words or not every.isdecimal():
         raise UsageError(
-            "jaxdebug: say how many and which: `%jaxdebug every 10 loss` records every 10th firing of the site loss; "
+            "jaxdebug: say how often, and which call site: `%jaxdebug every 10 loss` records every 10th execution of "
+            "the call site `loss`; "
             "`%jaxdebug sites` lists them"
         )
     _for_sites(switches, words, lambda number: switches.sample(number, int(every)), f"every {every}")
@@ -46,7 +51,7 @@ def mute(switches: Switches, rest: str, *, muted: bool) -> None:
     words = words_of(rest)
     if not words:
         raise UsageError(
-            f"jaxdebug: say which, by number, name or place: `%jaxdebug {word} 3`; `%jaxdebug sites` lists them"
+            f"jaxdebug: say which call site, by number, name or place: `%jaxdebug {word} 3`; `%jaxdebug sites` lists them"
         )
     sites = []
     is_after_check = False
@@ -77,4 +82,4 @@ def _for_sites(switches: Switches, words: list[str], switch: Callable[[int], Non
         raise UsageError(f"jaxdebug: {error.args[0]}") from None
     for word, numbers in meant.items():
         if len(places := list(dict.fromkeys(sites[number].where for number in numbers))) > 1:
-            print(f"jaxdebug: {word} is at {len(places)} places; {word}@{places[0]} is the one there alone")
+            print(f"jaxdebug: {word} is at {len(places)} places; {word}@{places[0]} names only the one there")

@@ -89,7 +89,7 @@ class Agreements:
         what = f"Left out: {', '.join(asked)}" if asked else "This process captures alone"
         return Agreement(
             reduced,
-            why=f"{what}. {_explained(decision)}, and programs of the {processes} processes of this job must have the same "
+            why=f"{what}. {_explained(decision)}, and the programs of the {processes} processes of this job must have the same "
             "collectives, or they hang. Capture in all processes at once, with the same options.",
         )
 
@@ -101,11 +101,11 @@ class Agreements:
                 return _ABSENT
         store = shared_store()
         if store is None:
-            return "JAX has no coordination store here, which jax.distributed.initialize makes"
+            return "JAX has no coordination service here (jax.distributed.initialize starts it)"
         try:
             decision = _decided(store, self._next(store, place), _digest(repr(compiled_in)), processes)
         except jax.errors.JaxRuntimeError as error:
-            return f"JAX's coordination store does not answer ({error_line(error)})"
+            return f"JAX's coordination service does not answer ({error_line(error)})"
         if decision.startswith(_ABSENT):
             with self._lock:
                 self._lonely.add(place)
@@ -155,11 +155,11 @@ def _explained(decision: str) -> str:
     if decision == _DIFFER:
         return "The processes capture with different options, or versions"
     if decision == _ABSENT:
-        return "Other processes did not come to this capture before, and are not waited for again"
+        return "Other processes did not reach this capture the last time, so this process does not wait for them again"
     if decision.startswith(_ABSENT):
         number = int(decision.removeprefix(_ABSENT))
         who = "This process" if number == own_number() else f"Process {number}"
-        return f"{who} did not come to this capture within {_PATIENCE_S:g} s of the others"
+        return f"{who} did not reach this capture within {_PATIENCE_S:g} s of the others"
     return decision
 
 

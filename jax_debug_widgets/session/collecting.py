@@ -54,8 +54,8 @@ def _ingest(run: Run, batch: FiringBatch) -> None:
     calls, mixed = run.call_log.attribute(batch.times_ns - run.life.origin_ns, batch)
     for site_id, last_call in mixed.items():
         run.note(
-            f"{run.dispatched[site_id].where} fired for calls that several threads made at once: which of these calls "
-            "an event is of, and its step, is not told."
+            f"{run.dispatched[site_id].where} fired while several threads made calls at the same time. The call and the "
+            "step of these events are not known."
         )
         if not run.store.is_doubtful(site_id, last_call):
             run.store.doubt(site_id, last_call)

@@ -8,13 +8,13 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
 _NOT_INNERMOST = (
-    "A capture that began in this one goes on after its end (in another task?): what fired since then is among that one's "
-    "events, not here. JAX tells threads apart, and no tasks."
+    "Another capture began inside this one and is still open (perhaps in another asyncio task). Events since then belong to "
+    "that capture, not to this one: JAX distinguishes threads, but not tasks."
 )
 
 _OTHER_THREAD = (
-    "This capture was ended in another thread than it began in: what that one compiles is captured for this run until the "
-    "thread ends. End a capture where it began."
+    "This capture was ended in another thread than the one it began in. Programs that the first thread compiles are captured "
+    "for this run until that thread ends. End a capture in the thread where it began."
 )
 
 MakeContext = Callable[[], AbstractContextManager[None]]

@@ -44,5 +44,5 @@ def told_of(ended: Sequence[Run]) -> str:
         return ""
     held, limit = (in_bytes(one) for one in (sum(run.nbytes for run in ended), ended[-1].options.ended_budget))
     gone = [run.store.released for run in ended if run.store.released]
-    lost = f"; {plural(len(gone), 'run')} let go of {plural(sum(gone), 'event')}" if gone else ""
+    lost = f"; {plural(len(gone), 'run')} dropped {plural(sum(gone), 'event')}" if gone else ""
     return f"values of {plural(len(ended), 'ended run')}: {held} of {limit} at most (--max-ended-mb){lost}"

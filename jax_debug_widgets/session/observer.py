@@ -44,7 +44,7 @@ class SessionObserver:
         if not is_capturing():
             thread = threading.current_thread().name
             run.note(
-                f"{name} ran in the thread {thread!r}, which does not capture: what it says is not here. "
+                f"{name} ran in the thread {thread!r}, which does not capture: its prints and callbacks are missing here. "
                 "Use jax_debug_widgets.capture() in that thread."
             )
             return _ignore
@@ -52,7 +52,7 @@ class SessionObserver:
             return _ignore  # A note says why it has no taps.
         if recorders is None:
             run.note(
-                f"{name} was compiled before the capture (`.lower().compile()`), so what it says is not here: "
+                f"{name} was compiled before the capture (`.lower().compile()`), so its prints and callbacks are missing here: "
                 "call the jitted function, or compile it in the capture."
             )
             return _ignore

@@ -33,8 +33,8 @@ _CANNOT_END = (
 )
 
 _NUMBA_COMPILES = (
-    "Numba compiles what reads values in compiled programs. This takes some 10 seconds, once for this environment; "
-    "the program begins after it."
+    "Numba is compiling the functions that read values from compiled programs. This takes some 10 seconds, once for this "
+    "environment; the program starts after that."
 )
 
 _TWINS = (

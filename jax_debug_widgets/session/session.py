@@ -162,8 +162,9 @@ class Session:
                 run.note(agreement.why)
             if (tracing := tracing_now()) and tracing.signature is not None:
                 run.note(
-                    f"It began while JAX traced `{tracing.function}`: what is called in it then runs later, with what calls "
-                    "that function, and is not here. Begin the capture outside of it."
+                    f"The capture began while JAX traced `{tracing.function}`. Functions called here are traced now and "
+                    "run later, "
+                    "outside this capture. Begin the capture outside of that function."
                 )
             self.collector.make_room(run)
             if self._runs.reads(run.box) is None:
@@ -185,7 +186,7 @@ class Session:
         self.collect()
         run = Run(self._ports(), title, Options(), UNCAPTURED)
         run.note(
-            "These programs were compiled outside a capture: with %%jaxdebug you see their prints, steps and lanes, too."
+            "These programs were compiled outside a capture: with %%jaxdebug you also see their prints, steps and lanes."
         )
         with self._runs.lock:
             self.collector.make_room(run)

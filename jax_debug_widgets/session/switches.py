@@ -62,7 +62,7 @@ class Switches:
             what = "has the number" if word.isdecimal() else "is called"
             near = difflib.get_close_matches(word, sorted({name for own in names.values() for name in own}), n=1)
             meant = f" Did you mean {near[0]}?" if near else ""
-            msg = f"no site {what} {word}.{meant} `%jaxdebug sites` lists them"
+            msg = f"no call site {what} {word}.{meant} `%jaxdebug sites` lists them"
             raise KeyError(msg)
         return found
 
@@ -118,7 +118,7 @@ class Switches:
 
     def _switch_of(self, site_id: int) -> Switch:
         if site_id not in {site.id for site in self.sites()}:
-            msg = f"no site has the number {site_id}; `%jaxdebug sites` lists them"
+            msg = f"no call site has the number {site_id}; `%jaxdebug sites` lists them"
             raise KeyError(msg)
         return self._book.switch_of(site_id)
 

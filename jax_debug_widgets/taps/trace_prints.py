@@ -92,10 +92,14 @@ class PrintWatch(Replacing):
                 return "traced: its first call here"
             kinds = [settings_then for signature, settings_then in before if signature == tracing.signature]
             if kinds and settings not in kinds:
-                return "traced once more for this capture, whose options are others than before; not a retrace of yours"
+                return (
+                    "traced once more, because this capture has other options than the one before; your code did "
+                    "not cause this"
+                )
             if kinds:
                 return (
-                    "traced again for the same types: a static argument or a setting is another, or it was defined anew"
+                    "traced again for the same types: a static argument or a setting has changed, or the function "
+                    "was defined again"
                 )
             return f"traced again for new types: {_difference(before[-1][0], tracing.signature)}"
         finally:

@@ -148,7 +148,7 @@ def _values(snapshot: Snapshot) -> str:
     ]
     watched = sum(site.watch is not None for site in snapshot.sites)
     table = Table(("value", "where", "first → last", "not finite"), rows)
-    more = f", {watched - len(rows)} of them not here" if watched > len(rows) else ""
+    more = f", {watched - len(rows)} of them not shown here" if watched > len(rows) else ""
     return _folded(f"{plural(watched, 'watched value')}{more}", table.html())
 
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from jax_debug_widgets.events import Barrier, Call, CallSite, told_apart
 from jax_debug_widgets.events.amounts import plural, plural_came
+from jax_debug_widgets.events.call import state_word
 from jax_debug_widgets.events.cut import cut
 from jax_debug_widgets.events.legible import legible
 from jax_debug_widgets.widgets.reload import load_command
@@ -64,9 +65,9 @@ def _course(site: CallSite, snapshot: Snapshot) -> str:
 def site_line(site: CallSite, events: int, caller: str) -> str:
     """One line: place, name, how many came, kind; `caller` is what tells it from others of its name, see `told_apart`."""
     name = f"{site.label} · {caller}" if caller else site.label
-    stream = "ordered" if site.ordered else "unordered"
+    kind = "watched value" if site.watch else f"{'ordered' if site.ordered else 'unordered'} {site.kind}"
     phase = "" if site.phase == "forward" else f", {site.phase}"
-    return f"{site.where}  {name}  {plural(events, 'time')} ({stream} {site.kind}{phase})"
+    return f"{site.where}  {name}  {plural(events, 'time')} ({kind}{phase})"
 
 
 def headline(snapshot: Snapshot, *, saved: bool) -> str:
@@ -120,11 +121,11 @@ def _group_line(calls: Sequence[Call]) -> str:
     compiled = [call for call in calls if call.compile is not None]
     prepared = sum(map(_prepared, calls))
     measured = [call.run for call in calls if call.run is not None]
-    of_some = "" if len(measured) == len(calls) else f" ({len(measured)} of them)"
+    of_some = "" if len(measured) == len(calls) else f" ({plural(len(measured), 'call')} measured)"
     failed = [call for call in calls if call.error]
     parts = [
         f"compiled {_times(len(compiled))}, {prepared:.3f} s" if compiled else "cached",
-        *([f"ran {sum(measured):.3f} s in all{of_some}"] if measured else []),
+        *([f"ran {sum(measured):.3f} s in total{of_some}"] if measured else []),
     ]
     parts += [f"{len(failed)} failed, last: {failed[-1].error}"] if failed else []
     return f"{calls[0].name} × {len(calls)}: {' · '.join(parts)}, {plural_came(sum(call.events for call in calls))}"
@@ -146,7 +147,7 @@ def call_line(call: Call) -> str:
         parts.append("cached")
     if call.run is not None:
         parts.append(f"ran {call.run:.3f} s" + " a call" * (call.run_of > 1))
-    parts.append(call.error or ("done" if call.state == "drained" else call.state))
+    parts.append(call.error or state_word(call.state))
     return f"{call.name}: {' · '.join(parts)}, {plural_came(call.events)}"
 
 

@@ -83,7 +83,7 @@ def test_of_a_call_older_files_may_lack_what_can_be_none(golden):
     assert len(calls) > 0
     assert all(getattr(call, name) is None for call in calls for name in later)
     without(golden, {"thread"})
-    assert "has not the columns of its table" in " ".join(jdw.load(golden).status().notes)
+    assert "does not have the columns of its table" in " ".join(jdw.load(golden).status().notes)
 
 
 @pytest.mark.parametrize("what", ["missing", "empty", "text", "other"])
@@ -95,7 +95,7 @@ def test_what_is_no_run_is_told(tmp_path, what):
         path.mkdir()
     if what == "other":
         (path / "run.json").write_text("{}")
-    with pytest.raises(ValueError, match=r"holds no run|is not there|is no folder"):
+    with pytest.raises(ValueError, match=r"holds no run|does not exist|is neither a folder"):
         jdw.load(path)
 
 
@@ -404,7 +404,7 @@ DAMAGES = {
     "state, half": (
         rewritten("state.json", lambda text: text[: len(text) // 2]),
         8,
-        "What the run said of itself is lost",
+        "The status of the run cannot be read",
     ),
     "state, nothing": (rewritten("state.json", lambda _: "{}"), 8, "does not say how the run was doing"),
     "state, odd": (
@@ -412,9 +412,13 @@ DAMAGES = {
         8,
         "findings",
     ),
-    "sources, torn": (rewritten("sources.jsonl", lambda text: text[:-9]), 8, "sources.jsonl, the last, is torn"),
+    "sources, torn": (rewritten("sources.jsonl", lambda text: text[:-9]), 8, "sources.jsonl, the last, is incomplete"),
     "sources, odd": (rewritten("sources.jsonl", lambda _: '{"file": 3}\n'), 8, "holds no file of source"),
-    "sites, torn": (rewritten("sites.jsonl", lambda text: text[:-9]), 4, "sites.jsonl does not say what they are of"),
+    "sites, torn": (
+        rewritten("sites.jsonl", lambda text: text[:-9]),
+        4,
+        "sites.jsonl does not say which call site they belong to",
+    ),
     "sites, odd": (
         rewritten("sites.jsonl", lambda text: text.replace('"site"', '"sight"', 1)),
         4,

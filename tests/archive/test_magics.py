@@ -25,7 +25,7 @@ def test_a_cell_is_saved_and_loaded(ours, tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("line", "why"),
     [
-        ("%jaxdebug load no.jdw", "no.jdw is not there"),
+        ("%jaxdebug load no.jdw", "no.jdw does not exist"),
         ("%jaxdebug load", "say which file"),
         ("%jaxdebug save a b", "say which file"),
         ("%jaxdebug save .", "is there already"),
@@ -74,7 +74,7 @@ NAN = (
         ("%jaxdebug replay run.jdw 0 --with step", "the inputs of call 0 are not kept; those of 1, 2 are"),
         ("%jaxdebug replay run.jdw 1 --with nothing", "nothing is no function here"),
         ("%jaxdebug replay 1 --step", "stepping (the debugger is a notebook's panel) skipped once: nobody is there"),
-        ("%jaxdebug replay no.jdw 1", "no.jdw is not there"),
+        ("%jaxdebug replay no.jdw 1", "no.jdw does not exist"),
         ("%jaxdebug replay jax 1", "takes a run, not a module"),
         ("%jaxdebug replay a b 1", "write `%jaxdebug replay [RUN] CALL"),
     ],

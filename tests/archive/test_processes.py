@@ -192,10 +192,10 @@ def test_a_process_that_died_is_named_with_its_last_event_and_what_it_has_not_ca
     run = jdw.load(folder)
     told = "".join(run.notes)
     assert "has no end" not in told
-    assert "Process 1 is gone; its last call is 1 `train_step` (drained); its last event: y: min 4, max 4" in told
-    assert "Process 1 has not called 2 `train_step`." in told and "Process 2 of this job has written nothing" in told
+    assert "Process 1 is gone; its last call is 1 `train_step` (done); its last event: y: min 4, max 4" in told
+    assert "Process 1 has not made call 2 `train_step`." in told and "Process 2 of this job has written nothing" in told
     barrier, (first, second) = run.status().barrier, run.status().processes
-    assert barrier.state == "pending" and "process 1 has not called 2 `train_step`" in barrier.pending
+    assert barrier.state == "pending" and "process 1 has not made call 2 `train_step`" in barrier.pending
     assert not first.sign and second.sign == "is gone"
 
 

@@ -216,7 +216,7 @@ def test_only_as_much_as_is_wanted_is_loaded(tmp_path):
     loaded = jdw.load(run.save(tmp_path / "run.jdw"), max_mb=0.5)
     assert 0 < len(loaded.events) < 8 and loaded.events[-1].text == run.events[-1].text
     assert loaded.dropped == 8 - len(loaded.events)
-    assert f"{loaded.dropped} events, the oldest, are in the file and were not loaded" in loaded.notes[-1]
+    assert f"{loaded.dropped} events (the oldest) are in the file but were not loaded" in loaded.notes[-1]
 
 
 @pytest.mark.parametrize("name", ["copy.jdw", "copy.jdw.zip"])

@@ -64,7 +64,7 @@ def test_where_only_a_gradient_is_watched_its_name_is_told():
     with jdw.capture(watch="grad/h", break_on="h < 0") as run:
         jax.jit(jax.grad(scaled))(2.0)
     (note,) = (note for note in run.notes if "nothing to look at" in note)
-    assert "Of its gradient it is grad.h." in note
+    assert "Its gradient is called grad.h." in note
 
 
 def test_what_the_device_has_looked_at_had_something_to_look_at():
@@ -81,7 +81,7 @@ def test_of_a_value_that_is_too_large_the_option_that_takes_its_elements_is_told
     with jdw.capture(watch="r", break_on="r < 1") as run:
         jax.jit(lambda x: (r := x * 2) + r)(jnp.ones((1 << 20) + 1))
     (note,) = (note for note in run.notes if "--break-on" in note)
-    assert "of r only statistics are taken" in note and "`--values` takes them" in note
+    assert "only statistics of r are recorded" in note and "`--values` records the elements" in note
 
 
 def assigned(pos):

@@ -134,7 +134,7 @@ def test_what_is_set_in_the_console_alone_is_said_so(stopped):
     def user(page):
         stop = page.stop()
         told = page.say(stop, "logits = logits + 1")
-        assert told.startswith("logits is changed in this console, not in the program")
+        assert told.startswith("logits has changed in this console only, not in the program")
         assert "logits = jdw.breakpoint(logits)" in told
         assert "params is changed" in page.say(stop, "params['w'] = 1")
         assert page.say(stop, "mine = 1") == ""

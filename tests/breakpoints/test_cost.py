@@ -26,9 +26,9 @@ def always(x):
 
 
 FACTORS = jnp.array([1.0, 2.0, jnp.inf, 1.0])
-TO_HOST = "whole until here, and to the host"
-BACK = "what goes on comes back from there"
-UNORDERED = "in no order with other effects"
+TO_HOST = "computed in full up to here, and copied to the host"
+BACK = "the values that the program continues with come back from there"
+UNORDERED = "in any order relative to other effects"
 COSTS = [
     (
         (jax.jit(scaled), jnp.ones(5), FACTORS),
@@ -41,7 +41,7 @@ COSTS = [
     ((jax.jit(always), jnp.ones(50)), f"2 values, 10.2 kB: {TO_HOST} each time; {UNORDERED}"),
     (
         (jax.jit(lambda x: (jdw.breakpoint(num_frames=0), x)[1]), jnp.ones(3)),
-        f"asks the host each time; {UNORDERED}",
+        f"calls the host each time; {UNORDERED}",
     ),
 ]
 

@@ -363,4 +363,4 @@ def test_a_job_of_several_processes_is_neither_paused_nor_stopped_by_a_page(want
         [(message, _)] = answer(session, {"type": wanted, "run": run.key, "id": 1})
         policy = session.debugger.policy
         assert (policy.pausing, policy.halted) == (False, None)
-    assert message["type"] == "error" and "would keep the others in a collective" in message["message"]
+    assert message["type"] == "error" and "would leave the others waiting in a collective" in message["message"]

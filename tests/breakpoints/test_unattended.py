@@ -47,7 +47,7 @@ def test_a_breakpoint_that_no_page_shows_is_skipped_and_said_so(capsys):
     said = capsys.readouterr().out.splitlines()
     assert len(said) == 1
     assert said[0].startswith("jaxdebug: breakpoint 'loop' at test_unattended.py:")
-    assert said[0].endswith("skipped 3 times: nobody is there to go on from it")
+    assert said[0].endswith("skipped 3 times: nobody is there to continue the program")
     assert any("skipped 3 times" in note for note in run.status().notes)
 
 
@@ -72,7 +72,7 @@ def test_a_stop_goes_on_by_itself_after_the_timeout(stopped):
 
     result, run = stopped(jax.jit(lambda x: (jdw.breakpoint(), x)[1]), jnp.float32(1), user=user, break_timeout=0.2)
     assert result == 1
-    assert any("nobody went on for 0.2 s" in note for note in run.status().notes)
+    assert any("nobody continued it for 0.2 s" in note for note in run.status().notes)
 
 
 def test_stops_that_all_go_on_by_themselves_are_one_note(stopped):
@@ -83,8 +83,8 @@ def test_stops_that_all_go_on_by_themselves_are_one_note(stopped):
         return jax.lax.fori_loop(0, 3, lambda i, x: (jdw.breakpoint(), x + i)[1], x)
 
     _, run = stopped(jax.jit(program), jnp.float32(1), user=user, break_timeout=0.2)
-    (note,) = [note for note in run.status().notes if "nobody went on" in note]
-    assert note.endswith("so the program did. (3 times)")
+    (note,) = [note for note in run.status().notes if "nobody continued it" in note]
+    assert note.endswith("so the program went on. (3 times)")
 
 
 @pytest.mark.behaviour("B4")
@@ -134,7 +134,7 @@ def test_a_notebook_executed_without_a_browser_ends_by_itself():
     again = "".join(output.get("text", "") for output in notebook.cells[2].outputs)
     assert "x>0 (--break-on) skipped" in again
     stepped = "".join(output.get("text", "") for output in notebook.cells[4].outputs)
-    assert "stepping skipped once: nobody is there to go on from it" in stepped
+    assert "stepping skipped once: nobody is there to continue the program" in stepped
     assert notebook.cells[3].outputs[0]["data"]["text/plain"] == "2"
 
 
@@ -159,7 +159,7 @@ def test_a_script_without_a_terminal_goes_on_and_says_so(call, stdin):
     done = subprocess.run(program, capture_output=True, text=True, timeout=120, check=False, **at)
     assert done.returncode == 0, done.stderr
     assert "result 6.0" in done.stdout
-    assert "skipped once: nobody is there to go on from it" in done.stdout
+    assert "skipped once: nobody is there to continue the program" in done.stdout
 
 
 @pytest.mark.behaviour("B4")

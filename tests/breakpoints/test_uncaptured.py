@@ -204,7 +204,7 @@ def test_where_no_page_answers_it_is_skipped_and_said_so(notebook, page, monkeyp
     monkeypatch.setattr(run_observers, "FIRST_PATIENCE", 0.2)
     outcome = notebook.run("[float(f(x)) for x in range(3)]")
     assert outcome.value == "[1.0, 3.0, 5.0]"
-    assert "skipped 3 times: nobody is there to go on from it" in outcome.stdout
+    assert "skipped 3 times: nobody is there to continue the program" in outcome.stdout
 
 
 def test_the_debugger_that_the_user_has_asked_for_opens(notebook, monkeypatch):
@@ -285,5 +285,5 @@ def test_a_notebook_executed_without_a_browser_ends_by_itself():
     for cell, place in zip(notebook.cells[1:3], ("In [2]:6", "In [2]:6"), strict=True):
         text = "".join(output.get("text", "") for output in cell.outputs)
         assert "result 4.0" in text
-        assert f"jaxdebug: breakpoint at {place} skipped 2 times: nobody is there to go on from it\n" in text
+        assert f"jaxdebug: breakpoint at {place} skipped 2 times: nobody is there to continue the program\n" in text
     assert notebook.cells[3].outputs[0]["data"]["text/plain"] == "2"

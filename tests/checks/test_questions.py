@@ -45,7 +45,7 @@ def test_a_nan_of_a_branch_that_its_lane_does_not_take_is_said_to_be_masked():
         assert not jnp.isnan(jax.jit(jax.vmap(retention))(jnp.array([-3.69, 1.578]))).any()
     (finding,) = run.findings
     assert finding.where.endswith(f":{retention.__code__.co_firstlineno + 2}")
-    assert "They may be masked: they reach a result through jax.lax.cond(depth > 0, wet" in finding.message
+    assert "They may be masked: they reach a result only through jax.lax.cond(depth > 0, wet" in finding.message
 
 
 def shrink(v):

@@ -362,11 +362,11 @@ def test_a_value_is_put_right_in_the_lane_where_it_went_wrong(lab, lab_page, ver
     root.get_by_label("Lane", exact=True).fill("2")
     root.get_by_label("Lane", exact=True).press("Enter")
     root.locator("[data-local=x]", has_text="-1.83").wait_for()
-    root.get_by_label("Lane before that stopped").click()
+    root.get_by_label("Previous lane that stopped").click()
     root.locator("[data-local=x]", has_text="inf").wait_for()
     lab_page.screenshot("debugger-lab-lanes")
-    root.get_by_label("Go on with another x").fill("1.5")
-    root.get_by_label("Go on with another x").press("Enter")
+    root.get_by_label("Continue with another value of x").fill("1.5")
+    root.get_by_label("Continue with another value of x").press("Enter")
     root.get_by_text("x goes on as").wait_for()
     debugger.resume("continue")
     run.wait(timeout_s=30)
@@ -421,5 +421,5 @@ def test_nobody_is_waited_for_when_the_notebook_is_executed_without_a_person(lab
     done = subprocess.run(command, cwd=lab.notebooks, capture_output=True, text=True, timeout=120, check=True)
     said = [line for line in done.stdout.splitlines() if "jaxdebug: breakpoint" in line and "skipped" in line]
     assert len(said) == 2, "one line for each of the cells, captured or not"
-    assert all("skipped 6 times: nobody is there to go on from it" in line for line in said)
+    assert all("skipped 6 times: nobody is there to continue the program" in line for line in said)
     assert done.stdout.count("noted 2.") == 12

@@ -70,7 +70,7 @@ def test_nor_has_what_comes_before_and_after(harness: Harness, theme: str):
     harness.page.evaluate("kernel.debugger.halt('breakpoint')")
     panel.locator("[data-stands=true]").wait_for()
     harness.page.evaluate(LEAVE)
-    panel.get_by_text("what stood here is lost").wait_for()
+    panel.get_by_text("and with it the stopped program").wait_for()
     assert violations(harness.page) == []
 
 
@@ -80,7 +80,15 @@ def test_every_action_is_reached_by_the_keyboard(harness: Harness):
     panel.get_by_test_id("slice").wait_for()
     found = list(stops(harness.page, panel))
     for name in (
-        *("Continue", "Next", "Run without stops", "Stop", "Lane", "Next lane that stopped", "Go on with another logp"),
+        *(
+            "Continue",
+            "Next",
+            "Run without stops",
+            "Stop",
+            "Lane",
+            "Next lane that stopped",
+            "Continue with another value of logp",
+        ),
         *("Frame above", "<module>", "Skip of logp", "Source: up and down", "Console", "Console: Python", "scores"),
     ):
         assert any(name in stop for stop in found), f"{name} not among {found}"

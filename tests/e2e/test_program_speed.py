@@ -53,7 +53,7 @@ def test_the_graph_of_a_training_step_of_thousands_of_equations_opens_and_pans(l
     opened = min(lab_page.page.evaluate(TIMED, "open") for _ in range(3))
     view.locator('.box[aria-expanded="false"]').first.dblclick()
     for _ in range(2):
-        view.get_by_label("Larger").click()
+        view.get_by_label("Zoom in").click()
     frames = lab_page.page.evaluate(TIMED, "pan")
     view.screenshot(path=ARTIFACTS / "program-large.png")
     print(f"the graph opens in {opened:.0f} ms; {frames['boxes']} boxes pan at {frames['fps']:.0f} frames/s")

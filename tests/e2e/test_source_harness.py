@@ -47,7 +47,7 @@ def test_everything_is_reached_by_the_keyboard(harness: Harness):
     panel.get_by_test_id("source").wait_for()
     found = list(stops(harness.page, panel))
     names = "Function", "Statistic", "Find a name", "Names: Enter", "Source: up and down", "first-inf"
-    for name in (*names, "A step back", "Step"):
+    for name in (*names, "Previous step", "Step"):
         assert any(name in stop for stop in found), f"{name} not among {found}"
     code = panel.get_by_test_id("code")
     code.press("ArrowDown")

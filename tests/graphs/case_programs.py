@@ -440,7 +440,7 @@ args = (jnp.float32(9.0),)
         (
             "[one.times for one in rows('gt') + rows('div')] == [None, None]",
             "(found.flops.known, found.flops.is_open) == (0, True)",
-            "'? flops' in text.splitlines()[0] and 'only a run tells how often' in text",
+            "'? flops' in text.splitlines()[0] and 'known only when it runs' in text",
         ),
     ),
     Case(

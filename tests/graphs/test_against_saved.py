@@ -73,7 +73,7 @@ def test_an_argument_that_is_another_one_is_told_first(tmp_path, x, key, told):
     ((name, how),) = found.arguments
     assert f"{name} | {how}".startswith(told)
     title, *lines = str(found).splitlines()
-    assert title.endswith("of other arguments") and "argument" in lines[0] + lines[1]
+    assert title.endswith("for other arguments") and "argument" in lines[0] + lines[1]
     assert not jdw.compare(before, *ARGUMENTS, against=f"saved:{file}").arguments
 
 

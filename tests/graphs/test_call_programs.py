@@ -108,7 +108,7 @@ def test_a_call_never_shows_the_program_of_another_function_of_its_name(says):
     *found, last = (asked(run, call) for call in range(4))
     shown = [kept[one["programs"][0]["key"]].graph.program.equations[-1].primitive for one in found]
     assert shown == ["sin", "cos", "sin"]
-    unknown = "The program of this call of `f` is not known: JAX has dispatched it without Python"
+    unknown = "The program of this call of `f` is not known: JAX dispatched it without Python"
     assert isinstance(last, dict) if says else last.startswith(unknown), "C++ has one of before the capture, too"
 
 

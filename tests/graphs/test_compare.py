@@ -150,7 +150,7 @@ def test_outputs_that_are_not_alike_are_told():
     found = jdw.compare(lambda x: x, lambda x: {"a": x}, 1.0)
     assert not found.close and "not alike" in str(found)
     found = jdw.compare(lambda x: {"a": x}, jnp.square, jnp.ones(3))
-    assert "<lambda> gives ['a'], and square an array by itself. Those above are" in str(found)
+    assert "<lambda> gives ['a'], and square an array by itself. The table compares" in str(found)
 
 
 @pytest.mark.parametrize("dtype", [jnp.float32, jnp.bfloat16, jnp.float16, np.float64, np.complex64])

@@ -62,7 +62,7 @@ def test_prints_are_echoed_in_a_terminal_unless_asked_not_to(ours):
 def test_it_says_at_once_that_break_on_sees_no_values_where_nothing_is_watched(options, is_told, ours):
     outcome = ours.run(f"%jaxdebug {options} print('the program begins')")
     said = outcome.stdout.partition("the program begins")[0]
-    assert ("--break-on nan sees only what prints and callbacks show" in said and "--watch-all" in said) == is_told
+    assert ("--break-on nan sees only the values of prints and callbacks" in said and "--watch-all" in said) == is_told
 
 
 def test_a_terminal_is_told_once_what_was_verified(ours):
@@ -409,7 +409,7 @@ def test_a_check_that_finds_nothing_says_what_it_has_looked_for(ours):
     ]
     wanted = (
         "jaxdebug: nothing found, 6 checks ran: stale, keys, oob, casts, retraces, prints; "
-        "not checked: purity, leaks, nonfinite, numpy, x64, lists, because only oob, casts are asked for"
+        "not checked: purity, leaks, nonfinite, numpy, x64, lists, because only oob, casts are selected"
     )
     assert [one.strip() for one in alone] == [wanted] * 3
     unjitted = ours.run("%jaxdebug check jnp.sin(1.)").stdout
@@ -475,7 +475,7 @@ def test_a_name_that_several_places_have_switches_them_all_and_each_can_be_named
     ours.run("%jaxdebug --no-echo --watch both k(1.)")
     told = ours.run("%jaxdebug mute both").stdout
     assert re.findall(r"muted: \d+  (.*)  both", told) == ["In [1]:2", "In [1]:5", "In [1]:6"]
-    assert told.endswith("jaxdebug: both is at 3 places; both@In [1]:2 is the one there alone\n")
+    assert told.endswith("jaxdebug: both is at 3 places; both@In [1]:2 names only the one there\n")
     told = ours.run("%jaxdebug unmute both@In [1]:2, 'both@In [1]:5' In [1]:6").stdout
     assert re.findall(r"unmuted: \d+  (.*)  both", told) == ["In [1]:2", "In [1]:5", "In [1]:6"]
     assert "places" not in told
@@ -508,9 +508,9 @@ def test_sites_are_a_table_with_one_line_for_a_place_whatever_was_watched(ours):
 
 
 def test_a_site_that_is_none_is_refused(ours):
-    assert "no site has the number 99999" in ours.run("%jaxdebug mute 99999").stderr
-    assert "no site is called nowhere" in ours.run("%jaxdebug mute nowhere").stderr
-    assert "say which, by number" in ours.run("%jaxdebug mute").stderr
+    assert "no call site has the number 99999" in ours.run("%jaxdebug mute 99999").stderr
+    assert "no call site is called nowhere" in ours.run("%jaxdebug mute nowhere").stderr
+    assert "say which call site, by number" in ours.run("%jaxdebug mute").stderr
 
 
 def test_values_are_drawn_by_name(ours):

@@ -62,14 +62,14 @@ def test_processes_that_capture_differently_go_on_with_plain_results(told, case,
 def test_a_process_that_watches_alone_says_that_it_does_not(told):
     absent, differ = told[0]["one watches"], [process["other names"] for process in told]
     assert not absent["watched"]
-    assert "Left out: watch. Process 1 did not come to this capture" in absent["notes"][0]
+    assert "Left out: watch. Process 1 did not reach this capture" in absent["notes"][0]
     assert all(not one["watched"] and "capture with different options" in one["notes"][0] for one in differ)
 
 
 def test_a_print_is_told_by_one_process_and_captured_alone_it_has_neither_lanes_nor_phantoms(told):
     sampled, alone = told[0]["one samples"], told[0]["one captures"]
     assert sampled["calls"] == [0] * 4 + [1] * 4
-    assert any("Told by process 0, not here" in note for note in told[1]["one samples"]["notes"])
+    assert any("Reported by process 0, not here" in note for note in told[1]["one samples"]["notes"])
     assert alone["lanes"] == [[]] * 16
     assert alone["phantoms"] == 0
     assert [note.partition(":")[0] for note in alone["notes"]].count("Left out") == 3
@@ -88,7 +88,7 @@ def test_each_process_counts_the_firings_of_its_own_devices(told):
     assert first["calls"] == [0, 0, 0, 1, 1, 1, 2, 2, 2]
     assert second["calls"] == [0, 0, 1, 1, 2, 2]
     assert not [*first["findings"], *second["findings"], *first["notes"]]
-    assert any(note.startswith("Told by process 0, not here: job.py") for note in second["notes"])
+    assert any(note.startswith("Reported by process 0, not here: job.py") for note in second["notes"])
 
 
 @pytest.mark.behaviour("R6")
@@ -97,7 +97,7 @@ def test_a_breakpoint_in_a_job_is_recorded_and_holds_nobody(told):
     for process in told:
         assert process["breakpoints"]["kinds"] == ["breakpoint"]
         (note,) = process["breakpoints"]["notes"]
-        assert "skipped once: in a job of several processes the others would wait" in note
+        assert "skipped once: a stop would leave the other processes of this job waiting" in note
 
 
 @pytest.mark.behaviour("R6")
@@ -109,7 +109,7 @@ def test_a_job_is_paused_and_ended_before_the_same_call_in_all_processes(told):
     assert first["stands"][0] == first["stands"][1] > 1
     assert first["reason"].startswith(f"paused before sharded, call {first['stands'][0]} of this job's programs")
     assert first["frame"] == "stopped"
-    assert any(note.startswith("Process 0 has paused the job: this one stood before") for note in second["notes"])
+    assert any(note.startswith("Process 0 has paused the job: this process stopped before") for note in second["notes"])
     assert first["ended"] == second["ended"]
     assert re.match(r"stopped before sharded, call \d+ of this job's programs, in all 2 processes", first["ended"])
 

@@ -93,7 +93,7 @@ def test_of_a_job_one_process_is_killed_and_the_other_hangs(job, tmp_path):
         (1, "cpu:2049"),
     }
     told = " ".join(run.notes)
-    assert "Process 1 is gone; its last call is 1 `shard` (drained); its last event: block" in told
-    assert "Process 1 has not called 2 `shard`" in told
+    assert "Process 1 is gone; its last call is 1 `shard` (done); its last event: block" in told
+    assert "Process 1 has not made call 2 `shard`" in told
     barrier, (first, second) = run.status().barrier, run.status().processes
     assert barrier.state == "pending" and not first.sign and second.sign == "is gone"

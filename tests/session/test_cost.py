@@ -226,7 +226,7 @@ def test_each_kind_has_its_row(cost_of_several):
     unused = next(site for site in report if site.kind == "pure" and site.function == "must_not_run")
     assert "XLA removes it" in unused.sentence
     assert "called once, when the program is compiled" in found["several.<lambda>"].sentence
-    assert "there is no program without it" in found["sin"].sentence
+    assert "it cannot be measured without it" in found["sin"].sentence
     refused = "because of it and the others" in found["same {}"].sentence
     assert refused != versions.CACHES_HOST_CALLBACKS
     lanes = found["lane {}"]
@@ -257,7 +257,7 @@ def test_after_the_timeout_single_calls_are_not_compiled_and_it_says_so():
     report = jdw.cost(several, jnp.ones(32), timeout=1e-9)
     assert not any(site.compiled for site in report)
     assert report.all.compiled
-    assert "no time left (--timeout S)" in report[0].sentence
+    assert "because the time was up (--timeout S)" in report[0].sentence
 
 
 @pytest.mark.behaviour("P10")

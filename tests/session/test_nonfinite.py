@@ -73,7 +73,7 @@ def test_of_lanes_and_of_events_that_are_no_longer_kept():
             jax.debug.print("{z}", z=1.0)
     (finding,) = found(run).values()
     assert finding.seen == 1
-    assert "first in event 0." in finding.message
+    assert "first in event 0 of run.events." in finding.message
 
 
 def test_integers_and_keys_have_none():
@@ -144,7 +144,7 @@ def test_the_text_says_where_the_first_of_all_was_and_at_which_call_and_step():
     first = next(line for line in summary(snapshot_of(run)).splitlines() if line.startswith("  first NaN or infinite"))
     assert first.endswith("y, call 2, step 1")  # log(0)
     assert run.findings[0].message.endswith(
-        "first an infinite one at call 2, step 1 (event 10). 1 other had one later: z."
+        "first an infinite one at call 2, step 1 (event 10 of run.events). 1 other had one later: z."
     )
     with jdw.capture(watch="y,z") as run:
         f(jnp.float32(5))
@@ -238,7 +238,7 @@ def test_a_gradient_of_several_uses_names_those_that_may_have_made_it():
     assert finding.site.label == "grad/a"
     line = finding.site.line
     places = f"`jnp.sqrt(a)` at test_nonfinite.py:{line + 1} or `a ** 1.5` at test_nonfinite.py:{line + 2}"
-    assert f"The derivative of {places} computes it: --check nonfinite tells which" in finding.message
+    assert f"The derivative of {places} computes it: --check nonfinite finds out which" in finding.message
     assert finding.where == finding.site.where
 
 
@@ -295,7 +295,7 @@ def test_where_what_comes_in_is_not_known_no_line_is_named_alone():
         jax.jit(jax.grad(loss))(jnp.array([0.0, 3.0]))
     (finding,) = run.findings
     assert "The derivative of `jnp.sqrt(b)`" in finding.message
-    assert "or what comes after computes it: --check nonfinite tells which" in finding.message
+    assert "or what comes after computes it: --check nonfinite finds out which" in finding.message
     assert finding.where == finding.site.where and "or of what comes after it" in repr(run)
 
 
@@ -500,7 +500,9 @@ def test_a_value_that_is_infinite_before_it_is_nan_becomes_infinite():
         f(jnp.array([0.0, 1.0])), f(jnp.array([-1.0, 1.0]))
     (finding,) = run.findings
     assert finding.headline == "`h` becomes infinite"
-    assert "1 NaN, 1 infinite among its values, first an infinite one at call 0 (event 0)" in finding.message
+    assert (
+        "1 NaN, 1 infinite among its values, first an infinite one at call 0 (event 0 of run.events)" in finding.message
+    )
 
 
 def test_an_argument_comes_before_the_loops_of_its_call():

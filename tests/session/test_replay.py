@@ -154,7 +154,7 @@ def test_a_function_that_gives_its_arguments_away_leaves_those_that_are_kept(wra
         assert jdw.replay(run, f=wrap(doubling(donate_argnums=0))).result.tolist() == [0, 2, 4]
     assert x.tolist() == [0, 1, 2]
     doubling(donate_argnums=0)(x)
-    with pytest.raises(LookupError, match="deleted, or given away"):
+    with pytest.raises(LookupError, match="deleted or donated"):
         jdw.replay(run)
 
 

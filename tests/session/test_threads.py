@@ -97,7 +97,7 @@ def test_where_nothing_says_which_thread_fired_calls_at_once_are_not_told_apart(
         called_at_once()
     prints = [event for event in run.events if event.kind == "print"]
     assert -1 in {event.call for event in prints}
-    assert any("calls that several threads made at once" in note for note in run.notes)
+    assert any("while several threads made calls at the same time" in note for note in run.notes)
     assert not run.findings
 
 
@@ -131,7 +131,7 @@ def test_events_of_calls_that_wait_for_other_programs_are_each_calls_own():
     assert all(len(own) == 3 and len({value for value, _ in own}) == 1 for own in by_call.values())
     told = [sorted(step for _, step in own) for own in by_call.values()]
     assert all(steps in ([(0,), (1,), (2,)], [()] * 3) for steps in told)
-    assert any("calls that several threads made at once" in note for note in run.notes) or (
+    assert any("while several threads made calls at the same time" in note for note in run.notes) or (
         not doubtful and [()] * 3 not in told
     )
     assert len(by_call) > 40, "calls come one after the other where they are seen to run elsewhere"

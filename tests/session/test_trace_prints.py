@@ -47,7 +47,7 @@ def test_it_is_told_once_a_trace_with_the_call_and_the_reason(capsys):
     assert "a static argument" in told[2].why
     with jdw.capture(every=2) as other:
         step(jnp.ones(2))
-    assert "for this capture, whose options are others" in other.trace_prints[0].why
+    assert "because this capture has other options" in other.trace_prints[0].why
     assert {one.function for one in told} == {"step"}
     assert told[0].where.startswith("test_trace_prints.py:")
 
@@ -165,5 +165,5 @@ def test_a_capture_that_begins_while_a_function_is_traced_says_that_it_holds_not
     jax.jit(step)(1.0)
     jax.grad(step)(1.0)
     (note,) = runs[0].notes
-    assert note.startswith("It began while JAX traced `step at ") and not runs[0].events
+    assert note.startswith("The capture began while JAX traced `step at ") and not runs[0].events
     assert not runs[1].notes and len(runs[1].events) == 1, "outside jit it runs at once"

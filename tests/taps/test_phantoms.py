@@ -263,7 +263,10 @@ def test_they_are_counted_told_and_left_out_of_series():
         jax.jit(jax.vmap(lambda x: lax.cond(x > 0, lambda x: say("positive", x), lambda x: x, x)))(XS)
     [finding] = run.findings
     assert (finding.kind, finding.expected, finding.seen) == ("phantom", 3, 4)
-    assert "1 of 4 are phantoms: vmap turned a cond around it into a select" in finding.message
+    assert (
+        "1 of 4 are phantoms, which would not have fired without vmap: vmap turned the cond around it into a select"
+        in finding.message
+    )
     assert finding.message in run.notes and not run.status().notes, "once in the panel, in its list"
     assert run.series("x")[1].tolist() == [3.0, 0.5, 7.0]
     assert run.series("x", phantoms=True)[1].tolist() == XS.tolist()
@@ -275,7 +278,7 @@ def test_a_finding_names_the_while():
     with jdw.capture() as run:
         jax.jit(jax.vmap(halved))(XS)
     assert [finding.kind for finding in run.findings] == ["phantom"]
-    assert "runs a while around it until its last lane has finished" in run.findings[0].message
+    assert "runs the while loop around it until the last lane has finished" in run.findings[0].message
 
 
 @pytest.mark.parametrize("axes", [((0, None), (None, 0)), ((None, 0), (0, None))])
@@ -309,7 +312,9 @@ def test_the_condition_tells_the_iteration_that_it_is_asked_for_and_which_answer
     marked = Counter((*event.lane, *event.step) for event in run.events if not event.phantom)
     assert all(marked[at] == 1 + (alone[at] > 1) for at in real), "once in the condition and, if it holds, in the body"
     assert set(marked) == real
-    told = next(finding for finding in run.findings if "asks the condition of a while twice" in finding.message)
+    told = next(
+        finding for finding in run.findings if "evaluates the condition of a while loop twice" in finding.message
+    )
     assert (told.kind, told.seen, told.expected) == ("phantom", 4 * (4 + 3), len(real))
 
 

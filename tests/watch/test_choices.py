@@ -86,7 +86,7 @@ def test_what_a_choice_may_leave_out_says_which(watched, program, choice):
     run = watched(jax.jit(program), X, watch="h")
     found = [one for root in run.findings for one in (root, *root.followed_by)]
     messages = [one.message for one in found if one.kind == "nonfinite"]
-    assert all("They may be masked: they reach a result through " in one for one in messages)
+    assert all("They may be masked: they reach a result only through " in one for one in messages)
     assert any(f" {choice} at test_choices.py:" in one for one in messages)
     assert " may mask>" in repr(run)
     for leaf in jax.tree.leaves(program(X)):

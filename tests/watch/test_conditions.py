@@ -88,8 +88,8 @@ def test_a_condition_that_never_holds_is_told(watched):
     run = watched(walk, X, watch="size", when="size > 1e9")
     assert run.status().when == "size > 1e9"
     (note,) = run.status().notes
-    nan = "A comparison with NaN never holds: isnan(name) does."
-    assert note == f"Nothing is taken: `size > 1e9` has held in none of the executions. {nan}"
+    nan = "A comparison with NaN is never true: write isnan(name)."
+    assert note == f"Nothing was recorded: `size > 1e9` was true in none of the executions. {nan}"
     with pytest.raises(KeyError, match=r"'size' \(test_conditions.py:\d+\) is watched and has no values: `size > 1e9`"):
         run["size"]
     assert not watched(walk, X, watch="size", when="size > 0").status().notes

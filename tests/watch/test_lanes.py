@@ -167,7 +167,7 @@ def test_what_has_no_lanes_says_so(watched):
     with pytest.raises(KeyError, match="is not taken by lane: ask for it with watch='lanes/w'"):
         _ = run["w"].lanes
     run = watched(jax.jit(jax.vmap(model, (None, 0))), W, XS, watch="w", lanes=True)
-    with pytest.raises(KeyError, match="is not taken by lane: no axis of it is known to be a vmap's"):
+    with pytest.raises(KeyError, match="is not taken by lane: none of its axes is known to come from vmap"):
         _ = run["w"].lanes
     run = watched(jax.jit(jax.vmap(model, (None, 0))), W, XS, watch="lanes/hh")
     assert any("'lanes/hh'" in note and "Did you mean 'h'" in note for note in run.status().notes)

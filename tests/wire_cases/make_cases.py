@@ -596,7 +596,7 @@ def paused() -> tuple[dict[str, Any], bytes]:
         "enabled": True,
         "skip": 0,
         "hits": 13,
-        "cost": "3 values, 4.1 kB: whole until here, and to the host where the condition holds",
+        "cost": "3 values, 4.1 kB: computed in full up to here, and copied to the host where the condition holds",
     }
     second = {
         **first,

@@ -54,7 +54,7 @@ def answer(session: PanelPorts, request: dict[str, Any]) -> Iterable[Message]:
     if run is None:
         return [(reply("error", key, number, message="This run is gone: run the cell again."), b"")]
     if run.is_loaded and request.get("type") in _OF_THE_PROGRAM:
-        why = "This run was loaded from a file: its program is not here to be told."
+        why = "This run was loaded from a file: its program is not in the file."
         return [(reply("error", key, number, message=why), b"")]
     try:
         if request["type"] in OF_ALL_RUNS:

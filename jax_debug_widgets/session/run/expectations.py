@@ -105,9 +105,9 @@ def phantoms_in(store: Store) -> list[Finding]:
 
 
 _WHY_PHANTOM = {
-    "cond": "turned a cond around it into a select, which runs every branch for every lane",
-    "while": "runs a while around it until its last lane has finished",
-    "condition": "asks the condition of a while twice an iteration, and until its last lane has finished",
+    "cond": "turned the cond around it into a select, which runs every branch for every lane",
+    "while": "runs the while loop around it until the last lane has finished",
+    "condition": "evaluates the condition of a while loop twice an iteration, until its last lane has finished",
 }
 
 
@@ -116,7 +116,10 @@ def _phantoms(tap: Tap, seen: int, count: int, *, is_alone: bool) -> Finding:
     site = tap.site
     name = site.label if is_alone or not site.format else f"{site.label}, {site.format!r}"
     why = " and ".join(_WHY_PHANTOM[cause] for cause in dict.fromkeys(tap.guards))
-    told = f"{count} of {seen} are phantoms: vmap {why}. They are marked, and left out of series."
+    told = (
+        f"{count} of {seen} are phantoms, which would not have fired without vmap: vmap {why}. They are marked, and "
+        "left out of series."
+    )
     message = f"{site.where} ({name}): {told}"
     return Finding("phantom", site, seen - count, seen, 0, message)
 
@@ -137,8 +140,8 @@ def _finding(tap: Tap, tally: _Tally) -> Finding:
     if nesting.in_condition:
         kind = "lost"
         message = (
-            f"{place}: fired 0 times. XLA knows how often this `while` runs and has dropped its condition, and with it "
-            "what is unordered there: write ordered=True, or move the call into the body."
+            f"{place}: fired 0 times. XLA knows how often this `while` runs. It has removed the condition, and with it "
+            "the unordered calls in it: write ordered=True, or move the call into the body."
         )
     elif nesting.hoisted:
         kind = "hoisted"
@@ -154,5 +157,8 @@ def _finding(tap: Tap, tally: _Tally) -> Finding:
         )
     else:
         kind = "missing"
-        message = f"{place}: expected {tally.expected}, saw {tally.seen}. XLA has dropped or merged what did not fire."
+        message = (
+            f"{place}: expected {tally.expected}, saw {tally.seen}. XLA has removed or merged the calls that did "
+            "not fire."
+        )
     return Finding(kind, site, tally.expected, tally.seen, tally.calls, message)

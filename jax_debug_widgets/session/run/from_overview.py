@@ -36,7 +36,7 @@ def series_in_file(path: Path, name: str) -> list[Series]:
         called = full_names(chosen)
     rows = reader.read({choice.site.id for choice in chosen})
     if devices is None and (rows["device"] >= 0).any():
-        raise KeyError(f"only the whole run tells on which devices {name!r} was computed")
+        raise KeyError(f"only a run that is loaded in full tells on which devices {name!r} was computed")
     return [
         one
         for choice, own in zip(chosen, called, strict=True)

@@ -64,7 +64,9 @@ class InputFiles:
         for call, inputs in sorted(kept.items(), reverse=True):
             left -= inputs.nbytes
             if left < 0:
-                self._refuse(call, f"{in_bytes(inputs.nbytes)}, and {in_bytes(self._most)} are kept in all")
+                self._refuse(
+                    call, f"they have {in_bytes(inputs.nbytes)}, and the file keeps {in_bytes(self._most)} at most"
+                )
                 break
             if call in self._writer.inputs or call in self._refused:
                 continue
@@ -85,7 +87,9 @@ class InputFiles:
 
     def _refuse(self, call: int, why: str) -> None:
         if not self._refused:
-            self._run.note(f"The inputs of call {call} are not in the file: {why}. Those of older calls go first.")
+            self._run.note(
+                f"The inputs of call {call} are not in the file: {why}. Inputs of older calls are removed first."
+            )
         self._refused.add(call)
 
 

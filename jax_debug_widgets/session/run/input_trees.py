@@ -111,7 +111,7 @@ class _Packing:
 
 def _why_unreadable(array: jax.Array) -> str:
     if array.is_deleted():
-        return "an array that was deleted, or given away"
+        return "an array that was deleted or donated"
     if not (array.is_fully_addressable or array.is_fully_replicated):
         return "an array that is spread over several processes"
     return ""

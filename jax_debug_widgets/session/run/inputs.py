@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 SEEN = (
     "keeps the inputs of jitted calls that print, are watched or call the host: add a print, or watch=True (--watch-all). "
-    "Of a call inside an un-jitted jax.grad or vmap they are not kept: jit that, too"
+    "Inputs of a call inside an un-jitted jax.grad or vmap are not kept: put jax.jit around that as well"
 )
 """The message where there are no inputs: what `keep_inputs` does."""
 
@@ -36,7 +36,7 @@ class KeptInputs(Mapping[int, "Inputs"]):
             self._has_copied = True
             self._note(
                 f"The inputs of the last {plural(self._most, 'call')} are kept for `jdw.replay`: {in_bytes(inputs.nbytes)} a "
-                f"call. {in_bytes(inputs.copied)} of them are copied before each call, because it gives them away "
+                f"call. {in_bytes(inputs.copied)} of them are copied before each call, because the call donates them "
                 "(donate_argnums)."
             )
 

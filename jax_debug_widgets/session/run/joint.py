@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from jax_debug_widgets.events import Barrier, Call, CallSite, Finding, ProcessStatus, Status, ThreadSpans
+from jax_debug_widgets.events.call import state_word
 from jax_debug_widgets.session.run import replicas
 from jax_debug_widgets.session.run.liveness import still_open
 
@@ -162,7 +163,7 @@ def status_of_all(parts: Sequence[LoadedRun], shifts_ns: Sequence[int], awaited:
 
 def _status_of(part: LoadedRun, status: Status) -> ProcessStatus:
     calls = part.call_log.calls()[0]
-    last = f"call {calls[-1].id} `{calls[-1].name}` {calls[-1].state}" if calls else "no call"
+    last = f"call {calls[-1].id} `{calls[-1].name}` {state_word(calls[-1].state)}" if calls else "no call"
     return ProcessStatus(part.process, part.place.host, status.state, status.events, part.sign, last)
 
 

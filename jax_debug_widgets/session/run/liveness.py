@@ -40,7 +40,7 @@ def still_open(about: Mapping[str, Any], state: Mapping[str, Any]) -> str:
     """The note on a run that has no end, and whose process writes no more."""
     written = state.get("written")
     when = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(written)) if isinstance(written, float) else ""
-    last = f"; what it said of itself last is of {when}" if when else ""
+    last = f"; its last status was written at {when}" if when else ""
     is_gone = about.get("host") == socket.gethostname() and not is_alive(about, state)
     why = "was killed, or ran out of memory" if is_gone else "is still running, or was killed"
     return f"The recording has no end: its process {why}{last}."
@@ -51,7 +51,9 @@ def sign_of(about: Mapping[str, Any], state: Mapping[str, Any]) -> str:
     if state.get("is_over"):
         return ""
     if not is_alive(about, state):
-        return "is gone" if about.get("host") == socket.gethostname() else f"has given no sign for {_age(state)}"
+        return (
+            "is gone" if about.get("host") == socket.gethostname() else f"has shown no sign of life for {_age(state)}"
+        )
     return "" if has_just_written(about, state) else f"has written nothing for {_age(state)}"
 
 

@@ -189,7 +189,8 @@ class LoadedRun(RunView):
         notes = [*self._status.notes]
         if self.store.released:
             notes.append(
-                f"{plural(self.store.released, 'event')} were let go of, the oldest, because other runs were loaded after "
+                f"{plural(self.store.released, 'event')} (the oldest) were dropped from memory, because other runs were "
+                "loaded after "
                 "this one. Load it again to see them."
             )
         return replace(self._status, notes=tuple(notes), dropped=self.store.dropped)
@@ -266,14 +267,15 @@ class LoadedRun(RunView):
         notes = [*(note for note in status.notes if note not in told), *self._saved.problems]
         if left_out := self._saved.left_out:
             notes.append(
-                f"{plural(left_out, 'event')}, the oldest, are in the file and were not loaded: `run.plot` draws them as mean "
+                f"{plural(left_out, 'event')} (the oldest) are in the file but were not loaded: `run.plot` draws them as mean "
                 "and range. `jdw.load(path, max_events=…, max_mb=…)` with larger numbers loads more."
             )
         if not is_over and not goes_on:
             notes.append(still_open(about, state))
         elif goes_on and not self.is_followed:
             notes.append(
-                f"Still being written, by process {about.get('pid')} on {about.get('host')}: this is as far as it had come. "
+                f"Still being written, by process {about.get('pid')} on {about.get('host')}: the panel shows the run up "
+                "to now. "
                 "`jdw.load(path, follow=True)` follows it."
             )
         is_cut = not is_over and status.state in ("running", "waiting") and not goes_on

@@ -66,15 +66,16 @@ class OddSite:
         site, found = self.site, self.found
         derivatives: Sequence[Derivative] = () if follows else derivatives_of(self.site)
         where = when(self.first, self.lane, calls=calls).removeprefix(", ")
-        place = f"at {where} (event {found.first})" if where else f"in event {found.first}"
+        place = f"at {where} (event {found.first} of run.events)" if where else f"in event {found.first} of run.events"
         begins = "an infinite one " if found.nan and not self.has_nan else ""
         counts = f"{counted(found)} among its values, first {begins}{place}."
         sentences = [f"{_computed(derivatives)}."] if derivatives else []
         if masked:
-            sentences.append(f"They may be masked: they reach a result through {site.choice} only.")
+            sentences.append(f"They may be masked: they reach a result only through {site.choice}.")
         if site.watch and site.watch.has_ended_lanes:
             sentences.append(
-                "They may be of lanes that had left the `while_loop`: JAX computes these on, and discards them."
+                "They may come from lanes that had already left the `while_loop`: JAX goes on computing these and "
+                "discards them."
             )
         guilty = derivatives[0] if derivatives and is_one(derivatives) else site
         return Finding(
@@ -257,4 +258,4 @@ def _computed(derivatives: Sequence[Derivative]) -> str:
     texts = [*texts[:_MOST_NAMES], *([f"one of {left} others"] if left > 0 else [])]
     texts += ["what comes after"] if derivatives[0].or_later else []
     which = f"{', '.join(texts[:-1])} or {texts[-1]}"
-    return f"The derivative of {which} computes it: --check nonfinite tells which"
+    return f"The derivative of {which} computes it: --check nonfinite finds out which"

@@ -8,6 +8,7 @@ from typing import Protocol
 import numpy as np
 
 from jax_debug_widgets.events import Call, CallSite, Finding
+from jax_debug_widgets.events.call import state_word
 from jax_debug_widgets.session.run.ports import CallsOfRun
 from jax_debug_widgets.store import Store
 
@@ -64,7 +65,8 @@ def compared(
 def notes_of(processes: Sequence[OfProcess]) -> Iterator[str]:
     """Which processes there are, which of them give no sign, and which have not come to the newest call."""
     yield (
-        f"A run of {len(processes)} processes, in one order. `run.processes` has each of them by itself, with its own panel."
+        f"This run merges {len(processes)} processes in the order of time. `run.processes` has each process by itself, "
+        "with its own panel."
     )
     for one in processes:
         if one.sign:
@@ -83,11 +85,11 @@ def behind(processes: Sequence[OfProcess]) -> Iterator[str]:
         return
     for number, calls in newest.items():
         if not calls or calls[0].id < ahead.id:
-            yield f"process {number} has not called {ahead.id} `{ahead.name}`"
+            yield f"process {number} has not made call {ahead.id} `{ahead.name}`"
 
 
 def _told(call: Call) -> str:
-    return f"{call.id} `{call.name}` ({call.state})"
+    return f"{call.id} `{call.name}` ({state_word(call.state)})"
 
 
 def _is_over(calls: Sequence[Call]) -> bool:

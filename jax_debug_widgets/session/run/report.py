@@ -55,8 +55,8 @@ def told_elsewhere(program: Recorders) -> str:
         return ""
     named = ", ".join(places[:_MOST_PLACES]) + (", ..." if len(places) > _MOST_PLACES else "")
     return (
-        f"Told by process {share.teller}, not here: {named}. Outside of `shard_map` a program over several processes says "
-        "what it says on the first of its devices."
+        f"Reported by process {share.teller}, not here: {named}. Outside of `shard_map`, a program over several processes "
+        "prints and calls back on the first of its devices only."
     )
 
 
@@ -224,11 +224,14 @@ def of_what_is_let_go(run: Reported) -> Iterator[str]:
     """Which lists of a long run have its end only. Without numbers: a note that changes is sent again."""
     if run.store.released:
         yield (
-            "Ended runs together hold no more than --max-ended-mb, the newest as much as it has: this one has let go of its "
+            "All ended runs together keep at most --max-ended-mb in memory: this run has dropped its "
             "oldest events, arrays first. `run.dropped` counts them."
         )
     if run.dropped > run.store.released:
-        yield "Older events are no longer kept (--max-events, --max-mb): `run.dropped` counts them, and the panel does by site."
+        yield (
+            "Older events are no longer kept (--max-events, --max-mb): `run.dropped` counts them; the panel counts "
+            "them by call site."
+        )
     if run.call_log.dropped:
         yield f"`run.calls` has the newest {MAX_CALLS:,} calls; the events of older ones are kept like all others."
     if run.callbacks.dropped:
@@ -259,8 +262,8 @@ def _of_watching(run: Reported) -> Iterator[str]:
         and run.watched
         and not any(site.watch for site in run.store.sites())
     ):
-        nan = " A comparison with NaN never holds: isnan(name) does." if re.search(r"[<>=]", watch.when) else ""
-        yield f"Nothing is taken: `{watch.when}` has held in none of the executions.{nan}"
+        nan = " A comparison with NaN is never true: write isnan(name)." if re.search(r"[<>=]", watch.when) else ""
+        yield f"Nothing was recorded: `{watch.when}` was true in none of the executions.{nan}"
 
 
 def _of_checking(run: Reported, state: str) -> Iterator[str]:
@@ -268,9 +271,9 @@ def _of_checking(run: Reported, state: str) -> Iterator[str]:
     checks = [one for one in run.options.check if one in CHECKERS]
     if checks and state == "done" and not run.checked.calls:
         yield (
-            f"Not checked ({', '.join(checks)}): no jitted function of yours that ran has anything for this to look at. Call "
-            "jax.jit(f)(x), or jax.jit(jax.grad(f))(x): un-jitted operations are not looked at, nor are JAX's own functions "
-            "(instead of jax.jit(jnp.log) write jax.jit(lambda x: jnp.log(x)))."
+            f"Not checked ({', '.join(checks)}): no jitted function of yours that ran has an operation that this check covers. "
+            "Operations outside jax.jit are not checked: call jax.jit(f)(x), or jax.jit(jax.grad(f))(x). JAX's own functions "
+            "are not checked either: instead of jax.jit(jnp.log) write jax.jit(lambda x: jnp.log(x))."
         )
 
 

@@ -60,8 +60,9 @@ class WatchedValues(Mapping[str, WatchedValue]):
             raise KeyError(said)
         if gradients := _called(f"grad/{name}", sites):
             raise KeyError(
-                f"{name!r} has no value in this run, and a gradient: {', '.join(gradients)}. It is what is there already by "
-                "another name, or nothing but what the derivative computes uses it, and JAX leaves it out"
+                f"{name!r} has no value in this run, but a gradient: {', '.join(gradients)}. Either it is recorded "
+                "under another "
+                "name, or only the derivative uses it, and JAX removes it from the program"
             )
         near = difflib.get_close_matches(name, [*sites, *never.labels], n=3) or list(sites)
         raise KeyError(

@@ -115,7 +115,7 @@ class WatchedValue(Mapping[str, np.ndarray]):
         if LANES not in self.site.values:
             watch = self._run.options.watch
             why = (
-                "no axis of it is known to be a vmap's, as of arguments and of what is not mapped"
+                "none of its axes is known to come from vmap; an argument, or a value that is not mapped, has none"
                 if watch and watch.lanes
                 else f"ask for it with watch='lanes/{self.site.label}' or --lanes"
             )

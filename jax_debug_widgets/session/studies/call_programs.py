@@ -86,8 +86,8 @@ class CallPrograms:
         function, program = own.call_log.program_of(int(request["call"]))
         if program is None:
             msg = (
-                f"The program of this call of `{function}` is not known: JAX has dispatched it without Python, or the "
-                f"program is gone since. {_ELSE}"
+                f"The program of this call of `{function}` is not known: JAX dispatched it without Python, or the "
+                f"program no longer exists. {_ELSE}"
             )
             raise ValueError(msg)
         graph = self._graph_of(own, program)

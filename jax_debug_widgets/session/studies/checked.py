@@ -47,7 +47,7 @@ def not_checked(run: Run, muted: frozenset[str]) -> dict[str, str]:
 
 def _why_not(run: Run, name: str, muted: frozenset[str], *, is_on: bool) -> str:
     if not is_on and name not in run.options.check:
-        return f"only {', '.join(run.options.check)} {'is' if len(run.options.check) == 1 else 'are'} asked for"
+        return f"only {', '.join(run.options.check)} {'is' if len(run.options.check) == 1 else 'are'} selected"
     if name in muted:
         return f"it is muted (`%jaxdebug unmute check:{name}` shows what it finds)"
     if off := features.why_off(_NEEDS.get(name, features.CAPTURE)):
@@ -63,6 +63,6 @@ def _why_not_on_device(run: Run) -> str:
     if run.checked.calls:
         return ""
     return (
-        "no jitted function of yours that ran has anything for this to look at (un-jitted operations are not looked at: "
-        "check jax.jit(f)(x))"
+        "no jitted function of yours that ran has an operation that this check covers (operations outside jax.jit are not "
+        "checked: call jax.jit(f)(x))"
     )

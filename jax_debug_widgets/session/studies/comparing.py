@@ -176,10 +176,10 @@ def _float64(session: Session, found: Traced, program: Program) -> AgainstFloat6
 
 def _notes_of(ran: Shadowed) -> list[str]:
     names = [f"{name} ({count})" for name, count in ran.not_followed.items() if count]
-    notes = [f"Not run in float64, taken as they are: {', '.join(names)}."] if names else []
+    notes = [f"Not run in float64; their results were used as they are: {', '.join(names)}."] if names else []
     if ran.long:
         notes.append(
-            f"Loops run step by step for {MOST_IN_LOOPS:,} equations in all; {ran.long} of them, or what was left of them, "
-            "ran as a whole: lines inside are not told there."
+            f"Loops run step by step for at most {MOST_IN_LOOPS:,} equations in total. After that, {ran.long} of them "
+            "ran as a whole: their lines are not compared."
         )
     return notes

@@ -70,9 +70,9 @@ class SiteCost:
         if self.compiled:
             parts.append(_added(self))
         elif self.removable:
-            parts.append("the program without it was not compiled, there was no time left (--timeout S)")
+            parts.append("the program without it was not compiled, because the time was up (--timeout S)")
         else:
-            parts.append("the program needs what it returns, so there is no program without it")
+            parts.append("the program needs what it returns, so it cannot be measured without it")
         if self.is_refused:
             others = "" if self.is_alone else " and the others"
             parts.append(f"this program is not written to the persistent cache because of it{others}")
@@ -134,7 +134,12 @@ class CostReport(Sequence[SiteCost]):
         cache = (
             []
             if self.is_cacheable
-            else ["This version of JAX writes no program that calls Python to its persistent cache: not this one."]
+            else [
+                (
+                    "This version of JAX does not write programs that call Python to its persistent cache, so it does not "
+                    "write this one."
+                )
+            ]
         )
         sums = [
             f"Each row has the time of its events measured alone; in the row `all` is their sum: {self._together()}."
@@ -147,7 +152,7 @@ class CostReport(Sequence[SiteCost]):
 
     def _together(self) -> str:
         if self.with_all is None or self.without_all is None:
-            return "what they take together in a run `--run` (`run=True`) measures"
+            return "`--run` (`run=True`) measures how long they take together in a run"
         return (
             f"together, as JAX does it, they take {in_time(max(self.with_all - self.without_all, 0.0))} of the "
             f"{in_time(self.with_all)} that a run takes"

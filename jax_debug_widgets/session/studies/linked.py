@@ -22,11 +22,11 @@ WHY: dict[Links, str] = {
     "exact": "Links are exact: the program was compiled with a name for each equation, and is the same without these names.",
     "exact as lowered": (
         "Links are exact: the program was compiled with a name for each equation, and XLA was given the same without these "
-        "names. It takes long to compile, so it was not compiled a second time to compare the results."
+        "names. Compiling takes long, so the two were not compared after compiling."
     ),
     "of another program": (
-        "XLA has made another program of the one whose equations have names: the links hold for that one, and the one that "
-        "runs may differ from it."
+        "XLA compiled the program with names for its equations to another executable. The links belong to that executable, "
+        "and the one that runs may differ from it."
     ),
     "by line": (
         "Links are by line, not exact: the program that runs has no names of equations, so an instruction is linked with all "

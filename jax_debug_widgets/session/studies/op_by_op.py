@@ -64,7 +64,9 @@ class _Search:
         if all(one.verdict == "equal" for _, one in outputs):
             return AgainstOpByOp(self._program, outputs, compiles=self._compiles, source_lines=lines)
         if any(one.has_effects for one in self._program.equations):
-            notes = ["It calls the host: the search for the cause would call it again and again, and was not made."]
+            notes = [
+                "It calls the host: a search for the cause would repeat these calls many times, so there was no search."
+            ]
             return AgainstOpByOp(self._program, outputs, "unknown", notes=notes, source_lines=lines)
         observed, is_same = self._observe(list(self._slow.values))
         first = next((one for one in observed if one.differs), None)
@@ -128,7 +130,7 @@ class _Search:
 
     def _notes(self, first: Observed | None) -> Any:
         if not self._goes_on():
-            yield f"The search ended after {SECONDS:g} s: what it found may be more than it takes."
+            yield f"The search ended after {SECONDS:g} s: the cause that it found may not be the smallest one."
         if first is not None:
             key = first.equation.path, first.equation.number
             (alone,), _ = self._observe([key])

@@ -104,9 +104,7 @@ def call_again(
         inputs = run.inputs.of(call)
         args, kwargs = inputs.args, inputs.kwargs
         if any(isinstance(leaf, jax.Array) and leaf.is_deleted() for leaf in jax.tree.leaves((args, kwargs))):
-            raise LookupError(
-                f"an array that call {call} was given has been deleted, or given away (donate_argnums) since"
-            )
+            raise LookupError(f"an array that call {call} was given has since been deleted or donated (donate_argnums)")
         is_filtered = are_of_filter_jit(args)
         if function is None:
             return inputs.function, args, kwargs, _RAW if is_filtered else ""

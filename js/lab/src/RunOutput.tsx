@@ -41,7 +41,7 @@ function Placeholder({ link }: { link: ReadonlySignal<KernelLink | undefined> })
   return (
     <p class="jaxdebug-Empty" role="status">
       {link.value
-        ? "The panel is on its way. If the page was loaded while a cell runs, it may come only when that has ended; Kernel → Interrupt ends it."
+        ? "The panel is loading. If the page was loaded while a cell runs, the panel may appear only after that cell has ended; Kernel → Interrupt ends it."
         : "No open notebook's kernel knows this run. Open its notebook, or run its cell again."}
     </p>
   );

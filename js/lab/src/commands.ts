@@ -50,7 +50,7 @@ export function addCommands(commands: CommandRegistry, palette: ICommandPalette 
     },
   });
   add("jax-debug:capture-cell", {
-    label: "Capture the Cell, or No Longer (%%jaxdebug)",
+    label: "Turn Capture of the Cell On or Off (%%jaxdebug)",
     isEnabled: () => notebooks.activeCell?.model.type === "code",
     execute: () => {
       const source = notebooks.activeCell?.model.sharedModel;

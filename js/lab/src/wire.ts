@@ -73,6 +73,6 @@ export function decode(data: unknown): Message | undefined {
   const isRuns = content?.type === "runs" && Array.isArray(content.keys) && Array.isArray(content.runs);
   if (!isRuns && !KINDS.includes(content?.type ?? "")) return undefined;
   if (content?.version !== VERSION)
-    throw new Error("The kernel's jax_debug_widgets is not this page's: reload the page.");
+    throw new Error("The kernel has another version of jax_debug_widgets than this page: reload the page.");
   return content as Message;
 }

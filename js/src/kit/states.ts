@@ -13,5 +13,8 @@ export type State = keyof typeof STATES;
 
 export const stateWords = (state: string): string => STATES[state as State] ?? state;
 
+/** The state of a call, in words. A call that is `drained` has its outputs and all its effects. */
+export const callStateWords = (state: string): string => (state === "drained" ? "done" : state);
+
 /** Whether its user ended it, as opposed to a failure: of a run and of a call. */
 export const wasEnded = (state: string): boolean => state === "stopped" || state === "interrupted";

@@ -27,7 +27,7 @@ describe("the life of a call", () => {
       "dispatched [done]",
       "ran [done] 0.52 s",
       "outputs ready [done]",
-      "effects [done] there 50 ms later",
+      "effects [done] arrived 50 ms later",
     ]);
   });
 
@@ -56,7 +56,7 @@ describe("the life of a call", () => {
     expect(words({ drained: null }).at(-1)).toBe("effects [wait] waiting 0.90 s");
     const two = words({ drained: null }, { pending: ["step", "step"] });
     expect(two.at(-1)).toBe("effects [wait] 2 calls waiting for them (step, step) 0.90 s");
-    expect(words({ drained: null }, { state: "timeout" }).at(-1)).toBe("effects [bad] not there after 30.0 s");
+    expect(words({ drained: null }, { state: "timeout" }).at(-1)).toBe("effects [bad] not arrived after 30.0 s");
   });
 
   it("says that a call needed no compiling", () => {

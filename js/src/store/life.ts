@@ -113,10 +113,10 @@ function effects(call: CallMessage, barrier: BarrierMessage, now: number): Stage
   if (!launched(call)) return { name, detail: "", state: "todo" };
   const since = call.ready ?? runStart(call);
   if (call.drained !== null) {
-    return { name, detail: `there ${seconds(Math.max(0, call.drained - since))} later`, state: "done" };
+    return { name, detail: `arrived ${seconds(Math.max(0, call.drained - since))} later`, state: "done" };
   }
   if (barrier.state === "timeout") {
-    return { name, detail: `not there after ${seconds(barrier.timeout ?? barrier.waited)}`, state: "bad" };
+    return { name, detail: `not arrived after ${seconds(barrier.timeout ?? barrier.waited)}`, state: "bad" };
   }
   if (barrier.state === "failed") return { name, detail: "barrier failed", state: "bad" };
   const { length } = barrier.pending;

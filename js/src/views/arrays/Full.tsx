@@ -28,7 +28,7 @@ export function Full({ run, wanted, name }: Props) {
         class="mini"
         aria-expanded={open && !isTiled}
         disabled={isTiled}
-        title={isTiled ? "The numbers of one picture: choose no tiles" : "The numbers, page by page"}
+        title={isTiled ? "Numbers are shown for one picture only: choose no tiles" : "The numbers, page by page"}
         data-testid="values"
         onClick={() => setOpen(!open)}
       >

@@ -90,7 +90,7 @@ function AxisChoices({
         <span class="muted">tiles</span>
         <select
           data-testid="axis-tiles"
-          title="A picture for each place along this axis, beside each other"
+          title="Draw one picture for each index of this axis, side by side"
           value={key}
           onChange={(event) =>
             setPlane({ ...plane, tiled: event.currentTarget.value.split(",").filter(Boolean).map(Number) })

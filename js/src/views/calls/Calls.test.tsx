@@ -14,12 +14,12 @@ describe("the calls", () => {
     const { ui } = showTab("calls", goldenBatch("small"));
     expect(texts("tbody tr:not(.traced) td")).toEqual([
       "1",
-      "drained",
+      "done",
       "0.21 s",
       "40 ms",
       "0.83 s",
       "0.52 s",
-      "there after 50 ms",
+      "arrived after 50 ms",
       "5",
     ]);
     click("tbody button");

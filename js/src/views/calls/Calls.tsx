@@ -1,7 +1,7 @@
 /** The calls of jitted functions as a table. Choosing one shows its life above. */
 import { arrowMove } from "../../kit/arrows";
 import { count, plural, seconds } from "../../kit/format";
-import { wasEnded } from "../../kit/states";
+import { callStateWords, wasEnded } from "../../kit/states";
 import type { Ran } from "../../store/flights";
 import { failed, lasted, launched, runStart } from "../../store/life";
 import type { RunStore } from "../../store/run";
@@ -12,7 +12,7 @@ const COLUMNS = ["call", "function", "state", "trace", "lower", "compile", "ran"
 const TITLES: Readonly<Record<string, string>> = {
   call: "Counted from 0, as run.calls does",
   "prints, values": "Prints, callbacks and watched values that came from the call",
-  ran: "How long the program ran, from dispatch until its outputs were ready. Of calls in flight together: the mean. –: not known",
+  ran: "How long the program ran, from dispatch until its outputs were ready. For calls in flight at the same time it is their mean. A dash: it is not known",
 };
 /** The newest; more would only be scrolled past. */
 const MOST_ROWS = 500;
@@ -31,7 +31,7 @@ export function Calls({ run, ui, status }: Props) {
       <div class="empty">
         <strong>
           {!status.captured
-            ? "Calls outside a capture are not seen"
+            ? "Calls outside a capture are not recorded"
             : status.state === "running"
               ? "No call yet"
               : "No call in this run"}
@@ -136,14 +136,14 @@ function CallRow({ call, ran, barrier, columns, chosen, isReached, choose, openP
             </button>
           )}
         </th>
-        <td class="state-word">{call.state}</td>
+        <td class="state-word">{callStateWords(call.state)}</td>
         <td class="number">{duration(call.trace)}</td>
         <td
           class="number"
           title={
             call.numba === null
               ? undefined
-              : `Without ${seconds(call.numba)} in which Numba was loaded or compiled what reads values`
+              : `Not included: ${seconds(call.numba)} in which Numba was loaded, or compiled the functions that read values`
           }
         >
           {duration(call.lower)}
@@ -174,15 +174,15 @@ function CallRow({ call, ran, barrier, columns, chosen, isReached, choose, openP
 
 function meaning({ of }: Ran): string {
   return of > 1
-    ? `The mean of ${plural(of, "call")} that followed one another without a pause: when each of them was over is not known as well`
+    ? `The mean of ${plural(of, "call")} that followed one another without a pause: the end of each single call is not known exactly`
     : "From the dispatch until the outputs were ready";
 }
 
 function effectsOf(call: CallMessage, barrier: string): string {
   if (!call.effects) return "none";
   if (failed(call) && call.drained === null) return "–";
-  if (call.drained !== null) return `there after ${between(call.ready ?? runStart(call), call.drained)}`;
-  return barrier === "timeout" ? "not there" : "waiting";
+  if (call.drained !== null) return `arrived after ${between(call.ready ?? runStart(call), call.drained)}`;
+  return barrier === "timeout" ? "not arrived" : "waiting";
 }
 
 function duration(value: number | null): string {

@@ -44,7 +44,7 @@ export function Bar({ run, ui, stop, stands }: Props) {
             type="button"
             class="close"
             aria-label="Close the stop"
-            title="Show the code without it"
+            title="Show the code without the debugger"
             onClick={() => {
               ui.closedStop.value = stop.id;
             }}
@@ -67,7 +67,7 @@ export function Bar({ run, ui, stop, stands }: Props) {
 }
 
 function over(run: RunStore): string {
-  if (run.gone) return "The kernel went away: what stood here is lost. Run the cell again.";
+  if (run.gone) return "The kernel is gone, and with it the stopped program. Run the cell again.";
   return `${run.active ? "Running …" : `${meanwhile(run)}.`} Here it stopped last.`;
 }
 

@@ -26,7 +26,13 @@ function Breakpoint({ run, one }: { run: RunStore; one: BreakpointMessage }) {
     <li data-site={site} class="debugger-row">
       <label
         class={enabled ? "mono" : "mono muted"}
-        title={run.gone ? run.over : enabled ? "It stops. Switch it off" : "It does not stop. Switch it on"}
+        title={
+          run.gone
+            ? run.over
+            : enabled
+              ? "The program stops here. Disable this breakpoint"
+              : "The program does not stop here. Enable this breakpoint"
+        }
       >
         <input
           type="checkbox"
@@ -49,7 +55,7 @@ function Breakpoint({ run, one }: { run: RunStore; one: BreakpointMessage }) {
         />
       </span>
       {cost && (
-        <small class="muted breakpoint-cost" title="What it does to the program">
+        <small class="muted breakpoint-cost" title="What this breakpoint costs in the program">
           costs {cost}
         </small>
       )}

@@ -108,7 +108,7 @@ describe("a stop", () => {
     press("[data-testid=prompt]", "Enter");
     act(() => run.store.lose());
     draw(run);
-    expect(label("[data-testid=reason]")).toContain("what stood here is lost");
+    expect(label("[data-testid=reason]")).toContain("The kernel is gone, and with it the stopped program");
     expect(texts(".log .bad-text")).toEqual(["The kernel is gone."]);
     expect(label("[data-testid=state]")).toBe("Kernel gone");
   });
@@ -221,7 +221,7 @@ describe("the locals", () => {
     draw(other);
     click("[data-local=h] button");
     draw(other);
-    expect(label("[data-testid=local-array]")).toContain("nobody has looked at these numbers");
+    expect(label("[data-testid=local-array]")).toContain("these numbers were not opened");
     expect(other.debugged).toEqual([]);
   });
 
@@ -243,7 +243,7 @@ describe("the lanes", () => {
   it("are chosen by number, or among those that stopped", () => {
     const { run } = showStop();
     expect(label("[data-testid=lane]")).toContain("2 stopped");
-    expect(isDisabled("[aria-label='Lane before that stopped']")).toBe(true);
+    expect(isDisabled("[aria-label='Previous lane that stopped']")).toBe(true);
     click("[aria-label='Next lane that stopped']");
     expect(run.debugged.at(-1)).toEqual({ type: "lane", stop: 3, lane: [3] });
     type("[aria-label=Lane]", "2");
@@ -357,8 +357,8 @@ describe("the console", () => {
 describe("another value", () => {
   it("is set as an expression", () => {
     const { run } = showStop();
-    type("[aria-label='Go on with another h: float32[3]']", "jnp.zeros(3)");
-    press("[aria-label='Go on with another h: float32[3]']", "Enter");
+    type("[aria-label='Continue with another value of h: float32[3]']", "jnp.zeros(3)");
+    press("[aria-label='Continue with another value of h: float32[3]']", "Enter");
     expect(run.debugged).toEqual([{ type: "command", stop: 3, text: "set jnp.zeros(3)" }]);
     answer(run, { type: "console", text: "h goes on as Array([0., 0., 0.])", error: false } as Partial<Message>);
     expect(texts(".log pre")).toEqual(["set jnp.zeros(3)", "h goes on as Array([0., 0., 0.])"]);
@@ -366,7 +366,7 @@ describe("another value", () => {
 
   it("is offered only where the program takes one", () => {
     showStop({ replaceable: null });
-    expect(all("[aria-label^='Go on with another']")).toHaveLength(0);
+    expect(all("[aria-label^='Continue with another']")).toHaveLength(0);
   });
 });
 
@@ -410,7 +410,7 @@ describe("the breakpoints", () => {
     const { run } = showStop();
     expect(texts("[data-testid=breakpoints] small")).toEqual([
       "train.py:41 · when nonfinite · 13 hits",
-      "costs 3 values, 4.1 kB: whole until here, and to the host where the condition holds",
+      "costs 3 values, 4.1 kB: computed in full up to here, and copied to the host where the condition holds",
       "0 hits",
     ]);
     click("[data-site='5'] [type=checkbox]");

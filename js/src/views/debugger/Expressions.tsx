@@ -21,7 +21,7 @@ export function Expressions({ run, stands }: Props) {
           <button
             type="button"
             class="close"
-            aria-label={`Evaluate ${one.text} no more`}
+            aria-label={`Stop evaluating ${one.text}`}
             title="Remove this expression"
             onClick={() => stops.removeExpression(one)}
           >

@@ -32,7 +32,7 @@ export function Lane({ run, lanes: { sizes, chosen, stopped }, stands }: Props) 
           <button
             type="button"
             class="mini"
-            aria-label="Lane before that stopped"
+            aria-label="Previous lane that stopped"
             disabled={!stands || at === 0}
             onClick={() => choose(stopped[at < 0 ? 0 : at - 1])}
           >

@@ -43,7 +43,7 @@ export function LocalArray({ run, stop, stands, name, shape, dtype, dark }: Prop
         </button>
       )}
       {!stands && answer === undefined ? (
-        <p class="slice muted">{meanwhile(run)}; nobody has looked at these numbers while it stood.</p>
+        <p class="slice muted">{meanwhile(run)}; these numbers were not opened while it was stopped.</p>
       ) : lines && areLines && slice && typeof answer !== "string" ? (
         <Lines slice={slice} name={name} />
       ) : (

@@ -16,8 +16,8 @@ export function SetValue({ run, value: { name, shape, dtype } }: { run: RunStore
       {name} ={" "}
       <input
         type="text"
-        aria-label={`Go on with another ${name}: ${type}`}
-        title={`Go on with the value of this expression: ${type}`}
+        aria-label={`Continue with another value of ${name}: ${type}`}
+        title={`Continue with the value of this expression: ${type}`}
         placeholder={type}
         value={text}
         onInput={(event) => setText(event.currentTarget.value)}

@@ -12,14 +12,20 @@ export interface Way {
   words: string;
 }
 
-const CONTINUE: Way = { how: "continue", name: "Continue", key: "c", also: "F8", words: "Go on to the next stop" };
+const CONTINUE: Way = { how: "continue", name: "Continue", key: "c", also: "F8", words: "Continue to the next stop" };
 const QUIT: Way = { how: "quit", name: "Stop", key: "q", also: "", words: "End the program here" };
 
 /** From a breakpoint or a pause. */
 export const WAYS: readonly Way[] = [
   CONTINUE,
-  { how: "next", name: "Next other breakpoint", key: "n", also: "", words: "Go on to a breakpoint at another place" },
-  { how: "all", name: "Run without stops", key: "a", also: "", words: "Go on and stop no more in this run" },
+  {
+    how: "next",
+    name: "Next other breakpoint",
+    key: "n",
+    also: "",
+    words: "Continue to a breakpoint at another place",
+  },
+  { how: "all", name: "Run without stops", key: "a", also: "", words: "Continue without any more stops in this run" },
   QUIT,
 ];
 
@@ -34,6 +40,6 @@ export const STEPS: readonly Way[] = [
 
 /** What became of the program that stood. */
 export function meanwhile({ active, status }: RunStore): string {
-  if (active) return "The program has gone on";
+  if (active) return "The program has continued";
   return wasEnded(status?.state ?? "") ? "The program was ended" : "The run is over";
 }

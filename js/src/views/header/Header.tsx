@@ -151,8 +151,8 @@ function BarrierButton({ run, status }: Props) {
       aria-busy={run.barrierAsked}
       title={
         pending.length > 0 && !run.gone
-          ? `Wait until the prints and callbacks of ${pending.join(", ")} are there: jax.effects_barrier()`
-          : run.over || "No print or callback is waited for"
+          ? `Wait until the prints and callbacks of ${pending.join(", ")} have arrived: jax.effects_barrier()`
+          : run.over || "No print or callback is pending"
       }
       onClick={() => run.askBarrier()}
     >

@@ -42,7 +42,7 @@ export function NonFinite({ run, ui }: Props) {
       class="button non-finite number"
       data-testid="non-finite"
       disabled={!isKept}
-      title={isKept ? "Go to the first (!)" : "The first is no longer kept"}
+      title={isKept ? "Go to the first NaN or infinite value (!)" : "The first NaN or infinite value is no longer kept"}
       onClick={() => goToNonFinite({ run, ui })}
     >
       {words || "not finite"}

@@ -19,7 +19,7 @@ export function Processes({ ui, status }: { ui: UiState; status: StatusMessage }
             class={`process ${one.sign ? "gone" : one.state}`}
             data-process={one.number}
             aria-pressed={words.includes(term)}
-            title={`${one.host}: ${told(one)}\nFilter by ${term}, or no more`}
+            title={`${one.host}: ${told(one)}\nFilter by ${term}, or remove that filter`}
             onClick={() => {
               ui.filter.value = toggleTerm(ui.filter.value, term);
             }}

@@ -48,7 +48,9 @@ export function Hits({ run, ui }: Props) {
           )}
         </div>
       ) : (
-        <p class="muted hits-none">{run.active ? "It has not held yet." : "It has not held."}</p>
+        <p class="muted hits-none">
+          {run.active ? "The condition has not been true yet." : "The condition was never true."}
+        </p>
       )}
     </section>
   );

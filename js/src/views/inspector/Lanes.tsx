@@ -37,7 +37,7 @@ export function Lanes({ run, ui, site, found }: PartProps) {
       type="button"
       class="mini"
       aria-pressed={worstFirst.value}
-      title="The lanes that are not finite first, then the largest"
+      title="Show the lanes that are not finite first, then the largest ones"
       data-testid="worst-first"
       onClick={() => {
         worstFirst.value = !worstFirst.value;
@@ -55,7 +55,9 @@ export function Lanes({ run, ui, site, found }: PartProps) {
   return (
     <Section ui={ui} name="Lanes" about={wordFor(ui.statistic.value)} tools={tools}>
       {areAsked ? <ByLane run={run} ui={ui} found={found} /> : fire && <Firings ui={ui} found={found} />}
-      {!areAsked && !fire && <p class="muted">All lanes together. From the next run on, each has its own.</p>}
+      {!areAsked && !fire && (
+        <p class="muted">These statistics are of all lanes together. From the next run on, each lane has its own.</p>
+      )}
     </Section>
   );
 }
@@ -77,7 +79,9 @@ function ByLane({ run, ui, found: { table, row, site } }: Props) {
   const lanes = lanesOf(slice, site.values);
   const all = site.watch.lanes.reduce((product, size) => product * size, 1);
   const left =
-    all > lanes.length ? `the first ${count(lanes.length)} of ${count(all)} lanes; its statistics are of all` : "";
+    all > lanes.length
+      ? `the first ${count(lanes.length)} of ${count(all)} lanes; the statistics of the value are of all lanes`
+      : "";
   return (
     <div data-testid="by-lane" data-event={slice.event}>
       <Listed
@@ -207,8 +211,8 @@ function LaneSwitch({ run, site }: { run: RunStore; site: WatchSite }) {
       disabled={run.gone}
       title={
         isAdded
-          ? "Take it back"
-          : "Its statistics for each lane, from the next run on: they are compiled into the program"
+          ? "Do not record the lanes in the next run"
+          : "Record its statistics for each lane from the next run on: they are compiled into the program"
       }
       onClick={() => run.askWatch([pattern], !isAdded)}
     >

@@ -51,7 +51,7 @@ export function Why({ run, ui, found, look }: Props) {
           </tr>
         </tbody>
       </table>
-      {operands.length === 0 && <p class="muted">What it is computed from was not watched.</p>}
+      {operands.length === 0 && <p class="muted">The values that it is computed from were not watched.</p>}
     </Section>
   );
 }

@@ -21,7 +21,7 @@ export const KEYS: readonly Key[] = [
   { keys: ["f"], words: "find in the lines; then Enter, Shift+Enter", does: (context) => focusOn(context, ".find") },
   { keys: ["n"], words: "next match", does: ({ root }) => press(root, "[data-testid=find-next]") },
   { keys: ["N"], words: "match before", does: ({ root }) => press(root, "[data-testid=find-before]") },
-  { keys: ["m"], words: "one list of prints by arrival, or two", does: ({ ui }) => flip(ui.merged) },
+  { keys: ["m"], words: "show prints in one list by arrival, or in two lists", does: ({ ui }) => flip(ui.merged) },
   {
     keys: ["c"],
     words: "copy the selected lines",
@@ -34,7 +34,7 @@ export const KEYS: readonly Key[] = [
   },
   {
     keys: [",", "."],
-    words: "one print or value back, on",
+    words: "go back or forward by one print or value",
     does: (context, key) => move(context, key === "," ? -1 : 1),
   },
   {
@@ -50,7 +50,11 @@ export const KEYS: readonly Key[] = [
     },
   },
   { keys: ["!"], words: "the first value that was NaN or infinite", does: goToNonFinite },
-  { keys: ["b"], words: "barrier: wait for the effects", does: ({ root }) => press(root, "[data-testid=barrier]") },
+  {
+    keys: ["b"],
+    words: "wait until all prints and callbacks have arrived",
+    does: ({ root }) => press(root, "[data-testid=barrier]"),
+  },
   {
     keys: ["Escape"],
     words: "close the list or the detail; show all calls and places",

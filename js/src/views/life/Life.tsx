@@ -56,7 +56,7 @@ function NoCall({ over, captured }: { over: boolean; captured: boolean }) {
     <div class="life" data-testid="life">
       <div class="stage todo">
         {!captured
-          ? "Compiled outside a capture: only breakpoints are seen here."
+          ? "This program was compiled outside a capture: only its breakpoints are recorded."
           : over
             ? "No compiled function was called."
             : "No call yet: the life of the first compiled call shows here."}

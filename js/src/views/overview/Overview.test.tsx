@@ -195,7 +195,7 @@ describe("the overview", () => {
     click("[data-testid=hits] .latest-row");
     expect([ui.tab.value, ui.value.value !== null, ui.moment.value !== null]).toEqual(["source", true, true]);
     show(goldenBatch("small", { status: status({ when: "loss > 1" }) }));
-    expect(texts(".hits-none")).toEqual(["It has not held."]);
+    expect(texts(".hits-none")).toEqual(["The condition was never true."]);
   });
 
   it("has a quiet line for what watching costs, which is no note, and says that it has copied the command", async () => {

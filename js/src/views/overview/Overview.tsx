@@ -87,7 +87,12 @@ function Contents({ run, ui, dark, at }: Props & { at: number }) {
             <GroupChart {...shared} title="Std of values" of={spreads} note="" open={open} />
           </div>
           {left > 0 && (
-            <button type="button" class="button more-lines" title="Draw them, too" onClick={() => setAll(true)}>
+            <button
+              type="button"
+              class="button more-lines"
+              title="Draw these lines as well"
+              onClick={() => setAll(true)}
+            >
               {plural(left, "more value")}
             </button>
           )}

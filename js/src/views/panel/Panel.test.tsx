@@ -116,7 +116,7 @@ describe("the header", () => {
     const isDisabled = (id: string) => (find(`[data-testid=${id}]`) as HTMLButtonElement).disabled;
     const run = showStreams(goldenBatch("small", { status: status({ state: "running" }) }));
     expect(why().map(([disabled]) => disabled)).toEqual([false, false, true]);
-    expect(find("[data-mute]").title).toBe("Kept. Mute it from now on");
+    expect(find("[data-mute]").title).toBe("Recorded. Mute it from now on");
     change(run, goldenBatch("small", { status: status({ state: "waiting", stoppable: false, barrier: PENDING }) }));
     expect(why()[0]).toEqual([true, "The program has returned: only prints and callbacks can still arrive"]);
     expect(isDisabled("barrier")).toBe(false);
@@ -151,7 +151,7 @@ describe("what is not finite", () => {
     const ui = createUi();
     const run = show(goldenBatch("nonfinite"), ui);
     expect(find("[data-testid=non-finite]").textContent).toBe("1 NaN, 2 ∞");
-    expect(find("[data-testid=non-finite]").title).toContain("Go to the first (!)");
+    expect(find("[data-testid=non-finite]").title).toContain("Go to the first NaN or infinite value (!)");
     act(() => {
       [ui.tab.value, ui.filter.value, ui.onlyCall.value] = ["calls", "no such line", 7];
     });
@@ -196,7 +196,7 @@ describe("the life strip", () => {
       "dispatched ",
       "ran 0.52 s",
       "outputs ready ",
-      "effects there 50 ms later",
+      "effects arrived 50 ms later",
     ]);
     click("[data-testid=state]");
     expect(texts(".stage")).toEqual([]);
@@ -234,7 +234,9 @@ describe("the life strip", () => {
 
   it("does not wait for a call where none can be seen", () => {
     show(goldenBatch("empty", { status: status({ state: "running", captured: false }) }));
-    expect(find(".life").textContent).toBe("Compiled outside a capture: only breakpoints are seen here.");
+    expect(find(".life").textContent).toBe(
+      "This program was compiled outside a capture: only its breakpoints are recorded.",
+    );
     const { run } = showTab("calls", goldenBatch("empty", { status: status({ state: "running", captured: false }) }));
     expect(find(".empty").textContent).toContain("under %%jaxdebug");
     change(run, goldenBatch("empty", { status: status({ state: "running" }) }));

@@ -95,7 +95,7 @@ function OnlyCall({ run, ui }: Props) {
       class="toggle"
       aria-pressed="true"
       data-testid="only-call"
-      title="All views show this call only. Show all"
+      title="All views show this call only. Click to show all calls"
       onClick={() => {
         ui.onlyCall.value = null;
       }}

@@ -122,10 +122,10 @@ export function GraphView({ ask, about }: Props) {
         />
         {scene.found.length > 0 && (
           <span class="steps">
-            <button type="button" class="button" aria-label="The one before" onClick={() => goTo(-1)}>
+            <button type="button" class="button" aria-label="Previous match" onClick={() => goTo(-1)}>
               ‹
             </button>
-            <button type="button" class="button" aria-label="The next one" data-testid="next" onClick={() => goTo(1)}>
+            <button type="button" class="button" aria-label="Next match" data-testid="next" onClick={() => goTo(1)}>
               ›
             </button>
           </span>
@@ -136,7 +136,7 @@ export function GraphView({ ask, about }: Props) {
             class="button"
             aria-pressed={wanted.way === "nan"}
             data-testid="way-nan"
-            title="What the values that were not finite in the newest run reach"
+            title="Show everything that depends on values that were not finite in the newest run"
             onClick={() => change({ way: wanted.way === "nan" ? "" : "nan", find: "" })}
           >
             from NaN to the outputs
@@ -155,7 +155,7 @@ export function GraphView({ ask, about }: Props) {
           <button
             type="button"
             class="button"
-            aria-label="Smaller"
+            aria-label="Zoom out"
             disabled={zoom === 0}
             onClick={() => setZoom(zoom - 1)}
           >
@@ -164,7 +164,7 @@ export function GraphView({ ask, about }: Props) {
           <button
             type="button"
             class="button"
-            aria-label="Larger"
+            aria-label="Zoom in"
             disabled={zoom === ZOOMS.length - 1}
             onClick={() => setZoom(zoom + 1)}
           >

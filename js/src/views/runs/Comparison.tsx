@@ -135,7 +135,8 @@ export function WhatDiffers({ compared, rows }: Omit<Props, "dark">) {
       )}
       {(different.length > 0 || compared.unread > 0) && (
         <p class="compared-note">
-          {different.length > 0 && "Each value is that of the step where it differs most, the worst difference first."}
+          {different.length > 0 &&
+            "Each value is that of the step where it differs most. The largest difference comes first."}
           {compared.unread > 0 && ` ${plural(compared.unread, "further value")} not compared: it took too long.`}
         </p>
       )}

@@ -104,7 +104,7 @@ function Head({ column, words, order, onSort }: HeadProps) {
       aria-sort={isMine ? (order.descending ? "descending" : "ascending") : undefined}
       title={TITLES[column]}
     >
-      <button type="button" class="sort" title="Sort by it" onClick={() => onSort(orderedBy(column, order))}>
+      <button type="button" class="sort" title="Sort by this column" onClick={() => onSort(orderedBy(column, order))}>
         {words}
         {isMine && <span aria-hidden="true">{order.descending ? " ↓" : " ↑"}</span>}
       </button>

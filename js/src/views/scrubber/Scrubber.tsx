@@ -26,8 +26,8 @@ export function Scrubber({ run, ui }: Props) {
   const last = Math.max(0, clock.length - 1);
   return (
     <div class="scrubber" data-testid="scrubber" data-moment={moment ?? "live"}>
-      <StepButton words="A step back" sign="‹" off={row <= 0} go={() => moveTo(ui, clock, row - 1)} />
-      <StepButton words="A step on" sign="›" off={row >= last} go={() => moveTo(ui, clock, row + 1)} />
+      <StepButton words="Previous step" sign="‹" off={row <= 0} go={() => moveTo(ui, clock, row - 1)} />
+      <StepButton words="Next step" sign="›" off={row >= last} go={() => moveTo(ui, clock, row + 1)} />
       <output class="number steps" data-testid="when" title={words}>
         {words}
       </output>
@@ -42,7 +42,7 @@ export function Scrubber({ run, ui }: Props) {
           max={last}
           value={Math.max(0, row)}
           aria-label="Step"
-          title="Look at a step, in all views"
+          title="Choose the step that all views show"
           aria-valuetext={words}
           onInput={(event) => moveTo(ui, clock, event.currentTarget.valueAsNumber)}
         />

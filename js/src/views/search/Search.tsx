@@ -22,12 +22,16 @@ export function Search({ run, ui }: Props) {
         merged
       </Toggle>
       <span class="sites-toggle">
-        <Toggle of={ui.sites} name="sites-toggle" title="Show where they come from instead of the prints">
+        <Toggle
+          of={ui.sites}
+          name="sites-toggle"
+          title="Show the places in the code that print, instead of their lines"
+        >
           sites
         </Toggle>
       </span>
       {run.phantoms > 0 && (
-        <Toggle of={ui.phantoms} name="phantoms" title="Show prints that only a vmap made happen">
+        <Toggle of={ui.phantoms} name="phantoms" title="Show phantoms: prints that ran only because of vmap">
           {plural(run.phantoms, "phantom")}
         </Toggle>
       )}
@@ -119,7 +123,7 @@ function Filter({ run, ui }: Props) {
   return (
     <div class="field">
       {searched && !query.problem && missing > 0 && (
-        <output class="muted number hint" title="Lines are formatted when they are asked for">
+        <output class="muted number hint" title="The kernel formats a line when the panel asks for it">
           {count(run.texts.size)} of {count(run.next - run.oldest)} lines searched
         </output>
       )}

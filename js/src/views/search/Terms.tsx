@@ -74,8 +74,8 @@ export function Terms({ run, input, chips, text, typing, set }: Props) {
               key={chip}
               class="filter-chip"
               data-testid="filter-chip"
-              title={`Only ${chip}: click takes it out`}
-              aria-label={`Take ${chip} out of the filter`}
+              title={`Only ${chip}: click to remove this filter`}
+              aria-label={`Remove ${chip} from the filter`}
               onPointerDown={(event) => event.preventDefault()}
               onClick={() => without(chip)}
             >

@@ -13,9 +13,9 @@ export interface Completion {
 }
 
 const WORDS: Readonly<Record<(typeof FIELDS)[number], string>> = {
-  name: "a print, a value, or where it stands",
+  name: "the name of a print or value, or its place in the code",
   step: "a step, or 10-20",
-  lane: "an element of a vmap",
+  lane: "one lane of a vmap",
   device: "a device",
   phase: "forward, backward, recompute",
   kind: "print, callback; ordered or not",

@@ -25,11 +25,13 @@ export function Sites({ run, ui, status, dark }: Props) {
       <div class="site-list">
         <div class="site-row site-head" aria-hidden="true">
           <span class="grow" />
-          <span title="How often it printed; under vmap once for all lanes, though each lane has a line">times</span>
-          <span class="every" title="Keep every n-th">
+          <span title="How often it printed. Under vmap all lanes count as one print, although each lane has its own line">
+            times
+          </span>
+          <span class="every" title="Record every n-th print only">
             1 in
           </span>
-          <span class="eye" title="Whether they are kept">
+          <span class="eye" title="Whether its prints are recorded">
             on
           </span>
         </div>
@@ -105,8 +107,8 @@ function Site({ run, ui, site, dropped, muted, every, dark }: SiteProps) {
         data-every={site.id}
         min={1}
         value={every}
-        aria-label={`Of how many prints of ${name} one is kept`}
-        title={run.gone ? run.over : `Keep every n-th print${later}`}
+        aria-label={`Record every n-th print of ${name}: n`}
+        title={run.gone ? run.over : `Record every n-th print only${later}`}
         disabled={run.gone}
         onChange={(event) => {
           const n = Math.max(1, Math.floor(event.currentTarget.valueAsNumber || 1));
@@ -124,8 +126,8 @@ function Site({ run, ui, site, dropped, muted, every, dark }: SiteProps) {
           run.gone
             ? run.over
             : muted
-              ? `Muted: what it prints is not kept. Keep it again${later}`
-              : `Kept. Mute it${later || " from now on"}`
+              ? `Muted: its prints are not recorded. Record them again${later}`
+              : `Recorded. Mute it${later || " from now on"}`
         }
         disabled={run.gone}
         onClick={() => run.askMute(site.id, !muted)}

@@ -111,13 +111,13 @@ function Printed({ run, prints }: { run: RunStore; prints: readonly SiteMessage[
   );
 }
 
-/** The number of the line; a click on it sets a breakpoint, or takes it away. */
+/** The number of the line; a click on it sets or removes a breakpoint. */
 function Gutter({ run, place, line }: { run: RunStore; place: string; line: number }) {
   const breakpoint = breakpointAt(run, place);
   const words =
     breakpoint === null
-      ? "Stop here: from the next run on, and in this one where its program calls Python at this line (F9)"
-      : "A breakpoint: take it away (F9)";
+      ? "Set a breakpoint (F9). It stops from the next run on, and in this run only if its program already calls Python at this line"
+      : "Remove the breakpoint (F9)";
   return (
     <button
       type="button"

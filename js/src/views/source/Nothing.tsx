@@ -2,15 +2,15 @@
 import type { StatusMessage } from "../../transport/wire";
 
 const VALUES = [
-  ["%%jaxdebug --watch-all", "beside each line of your code stands what it computed"],
-  ["%%jaxdebug --watch logits,h", "of these names alone"],
-  ["%%jaxdebug --watch model.py:40-60", "of these lines alone"],
+  ["%%jaxdebug --watch-all", "shows beside each line of your code what it computed"],
+  ["%%jaxdebug --watch logits,h", "shows these names only"],
+  ["%%jaxdebug --watch model.py:40-60", "shows these lines only"],
 ] as const;
 
 const STOPS = [
   ["jax.debug.breakpoint()", "in a function stops each time it is reached"],
   ["x = jdw.breakpoint(x, when=~jnp.isfinite(x).all())", "stops where the condition holds, and may change x"],
-  ["%%jaxdebug --break-on nonfinite", "stops at the first NaN or infinity, without a change of the program"],
+  ["%%jaxdebug --break-on nonfinite", "stops at the first NaN or infinity, without changing the program"],
   ["%jaxdebug step f(x)", "runs a function equation by equation"],
 ] as const;
 

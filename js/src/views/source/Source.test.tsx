@@ -332,7 +332,7 @@ describe("the source", () => {
         run.draw();
       });
       expect(find("[data-testid=by-lane] figcaption").textContent).toBe(
-        "the first 512 of 600 lanes; its statistics are of all · 200 are listed",
+        "the first 512 of 600 lanes; the statistics of the value are of all lanes · 200 are listed",
       );
       expect(all("[data-testid=by-lane] tr")).toHaveLength(201);
       expect(find("[data-testid=by-lane] tbody tr:last-child").textContent).toContain("1, 49");

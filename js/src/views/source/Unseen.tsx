@@ -27,7 +27,11 @@ function Add({ run, name: { name, pattern } }: { run: RunStore; name: SourceName
       aria-pressed={isAdded}
       disabled={run.gone}
       tabIndex={-1}
-      title={isAdded ? "Take it back (w)" : "Watch it from the next run on: it is compiled into the program (w)"}
+      title={
+        isAdded
+          ? "Do not watch it in the next run (w)"
+          : "Watch it from the next run on (w): watching is compiled into the program"
+      }
       onClick={(event) => {
         event.stopPropagation();
         run.askWatch([pattern], !isAdded);

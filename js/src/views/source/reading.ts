@@ -146,7 +146,7 @@ export function typeOf({ watch }: WatchSite): string {
 /** What has to be known of it beside its numbers. */
 export function notesOf(found: SeenValue): string[] {
   const mask = found.mask() || found.gradient?.mask();
-  const ended = found.site.watch.has_ended_lanes && "lanes that have left the while_loop count, too";
+  const ended = found.site.watch.has_ended_lanes && "lanes that have already left the while_loop are included";
   return [mask && `${mask} may mask it`, ended].filter((note) => typeof note === "string" && note !== "") as string[];
 }
 

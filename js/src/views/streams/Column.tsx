@@ -78,13 +78,13 @@ export function Column({ name, run, stream, ui, slim, dark }: Props) {
   );
 }
 
-/** How often two unordered events of one step came in another order than the program's. */
+/** How often two unordered events of one step came in another order than in the program. */
 function Inversions({ run }: { run: RunStore }) {
   run.watch();
   const { inversions } = run.order;
   if (inversions === 0) return null;
   return (
-    <span class="inversion number" title="Events of one step that arrived in another order than the program's">
+    <span class="inversion number" title="Events of one step that arrived in another order than in the program">
       {plural(inversions, "inversion")}
     </span>
   );

@@ -13,8 +13,8 @@ import { Styled } from "./Styled";
 /** The site says where a callback was defined: the line has its name and what it was given. */
 const NON_FINITE = /([-+]?\b(?:nan|inf)\b)/i;
 const ORDER_WORDS: Readonly<Record<OrderMark, string>> = {
-  early: "Arrived before a print of its step that stands earlier in the program",
-  late: "Arrived after a print of its step that stands later in the program",
+  early: "Arrived before a print of the same step that is earlier in the program",
+  late: "Arrived after a print of the same step that is later in the program",
 };
 const PHANTOM =
   "Printed only because vmap runs every branch of a cond, and a while loop until its last lane has finished";
@@ -56,7 +56,7 @@ export function Row({ run, ui, position, find }: Props) {
       <span class="bar" style={{ background: `var(${siteColour(run.rank.get(id) ?? 0)})` }} />
       <span
         class="step number"
-        title={steps.length > 0 ? `step ${steps.join(", ")}` : "how often its line had printed before"}
+        title={steps.length > 0 ? `step ${steps.join(", ")}` : "how many times this line had printed before"}
       >
         {steps.join("·") || firingOf(log, position, site)}
       </span>
@@ -182,7 +182,7 @@ function Tag({ ui, term, words, kind = "" }: { ui: UiState; term: string; words:
       type="button"
       class={`tag ${kind}`}
       tabIndex={-1}
-      title={`Filter by ${term}, or no more`}
+      title={`Filter by ${term}, or remove that filter`}
       onClick={(event) => {
         event.stopPropagation();
         ui.filter.value = toggleTerm(ui.filter.value, term);

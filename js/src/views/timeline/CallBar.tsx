@@ -1,6 +1,6 @@
 /** A call as a bar, by what it was doing. */
 import { seconds } from "../../kit/format";
-import { wasEnded } from "../../kit/states";
+import { callStateWords, wasEnded } from "../../kit/states";
 import type { Bar, Span } from "../../store/spans";
 import { NAMES } from "./Totals";
 
@@ -29,7 +29,7 @@ export function CallBar({ bar, chosen, share, percent, choose, zoomTo }: Props) 
       class="call-bar"
       data-call={call.id}
       aria-pressed={chosen}
-      aria-label={`call ${call.id} ${call.name}: ${words || call.state}`}
+      aria-label={`call ${call.id} ${call.name}: ${words || callStateWords(call.state)}`}
       title={`${call.name}\n${words}${call.error && `\n${call.error}`}\ndouble-click or z: zoom to it`}
       style={{ left, width: `calc(${right} - ${left})`, top: `${bar.row * CALL_ROW}px` }}
       onClick={() => choose(bar)}

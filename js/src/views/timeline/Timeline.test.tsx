@@ -11,7 +11,7 @@ describe("the timeline", () => {
   it("has a bar for each call, by what it was doing", () => {
     showTab("timeline", goldenBatch("small"));
     expect(find(".call-bar").getAttribute("aria-label")).toBe(
-      "call 1 step: trace 0.21 s, lower 40 ms, compile 0.83 s, in flight 0.52 s, drain 50 ms",
+      "call 1 step: trace 0.21 s, lower 40 ms, compile 0.83 s, in flight 0.52 s, effects 50 ms",
     );
     expect(texts(".time-name").slice(1)).toEqual(["calls", "waits", "loss", "x"]);
   });

@@ -1,4 +1,4 @@
-/** What the stretch of time on the screen went to. */
+/** Shows how the visible stretch of time is divided among tracing, compiling, running and waiting. */
 import { seconds } from "../../kit/format";
 import { type ThreadOfCalls, totalsOf, type WaitSpan } from "../../store/spans";
 import type { Stretch } from "./axis";
@@ -11,20 +11,20 @@ interface Props {
   now: number;
 }
 
-/** What is not called as it is here. */
-export const NAMES: Readonly<Record<string, string>> = { numba: "Numba", flight: "in flight" };
+/** The stages whose name on the screen differs from their name in the code. */
+export const NAMES: Readonly<Record<string, string>> = { numba: "Numba", flight: "in flight", drain: "effects" };
 
 const WORDS: Readonly<Record<string, string>> = {
   trace: "JAX traced Python functions",
   lower: "JAX lowered what it had traced to StableHLO",
   compile: "XLA compiled",
-  numba: "Numba was loaded, and once for this environment compiled what reads watched values",
+  numba: "Numba was loaded, and once for this environment compiled the functions that read watched values",
   flight:
-    "at least one call was in flight: dispatched, its outputs not ready yet. Calls has how long each ran, which is less where calls wait for one another",
-  drain: "outputs were ready, prints and callbacks not yet all there",
-  "wait for outputs": "a thread of Python waited for outputs",
-  "wait for effects": "a thread of Python waited for prints and callbacks",
-  "outside JAX": "no call was under way: Python did something else",
+    "at least one call was in flight: it had been dispatched, and its outputs were not ready. The tab Calls shows how long each call ran, which is less where calls wait for one another",
+  drain: "outputs were ready, but not all prints and callbacks had arrived",
+  "wait for outputs": "a Python thread waited for outputs",
+  "wait for effects": "a Python thread waited for prints and callbacks",
+  "outside JAX": "no call was in progress: Python did something else",
 };
 
 export function Totals({ threads, waits, seen, now }: Props) {
