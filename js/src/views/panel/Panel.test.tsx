@@ -122,7 +122,7 @@ describe("the header", () => {
     expect(isDisabled("barrier")).toBe(false);
     change(run, goldenBatch("small"));
     expect(why()).toEqual(Array(3).fill([true, "The run is over"]));
-    expect(find("[data-mute]").title).toBe("Kept. Mute it in later runs of its program");
+    expect(find("[data-mute]").title).toBe("Recorded. Mute it in later runs of its program");
     act(() => {
       run.store.lose();
       run.draw();
