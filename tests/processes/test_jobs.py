@@ -116,7 +116,7 @@ def test_a_job_is_paused_and_ended_before_the_same_call_in_all_processes(told):
 
 def test_a_job_whose_processes_have_not_agreed_says_why_it_is_not_paused(monkeypatch):
     monkeypatch.setattr(answers, "joined", lambda: 2)
-    with jdw.capture() as run, pytest.raises(ValueError, match="have not agreed on this capture: one that stands"):
+    with jdw.capture() as run, pytest.raises(ValueError, match="have not agreed on this capture: a process that stops"):
         answers.answer(current_session().debugger, run.key, 1, {"type": "pause"}, print)
 
 
