@@ -190,7 +190,7 @@ class RunReader:
                 self._begin_at(stretches[1].first, {})
             elif not is_whole:
                 if stretch.stop != OPEN or state.get("is_over"):
-                    problems.append(f"The file is incomplete: events after event {self._next - 1} are missing.")
+                    problems.append(f"The file is incomplete: the events from event {self._next} on are missing.")
                 break
             self._has_begun = len(store) > store.oldest
 

@@ -62,7 +62,7 @@ def test_processes_are_one_run_and_each_a_run_of_its_own(tmp_path):
     assert [one.process for one in run.processes] == [0, 1]
     assert [[event.process for event in one.events] for one in run.processes] == [[0] * 4, [1] * 4]
     assert [event.seq for event in run.events] == list(range(8)) and [call.events for call in run.calls] == [4, 4]
-    assert not run.findings and run.is_complete and any("A run of 2 processes" in note for note in run.notes)
+    assert not run.findings and run.is_complete and any("This run merges 2 processes" in note for note in run.notes)
     assert all(one.panel.bundle()["text/html"] for one in (run, *run.processes))
 
 

@@ -136,7 +136,7 @@ def test_what_is_set_in_the_console_alone_is_said_so(stopped):
         told = page.say(stop, "logits = logits + 1")
         assert told.startswith("logits has changed in this console only, not in the program")
         assert "logits = jdw.breakpoint(logits)" in told
-        assert "params is changed" in page.say(stop, "params['w'] = 1")
+        assert "params has changed" in page.say(stop, "params['w'] = 1")
         assert page.say(stop, "mine = 1") == ""
         page.go_on(stop)
 
@@ -162,7 +162,7 @@ def test_an_array_of_a_frame_is_sent_as_a_picture(stopped):
         assert (found["type"], found["shape"], found["event"], found["stats"]["max"]) == ("array", [2], -1, 6.0)
         assert "no variable" in page.ask("local", stop=stop["id"], frame=0, name="nothing")["message"]
         page.go_on(stop)
-        assert "not stand" in page.ask("frame", stop=stop["id"], frame=0)["message"]
+        assert "no longer stopped" in page.ask("frame", stop=stop["id"], frame=0)["message"]
 
     stopped(jax.jit(outer), jnp.float32([0, 1]), user=user)
 

@@ -271,7 +271,7 @@ def test_the_console_knows_a_tree_by_its_leaves(page):
         stop = page.stop()
         assert [frame["function"] for frame in stop["frames"]] == ["loss_fn", "training_step"]
         told = page.ask("command", stop=stop["id"], text="logits")
-        assert told["error"] and "not computed yet" in told["text"]
+        assert told["error"] and "not been computed yet" in told["text"]
         page.say(stop, "u")
         assert page.say(stop, "params['w1'].shape") == "(4, 3)"
         page.go_on(stop, "all")

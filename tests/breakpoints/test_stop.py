@@ -361,7 +361,7 @@ def test_hits_are_those_of_the_run(stopped):
 @pytest.mark.behaviour("B2")
 @pytest.mark.parametrize(("condition", "watch", "told"), [
     ("nonfinite", None, "`--watch-all` adds every named value"),
-    ("x+y>3", "y", "--break-on x+y>3 had nothing to look at"),
+    ("x+y>3", "y", "--break-on x+y>3 was never checked"),
     ("y+yz>3", "y", "Did you mean y?"),
     ("nonfinite", "y", ""),
     ("y>99", "y", ""),

@@ -139,7 +139,7 @@ def test_what_jax_calls_and_traces_meanwhile_is_no_input_of_the_call():
 def test_where_inputs_cannot_be_seen_it_says_what_that_takes(call, options):
     with jdw.capture(**options) as run:
         call()
-    assert any("add a print, or watch=True" in note or "had nothing to look at" in note for note in run.notes)
+    assert any("add a print, or watch=True" in note or "was never checked" in note for note in run.notes)
     with pytest.raises(LookupError, match="print, are watched or call the host: add a print") as caught:
         jdw.replay(run)
     assert "capture with keep_inputs" not in str(caught.value)

@@ -79,7 +79,7 @@ def test_who_waits_for_numba_is_told_so(monkeypatch, tmp_path):
         assert not native.numba_compiles()  # It is imported, and that may take its time.
         gate.open.set()
         assert gate.compiled.wait(20)
-        until(lambda: any("Numba compiles" in note for note in run.notes))
+        until(lambda: any("Numba is compiling" in note for note in run.notes))
         gate.end.set()
         compiling.join()
         assert not native.numba_compiles()
@@ -453,7 +453,7 @@ def test_captures_that_end_in_another_order_leave_nothing_behind(capsys):
     assert [float(event.values[0]) for event in first.events][:1] == [0.5]
     assert [float(event.values[0]) for event in second.events][::8] == [1, 2]
     assert [len(run.events) for run in (first, second)] == [8, 16]
-    assert "in another task?" in first.status().notes[0]
+    assert "in another asyncio task" in first.status().notes[0]
     assert second.status().notes == ()
     assert capsys.readouterr().out == ""
     train(1.0)

@@ -49,7 +49,7 @@ def test_the_calls_of_a_loop_are_one_line(snapshot):
     failed = dataclasses.replace(cached, state="failed", error="ValueError: no", events=0, run=None)
     shown = summary(snapshot(calls=[CALL, *[cached] * 5000, failed]), lines=0).split("\n")
     assert shown[-1] == (
-        "  step(params) × 5002: compiled once, 2.250 s · ran 5000.750 s in total (5001 calls measured) · 1 failed, "
+        "  step(params) × 5002: compiled once, 2.250 s · ran 5000.750 s in total (5,001 calls measured) · 1 failed, "
         "last: ValueError: no, 15,003 prints and values"
     )
     assert len(shown) == 3
