@@ -45,7 +45,10 @@ def test_they_are_counted_by_site_with_the_first_event():
     log = findings["print"]
     assert log.seen == 4  # log(0) is -inf.
     first = next(event.seq for event in run.events if event.site == log.site)
-    assert f"(jnp.log(x - 3)): 3 NaN, 1 infinite among its values, first at step 0 (event {first} of run.events)." in log.message
+    assert (
+        f"(jnp.log(x - 3)): 3 NaN, 1 infinite among its values, first at step 0 (event {first} of run.events)."
+        in log.message
+    )
     assert findings["callback"].seen == 4
     told = run.status().nonfinite
     assert told is not None and (told.nan, told.inf) == (3, 5)
