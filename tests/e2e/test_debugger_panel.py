@@ -52,7 +52,7 @@ def test_a_stop_has_no_serious_violation(harness: Harness, theme: str):
     panel.locator("[data-local=logp] > button").click()
     panel.locator(".lane-lines").wait_for()
     panel.get_by_label("Keys", exact=True).click()
-    panel.get_by_test_id("keys").get_by_text("go on to the next stop").wait_for()
+    panel.get_by_test_id("keys").get_by_text("continue to the next stop").wait_for()
     assert violations(harness.page) == []
 
 
