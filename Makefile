@@ -5,9 +5,10 @@ VENV := .venv
 JAX ?= 0.8.0
 VENV_JAX := .venv-jax-$(JAX)
 JAX_ARGS ?= $(addprefix tests/,_jax breakpoints callbacks magics plots session store taps watch widgets)
-# Some version of Python from the PATH or pyenv (whose commands on the PATH may be of no use); where there is none, `python3`.
+# Python of a version, from the PATH or pyenv (whose commands on the PATH may be of no use). Where there is none that can make
+# an environment it is `python3`, which then says what is missing.
 python_of = $(shell for one in python$(1) ~/.pyenv/versions/$(1).*/bin/python python3; do \
-	$$one -c "import ensurepip" 2>/dev/null && echo $$one && break; done)
+	$$one -c "import ensurepip" 2>/dev/null && echo $$one && exit; done; echo python3)
 # The newest JAX wants a newer Python than the oldest that is supported. An older JAX is tried on that one.
 PYTHON ?= $(call python_of,3.13)
 PYTHON_JAX ?= $(call python_of,3.11)
@@ -49,7 +50,7 @@ help:  ## list the commands
 lab: $(VENV)/.notebooks $(BUILT)  ## open the tour of the notebooks in JupyterLab
 	jupyter lab notebooks/01_tour.ipynb $(LAB_ARGS)
 
-# `make -j3 test` checks at the same time what needs one processor each.
+# `make -j2 test` checks types and the front end at the same time.
 test: lint test-front-end  ## check everything, then run all tests, those in a real browser included
 	@echo "Testing the Python package"
 ifdef PYTEST_ARGS

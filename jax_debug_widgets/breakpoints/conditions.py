@@ -134,9 +134,8 @@ def unmet(conditions: Iterable[StopCondition], sites: Iterable[CallSite]) -> lis
 def unwatched(conditions: Iterable[StopCondition]) -> list[str]:
     """A sentence for each condition over all values, in a capture that watches none."""
     return [
-        f"--break-on {one.text} sees only the values of prints and callbacks, because nothing is watched. Add "
-        "--watch-all to check "
-        f"every named value, or --watch NAMES."
+        f"--break-on {one.text} sees only the values of prints and callbacks, because nothing is watched. Add --watch-all "
+        "to check every named value, or --watch NAMES."
         for one in conditions
         if one.kinds
     ]
@@ -150,9 +149,8 @@ def _unmet(condition: StopCondition, sites: Sequence[CallSite], known: list[str]
         if not large:
             return ""
         return (
-            f"--break-on {text} was never checked: only statistics of {', '.join(large)} are recorded, because they "
-            "have more than "
-            f"{MOST_ELEMENTS} elements. `--values` records the elements."
+            f"--break-on {text} was never checked: only statistics of {', '.join(large)} are recorded, because they have "
+            f"more than {MOST_ELEMENTS} elements. `--values` records the elements."
         )
     meant = _meant(text, known)
     return (

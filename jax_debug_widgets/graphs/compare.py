@@ -142,8 +142,7 @@ def compare(before: ExecutedProgram, after: ExecutedProgram, rtol: float | None 
     if list(before.paths) != list(after.paths):
         structure = (
             f"The outputs have different structures: {before.program.name} gives {_told(before.paths)}, and "
-            f"{after.program.name} "
-            f"{_told(after.paths)}. The table compares them in order."
+            f"{after.program.name} {_told(after.paths)}. The table compares them in order."
         )
     differ = [figure.verdict == "differs" for _, figure in outputs]
     parting = both.parting(differ)

@@ -35,8 +35,7 @@ def sample(switches: Switches, rest: str) -> None:
     if not words or not every.isdecimal():
         raise UsageError(
             "jaxdebug: say how often, and which call site: `%jaxdebug every 10 loss` records every 10th execution of "
-            "the call site `loss`; "
-            "`%jaxdebug sites` lists them"
+            "the call site `loss`; `%jaxdebug sites` lists them"
         )
     _for_sites(switches, words, lambda number: switches.sample(number, int(every)), f"every {every}")
 

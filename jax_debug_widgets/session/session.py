@@ -163,8 +163,7 @@ class Session:
             if (tracing := tracing_now()) and tracing.signature is not None:
                 run.note(
                     f"The capture began while JAX traced `{tracing.function}`. Functions called here are traced now and "
-                    "run later, "
-                    "outside this capture. Begin the capture outside of that function."
+                    "run later, outside this capture. Begin the capture outside of that function."
                 )
             self.collector.make_room(run)
             if self._runs.reads(run.box) is None:

@@ -12,6 +12,7 @@ import pytest
 
 import jax_debug_widgets as jdw
 from jax_debug_widgets.events import CallSite, Watched
+from jax_debug_widgets.events.amounts import plural_fired
 from jax_debug_widgets.session.run.gradients import gradients_of
 
 
@@ -35,6 +36,11 @@ def site_of(told):
 def test_a_value_has_the_gradient_that_is_its_own(case):
     found = gradients_of(map(site_of, case["sites"]))
     assert {str(value): gradient.id for value, gradient in found.items()} == case["gradients"]
+
+
+@pytest.mark.parametrize("case", cases("fired_words"), ids=lambda case: case["words"])
+def test_what_fired_is_called_by_the_kinds_of_its_sites(case):
+    assert plural_fired(case["count"], case["kinds"]) == case["words"]
 
 
 @pytest.fixture(scope="module")

@@ -190,8 +190,7 @@ class LoadedRun(RunView):
         if self.store.released:
             notes.append(
                 f"{plural(self.store.released, 'event')} (the oldest) were dropped from memory, because other runs were "
-                "loaded after "
-                "this one. Load it again to see them."
+                "loaded after this one. Load it again to see them."
             )
         return replace(self._status, notes=tuple(notes), dropped=self.store.dropped)
 
@@ -275,8 +274,7 @@ class LoadedRun(RunView):
         elif goes_on and not self.is_followed:
             notes.append(
                 f"Still being written, by process {about.get('pid')} on {about.get('host')}: the panel shows the run up "
-                "to now. "
-                "`jdw.load(path, follow=True)` follows it."
+                "to the moment of loading. `jdw.load(path, follow=True)` follows it."
             )
         is_cut = not is_over and status.state in ("running", "waiting") and not goes_on
         return replace(

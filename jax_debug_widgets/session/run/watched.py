@@ -61,8 +61,7 @@ class WatchedValues(Mapping[str, WatchedValue]):
         if gradients := _called(f"grad/{name}", sites):
             raise KeyError(
                 f"{name!r} has no value in this run, but a gradient: {', '.join(gradients)}. Either it is recorded "
-                "under another "
-                "name, or only the derivative uses it, and JAX removes it from the program"
+                "under another name, or only the derivative uses it, and JAX removes it from the program"
             )
         near = difflib.get_close_matches(name, [*sites, *never.labels], n=3) or list(sites)
         raise KeyError(

@@ -1,4 +1,5 @@
 import { expect, it } from "vitest";
+import { twins } from "../../test/twins";
 import { count, plural, pluralFired, rate, seconds, shortFunction, tick, value } from "./format";
 
 it.each([
@@ -12,14 +13,15 @@ it.each([
   [7260, "2 h 1 min"],
 ])("%f seconds are %s", (s, text) => expect(seconds(s)).toBe(text));
 
-it.each([
-  [0, [], "0 prints"],
-  [3, ["print", "log"], "3 prints"],
-  [2, ["breakpoint"], "2 breakpoint hits"],
-  [1, ["io", "callback"], "1 callback"],
-  [1, ["print", "io"], "1 print or callback"],
-  [7, ["print", "breakpoint"], "7 prints and callbacks"],
-])("%i that fired at %j are %s", (n, kinds, text) => expect(pluralFired(n, kinds)).toBe(text));
+interface Fired {
+  count: number;
+  kinds: string[];
+  words: string;
+}
+
+it.each(twins<Fired>("fired_words"))("$count that fired at $kinds are $words", ({ count: n, kinds, words }) =>
+  expect(pluralFired(n, kinds)).toBe(words),
+);
 
 it("writes counts, rates and values as people read them", () => {
   expect(count(1_234_567)).toBe("1\u2009234\u2009567");

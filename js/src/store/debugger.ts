@@ -81,6 +81,11 @@ export class Debugger {
     );
   }
 
+  /** Whether the program stands at a stop, and nobody has asked it to go on. */
+  get isHolding(): boolean {
+    return this.stop !== null && !this.resuming;
+  }
+
   apply(stop: StopBody | null): void {
     if (stop) {
       this.began = performance.now() - 1000 * stop.since;

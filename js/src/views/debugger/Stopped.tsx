@@ -11,8 +11,7 @@ export function shownStop(run: RunStore, ui: UiState): StopBody | null {
 }
 
 export function standsAt(run: RunStore): boolean {
-  const { stop, resuming } = run.debugger;
-  return stop !== null && !resuming && !run.gone;
+  return run.debugger.isHolding && !run.gone;
 }
 
 interface Props {

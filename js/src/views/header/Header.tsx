@@ -90,9 +90,9 @@ function* firedKinds(run: RunStore): Iterable<string> {
 }
 
 function stateOf(run: RunStore, { state }: StatusMessage): { name: string; words: string } {
-  const { stop, resuming, wanted } = run.debugger;
+  const { isHolding, wanted } = run.debugger;
   if (run.gone && run.active) return { name: "gone", words: "Kernel gone" };
-  if (stop && !resuming) return { name: "waiting", words: stateWords("paused") };
+  if (isHolding) return { name: "waiting", words: stateWords("paused") };
   if (wanted && run.active) return { name: "waiting", words: wanted === "pause" ? "Pausing …" : "Stopping …" };
   return { name: state, words: stateWords(state) };
 }

@@ -29,7 +29,7 @@ export function Life({ run, ui, status }: Props) {
   const asked = ui.life.value || ui.call.value !== null;
   if (!call) return asked || !status.captured ? <NoCall over={!run.active} captured={status.captured} /> : null;
   const now = elapsed(run, status);
-  const stages = stagesOf(call, status.barrier, now, run.flights.ran(call), isHeld(run));
+  const stages = stagesOf(call, status.barrier, now, run.flights.ran(call), run.debugger.isHolding);
   const isOver = !run.active || run.gone;
   const isOpen =
     asked || (!isOver && needsLook(call, status.barrier, now, typicalOf(calls, call.name))) || failed(call);
@@ -45,10 +45,6 @@ export function Life({ run, ui, status }: Props) {
       <Announcement state={status.state} call={call} stages={stages} />
     </div>
   );
-}
-
-function isHeld({ debugger: { stop, resuming } }: RunStore): boolean {
-  return stop !== null && !resuming;
 }
 
 function NoCall({ over, captured }: { over: boolean; captured: boolean }) {

@@ -205,8 +205,8 @@ function Nothing({ ui, goesOn, watched }: { ui: UiState; goesOn: boolean; watche
       ) : (
         <span>
           To see every value, every gradient and the first NaN without a print, begin the cell with{" "}
-          <CellLine text={WATCH_ALL} />. To find what is wrong, a NaN, an index out of bounds, a key used twice, with{" "}
-          <CellLine text={CHECK_ALL} />.
+          <CellLine text={WATCH_ALL} />. To find a NaN, an index out of bounds or a key that is used twice, begin it
+          with <CellLine text={CHECK_ALL} />.
         </span>
       )}
     </div>
