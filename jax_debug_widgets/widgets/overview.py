@@ -13,6 +13,8 @@ from jax_debug_widgets.widgets.snapshot import CurveGroup, Fact, GroupLine, Scal
 
 _WIDTH, _FACTS, _CHART, _LEGEND = 820, 66, 156, 16
 """In pixels: of all; of the row of facts, of a chart, of a line of its names."""
+_WORD_PX, _VALUE_PX = 6.2, 11.0
+"""The width of a character in pixels: of labels and notes, and of the large, bold values."""
 _LEFT, _TOP, _RIGHT, _FOOT = 54, 26, 12, 18
 _CHARTS, _LINES, _POINTS = 4, 24, 2400
 """The most charts, lines of a chart and points of a chart."""
@@ -86,12 +88,12 @@ def _facts(facts: Sequence[Fact]) -> tuple[list[str], int]:
     """The facts in rows, each as wide as its words; and how high they are."""
     parts, x, y = [], 0.0, 0
     for fact in facts:
-        wide = min(16 + max(6.2 * max(len(fact.label), len(fact.note)), 9.6 * len(fact.value)), _WIDTH)
+        wide = min(16 + max(_WORD_PX * max(len(fact.label), len(fact.note)), _VALUE_PX * len(fact.value)), _WIDTH)
         if x > 0 and x + wide > _WIDTH:
             x, y = 0, y + _FACTS
         parts.append(_text(x + 12, y + 18, fact.label))
-        parts.append(_text(x + 12, y + 39, _cut(fact.value, int((_WIDTH - 16) / 9.6)), "v b" if fact.bad else "v"))
-        parts.append(_text(x + 12, y + 56, _cut(fact.note, int((_WIDTH - 16) / 6.2))))
+        parts.append(_text(x + 12, y + 39, _cut(fact.value, int((_WIDTH - 16) / _VALUE_PX)), "v b" if fact.bad else "v"))
+        parts.append(_text(x + 12, y + 56, _cut(fact.note, int((_WIDTH - 16) / _WORD_PX))))
         x += wide
     return parts, y + _FACTS if facts else 0
 
