@@ -92,7 +92,9 @@ def _facts(facts: Sequence[Fact]) -> tuple[list[str], int]:
         if x > 0 and x + wide > _WIDTH:
             x, y = 0, y + _FACTS
         parts.append(_text(x + 12, y + 18, fact.label))
-        parts.append(_text(x + 12, y + 39, _cut(fact.value, int((_WIDTH - 16) / _VALUE_PX)), "v b" if fact.bad else "v"))
+        parts.append(
+            _text(x + 12, y + 39, _cut(fact.value, int((_WIDTH - 16) / _VALUE_PX)), "v b" if fact.bad else "v")
+        )
         parts.append(_text(x + 12, y + 56, _cut(fact.note, int((_WIDTH - 16) / _WORD_PX))))
         x += wide
     return parts, y + _FACTS if facts else 0
