@@ -72,6 +72,14 @@ class PanelOnScreen:
             timeout_s=timeout_s,
         )
 
+    def wait_for_events(self, at_least: int, timeout_s: float = 60) -> None:
+        """Wait until this many events have come."""
+        self._lab_page.wait_for_js(
+            f"wanted => {{ {_FIND} const panel = findPanels()[0]; return panel && Number(panel.dataset.events) >= wanted; }}",
+            at_least,
+            timeout_s=timeout_s,
+        )
+
     def number(self, name: str) -> int:
         """One of the panel's numbers."""
         return int(self.root.get_attribute(f"data-{name}") or 0)

@@ -160,6 +160,7 @@ def test_frames_and_latency_while_ten_thousand_events_a_second_come_in(lab, lab_
     notebook.output(1)
     panel = PanelOnScreen(lab_page)
     panel.open_tab(tab)
+    panel.wait_for_events(PER_SECOND // 10)  # the program is compiled
     panel.record()
     devtools = lab_page.page.context.new_cdp_session(lab_page.page)
     devtools.send("Performance.enable")
