@@ -58,7 +58,7 @@ ifdef PYTEST_ARGS
 else
 	python -m pytest $(PARALLEL) --cases $(CASES) --reruns 1 --ignore tests/e2e
 	@echo "Testing in a real browser, with JupyterLab and its kernel (some minutes)"
-	python -m pytest $(PARALLEL) --reruns 1 tests/e2e
+	python -m pytest $(PARALLEL) --reruns 1 -m "not speed" tests/e2e
 endif
 
 test-front-end: $(VENV)/.dev $(BUILT)
@@ -110,7 +110,8 @@ bench: $(VENV)/.dev $(BUILT)  ## measure what capturing costs
 
 speed: $(VENV)/.dev $(BUILT)  ## see whether the panel and the debugger are as fast as promised, on a machine that does nothing else
 	JAXDEBUG_SPEED=1 python -m pytest -s tests/e2e/test_panel_kernel_speed.py tests/e2e/test_panel_speed.py \
-		tests/e2e/test_program_speed.py tests/e2e/test_debugger.py tests/e2e/test_source_harness.py -k "speed or looked_into or many_sites"
+		tests/e2e/test_program_speed.py tests/e2e/test_panel_many.py tests/e2e/test_source_harness.py tests/e2e/test_debugger.py \
+		-k "speed or twenty_panels_scrolls or many_sites or looked_into"
 
 clean:  ## remove everything that was built or installed here
 	rm -rf $(VENV) .venv-jax-* js/node_modules js/lab/node_modules $(PANEL) $(VIEWS) $(PROGRAM) jax_debug_widgets/labextension build dist test-artifacts .pytest_cache .ruff_cache .import_linter_cache

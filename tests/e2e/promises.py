@@ -1,7 +1,8 @@
 """The figures that are promised of the panel and the debugger.
 
-They are those of a machine that does nothing else: `make speed` asks for them. The tests, which share two cores with a
-server, a kernel, a browser and the other tests, only see to it that none is missed by far.
+`make speed` asserts them, on a machine that does nothing else. A test that asserts such a figure alone has the mark
+`speed`, and `make test` leaves it out. A test that shows something else too allows `SLACK` there: it shares two cores with
+a server, a kernel, a browser and the other tests.
 """
 
 from __future__ import annotations

@@ -151,6 +151,7 @@ def test_a_hundred_thousand_prints_are_all_there_and_found_at_once(lab, lab_page
 @pytest.mark.usefixtures("clean")
 @pytest.mark.parametrize("tab", ["Prints", "Overview", "Timeline"])
 @pytest.mark.own_page
+@pytest.mark.speed
 def test_frames_and_latency_while_ten_thousand_events_a_second_come_in(lab, lab_page, tab: str):
     seconds = 8
     paced = PACED.replace("SECONDS", str(seconds))

@@ -88,6 +88,7 @@ def test_twenty_panels_come_and_go_and_leave_nothing_behind(harness: Harness):
     assert last["JSHeapUsedSize"] <= first["JSHeapUsedSize"] * 1.1 + 1e6
 
 
+@pytest.mark.speed
 @pytest.mark.parametrize("state", ["done", "running"])
 def test_a_page_of_twenty_panels_scrolls(harness: Harness, state: str):
     harness.open(state=state, rate=10_000, seconds=2)

@@ -125,6 +125,7 @@ def test_filter_and_find_answer_at_once(all_lines: Page):
     assert is_kept(max(min(each) for each in times.values()), at_most=ANSWER_MS)
 
 
+@pytest.mark.speed
 @pytest.mark.parametrize("tab", ["overview", "streams", "source", "timeline"])
 def test_frames_keep_coming_while_ten_thousand_events_a_second_do(harness: Harness, tab: str):
     harness.open(state="running", rate=10_000, seconds=2, tab=tab)

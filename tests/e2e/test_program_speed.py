@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.browser import ARTIFACTS
-from tests.e2e.promises import FRAMES, SLACK, is_kept
+from tests.e2e.promises import FRAMES, is_kept
 
 LARGE = f"""%load_ext jax_debug_widgets
 import sys
@@ -43,7 +43,7 @@ TIMED = """async (action) => {
 OPENS_MS = 300
 
 
-@pytest.mark.skipif(SLACK > 1, reason="`make speed` asks for it: to trace the program takes a test long")
+@pytest.mark.speed
 def test_the_graph_of_a_training_step_of_thousands_of_equations_opens_and_pans(lab, lab_page):
     notebook = lab_page.open_notebook(lab.write_notebook("large.ipynb", LARGE, "%jaxdebug graph step(*args)"))
     notebook.run_cell(0)

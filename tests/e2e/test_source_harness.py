@@ -89,6 +89,7 @@ def test_a_long_file_is_drawn_in_part_and_gone_through_by_function(harness: Harn
     panel.get_by_text("line 5000 of the library").wait_for()
 
 
+@pytest.mark.speed
 def test_values_of_many_sites_are_drawn_as_they_come(harness: Harness):
     def frames(**options: int) -> float:
         harness.page.goto("about:blank")
