@@ -1,4 +1,4 @@
-"""Where NaNs and infinities were born while a program ran, as findings (S11)."""
+"""Make findings of the places where NaNs and infinities were born while a program ran (S11)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The user's line that calls a jitted function."""
+"""Find the user's line that calls a jitted function."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Casts to integers that numbers did not fit, and `nanargmin` of NaNs alone, as findings (S13, S15)."""
+"""Make findings of casts to integers that the numbers do not fit, and of `nanargmin` of NaNs only (S13, S15)."""
 
 from __future__ import annotations
 

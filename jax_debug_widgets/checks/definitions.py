@@ -1,4 +1,4 @@
-"""Find the `def` of a function whose first line is known, which is that of its first decorator."""
+"""Find the `def` of a function by the first line of its code, which may be that of its first decorator."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Make findings of what the checks have seen in programs that ran: a table has the function for each check."""
+"""Make findings of the records of checks in programs that ran; a table has the function for each check."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Explain an exception of JAX's at the user's line, and rewrite that line.
+"""Explain an exception that JAX raised, at the user's line, and rewrite that line.
 
-JAX's public error types are in `jax.errors`; other errors are known by their text.
+JAX's public error types are in `jax.errors`; other errors are recognized by their text.
 
 It has more than 300 lines because each kind of exception has a function of a few lines here, in one table.
 """

@@ -1,4 +1,4 @@
-"""Show what was found as text, as compilers do: headline, the source with its range underlined, why, and the fix."""
+"""Show a finding as text, as compilers do: the headline, the source with its range underlined, why, and the fix."""
 
 from __future__ import annotations
 

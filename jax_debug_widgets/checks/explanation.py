@@ -1,4 +1,4 @@
-"""The explanation of one exception."""
+"""Define the explanation of one exception."""
 
 from __future__ import annotations
 

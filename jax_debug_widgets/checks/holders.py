@@ -1,6 +1,6 @@
-"""Find the name that holds an object, and the way from it: `net.layers[0].last`.
+"""Find the name that holds an object, and the path from the name to it: `net.layers[0].last`.
 
-The nearest name is looked for, breadth first, among what refers to the object.
+The search goes breadth first through the objects that refer to the object, and stops at the nearest name.
 """
 
 from __future__ import annotations

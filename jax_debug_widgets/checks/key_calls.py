@@ -1,4 +1,7 @@
-"""PRNG keys that two calls use (S8): their numbers are compared each time a program that uses one up is called."""
+"""Find PRNG keys that two calls use (S8).
+
+At each call of a program that uses a key up, the numbers of the key are compared with those of earlier calls.
+"""
 
 from __future__ import annotations
 

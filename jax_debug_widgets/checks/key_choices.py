@@ -1,7 +1,8 @@
-"""Tell whether two branches exclude each other, of what values choose: `lax.switch(i, ...)` beside `lax.cond(i == 0, ...)`.
+"""Decide whether two branches exclude each other: `lax.switch(i, ...)` and `lax.cond(i == 0, ...)`.
 
-A value has an identity: `(name, operands, ..., kind)` for what compares others, see `key_flow`. What a branch says of it is
-traced back to a value that is compared with a number. Two exclude each other if no number meets both.
+Each value has an identity, see `key_flow`: for a comparison it is `(name, operands, ..., kind)`. The condition of a
+branch is traced back to a value that is compared with a number. Two branches exclude each other if no number satisfies
+both conditions.
 """
 
 from __future__ import annotations

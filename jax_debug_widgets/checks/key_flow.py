@@ -1,10 +1,10 @@
-"""Follow PRNG keys through a program: where each comes from, and what uses it.
+"""Follow PRNG keys through a program: where each comes from, and which equations use it.
 
-Each key has an identity: where it comes from, and which part of that it is. Wrapping and unwrapping keep the identity,
-elements of a split are told apart by their index, `fold_in` by its data. A key that a loop takes unchanged into each
-iteration is used as often as the loop runs. Branches of a `cond` are alternatives, and so are opposite branches of two that
-one value chooses. `jax.random.clone` makes another key.
-What `jax.checkpoint`, or a rule of a backward pass, computes again is no second use.
+Each key has an identity: where it comes from, and which part of that it is. Wrapping and unwrapping keep the identity.
+Elements of a split differ by their index, results of `fold_in` by its data. If a loop passes a key unchanged to each
+iteration, the key is used as often as the loop runs. The branches of a `cond` are alternatives, and so are opposite
+branches of two `cond`s that one value chooses. `jax.random.clone` makes another key. A use that `jax.checkpoint` or the
+rule of a backward pass computes again is not a second use.
 """
 
 from __future__ import annotations

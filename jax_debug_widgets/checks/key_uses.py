@@ -1,4 +1,4 @@
-"""The identities of PRNG keys, and what uses them; see `key_flow`."""
+"""Define the identities of PRNG keys, and the uses of keys; see `key_flow`."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""PRNG keys that a program uses more than once, typed or as two uint32 numbers (S8).
+"""Find PRNG keys, typed or as two uint32 numbers, that a program uses more than once (S8).
 
-An analysis of a program that was just traced; nothing runs. Uses with one and the same stack of the user's frames are inside
-one function of JAX's, such as `jax.random.poisson`. How keys are followed: `key_flow`.
+This analyses a program that was just traced; nothing runs. Uses with the same stack of user frames are inside one
+function of JAX, such as `jax.random.poisson`. `key_flow` describes how keys are followed.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
-"""The registry of what the checks find.
+"""Register the kinds of findings.
 
-A new kind is a row here and a file of its own; a kind for an exception also has texts in `words`, a check a row in `device`.
+A new kind needs a row here and a file of its own. A kind for an exception also needs texts in `words`, a check a row in
+`device`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Tracers that something of the user's holds after their trace, as findings (S3)."""
+"""Make findings of tracers that the user's objects hold after the trace (S3)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lists of numbers that a jitted function is called with: each number is an operand of its own (S7)."""
+"""Find lists of numbers in the arguments of a jitted function: each number is an operand of its own (S7)."""
 
 from __future__ import annotations
 

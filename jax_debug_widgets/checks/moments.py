@@ -1,4 +1,4 @@
-"""When something was found first, in words."""
+"""Describe in words when a check first found something."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Indices that were out of bounds while a program ran, as findings (S6)."""
+"""Make findings of indices that were out of bounds while a program ran (S6)."""
 
 from __future__ import annotations
 

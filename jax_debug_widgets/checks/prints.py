@@ -1,4 +1,4 @@
-"""Python's `print` in a function that JAX traces."""
+"""Make findings of Python's `print` in a function that JAX traces."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Functions that JAX traces again and again: how often, how long that took, and what changed from trace to trace (S14)."""
+"""Find functions that JAX traces again and again (S14).
+
+A finding says how often, how long that took, and what changed from trace to trace.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A PRNG key that one program uses more than once (S8)."""
+"""Describe a PRNG key that one program uses more than once (S8)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Find the line of a traced function that stores one of its arguments outside of it."""
+"""Find the line of a traced function that stores an argument outside the function."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""All texts of the explanations: a headline, why, and advice, by kind. `{…}` are filled in."""
+"""Hold the texts of all explanations by kind: headline, why, and advice, with `{…}` to be filled in."""
 
 from __future__ import annotations
 

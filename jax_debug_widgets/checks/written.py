@@ -1,4 +1,4 @@
-"""The expression that a frame is at, as the user has written it."""
+"""Find the source expression that a frame executes."""
 
 from __future__ import annotations
 

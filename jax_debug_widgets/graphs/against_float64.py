@@ -1,4 +1,4 @@
-"""A program beside itself in float64: which line loses the digits."""
+"""Compare a program with the same program in float64: which line loses the digits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A program as XLA compiles it beside the same run op by op: which line differs, and what XLA does there."""
+"""Compare a program as XLA compiles it with the same program run op by op: which line differs, and why."""
 
 from __future__ import annotations
 

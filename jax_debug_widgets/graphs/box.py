@@ -1,4 +1,4 @@
-"""A box of a program: equations that belong together."""
+"""Define a box of a program: equations that belong together."""
 
 from __future__ import annotations
 

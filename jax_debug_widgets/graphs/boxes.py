@@ -1,4 +1,4 @@
-"""A program as nested boxes: functions, their lines, scopes and bodies inside, and equations innermost."""
+"""Arrange a program in nested boxes: functions, then their lines, scopes and bodies, then equations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Link the instructions of an executable with the equations of their lines, where equations have no names in it."""
+"""Link the instructions of an executable with equations by source line, where it has no names of equations."""
 
 from __future__ import annotations
 

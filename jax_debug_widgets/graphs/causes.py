@@ -1,4 +1,4 @@
-"""Find what may make each trace of a function another program: the order of a set, random numbers, time."""
+"""Find why each trace of a function may give a different program: the order of a set, random numbers, the time."""
 
 from __future__ import annotations
 

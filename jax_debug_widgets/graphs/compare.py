@@ -1,4 +1,4 @@
-"""Two programs that have run, compared: their outputs, what stands for each other inside, and where they part first."""
+"""Compare two programs that have run: their outputs, the equations that correspond, and where they first differ."""
 
 from __future__ import annotations
 

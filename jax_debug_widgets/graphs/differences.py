@@ -1,4 +1,4 @@
-"""Say in words how two paired equations differ."""
+"""Describe in words how two paired equations differ."""
 
 from __future__ import annotations
 

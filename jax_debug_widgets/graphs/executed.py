@@ -1,4 +1,4 @@
-"""Programs and bodies with the values of one run."""
+"""Define programs and bodies with the values of one run."""
 
 from __future__ import annotations
 

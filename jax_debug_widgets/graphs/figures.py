@@ -1,4 +1,4 @@
-"""How far two arrays are apart: to the bit, within the tolerance of their dtype, or not."""
+"""Measure how far two arrays are apart: equal to the bit, within the tolerance of their dtype, or not."""
 
 from __future__ import annotations
 

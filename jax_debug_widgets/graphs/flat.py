@@ -1,4 +1,7 @@
-"""A body with its calls inlined: what each operation takes, whoever calls it, and a hash of what it computes."""
+"""Inline the calls of a body, and hash what each operation computes.
+
+A flat operation knows which operands it takes, whichever function calls it.
+"""
 
 from __future__ import annotations
 

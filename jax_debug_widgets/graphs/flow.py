@@ -1,4 +1,7 @@
-"""Which operation takes what another gives, across calls, loops and branches; and the ways from one to others."""
+"""Find which operation uses the result of another one, across calls, loops and branches.
+
+It also finds the paths from one operation to others.
+"""
 
 from __future__ import annotations
 

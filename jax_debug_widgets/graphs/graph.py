@@ -1,4 +1,4 @@
-"""A program as a graph of nested boxes: what is open, what is found in it, and the ways between values."""
+"""Show a program as a graph of nested boxes: which are open, which match a search, and the paths between values."""
 
 from __future__ import annotations
 

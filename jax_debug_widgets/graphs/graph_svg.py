@@ -1,4 +1,7 @@
-"""The graph as a picture: SVG in an `<img>`, which no page takes the styles from, so that a saved notebook shows it."""
+"""Draw the graph as SVG in an `<img>`.
+
+A page does not remove the styles of an image, so a saved notebook shows it.
+"""
 
 from __future__ import annotations
 

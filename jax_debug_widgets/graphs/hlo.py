@@ -1,4 +1,4 @@
-"""Read the text of lowered and compiled programs: instructions, what they run, and the tags in their names."""
+"""Read the text of lowered and compiled programs: instructions, their computations, and the tags in their names."""
 
 from __future__ import annotations
 

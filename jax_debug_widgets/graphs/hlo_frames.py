@@ -1,4 +1,4 @@
-"""Read the lines that an optimised HLO module knows: the tables of stack frames at its head."""
+"""Read the source lines in an optimized HLO module, from the tables of stack frames at its head."""
 
 from __future__ import annotations
 

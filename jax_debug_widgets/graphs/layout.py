@@ -1,7 +1,8 @@
-"""Boxes on a plane: a row each, in the order of the program; what is forward at the left, its derivative at the right.
+"""Lay out boxes in rows, in the order of the program: forward equations at the left, their derivatives at the right.
 
-Rows keep the order in which the source is read and put the two halves of a line beside each other, which a layout by layers
-of a graph does not. It takes linear time, and the kernel draws the same picture for a page and for a saved notebook.
+Rows keep the order in which the source is read and put the two halves of a line beside each other. A layered graph
+layout does not. The layout takes linear time, and the kernel draws the same picture for a page and for a saved
+notebook.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Levels of not too many boxes: by name scope, by operation, and repeats as one."""
+"""Group boxes into levels that have not too many boxes: by name scope, by operation, and repeats as one box."""
 
 from __future__ import annotations
 

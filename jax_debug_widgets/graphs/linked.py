@@ -1,4 +1,7 @@
-"""Source, jaxpr, StableHLO and optimised HLO of one program, and what in one stands for what in the others."""
+"""Link the source, jaxpr, StableHLO and optimized HLO of one program.
+
+The links say which parts of one correspond to which parts of the others.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Columns whose rows belong together, as HTML that needs nothing else: what is pointed at lights up in all of them."""
+"""Write linked columns as self-contained HTML: the rows that correspond to the one under the mouse are highlighted."""
 
 from __future__ import annotations
 

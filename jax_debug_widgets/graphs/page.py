@@ -1,4 +1,4 @@
-"""Rows of cells as plain text, and as HTML in the colours of JupyterLab's theme."""
+"""Show rows of cells as plain text, and as HTML in the colours of JupyterLab's theme."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Which operations of two programs stand for each other.
+"""Find which operations of two programs correspond.
 
-Each round pairs what those before have left: the same computation, the same use, the same name, the same operation beside
-pairs, the same place in the source, and what stands between pairs. Within a round operations are paired in the order of
-the program.
+Each round pairs operations that the earlier rounds have left over: those with the same computation, the same use, the
+same name, the same operation beside pairs, the same place in the source, and those between pairs. Within a round
+operations are paired in the order of the program.
 """
 
 from __future__ import annotations

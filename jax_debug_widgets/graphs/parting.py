@@ -1,4 +1,7 @@
-"""Where two runs part first: back from what differs through pairs that differ, and into the first step that does."""
+"""Find where two runs first differ.
+
+The search goes back from results that differ through pairs that differ, and into the first step of a loop that does.
+"""
 
 from __future__ import annotations
 

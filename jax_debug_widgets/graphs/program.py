@@ -1,4 +1,4 @@
-"""A program as frozen data: its equations, their names, places and nesting. No object of JAX's is in it."""
+"""Define a program as frozen data: its equations, their names, places and nesting. It holds no objects of JAX."""
 
 from __future__ import annotations
 

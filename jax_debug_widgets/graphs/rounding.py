@@ -1,4 +1,4 @@
-"""How much of a number's digits each equation of a program loses, beside the same program in float64."""
+"""Measure how many digits each equation of a program loses, compared with the same program in float64."""
 
 from __future__ import annotations
 

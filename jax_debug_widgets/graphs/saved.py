@@ -1,4 +1,4 @@
-"""A program with the values of one run, in a file: arrays, and the equations as JSON. Nothing is pickled."""
+"""Save a program with the values of one run to a file: arrays, and the equations as JSON. Nothing is pickled."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The drawing of a graph as plain data: boxes, wires, colours, what is marked."""
+"""Convert the drawing of a graph to plain data: boxes, wires, colours, and the marked equations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What runs have shown of the equations of a program: watched values, and what rounding costs."""
+"""Hold what runs have shown about the equations of a program: watched values, and the error by rounding."""
 
 from __future__ import annotations
 

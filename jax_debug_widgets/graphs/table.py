@@ -1,4 +1,4 @@
-"""The equations of a program as a table, each by itself or grouped by line, primitive or scope."""
+"""Show the equations of a program as a table, one by one or grouped by line, primitive or scope."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Colours of boxes: by role, dtype, device, flops, bytes, error growth, or where values were not finite."""
+"""Colour boxes by role, dtype, device, flops, bytes, error growth, or non-finite values."""
 
 from __future__ import annotations
 

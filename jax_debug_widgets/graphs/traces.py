@@ -1,4 +1,4 @@
-"""Whether a function is traced to the same program each time; if not, where it differs first, and why it may."""
+"""Report whether a function is traced to the same program each time; if not, where the programs differ, and why."""
 
 from __future__ import annotations
 

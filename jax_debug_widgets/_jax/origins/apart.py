@@ -1,8 +1,8 @@
-"""Find the arrays whose parts XLA cannot prove equal: it does not merge calls that have different parts as operands.
+"""Find the arrays whose parts XLA cannot prove equal.
 
-With `vmap_method="sequential_unrolled"`, a callback becomes a call for each lane, side by side, and XLA merges the calls
-whose operands it finds equal. The number of the lane as a further operand would prevent that, so it may be added only where
-XLA cannot merge the calls anyway.
+XLA does not merge calls that have different parts as operands. With `vmap_method="sequential_unrolled"`, a callback
+becomes one call for each lane, side by side, and XLA merges the calls with operands that it finds equal. The number of
+the lane as a further operand would prevent that, so it may be added only where XLA cannot merge the calls anyway.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A debugging equation of a JAX program, as it is found at lowering or when it runs un-jitted."""
+"""Define a debugging equation of a JAX program, as it is found at lowering or when it runs un-jitted."""
 
 from __future__ import annotations
 

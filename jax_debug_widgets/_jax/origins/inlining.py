@@ -1,4 +1,4 @@
-"""Keep the calls of functions that JAX inlines: checkpointed functions, and the rules of `custom_jvp` and its like.
+"""Keep the call sites of functions that JAX inlines: checkpointed functions, and rules of `custom_jvp` and similar.
 
 A function that JAX traces by itself (a jitted function, a loop's body, the function of `jax.checkpoint`) has tracebacks that
 begin in it; the equation that runs it has the traceback of the call. When JAX differentiates a `jax.checkpoint`, it evaluates

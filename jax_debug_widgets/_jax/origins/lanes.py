@@ -1,8 +1,10 @@
-"""Note which axes of a watched value are the lanes of a `vmap`, while JAX batches the program; for prints see `passes/tap.py`.
+"""Note which axes of a watched value are the lanes of a `vmap`, while JAX batches the program.
 
-A program that JAX lowers has been batched, and nothing in it says which axes the batching has added. An equation keeps its
-place in the source through all transformations. So the axes are looked up by that place, the shape of the result, and the
-number of `vmap`s that JAX's name stack says are around the equation.
+`passes/tap.py` does the same for prints.
+
+A program that JAX lowers has been batched, and nothing in it says which axes the batching has added. An equation keeps
+its place in the source through all transformations. So the axes are looked up by that place, the shape of the result,
+and the number of `vmap`s around the equation, which JAX's name stack tells.
 """
 
 from __future__ import annotations

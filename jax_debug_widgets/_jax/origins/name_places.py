@@ -1,4 +1,4 @@
-"""The places at which names are noted: a statement, or the arguments of a call."""
+"""Define the places at which names are noted: a statement, or the arguments of a call."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Keep the notes of variables, made while programs are traced, and find them again in the programs that JAX makes from these.
+"""Keep the names of variables that were noted while programs were traced, and find them in the programs that JAX makes.
 
-`bindings.py` and `cotangents.py` write it, `names_noted.py` reads it.
+`bindings.py` and `cotangents.py` write the notes, `names_noted.py` reads them.
 """
 
 from __future__ import annotations

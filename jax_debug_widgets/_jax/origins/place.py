@@ -1,4 +1,4 @@
-"""The place of an equation in its program: the scopes, loops, branches and mesh axes around it."""
+"""Describe the place of an equation in its program: the scopes, loops, branches and mesh axes around it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The Python frames around a breakpoint: captured while tracing, filled with values when the program stops."""
+"""Capture the Python frames around a breakpoint while tracing, and fill them with values when the program stops."""
 
 from __future__ import annotations
 

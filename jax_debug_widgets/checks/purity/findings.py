@@ -1,4 +1,4 @@
-"""Make findings of the side effects of a function while it is traced (S1, S4)."""
+"""Make findings of the side effects that a function has while it is traced (S1, S4)."""
 
 from __future__ import annotations
 

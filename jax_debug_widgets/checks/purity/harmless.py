@@ -1,4 +1,4 @@
-"""Whether a function may be traced once more for us: only if nothing that it names can have an effect."""
+"""Decide whether a function may be traced again for a check: only if nothing that it names can have an effect."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
-"""See calls of clocks, random numbers and files that the user's own lines make while JAX traces.
+"""Notice calls of clocks, random numbers and files that the user's own lines make while JAX traces.
 
-Python tells a profile function of each call of a function of C. The user's function runs once, as ever.
+Python calls a profile function (`sys.setprofile`) for each call of a C function. The user's function itself runs once,
+as always.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""A print of a value: equal for equal contents, small, and made without running any of the user's code.
+"""Make a fingerprint ("print") of a value: equal for equal contents, small, and made without running the user's code.
 
-Values are not kept, only their prints, so nothing lives longer than without us. Of an iterator it is the
-position; no iterator is advanced.
+Only the prints are kept, not the values, so no object lives longer than without the check. The print of an iterator is
+its position; no iterator is advanced.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""The user's functions that a call may run, and the values that they name besides their arguments.
+"""Find the user's functions that a call may run, and the values that they name besides their arguments.
 
-Found by the names in the bytecode, and looked up without running any of the user's code.
+The names come from the bytecode. They are looked up without running any of the user's code.
 """
 
 from __future__ import annotations

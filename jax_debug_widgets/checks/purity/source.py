@@ -1,4 +1,4 @@
-"""Where a function changes what a name holds, read off its syntax tree."""
+"""Find in the syntax tree where a function changes the value of a name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Compare what the user's functions name before and after each trace, and at each call of a program."""
+"""Compare the values that the user's functions name before and after each trace, and at each call of a program."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which names a block of statements assigns and reads."""
+"""Find the names that a block of statements assigns and reads."""
 
 from __future__ import annotations
 
