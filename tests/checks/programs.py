@@ -96,14 +96,14 @@ RAISING = (
         "donated",
         "S5",
         "step = jax.jit(lambda s: s * 2, donate_argnums=0)\ns = {'w': jnp.ones(3)}\nstep(s['w'])\ny = s['w'] + 1  #!",
-        ("`s['w']` was given away", "donate"),
+        ("`s['w']` was donated", "donate"),
     ),
     Program(
         "two donated",
         "S5",
         "step = jax.jit(lambda a, b: (a * 2, b * 2), donate_argnums=(0, 1))\na, b = jnp.ones(3), jnp.ones(3)\nstep(a, b)\n"
         "y = a + b  #!",
-        ("`a`, `b` were given away",),
+        ("`a`, `b` were donated",),
     ),
     Program(
         "static",

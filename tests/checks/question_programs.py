@@ -200,7 +200,7 @@ state = {"w": jnp.ones(3)}
 step(state, jnp.ones(3))
 state["w"] + 1  #!
 """,
-        says=("`state['w']`", "given away"),
+        says=("`state['w']`", "was donated"),
         raises="RuntimeError",
         check="oob",
     ),
