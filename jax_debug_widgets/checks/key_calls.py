@@ -93,7 +93,7 @@ class KeyUses:
         return known
 
     def known_tag(self, array: Any) -> int | None:
-        """Return the tag of a key whose array is known; None if it is not."""
+        """Return the tag of a key by the identity of its array; None if the array is not known."""
         found, tag = self.known.get(id(array), (lambda: None, 0))
         return tag if found() is array else None
 

@@ -1,4 +1,4 @@
-"""Rewrite expressions whose value Python needs while JAX traces: `and`, `not`, `a if c else b`, `max(x, y)`, `float(x)`."""
+"""Rewrite expressions that need a value while JAX traces: `and`, `not`, `a if c else b`, `max(x, y)`, `float(x)`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rewrite code whose shape depends on values: `x[mask].sum()`, `jnp.nonzero(x)`."""
+"""Rewrite code with shapes that depend on values: `x[mask].sum()`, `jnp.nonzero(x)`."""
 
 from __future__ import annotations
 
