@@ -1,4 +1,4 @@
-"""Programs that raise in JAX, with the line that is at fault and what the explanation says to write."""
+"""List programs that raise an exception of JAX, with the faulty line and the words of the explanation."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Program:
-    """A program: the line marked `#!` is at fault; `says` are words of the explanation."""
+    """A program; `#!` marks the faulty line, and `says` are words of the explanation."""
 
     name: str
     row: str
