@@ -18,13 +18,13 @@ _ELEMENTWISE = frozenset({
     "abs", "add", "atan2", "convert_element_type", "copy", "cos", "div", "erf", "exp", "exp2", "expm1", "log", "log1p", "named",
     "logistic", "mul", "neg", "pow", "rsqrt", "sin", "sqrt", "square", "sub", "tan", "tanh", "transpose",
 })  # fmt: skip
-"""Operations whose results XLA cannot prove equal for elements that it cannot prove equal; it simplifies no floats away."""
+"""The operations that keep elements apart: XLA does not simplify floats, so it cannot prove their results equal."""
 
 
 def keeps_apart(equation: core.JaxprEqn, apart: Container[Any]) -> bool:
-    """Whether XLA cannot prove two parts of an equation's result equal, along any axis.
+    """Return whether XLA cannot prove any two parts of an equation's result equal, along any axis.
 
-    `apart` holds the variables for which that is known. A broadcast repeats elements, so it is not.
+    `apart` holds the variables with this property. A broadcast repeats elements, so its result does not have it.
     """
     variables = [one for one in equation.invars if not isinstance(one, core.Literal)]
     literals = [np.asarray(one.val) for one in equation.invars if isinstance(one, core.Literal)]
