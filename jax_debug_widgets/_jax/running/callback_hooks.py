@@ -159,7 +159,7 @@ class CallbackHooks(Replacing):
         if not self._is_heard() or not called_by_user:
             return theirs(*operands, **params)
         if self._leaves_out_debugging() and is_breakpoint(params["callback"].callback_func):
-            return list(operands[: len(params["result_avals"])])  # `jax.debug.breakpoint(token=x)` answers with `x`.
+            return list(operands[: len(params["result_avals"])])  # `jax.debug.breakpoint(token=x)` returns `x`.
         # In a derivative rule JAX says that equations come from where the function was called: see `Hooks._bind`.
         with called_from_here():
             return theirs(*operands, **params)
