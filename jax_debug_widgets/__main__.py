@@ -1,4 +1,4 @@
-"""`python -m jax_debug_widgets record FILE train.py args`: see `scripts`."""
+"""Run the command line: `python -m jax_debug_widgets record FILE train.py args`; see `scripts`."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from jax_debug_widgets.scripts.record import USAGE, WRONG_USAGE, record
 
 
 def main(words: list[str]) -> int:
-    """Do what the words say; the exit status."""
+    """Run the command given by `words`; return the exit status."""
     match words:
         case ["record", *rest]:
             return record(rest)
         case ["help" | "--help" | "-h"]:
-            print(USAGE)  # noqa: T201 - that is what was asked for.
+            print(USAGE)  # noqa: T201 - the user asked for it.
             return 0
     print(USAGE, file=sys.stderr)  # noqa: T201
     return WRONG_USAGE

@@ -1,6 +1,6 @@
 """Run tests under the checks: `python -m pytest -p jax_debug_widgets.pytest --jax-check=oob,nonfinite,keys`.
 
-Each test runs in a capture of its own. Findings are shown for each test and fail none; prints go where they always go.
+Each test runs in a capture of its own. Findings are shown for each test and fail no test. Prints go to stdout as usual.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ _SECTION = "jax-check"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """`--jax-check`."""
+    """Add the option `--jax-check`."""
     group = parser.getgroup("jax")
     names = f"run each test under these checks, see jax_debug_widgets: all, or names of {', '.join(options())}"
     group.addoption("--jax-check", metavar="NAMES", default="", help=names)
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Refuse what is no check.
+    """Check the names given by `--jax-check`.
 
     Raises:
-      UsageError: a name is not known; the message lists those that are.
+      UsageError: a name is not known; the message lists the known ones.
     """
     try:
         checks_of(config.getoption("--jax-check"))
@@ -39,7 +39,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, Any]:
-    """Run a test in a capture."""
+    """Run a test in a capture, and add its findings to its report."""
     asked = item.config.getoption("--jax-check")
     if not asked:
         return (yield)
@@ -55,7 +55,7 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, Any]:
 
 
 def _told(run: Run, asked: str) -> str:
-    """What was found by the checks that were asked for."""
+    """Return the findings of the checks that were asked for, as text."""
     names = {name.strip() for name in asked.split(",")}
     words = {kind.word for kind in Kind if kind.option and (kind.option in names or "all" in names)}
     findings = run.findings
@@ -64,7 +64,7 @@ def _told(run: Run, asked: str) -> str:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Show the findings of each test; pytest itself shows them for failed ones only."""
+    """Show the findings of each test; pytest itself shows report sections of failed tests only."""
     found = [
         (report.nodeid, text)
         for reports in terminalreporter.stats.values()

@@ -1,7 +1,8 @@
-"""The behaviours that the tool makes visible, and the tests that show each: `python -m tests.behaviours` writes the table.
+"""List the behaviours that the tool makes visible, and the tests that show each.
 
-A test says which it keeps: `@pytest.mark.behaviour("P4")`. What stands in `docs/behaviours.md` is made from these marks, and a
-test compares the two, so that the table cannot say more than is tested.
+`python -m tests.behaviours` writes the table `docs/behaviours.md`. A test names the behaviours that it shows:
+`@pytest.mark.behaviour("P4")`. The table is made from these marks, and a test compares the two, so that the table
+cannot say more than is tested.
 """
 
 from __future__ import annotations
@@ -80,11 +81,11 @@ ROWS = {
     "O3": "the table of runs; two of them compared",
     "O4": "a notebook saved at any moment shows its runs as they were",
 }
-"""Row -> what is seen."""
+"""Row -> the behaviour that is visible."""
 
 
 def marked_tests(folder: Path = ROOT / "tests") -> dict[str, list[str]]:
-    """Row -> the tests marked with it, `rooms/test_file.py::test_name`, sorted."""
+    """Return the tests marked with each row, as `rooms/test_file.py::test_name`, sorted."""
     tests: dict[str, list[str]] = defaultdict(list)
     for file in sorted(folder.rglob("test_*.py")):
         for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
@@ -95,7 +96,7 @@ def marked_tests(folder: Path = ROOT / "tests") -> dict[str, list[str]]:
 
 
 def document(tests: dict[str, list[str]]) -> str:
-    """The text of `docs/behaviours.md`: each row with the files of its tests, and how many tests each file has for it."""
+    """Return the text of `docs/behaviours.md`: for each row, the files with its tests, and how many each file has."""
     lines = [
         "# What the tool makes visible",
         "",

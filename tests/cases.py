@@ -24,15 +24,15 @@ STRENGTHS = {"each": 1, "pairs": 2}
 
 
 def covering(cases: Sequence[Mapping[str, int]], strength: int, *, evenly: bool = False) -> list[int]:
-    """The positions of some cases that have every combination of `strength` values that any case has.
+    """Return the positions of cases that together have every combination of `strength` values that any case has.
 
     Args:
-      cases: parameter -> number that tells its value from others, for each case. All have the same parameters.
+      cases: for each case, parameter -> a number that identifies its value. All cases have the same parameters.
       strength: how many parameters a combination has.
-      evenly: of cases that have as many of the combinations those come first whose values have been seen least.
+      evenly: among cases with equally many new combinations, prefer those with values that were chosen less often.
 
     Returns:
-      Positions in `cases`, ascending; greedily few.
+      Positions in `cases`, ascending. The choice is greedy, so there are few of them.
     """
     parts = [set(combinations(sorted(case.items()), min(strength, len(case)))) for case in cases]
     missing = set().union(*parts)
@@ -51,7 +51,7 @@ def covering(cases: Sequence[Mapping[str, int]], strength: int, *, evenly: bool 
 
 
 def chosen(items: Iterable[Any], cases: str) -> list[Any]:
-    """The test items that run: of each parametrized test those that `cases` asks for."""
+    """Return the test items to run: for each parametrized test, the cases that `cases` asks for."""
     strength = STRENGTHS.get(cases)
     if strength is None:
         return list(items)
@@ -73,7 +73,7 @@ def chosen(items: Iterable[Any], cases: str) -> list[Any]:
 
 
 def add_option(parser: pytest.Parser) -> None:
-    """`--cases`."""
+    """Add the option `--cases`."""
     parser.addoption(
         "--cases", choices=["all", *STRENGTHS], default="pairs", help="which cases of parametrized tests run"
     )

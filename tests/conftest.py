@@ -1,4 +1,4 @@
-"""JAX as all Python tests have it, strict and with four CPU devices, and the transformations a program can be under.
+"""Configure JAX for all Python tests, strict and with four CPU devices, and define the transformations of programs.
 
 `JDW_PLATFORM=gpu` makes a GPU the default device.
 """
@@ -26,12 +26,12 @@ from tests.devices import PLATFORM, PLATFORMS, cpu_mesh, cpu_pmap
 
 DEVICES = 4
 
-# A shell starts what it runs in the background with interrupts ignored, and so Python would leave them.
+# A shell starts background processes with SIGINT ignored, and Python would keep that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
-# Settings of this process and no environment variables: tests start other processes, which must not inherit them.
+# These are settings, not environment variables: processes that tests start must not inherit them.
 jax.config.update("jax_platforms", PLATFORMS)
-if PLATFORM != "cpu":  # GPUs round the operands of products to fewer bits, which no test of ours is about.
+if PLATFORM != "cpu":  # By default GPUs round the operands of products to fewer bits, which is not under test.
     jax.config.update("jax_default_matmul_precision", "highest")
 jax.config.update("jax_num_cpu_devices", DEVICES)
 jax.config.update("jax_numpy_dtype_promotion", "strict")
@@ -39,12 +39,12 @@ jax.config.update("jax_numpy_rank_promotion", "raise")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """`--cases all | pairs | each`."""
+    """Add the option `--cases all | pairs | each`."""
     cases.add_option(parser)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out the cases that `--cases` does not ask for, and on another platform what is the CPU's alone."""
+    """Leave out the cases that `--cases` does not ask for, and on other platforms the tests that need the CPU."""
     kept = cases.chosen(items, config.getoption("cases"))
     if PLATFORM != "cpu":
         kept = [item for item in kept if item.get_closest_marker("cpu") is None]
@@ -55,30 +55,30 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def since(*version: int) -> pytest.MarkDecorator:
-    """Marks a test of something that older versions of JAX do not have; the oldest that is supported is 0.8."""
+    """Mark a test of a feature that older versions of JAX do not have; the oldest supported version is 0.8."""
     return pytest.mark.skipif(jax.__version_info__ < version, reason=f"JAX has it since {'.'.join(map(str, version))}")
 
 
 CURRIED, LOG, UNPACKED_INT4 = since(0, 10), since(0, 9), since(0, 10, 2)
-"""`jax.debug.print(ordered=True)(...)`; `jax.debug.log`; four-bit integers that a compiled program hands over as they are."""
+"""`jax.debug.print(ordered=True)(...)`; `jax.debug.log`; int4 values that compiled programs hand over unpacked."""
 
 
 @pytest.fixture(autouse=True)
 def no_word_of_numba(monkeypatch):
-    """Whichever test needs Numba's functions first in a new environment would have a note that they are compiled."""
+    """Suppress the note that Numba compiles, which the first test that needs Numba would get in a new environment."""
     monkeypatch.setattr(recording, "numba_compiles", lambda: False)
 
 
 @pytest.fixture(autouse=True)
 def own_print_options():
-    """What a test asks of NumPy (`%precision 3`) JAX would keep in the programs of others."""
+    """Restore NumPy's print options (`%precision 3`) after each test, because JAX would keep them in later programs."""
     with np.printoptions():
         yield
 
 
 @pytest.fixture(autouse=True)
 def no_figure_left():
-    """Matplotlib warns where more than 20 figures of earlier tests are open."""
+    """Close all figures after each test, because Matplotlib warns if more than 20 are open."""
     yield
     if pyplot := sys.modules.get("matplotlib.pyplot"):
         pyplot.close("all")
@@ -86,7 +86,7 @@ def no_figure_left():
 
 @pytest.fixture
 def no_tool_ids():
-    """Other tools have the ids of `sys.monitoring` that ours could take, where Python has it."""
+    """Take the tool ids of `sys.monitoring` that ours could use, if Python has it."""
     ids = (3, 4) if hasattr(sys, "monitoring") else ()
     for one in ids:
         sys.monitoring.use_tool_id(one, "other")
@@ -97,20 +97,20 @@ def no_tool_ids():
 
 @pytest.fixture
 def platform() -> str:
-    """What the default device is called: `cpu`, `gpu`."""
+    """Return the name of the default platform: `cpu`, `gpu`."""
     return jax.devices()[0].platform
 
 
 @pytest.fixture(autouse=True)
 def no_failed_effects():
-    """On a GPU an effect fails later than its call, and JAX's barrier raises its error again in each test after it."""
+    """Forget failed effects after each test: on a GPU, JAX's barrier would raise their error in each later test."""
     yield
     if PLATFORM != "cpu":
         dispatch.forget_failed_tokens()
 
 
 Body = Callable[[Any], Any]
-"""A program under test: float32 of any shape to the same; it prints, or calls back, once."""
+"""A program under test: it maps float32 of any shape to the same, and prints or calls back once."""
 
 
 @dataclass(frozen=True)
@@ -118,9 +118,9 @@ class Transform:
     """One way to run a body.
 
     Attributes:
-      wrap: body -> function without arguments that runs it; may be called again, and hits JAX's caches then.
-      firings: how often the body's print fires, in plain JAX 0.10.
-      devices: how many devices run it; with several the order of firings is anyone's guess.
+      wrap: body -> function without arguments that runs it; it may be called again, and hits JAX's caches then.
+      firings: how often the body's print fires in plain JAX 0.10.
+      devices: how many devices run it; with several devices the order of firings is not defined.
     """
 
     name: str
@@ -147,7 +147,7 @@ def scanned(body: Body) -> Body:
 
 
 def mixed(body: Body) -> Callable[[Any, Any], Any]:
-    """Over a [2, 3] of x and 3 of y: the first print has both axes, the second one, the third none."""
+    """Map over [2, 3] of x and 3 of y: the first print has both axes, the second has one, the third has none."""
 
     def f(x, y):
         return body(x) + body(y) + body(jnp.float32(2))
@@ -216,7 +216,7 @@ def custom_vmapped(body: Body) -> Body:
 
 
 def of(transform: Callable[[Body], Callable[..., Any]], *args: Any) -> Callable[[Body], Callable[[], Any]]:
-    """The transformed body on these arguments; transformed once, so that calling it again hits JAX's caches."""
+    """Return the transformed body on these arguments; it is transformed once, so that later calls hit JAX's caches."""
 
     def wrap(body: Body) -> Callable[[], Any]:
         f = transform(body)
@@ -289,13 +289,13 @@ TRANSFORMS = (
 
 @pytest.fixture(params=TRANSFORMS, ids=lambda transform: transform.name)
 def transform(request) -> Transform:
-    """Each of the transformations, one after the other."""
+    """Return each of the transformations in turn."""
     return request.param
 
 
 @pytest.fixture
 def printed(capsys) -> Callable[[Callable[[], Any]], tuple[Any, str]]:
-    """Give a function that runs a program to its last effect: its result, and what it wrote to stdout."""
+    """Return a function that runs a program until its effects are over; it returns result and printed text."""
 
     def run(program: Callable[[], Any]) -> tuple[Any, str]:
         capsys.readouterr()
@@ -309,7 +309,7 @@ def printed(capsys) -> Callable[[Callable[[], Any]], tuple[Any, str]]:
 
 @pytest.fixture
 def same_bits() -> Callable[[Any, Any], bool]:
-    """Give a comparison of results bit by bit: NaN equals itself, 0.0 is not -0.0."""
+    """Return a comparison of results bit by bit: NaN equals itself, 0.0 differs from -0.0."""
 
     def bits(tree: Any) -> list[tuple[Any, ...]]:
         leaves, structure = jax.tree.flatten(tree)
@@ -320,7 +320,7 @@ def same_bits() -> Callable[[Any, Any], bool]:
 
 @pytest.fixture
 def handed(monkeypatch):
-    """How many calls have handed something over."""
+    """Return a list with one entry for each call that has handed something over."""
     calls = []
     add = backlog.Backlog.add
     monkeypatch.setattr(backlog.Backlog, "add", lambda self, one: (calls.append(one), add(self, one)))

@@ -1,4 +1,4 @@
-"""Small real stand-ins for what only a notebook has."""
+"""Define small working stand-ins for objects that only a notebook has."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from jax_debug_widgets.transport.columns import unpack, unpack_texts
 
 
 class RecordingComm:
-    """A comm that keeps what is sent and lets a test be the browser."""
+    """A comm that keeps the messages sent, and lets a test act as the browser."""
 
     def __init__(self, target_name: str = "jupyter.widget", **_: Any) -> None:
         self.target_name = target_name
@@ -19,21 +19,21 @@ class RecordingComm:
         self._closed: Any = None
 
     def open(self, *_args: Any, **_options: Any) -> None:
-        """Be opened; nobody is there."""
+        """Open the comm; no browser answers."""
 
     def close(self, *_args: Any, **_options: Any) -> None:
-        """Be closed: nobody answers any more."""
+        """Close the comm; nobody answers any more."""
         self._receive = None
 
     def on_msg(self, receive: Any) -> None:
         self._receive = receive
 
     def on_close(self, callback: Any) -> None:
-        """Be told what to do when the browser goes."""
+        """Set what is called when the browser closes the comm."""
         self._closed = callback
 
     def close_by_front_end(self) -> None:
-        """The browser closes it: it knows nothing of the target."""
+        """Close the comm as a browser does that does not know the target."""
         self._closed({})
 
     def send(self, data: dict[str, Any], metadata: Any = None, buffers: Any = None) -> None:
@@ -41,17 +41,17 @@ class RecordingComm:
         self.sent.append((data, [bytes(buffer) for buffer in buffers or ()]))
 
     def ask(self, content: dict[str, Any]) -> None:
-        """A message of the browser's program arrives."""
+        """Receive a message from the browser's program."""
         self._receive({"content": {"data": {"method": "custom", "content": content}}, "buffers": []})
 
     @property
     def messages(self) -> list[tuple[dict[str, Any], bytes]]:
-        """Custom messages: content and buffer."""
+        """Return the custom messages: content and buffer."""
         return [(data["content"], b"".join(buffers)) for data, buffers in self.sent if data["method"] == "custom"]
 
 
 class Browser:
-    """A client that keeps the state which `js/src/store` keeps: events, points, texts, sites, calls, status."""
+    """A client with the state that `js/src/store` keeps: events, points, texts, sites, calls, status."""
 
     def __init__(self) -> None:
         self.next = 0
@@ -64,7 +64,7 @@ class Browser:
         self.oldest = 0
 
     def receive(self, content: dict[str, Any], buffer: bytes) -> bool:
-        """Take in a message; False if events before it are missing and must be asked for."""
+        """Take in a message; return False if earlier events are missing and must be requested."""
         assert content["version"] == wire.VERSION
         columns = unpack(content["columns"], buffer)
         if content["type"] == "rows":

@@ -1,4 +1,4 @@
-"""Break the package in 20 places, one after the other, and see whether the tests find each: `python -m tests.mutations`.
+"""Break the package in 20 places, one after the other, and check that the tests notice: `python -m tests.mutations`.
 
 Run it after tests were made fewer or cheaper. Each mutation is put into a copy of the package, where the test files that
 should find it run. `python -m tests.mutations store taps` tries those whose file has one of these words in its path.
@@ -18,11 +18,14 @@ ROOT = Path(__file__).parents[1]
 PACKAGE = "jax_debug_widgets"
 PATIENCE_S = 900
 FAILED = 1
-"""What pytest exits with where tests ran and some failed."""
+"""The exit status of pytest after some tests failed."""
 
 
 class Mutation(NamedTuple):
-    """In `file` of the package, `old` becomes `new`; `tests`, below `tests`, should fail then."""
+    """A change to the package: in `file`, `old` becomes `new`.
+
+    The tests at `tests`, a path below `tests`, should fail then.
+    """
 
     file: str
     old: str
@@ -85,7 +88,7 @@ MUTATIONS = (
 
 
 def text_with(mutation: Mutation, folder: Path = ROOT) -> str:
-    """The file as the mutation makes it.
+    """Return the text of the file with the mutation.
 
     Raises:
       ValueError: the text to change is not there, or there more than once.
@@ -97,7 +100,7 @@ def text_with(mutation: Mutation, folder: Path = ROOT) -> str:
 
 
 def copied(folder: Path) -> None:
-    """Copy what the tests read."""
+    """Copy the files that the tests read."""
     for name in (PACKAGE, "tests"):
         shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("labextension"))
     for name in ("pyproject.toml", "js", "docs", "notebooks"):
@@ -105,7 +108,7 @@ def copied(folder: Path) -> None:
 
 
 def outcome(mutation: Mutation, folder: Path) -> str:
-    """What the tests say of the mutation: `found`, `not found`, or why that is not known."""
+    """Run the tests with a mutation; return `found`, `not found`, or why that is unknown."""
     file = folder / PACKAGE / mutation.file
     before = file.read_text("utf-8")
     command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", f"tests/{mutation.tests}"]
@@ -127,7 +130,7 @@ def outcome(mutation: Mutation, folder: Path) -> str:
 
 
 def main(words: list[str]) -> int:
-    """Try the mutations; how many were not found."""
+    """Try the mutations; return how many were not found."""
     left = 0
     with tempfile.TemporaryDirectory() as name:
         copied(Path(name))

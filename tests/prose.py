@@ -1,7 +1,7 @@
-"""Find forms of speech that readers stumble over: `python -m tests.prose` prints them, and fails if there are any.
+"""Find phrases that are hard to read: `python -m tests.prose` prints them, and fails if there are any.
 
-Read are the docs, and in Python and TypeScript everything but code: docstrings, comments and messages. CONTRIBUTING.md
-says what to write instead.
+It reads the docs, and in Python and TypeScript all text that is not code: docstrings, comments and messages.
+CONTRIBUTING.md describes what to write instead.
 """
 
 from __future__ import annotations
@@ -27,22 +27,22 @@ BANNED = {
     r"that is none": "`that is not a …`",
     r"in the place of": "`instead of`, `replaces`",
 }
-"""A form that is banned, and what to write instead."""
+"""A banned form -> what to write instead."""
 
-_GAP = r"\s+(?:[#*]\s+|//\s+)?"  # A form may run over the end of a line.
+_GAP = r"\s+(?:[#*]\s+|//\s+)?"  # A form may continue on the next line.
 _FORMS = [(re.compile(rf"\b(?:{form.replace(' ', _GAP)})\b", re.IGNORECASE), advice) for form, advice in BANNED.items()]
 _TYPESCRIPT_COMMENT = re.compile(r"/\*.*?\*/|(?<!:)//[^\n]*", re.DOTALL)
 
 
 def banned_in(text: str) -> Iterator[tuple[int, str, str]]:
-    """Yield the line of each banned form in a text, counted from 0, its words, and what to write instead."""
+    """Yield, for each banned form in a text, its line from 0, its words, and what to write instead."""
     for form, advice in _FORMS:
         for found in form.finditer(text):
             yield text.count("\n", 0, found.start()), found[0], advice
 
 
 def prose_of(path: Path) -> Iterator[tuple[int, str]]:
-    """Yield each piece of prose in a file with the number of its first line."""
+    """Yield each piece of prose in a file, with the number of its first line."""
     text = path.read_text()
     if path.suffix == ".md":
         yield 1, text
@@ -56,7 +56,7 @@ def prose_of(path: Path) -> Iterator[tuple[int, str]]:
 
 
 def findings(paths: list[Path]) -> list[str]:
-    """A line for each banned form: `file:line: words: what to write`."""
+    """Return a line for each banned form: `file:line: words: what to write`."""
     return [
         f"{path.relative_to(ROOT)}:{first + line}: {words!r}: {advice}"
         for path in paths
@@ -66,7 +66,7 @@ def findings(paths: list[Path]) -> list[str]:
 
 
 def pages() -> list[Path]:
-    """All files whose prose is checked."""
+    """Return all files to check."""
     code = [*(ROOT / "jax_debug_widgets").rglob("*.py"), *(ROOT / "js" / "src").rglob("*.ts*")]
     written = [*ROOT.glob("*.md"), *(path for path in (ROOT / "docs").glob("*.md") if path.name != "behaviours.md")]
     return sorted(path for path in (*code, *written) if path.name != "CHANGELOG.md")

@@ -1,4 +1,7 @@
-"""The programs that are compiled in a capture: who looks at one is shown what JAX makes without us."""
+"""Give access to the programs that are compiled in a capture.
+
+To the user, such a program shows what JAX makes without us.
+"""
 
 from __future__ import annotations
 
@@ -7,5 +10,5 @@ from typing import Any
 
 
 def tapped(lowered: Any) -> Any:
-    """The `jax.stages.Lowered` with our taps, of what `lower` gives in a capture; outside of all that itself."""
+    """Return the `jax.stages.Lowered` with our taps for a result of `lower` in a capture; else return the argument."""
     return lowered.compile.args[0].__self__ if isinstance(lowered.compile, partial) else lowered

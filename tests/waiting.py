@@ -1,4 +1,4 @@
-"""Wait for what no one announces."""
+"""Wait for conditions that nothing announces."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from collections.abc import Callable
 from typing import Any
 
 PATIENCE = 60
-"""Seconds after which something that must happen has not."""
+"""The most seconds to wait for something that must happen."""
 
 
 def until(condition: Callable[[], Any]) -> Any:
-    """Look again and again, as the panel does; give what is found."""
+    """Evaluate a condition repeatedly, as the panel does, until it is true; return its value."""
     deadline = time.monotonic() + PATIENCE
     while not (found := condition()):
         assert time.monotonic() < deadline

@@ -1,10 +1,10 @@
-"""Runs as files: what a run has seen, written while it goes on or when it is over, and read again without JAX.
+"""Write a run to files, while it is recorded or afterwards, and read it again without JAX.
 
-In:   events that a store has taken in, what else a run says of itself; folders and zip files.
-Out:  a folder of Arrow and Parquet files with JSON beside them; a store with the same events.
+In:   the events in a store, and further facts about the run; folders and zip files.
+Out:  a folder of Arrow, Parquet and JSON files; a store with the same events.
 May know: events, store, numpy, pyarrow.   Must not know: JAX, Jupyter, the session.
 
-Whoever imports `archive.writer` or `archive.reader` loads pyarrow; the room itself does not.
+Importing `archive.writer` or `archive.reader` loads pyarrow; importing the package does not.
 """
 
 from jax_debug_widgets.archive.layout import RunFileError

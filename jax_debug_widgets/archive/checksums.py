@@ -1,4 +1,7 @@
-"""Checksums of the batches in a file that is being written: Arrow's streams have none, and a flipped byte is no error there."""
+"""Add checksums to the batches of a file that is being written, and check them.
+
+Arrow's streams have no checksums: a flipped byte in one is no error.
+"""
 
 from __future__ import annotations
 
@@ -10,13 +13,13 @@ _KEY = b"crc32"
 
 
 def with_checksum(batch: pa.RecordBatch) -> dict[bytes, bytes]:
-    """The metadata to write a batch with."""
-    # Read back first: how long buffers are, and whether there are any for what is never null, the format decides.
+    """Return the metadata with which to write a batch: its checksum."""
+    # The checksum is of the batch as it will be read: serializing may change the length of buffers, or omit some.
     return {_KEY: b"%d" % _checksum(pa.ipc.read_record_batch(batch.serialize(), batch.schema))}
 
 
 def is_as_written(batch: pa.RecordBatch, metadata: pa.KeyValueMetadata | dict[bytes, bytes] | None) -> bool:
-    """Whether a batch that was read is the one that was written; also where the writer has made no checksum."""
+    """Return whether a batch that was read matches its checksum; True if it has no checksum."""
     wanted = dict(metadata or {}).get(_KEY)
     return wanted is None or wanted == b"%d" % _checksum(batch)
 

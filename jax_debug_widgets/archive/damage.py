@@ -1,4 +1,4 @@
-"""Read the whole firings of files that are damaged in the middle: with all their lanes and arrays, numbered without gaps."""
+"""Read the complete firings of damaged files, and number their events without gaps."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from jax_debug_widgets.events import Tap
 
 
 def whole_firings(events: pa.Table, arrays: pa.Table, taps: Mapping[int, Tap], first: int) -> tuple[pa.Table, pa.Table]:
-    """The rows of the firings that have come through whole, numbered from `first` on as if there had been no others."""
+    """Select the rows of the firings that are complete, and number their events from `first` on without gaps."""
     events = events.take(pa.array(np.argsort(events["seq"].to_numpy(), kind="stable")))
     seq, number = events["seq"].to_numpy(), events["tap"].to_numpy()
     ordinal, time = events["ordinal"].to_numpy(), events["time_ns"].to_numpy()
@@ -39,7 +39,7 @@ def _numbered(events: pa.Table, chosen: np.ndarray, first: int) -> pa.Table:
 
 
 def _of_these(arrays: pa.Table, seq: np.ndarray, first: int) -> pa.Table:
-    """The arrays of the events that had these numbers."""
+    """Select the arrays of the events with the numbers `seq`, and number them anew from `first` on."""
     own = arrays["seq"].to_numpy()
     is_kept = np.isin(own, seq)
     numbers = first + np.searchsorted(seq, own[is_kept])

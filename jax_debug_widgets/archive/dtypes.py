@@ -1,4 +1,4 @@
-"""The names of dtypes in a file: a fixed list, so that no name makes anything else."""
+"""Map the names of dtypes in files to dtypes; only names in a fixed list are accepted."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ _KNOWN = {name: np.dtype(name) for name in _NUMPY} | {
 
 
 def dtype_called(name: object) -> np.dtype:
-    """The dtype of this name.
+    """Return the dtype with this name.
 
     Raises:
-      RunFileError: there is none among those that JAX has.
+      RunFileError: JAX has no dtype with this name.
     """
     if not isinstance(name, str) or name not in _KNOWN:
         raise RunFileError(f"no dtype of JAX is called {name!r:.80}")
@@ -35,5 +35,5 @@ def dtype_called(name: object) -> np.dtype:
 
 
 def is_known(dtype: np.dtype) -> bool:
-    """Whether a file can say its name."""
+    """Return whether files can store the name of this dtype."""
     return dtype.name in _KNOWN

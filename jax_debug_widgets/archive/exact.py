@@ -1,4 +1,4 @@
-"""Values as doubles, and their bytes where a double cannot hold them."""
+"""Store values as float64, and as their bytes where float64 cannot represent them exactly."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ _ALWAYS_EXACT = frozenset(map(np.dtype, ("bool", "int8", "int16", "int32", "uint
 
 
 def as_doubles(values: Sequence[np.ndarray], count: int) -> tuple[np.ndarray, np.ndarray | None]:
-    """Some values of each of `count` events, `[count, *shape]` each, one after the other.
+    """Convert the values of `count` events, each an array `[count, *shape]`, to one table of float64.
 
     Returns:
-      float64[count, elements]; of complex numbers the real part. And object[count], the bytes of those events that doubles
-      do not hold, None for the others; or None where they hold all.
+      The table, float64[count, elements], with the real part of complex numbers; and object[count]: the original bytes
+      for events with a value that float64 cannot represent, else None. It is None if float64 represents all values.
     """
     flat = [value.reshape(count, -1) for value in values]
     doubles = [_doubles(one) for one in flat]
@@ -33,7 +33,7 @@ def as_doubles(values: Sequence[np.ndarray], count: int) -> tuple[np.ndarray, np
 
 
 def from_doubles(table: np.ndarray, shapes: Sequence[tuple[int, ...]], dtypes: Sequence[np.dtype]) -> list[np.ndarray]:
-    """The values again, `[count, *shape]` each, where doubles hold them."""
+    """Convert the table of `as_doubles` to the values, `[count, *shape]` each, if float64 represents them."""
     found, start = [], 0
     for shape, dtype in zip(shapes, dtypes, strict=True):
         stop = start + math.prod(shape)
@@ -44,7 +44,7 @@ def from_doubles(table: np.ndarray, shapes: Sequence[tuple[int, ...]], dtypes: S
 
 
 def from_bytes(raw: np.ndarray, shapes: Sequence[tuple[int, ...]], dtypes: Sequence[np.dtype]) -> list[np.ndarray]:
-    """The values again out of their bytes, uint8[count, bytes]."""
+    """Convert the bytes of `as_doubles`, uint8[count, bytes], to the values, `[count, *shape]` each."""
     found, start = [], 0
     for shape, dtype in zip(shapes, dtypes, strict=True):
         stop = start + math.prod(shape) * dtype.itemsize
@@ -60,7 +60,7 @@ def _doubles(flat: np.ndarray) -> np.ndarray:
 
 
 def _is_exact(flat: np.ndarray, doubles: np.ndarray) -> np.ndarray | bool:
-    """Whether all of each row, bit by bit, is what the doubles give back; of NaN there are many."""
+    """Return, for each row, whether float64 gives back all its bits; NaN has many bit patterns."""
     if flat.dtype in _ALWAYS_EXACT or (flat.dtype in (np.float32, np.float16) and not np.isnan(doubles).any()):
         return True
     with np.errstate(all="ignore"):

@@ -1,4 +1,4 @@
-"""The files of a run, in a folder or in a zip file: by their names, and never written."""
+"""Read the files of a run by name, from a folder or a zip file; nothing is written there."""
 
 from __future__ import annotations
 
@@ -31,38 +31,38 @@ from jax_debug_widgets.archive.layout import (
 from jax_debug_widgets.events.amounts import in_bytes
 
 _MOST_TEXT = 256_000_000
-"""Bytes of one file of JSON."""
+"""The largest size of a JSON file that is read, in bytes."""
 
 
 class VanishedError(RunFileError):
-    """A file that was there is not: whoever writes the run has sealed or removed it."""
+    """Raised when a file is gone that was there before: the process that writes the run has sealed or removed it."""
 
 
 class Files(Protocol):
-    """Where the files of a run are."""
+    """Reads the files of one run from where they are stored."""
 
     def names(self, folder: str) -> list[str]:
-        """The names of what is in this folder, empty where there is none."""
+        """Return the names of the entries of a folder; empty if there is no such folder."""
         ...
 
     def text(self, name: str) -> str | None:
-        """The text of a file; None where there is none."""
+        """Return the text of a file; None if there is no such file."""
         ...
 
     def stamp(self) -> object:
-        """A stamp of the files, which changes when one of them does."""
+        """Return a value that differs after a file has changed."""
         ...
 
     def source(self, name: str) -> pa.NativeFile:
-        """A file to be read from anywhere."""
+        """Open a file for reading with random access."""
         ...
 
 
 def files_at(path: Path) -> Files:
-    """The files of the run at this path.
+    """Return the files of the run at this path.
 
     Raises:
-      RunFileError: there is no run.
+      RunFileError: there is no run at this path.
     """
     if path.is_dir():
         files: Files = FolderFiles(path)
@@ -77,7 +77,7 @@ def files_at(path: Path) -> Files:
 
 
 class FolderFiles:
-    """In a folder."""
+    """Reads the files of a run in a folder."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -117,7 +117,10 @@ class FolderFiles:
 
 
 class ZipFiles:
-    """In a zip file, as `run.save` writes it: nothing is unpacked, so no name leads anywhere."""
+    """Reads the files of a run in a zip file, as `run.save` writes it.
+
+    Nothing is unpacked to disk, so a file name in the zip file cannot point outside.
+    """
 
     def __init__(self, path: Path) -> None:
         self._zip = zipfile.ZipFile(path)
@@ -162,7 +165,7 @@ class ZipFiles:
 
 
 def pack(folder: Path, target: Path) -> None:
-    """The folder of a run as one zip file, uncompressed: what is in it is compressed already."""
+    """Pack the folder of a run into one zip file, uncompressed, as the files in it are compressed already."""
     part = target.with_name(f".{target.name}.part")
     try:
         with zipfile.ZipFile(part, "w", zipfile.ZIP_STORED) as archive:
@@ -175,7 +178,7 @@ def pack(folder: Path, target: Path) -> None:
 
 
 def copy_files(path: Path, target: Path, *, sources: bool, process: int | None = None) -> None:
-    """Copy the run at a path, or what one process has of it, to a new folder: the files that a run has, and no others."""
+    """Copy the files of a run, or those of one of its processes, to a new folder; other files are left out."""
     files = files_at(path)
     target.mkdir(mode=0o700, parents=True)
     processes = [name for name in files.names("") if PROCESS.fullmatch(name)]
@@ -199,7 +202,7 @@ def copy_files(path: Path, target: Path, *, sources: bool, process: int | None =
 
 
 def _as_one_process(about: Path) -> None:
-    """Say that the run at which this process has written is one of its own: for others nobody waits."""
+    """Change the copied file to say that the run has one process, so that readers do not wait for others."""
     with contextlib.suppress(OSError, ValueError):
         told = json.loads(about.read_text())
         if isinstance(told, dict):
@@ -207,7 +210,7 @@ def _as_one_process(about: Path) -> None:
 
 
 def _is_regular(path: Path) -> bool:
-    """Whether it is a file whose reading ends: no pipe, no device."""
+    """Return whether the path is a regular file: no pipe or device, from which reading may never end."""
     try:
         return stat.S_ISREG(path.stat().st_mode)
     except OSError:

@@ -1,4 +1,4 @@
-"""Rows of the tables as firings again, as a store takes them in."""
+"""Turn rows of the tables into firings, in the form that a store takes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _NUMBERS = ("seq", "tap", "phantom", *_OF_FIRINGS)
 
 @dataclass
 class Lists:
-    """A list a row: row i has `flat[starts[i] : starts[i] + sizes[i]]`."""
+    """Holds one list for each row: row i is `flat[starts[i] : starts[i] + sizes[i]]`."""
 
     flat: np.ndarray
     starts: np.ndarray
@@ -30,16 +30,16 @@ class Lists:
 
     @classmethod
     def of(cls, column: pa.ChunkedArray) -> Lists:
-        """The lists of a column of lists."""
+        """Make it from an Arrow column of lists."""
         sizes = column.combine_chunks().value_lengths().to_numpy(zero_copy_only=False).astype(np.int64)
         flat = pa.chunked_array([chunk.flatten() for chunk in column.chunks], column.type.value_type).to_numpy()
         return cls(flat, np.cumsum(sizes) - sizes, sizes)
 
     def rows(self, chosen: np.ndarray, size: int, what: str) -> np.ndarray:
-        """The values of some rows, `[n, size]`.
+        """Return the lists of some rows as one array, `[n, size]`.
 
         Raises:
-          RunFileError: one of them has another size.
+          RunFileError: one of the lists has another size.
         """
         if (self.sizes[chosen] != size).any():
             raise RunFileError(f"a row has not as many {what} as its line in sites.jsonl says ({size})")
@@ -48,7 +48,7 @@ class Lists:
 
 @dataclass(frozen=True)
 class Firings:
-    """The arguments of `Store.restore`, and the number of events."""
+    """Holds the arguments of `Store.restore`, and the number of events."""
 
     batch: FiringBatch
     calls: np.ndarray
@@ -59,7 +59,7 @@ class Firings:
 
 
 class FiringRows:
-    """The rows of events and watched values of one stretch, in the order of their positions."""
+    """Holds the rows of events and watched values of one stretch, ordered by position."""
 
     def __init__(self, events: pa.Table, taps: Mapping[int, Tap]) -> None:
         self._taps = taps
@@ -77,7 +77,7 @@ class FiringRows:
         self._raw, self._text = events["raw"], events["text"]
 
     def firings(self, first: int, arrays: Arrays) -> Firings | None:
-        """All that is complete, from event `first` on; None where nothing is."""
+        """Return the complete firings from event `first` on; None if there are none."""
         count = self._complete(arrays) if len(self.seq) and self.seq[0] == first else 0
         if not count:
             return None
@@ -103,7 +103,7 @@ class FiringRows:
         )
 
     def _complete(self, arrays: Arrays) -> int:
-        """How many rows, from the first on, follow one another, and belong to firings that are complete."""
+        """Return how many rows, from the first one on, are consecutive and belong to complete firings."""
         gaps = np.flatnonzero(np.diff(self.seq) != 1)
         count = int(gaps[0]) + 1 if len(gaps) else len(self.seq)
         for line in self._lines:
@@ -125,12 +125,12 @@ class FiringRows:
         return count
 
     def _rows_before(self, line: int, count: int) -> np.ndarray:
-        """The rows of a tap among the first `count`."""
+        """Return those rows of a tap that are among the first `count` rows."""
         rows = self._rows[line]
         return rows[: np.searchsorted(rows, count)]
 
     def _columns_of(self, tap: Tap, rows: np.ndarray, arrays: Arrays) -> list[Column]:
-        """The columns that the firings of a tap, whose events are `rows`, have handed over."""
+        """Return the columns that the firings of a tap have handed over; `rows` are the rows of their events."""
         columns: dict[int, Column] = {}
         few = small(tap)
         for number, value in zip(few, self._small_values(tap, rows, few), strict=True):
@@ -173,7 +173,7 @@ class FiringRows:
 
 
 class Arrays:
-    """The rows of the table of arrays, by position and value."""
+    """Finds rows of the table of arrays by the position of the firing and the number of the value."""
 
     def __init__(self, table: pa.Table) -> None:
         self._table = table.combine_chunks()
@@ -182,14 +182,14 @@ class Arrays:
         self._keys = keys[self._order]
 
     def has(self, seq: np.ndarray, value: int) -> np.ndarray:
-        """bool[n]: whether value `value` of the firings at these positions is there."""
+        """Return bool[n]: whether value `value` of the firing at each position is in the table."""
         return self._places(seq, value) >= 0
 
     def of(self, seq: np.ndarray, value: int, tap: Tap) -> Column:
-        """Value `value` of these firings.
+        """Return value `value` of the firings at these positions.
 
         Raises:
-          RunFileError: its dtype or shape is not that of the tap, or its bytes are not as many as these want.
+          RunFileError: an array does not have the tap's dtype and shape, or not the number of bytes that these need.
         """
         rows = self._table.take(pa.array(self._order[self._places(seq, value)]))
         lanes = zip(tap.lanes, tap.mapped[value], strict=True) if tap.lanes else ()
@@ -204,7 +204,7 @@ class Arrays:
         return found
 
     def _places(self, seq: np.ndarray, value: int) -> np.ndarray:
-        """int64[n]: the places in the order of the keys; -1 where there is none."""
+        """Return int64[n]: the places of the arrays in the sorted keys; -1 for those that are missing."""
         first, last = np.searchsorted(self._keys[:, 1], [value, value + 1])
         own = self._keys[first:last, 0]
         if not len(own):
@@ -214,7 +214,7 @@ class Arrays:
 
 
 def _by_firing(tap: Tap, mapped: Sequence[bool], value: np.ndarray) -> np.ndarray:
-    """`[events, *shape]` -> `[firings, *lanes that it has, *shape]`: the other way round of `store.lanes.laid_out`."""
+    """Convert `[events, *shape]` to `[firings, *lanes of the value, *shape]`, the inverse of `store.lanes.laid_out`."""
     if not tap.lanes:
         return value
     rest = value.shape[1:]

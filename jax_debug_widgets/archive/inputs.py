@@ -1,6 +1,7 @@
-"""Keep the inputs of calls in the folder of a run: a file a call, so that it can be made once more in another process.
+"""Write the inputs of calls to a run's folder, one file for each call, so that another process can repeat the call.
 
-A row an array. The first row is the structure around the arrays, as JSON: no pickle, and no names of functions to call.
+Each row is an array. The first row describes the structure around the arrays, as JSON. There is no pickle, and there
+are no names of functions to call.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ _TREE = "tree"
 
 
 def write_call(own: Path, call: int, stored: StoredCall) -> int:
-    """Write the inputs of a call into the folder of a process: how large the file is."""
+    """Write the inputs of a call into the folder of a process; return the size of the file in bytes."""
     folder = own / INPUTS
     folder.mkdir(mode=0o700, exist_ok=True)
     tree = {"path": "", "kind": _TREE, "dtype": "uint8", "shape": [], "impl": "", "weak": False}
@@ -41,12 +42,12 @@ def write_call(own: Path, call: int, stored: StoredCall) -> int:
 
 
 def calls_with_inputs(files: Files, own: str) -> list[int]:
-    """The calls whose inputs a process has written."""
+    """Return the calls for which a process has written the inputs."""
     return sorted(int(found[1]) for name in files.names(f"{own}/{INPUTS}") if (found := INPUT.fullmatch(name)))
 
 
 def read_call(files: Files, own: str, call: int) -> StoredCall:
-    """The inputs of a call.
+    """Read the inputs of a call.
 
     Raises:
       RunFileError: they are damaged, or contradict themselves.

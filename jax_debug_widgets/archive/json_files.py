@@ -1,4 +1,4 @@
-"""Read the JSON files of a run. Their texts are checked by whoever takes them."""
+"""Read the JSON files of a run; the callers check the content."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from jax_debug_widgets.archive.layout import RunFileError
 
 
 def read_json(files: Files, name: str) -> dict[str, Any] | None:
-    """The JSON object that a file has; None where there is no file.
+    """Read the JSON object in a file; return None if there is no file.
 
     Raises:
-      RunFileError: it has something else.
+      RunFileError: the file does not hold a JSON object.
     """
     text = files.text(name)
     if text is None:
@@ -28,7 +28,7 @@ def read_json(files: Files, name: str) -> dict[str, Any] | None:
 
 
 def read_last_state(files: Files, name: str, problems: list[str]) -> dict[str, Any]:
-    """The content of a file that the others do without. A damaged one gives nothing, and adds a problem."""
+    """Read a JSON file that is not essential: if it is damaged, return an empty dict and add a problem."""
     try:
         return read_json(files, name) or {}
     except VanishedError:
@@ -41,9 +41,12 @@ def read_last_state(files: Files, name: str, problems: list[str]) -> dict[str, A
 def read_lines(
     files: Files, name: str, first: int = 0, *, is_over: bool = False
 ) -> tuple[list[tuple[int, dict[str, Any]]], list[str]]:
-    """The JSON objects of a file, one a line, each with its place, from `first` on; and which cannot be read.
+    """Read a file with one JSON object on each line, from line `first` on.
 
-    The last line may be torn, unless nobody writes any more: `is_over`.
+    If `is_over`, nobody writes the file any more, and an incomplete last line is a problem; else it is ignored.
+
+    Returns:
+      The objects, each with the number of its line from 0, and a sentence for each line that cannot be read.
     """
     found: list[tuple[int, dict[str, Any]]] = []
     *whole, last = (files.text(name) or "").split("\n")
@@ -64,7 +67,7 @@ def read_lines(
 
 
 def read_sources(files: Files, name: str, *, is_over: bool) -> tuple[dict[str, dict[str, Any]], list[str]]:
-    """The texts of source files, and which lines hold none."""
+    """Read the texts of the source files; return them by file name, and a sentence for each unreadable line."""
     lines, problems = read_lines(files, name, is_over=is_over)
     found = {}
     for place, line in lines:

@@ -1,18 +1,21 @@
-"""Where what stands in the folder of a run, and the version of its format.
+"""Define the layout of a run's folder, the names of its files, and the version of the format.
 
-run.jdw/
-run.json                  format, version, key, title, options, config; written once
-p00000/                   what one process has written; nobody else writes there
-sites.jsonl             a line a tap: the place in the source, and how to read its values
-sources.jsonl           a line a file of source
-state.json              status, notes, findings and the like as they were last; replaced as a whole
-events/  watched/  arrays/  calls/  spans/
-part-FIRST-STOP.parquet    sealed
-live-FIRST.arrow           an Arrow IPC stream that is being written, or was when the process ended
-overview/
-part-FIRST-STOP.parquet    what the numbers of these events were, some hundred executions in a row; only for long files
-inputs/
-call-CALL.parquet          what a call was given, see `archive.inputs`
+    run.jdw/
+    run.json                        format, version, key, title, options, config; written once
+    p00000/                         the files of one process; no other process writes there
+        sites.jsonl                 one line for each tap: its place in the source, and how to read its values
+        sources.jsonl               one line for each source file
+        state.json                  the latest status, notes, findings and so on; always replaced as a whole
+        events/  watched/  arrays/  calls/  spans/
+            part-FIRST-STOP.parquet sealed
+            live-FIRST.arrow        an Arrow IPC stream: still being written, or left when its process ended
+        overview/
+            part-FIRST-STOP.parquet statistics of the numbers of these events, one row for some hundred events of a
+                                    lane; only for long files
+        inputs/
+            call-CALL.parquet       the inputs of a call, see `archive.inputs`
+
+FIRST and STOP are numbers of events, in calls/ and spans/ those of rows. CALL is the number of a call.
 """
 
 from __future__ import annotations
@@ -22,7 +25,7 @@ import re
 from pathlib import Path
 
 VERSION = 1
-"""The version of the format. An addition leaves it as it is: readers pass over what they do not know."""
+"""The version of the format. Additions do not change it, because readers ignore what they do not know."""
 
 FORMAT = "jax-debug-widgets run"
 
@@ -33,7 +36,7 @@ WRITER = "process.json"
 INPUTS, OVERVIEW = "inputs", "overview"
 
 FOLLOWED = "followed"
-"""An empty file that who follows a run touches: whoever writes the run then writes more often."""
+"""An empty file. A process that follows the run touches it; then the process that writes the run writes more often."""
 
 EVENTS, WATCHED, ARRAYS, CALLS, SPANS = TABLES = ("events", "watched", "arrays", "calls", "spans")
 
@@ -44,11 +47,11 @@ INPUT = re.compile(r"call-(\d{12})\.parquet")
 
 
 class RunFileError(ValueError):
-    """A folder or file that holds no run that can be read; the message says why."""
+    """Raised for a folder or file that holds no readable run; the message says why."""
 
 
 def refuse_zip(path: str) -> None:
-    """A run is recorded into a folder; a zip file is made of one that is over.
+    """Refuse the name of a zip file as the target of a recording: runs are recorded into folders.
 
     Raises:
       RunFileError: the path is that of a zip file.
@@ -61,7 +64,7 @@ def refuse_zip(path: str) -> None:
 
 
 def refuse_file(path: str) -> None:
-    """A run is recorded into a folder, and not over a file that is there.
+    """Refuse an existing file as the target of a recording: runs are recorded into folders.
 
     Raises:
       RunFileError: the path is that of a file, or of a zip file.
@@ -74,20 +77,20 @@ def refuse_file(path: str) -> None:
 
 
 def stem_of(path: Path) -> str:
-    """The name of a file of a run, without what says that it is one."""
+    """Return the name of a run's folder or file without `.zip` and `.jdw`."""
     return path.name.removesuffix(".zip").removesuffix(".jdw")
 
 
 def part_name(first: int, stop: int) -> str:
-    """The name of a sealed file that holds rows `first .. stop - 1`."""
+    """Return the name of the sealed file with the rows `first .. stop - 1`."""
     return f"part-{first:012d}-{stop:012d}.parquet"
 
 
 def live_name(first: int) -> str:
-    """The name of a file that is being written, from row `first` on."""
+    """Return the name of the unsealed file with the rows from `first` on."""
     return f"live-{first:012d}.arrow"
 
 
 def input_name(call: int) -> str:
-    """The name of the file of what a call was given."""
+    """Return the name of the file with the inputs of a call."""
     return f"call-{call:012d}.parquet"

@@ -1,6 +1,7 @@
-"""An overview of events: of each number what it was over some hundred executions, so that a plot of a long run reads little.
+"""Make an overview of events, so that a plot of a long run reads little.
 
-It is written when a file is sealed, and made once more of the events where it is missing.
+For each number, one row of the overview summarizes some hundred executions. The overview is written when a file is
+sealed. If it is missing, the reader makes it from the events.
 """
 
 from __future__ import annotations
@@ -21,25 +22,25 @@ from jax_debug_widgets.events import Tap
 from jax_debug_widgets.store.axis import along_steps, numbers_in
 
 BLOCK = 250
-"""Events of one lane on one device that become one row."""
+"""How many events of one lane on one device become one row."""
 
 _AT_ONCE = 1 << 17
-"""Events that are gone through together: few enough that memory is used again."""
+"""How many events are processed together: few enough that their memory can be reused."""
 
 _OF_AXIS = ("step", "inner", "call", "execution", "device", "occurrence")
 _WHICH = ("last", "high")
 READ = ("seq", "time_ns", "site", "tap", "lane", "phantom", *_OF_AXIS, "numbers")
-"""The columns of events that are read for it."""
+"""The columns of events that the overview needs."""
 
 
 class _Event(NamedTuple):
-    """An event that what comes later is counted on from.
+    """An event from which the positions of later events on the axis of steps are counted.
 
     Attributes:
-      place: what it has of `_OF_AXIS`.
-      tap: its line of sites.jsonl.
-      x: where it stands on the axis of steps.
-      seq: its position.
+      place: its values in the columns `_OF_AXIS`.
+      tap: the line of its tap in sites.jsonl.
+      x: its position on the axis of steps.
+      seq: its number.
     """
 
     place: tuple[int, ...]
@@ -49,17 +50,17 @@ class _Event(NamedTuple):
 
 
 class Overview:
-    """Makes the overview of events that follow one another, file by file."""
+    """Makes the overview of consecutive events, file by file."""
 
     def __init__(self) -> None:
         self._known: dict[int, dict[tuple[int, bool, str], _Event]] = {}
-        """Site -> the newest event of each device, and the one furthest on the axis. In a reversed loop these are two.
+        """Site -> the newest event of each device, and the one with the largest x; a reversed loop has two different ones.
 
-        Of events whose step is known and of others.
+        Events with a known step and those without are kept apart.
         """
 
     def resume(self, rows: pa.Table) -> None:
-        """Go on behind these rows of an overview."""
+        """Continue after these rows of an existing overview."""
         site, tap = (rows[name].to_pylist() for name in ("site", "tap"))
         for which in _WHICH:
             columns = [rows[f"{which}_{name}"].to_pylist() for name in ("x", "seq", *_OF_AXIS)]
@@ -67,7 +68,7 @@ class Overview:
                 self._remember(number, which, _Event(tuple(place), line, x, seq))
 
     def of(self, events: pa.Table, taps: Mapping[int, Tap]) -> pa.Table:
-        """The rows for these events, by site. The events of one site stand in their order."""
+        """Return the overview's rows for these events, site by site; the events of a site must be in order."""
         starts = range(0, len(events), _AT_ONCE)
         found = [part for start in starts for part in self._of_some(events.slice(start, _AT_ONCE), taps)]
         schema = SCHEMAS[OVERVIEW]
@@ -83,7 +84,7 @@ class Overview:
     def _of_site(
         self, site: int, rows: np.ndarray, columns: Mapping[str, np.ndarray], numbers: Lists, taps: Mapping[int, Tap]
     ) -> Iterator[dict[str, np.ndarray]]:
-        """The rows of one site, whose events are at these places."""
+        """Yield the overview's rows for the events of one site; `rows` are the places of its events."""
         own = {name: columns[name][rows] for name in ("tap", *_OF_AXIS)}
         x = self._along_steps(site, own, taps)
         self._remember_ends(site, own, x, columns["seq"][rows])
@@ -97,7 +98,7 @@ class Overview:
                 yield _blocks(columns, rows[mine], x[mine], table, values, elements)
 
     def _along_steps(self, site: int, own: Mapping[str, np.ndarray], taps: Mapping[int, Tap]) -> np.ndarray:
-        """Where each event stands, counted on from those before."""
+        """Return the position of each event on the axis of steps, continuing from the earlier events."""
         before = sorted(set(self._known.get(site, {}).values()), key=lambda one: one.seq)
         lines = np.unique([*(one.tap for one in before), *numbers_in(own["tap"])])
         places = np.array([one.place for one in before], np.int64).reshape(len(before), len(_OF_AXIS))
@@ -135,11 +136,11 @@ class Overview:
 
 
 def _by_site(site: np.ndarray, phantom: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
-    """Each site and the places of its events, ascending; phantoms left out."""
+    """Yield each site with the places of its events, ascending, without phantoms."""
     if not len(site):
         return
     low = int(site.min())
-    key = (site - low).astype(np.int16) if int(site.max()) - low < 1 << 15 else site  # Sorted by its digits then.
+    key = (site - low).astype(np.int16) if int(site.max()) - low < 1 << 15 else site  # NumPy sorts int16 by radix.
     order = np.argsort(key, kind="stable")
     if phantom.any():
         order = order[~phantom[order]]
@@ -151,7 +152,7 @@ def _by_site(site: np.ndarray, phantom: np.ndarray) -> Iterator[tuple[int, np.nd
 
 
 def _numbers(tap: Tap) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Which of the numbers of a row are drawn, int64[n]: their places, the values they are of, and which element of it."""
+    """Return which numbers of a row are drawn, as int64[n] arrays: place in the row, number of the value, element."""
     places, values, elements, start = [], [], [], 0
     for value in small(tap):
         size = math.prod(tap.shapes[value])
@@ -171,7 +172,7 @@ def _blocks(
     values: np.ndarray,
     elements: np.ndarray,
 ) -> dict[str, np.ndarray]:
-    """The rows for events of one tap, whose numbers are `[events, n]`; n rows a block."""
+    """Return the overview's rows for events of one tap with numbers `[events, n]`: n rows for each block of events."""
     lane, device = columns["lane"][rows], columns["device"][rows]
     if len(numbers_in(lane)) > 1 or len(numbers_in(device)) > 1:
         order = np.lexsort((device, lane))
@@ -201,20 +202,20 @@ def _blocks(
 
 
 def _first_of(x: np.ndarray, high_x: np.ndarray, starts: np.ndarray, count: np.ndarray) -> np.ndarray:
-    """int64[blocks]: where each block first has its highest x."""
+    """Return int64[blocks]: where each block first reaches its highest x."""
     places = np.flatnonzero(x == np.repeat(high_x, count))
     return places[np.searchsorted(places, starts)]
 
 
 def _starts(lane: np.ndarray, device: np.ndarray) -> np.ndarray:
-    """Where a row begins: with each lane and device, and each so many events of them."""
+    """Return where the blocks begin: at each change of lane or device, and after every `BLOCK` events."""
     changes = np.flatnonzero((np.diff(lane) != 0) | (np.diff(device) != 0)) + 1
     strands = np.concatenate([[0], changes, [len(lane)]])
     return np.concatenate([np.arange(start, stop, BLOCK) for start, stop in pairwise(strands)])
 
 
 def _reduced(table: np.ndarray, starts: np.ndarray, count: np.ndarray) -> dict[str, np.ndarray]:
-    """What `[events, n]` numbers are block by block: `[blocks, n]` each. The mean and the range are of what is finite."""
+    """Reduce numbers `[events, n]` to statistics `[blocks, n]`; mean and range are those of the finite numbers."""
     finite = np.isfinite(table)
     none = np.zeros((len(starts), table.shape[1]), np.int64)
     if finite.all():
@@ -229,6 +230,8 @@ def _reduced(table: np.ndarray, starts: np.ndarray, count: np.ndarray) -> dict[s
         there = count[:, None] - nan - posinf - neginf
         table = np.where(finite, table, 0.0)
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-        mean = np.add.reduceat(table / BLOCK, starts) / (there / BLOCK)  # No sum of some hundred is too large so.
+        mean = np.add.reduceat(table / BLOCK, starts) / (
+            there / BLOCK
+        )  # Divided first, so that the sum does not overflow.
     low, high, mean = (np.where(there > 0, one, np.nan) for one in (low, high, mean))
     return {"low": low, "high": high, "mean": np.clip(mean, low, high), "nan": nan, "posinf": posinf, "neginf": neginf}

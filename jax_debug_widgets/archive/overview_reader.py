@@ -1,4 +1,4 @@
-"""Read the overview of a run: the sites that it has, and what their numbers were, without its events."""
+"""Read the overview of a run: its sites and the history of their numbers, without reading its events."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ from jax_debug_widgets.events import CallSite, Tap
 
 
 class OverviewReader:
-    """Reads what one process has written of a run, as far as an overview tells it.
+    """Reads the overview of the events that one process has written.
 
     Attributes:
-      taps: how to read its values, by the line of sites.jsonl.
+      taps: how to read the values, by line of sites.jsonl.
     """
 
     def __init__(self, path: Path, process: int | None = None) -> None:
-        """Read its sites; `process` is its number, None for the first that has written anything.
+        """Read the sites of process number `process`; None stands for the first process that has written anything.
 
         Raises:
-          RunFileError: there is none, or it is damaged.
+          RunFileError: there is no such run, or it is damaged.
         """
         process = processes_at(path)[0] if process is None else process
         self._files, self._own = files_at(path), f"p{process:05d}"
@@ -46,19 +46,19 @@ class OverviewReader:
             self.taps[line.get("number", place)] = replace(tap, site=replace(tap.site, process=process))
 
     def sites(self) -> list[CallSite]:
-        """The sites that have fired, in the order of their first event; of one that has several types the newest."""
+        """Return the sites that have fired, ordered by first event; for a site with several types the newest."""
         return [*{tap.site.id: tap.site for tap in self.taps.values()}.values()]
 
     def devices(self) -> list[str] | None:
-        """The names of the devices by the number that events have; None where that cannot be told."""
+        """Return the names of the devices, indexed by the device numbers of events; None if that is not clear."""
         meshes = [np.asarray(tap.nesting.devices).ravel().tolist() for tap in self.taps.values() if tap.nesting.devices]
         return None if any(mesh != meshes[0] for mesh in meshes) else list(dict.fromkeys(meshes[0])) if meshes else []
 
     def read(self, sites: Collection[int], before: int = OPEN) -> dict[str, np.ndarray]:
-        """The rows for these sites, in the order of the events, as far as they begin before event `before`: column -> array.
+        """Read the rows for these sites that begin before event `before`, ordered by event, as column -> array.
 
         Raises:
-          RunFileError: something of it is damaged, or there is a gap.
+          RunFileError: a file is damaged or missing.
         """
         overview, wanted = Overview(), pa.array([*sites], pa.int64())
         tables, behind = [SCHEMAS[OVERVIEW].empty_table()], []
@@ -82,7 +82,7 @@ class OverviewReader:
         return {name: rows[name].to_numpy() for name in rows.column_names}
 
     def _made(self, overview: Overview, stretch: RowRange, wanted: pa.Array) -> pa.Table:
-        """The rows for events that no overview is of: old ones, few, or those that are being written."""
+        """Make the overview's rows for events without an overview: of old or short files, and of unsealed ones."""
         found = []
         for name in (EVENTS, WATCHED):
             problems: list[str] = []
@@ -96,7 +96,7 @@ class OverviewReader:
 
 
 def _of_sites(files: Files, path: str, wanted: pa.Array) -> pa.Table:
-    """The rows of these sites; groups of rows that have none of them are not read."""
+    """Read the overview's rows for these sites, skipping the row groups that have none."""
     schema = SCHEMAS[OVERVIEW]
     try:
         file = parquet.ParquetFile(files.source(path), page_checksum_verification=True)

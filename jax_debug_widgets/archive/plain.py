@@ -1,4 +1,4 @@
-"""Dataclasses as JSON and back, checked against the types of their fields. Nothing is ever executed."""
+"""Convert dataclasses to JSON and back, checked against the types of their fields; nothing is executed."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 
 def as_plain(value: Any) -> Any:
-    """A dataclass of `events`, and what it holds, as JSON knows it."""
+    """Convert a dataclass of `events`, and all that it contains, to plain JSON data."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return {field.name: as_plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
     if isinstance(value, Mapping):
@@ -27,10 +27,12 @@ def as_plain(value: Any) -> Any:
 
 
 def from_plain(kind: type[T], data: Any) -> T:
-    """The dataclass that `as_plain` has written. Fields that it does not know are left out; missing ones have their default.
+    """Make the dataclass from the data that `as_plain` has made.
+
+    Unknown fields are ignored; missing ones get their default.
 
     Raises:
-      RunFileError: something is of another type than its field.
+      RunFileError: a value has another type than its field.
     """
     if not isinstance(data, dict):
         raise RunFileError(f"expected the fields of a {kind.__name__}, got {data!r:.80}")
@@ -48,7 +50,7 @@ def _hints(kind: type) -> dict[str, Any]:
 
 
 def _checked(hint: Any, value: Any, where: str) -> Any:  # noqa: PLR0911 - a line a kind of type.
-    """The value of a field, if it is of this type."""
+    """Return the value of a field after checking its type."""
     origin, arguments = typing.get_origin(hint), typing.get_args(hint)
     if origin in (Union, types.UnionType):
         if value is None and type(None) in arguments:

@@ -1,4 +1,4 @@
-"""Read the folder of a run. It is looked upon as a stranger's: nothing in it is executed, and all of it is checked.
+"""Read the folder of a run. The reader does not trust the folder: it executes nothing and checks everything.
 
 It has more than 300 lines because reading a run is one pass over its files, and each step checks what it reads.
 """
@@ -43,7 +43,7 @@ from jax_debug_widgets.store import Budget, Store
 _OF_EVENTS = (EVENTS, WATCHED, ARRAYS)
 
 _TRIES = 5
-"""How often a run that is being written is read where its files are sealed or removed meanwhile."""
+"""How often reading is tried again if files are sealed or removed while a run is read."""
 
 
 @dataclass
@@ -51,14 +51,14 @@ class SavedRun:
     """The part of a run that one process has written.
 
     Attributes:
-      about: what was known of the run when it began, see `RunWriter`.
-      state: what it said of itself last.
+      about: the facts that were known when the run began, see `RunWriter`.
+      state: the latest state of the run.
       store: its events.
-      calls: its calls, as they were last, in the order in which they began.
-      spans: what its threads were at.
+      calls: the latest state of its calls, in the order in which they began.
+      spans: the activities of its threads.
       sources: file -> its text, with the names in it.
-      problems: what could not be read, in sentences.
-      left_out: how many events, the oldest, were read and let go of for the budget.
+      problems: sentences about what could not be read.
+      left_out: how many events, the oldest, are not in the store because of the budget.
     """
 
     about: dict[str, Any]
@@ -72,16 +72,16 @@ class SavedRun:
 
 
 def about_run(path: Path) -> dict[str, Any]:
-    """The facts about the run at this path that are known without reading its events.
+    """Read the facts about the run at this path that are known without reading its events.
 
     Raises:
-      RunFileError: there is none, or a newer version of the package has written it.
+      RunFileError: there is no run, or a newer version of the package has written it.
     """
     return _about(files_at(path), path)
 
 
 def processes_at(path: Path) -> list[int]:
-    """The numbers of the processes that have written the run at this path.
+    """Return the numbers of the processes that have written the run at this path.
 
     Raises:
       RunFileError: see `about_run`.
@@ -90,7 +90,7 @@ def processes_at(path: Path) -> list[int]:
 
 
 def processes_of(path: Path) -> int:
-    """How many processes the job has that writes the run at this path, as far as its first process knows.
+    """Return the number of processes of the job that writes the run, according to the first process's files.
 
     Raises:
       RunFileError: see `about_run`.
@@ -101,7 +101,7 @@ def processes_of(path: Path) -> int:
 
 
 def read_state(path: Path) -> dict[str, Any]:
-    """The last state of the run at this path.
+    """Read the latest state of the run at this path, as its first process has written it.
 
     Raises:
       RunFileError: see `about_run`.
@@ -111,42 +111,42 @@ def read_state(path: Path) -> dict[str, Any]:
 
 
 def read_run(path: Path, budget: Budget) -> SavedRun:
-    """The run at this path, as much of it as the budget holds, the newest.
+    """Read the run at this path; if the budget does not hold all its events, the newest ones.
 
     Raises:
-      RunFileError: there is none, a newer version of the package has written it, or it contradicts itself.
+      RunFileError: there is no run, a newer version of the package has written it, or it contradicts itself.
     """
     return RunReader(path, budget).read()
 
 
 class RunReader:
-    """Reads what one process has written of a run, and again what has come since: it may still write."""
+    """Reads the part of a run that one process writes; reading again takes in what was added since."""
 
     def __init__(self, path: Path, budget: Budget, process: int | None = None) -> None:
-        """`process` is its number; None for the first that has written anything."""
+        """Begin to read process number `process`; None stands for the first process that has written anything."""
         self._path, self._store = path, Store(budget, 0)
         self.process = processes_at(path)[0] if process is None else process
         self._taps: dict[int, Tap] = {}
         self._lines = 0
-        """The lines of sites.jsonl that were read."""
+        """How many lines of sites.jsonl were read."""
         self._is_miscounted = False
-        """Whether a line of it cannot be read, which may be two."""
+        """Whether a line of it cannot be read: that may be two lines, so counting lines is not reliable."""
         self._first = self._next = 0
-        """The event that comes next in the file; where events are lost, fewer are in the store."""
+        """The next event to read from the file; the store has fewer events if some were lost."""
         self._has_begun = False
         self._damages: list[str] = []
-        """The damages in what was read for good."""
+        """The damages in the parts that are not read again."""
         self._calls: dict[int, Call] = {}
         self._call_rows = 0
-        """How many rows of calls were looked at: a row says how far one has come, and the last one counts."""
+        """How many rows of calls were read. Each row is a state of a call; the last one counts."""
         self._stamp: object = None
 
     def has_changed(self) -> bool:
-        """Whether any file has, since it was read."""
+        """Return whether any file has changed since the last reading."""
         return files_at(self._path).stamp() != self._stamp
 
     def read(self) -> SavedRun:
-        """All that is there; the store is the same each time, and has more.
+        """Read all that is there now; the store is the same object each time.
 
         Raises:
           RunFileError: see `read_run`.
@@ -165,7 +165,7 @@ class RunReader:
         state = read_last_state(files, f"{own}/{STATE}", problems)
         try:
             if "is_over" not in state and is_sealed(files, own, (*_OF_EVENTS, CALLS, SPANS)):
-                # Of a run that goes on there is a file that is being written.
+                # A run that goes on has a file that is not sealed.
                 state["is_over"] = True
             self._read_events(files, own, state, problems)
             calls = self._read_calls(read_table(files, own, CALLS, problems))
@@ -186,7 +186,7 @@ class RunReader:
                 continue
             is_whole = self._read_stretch(files, own, stretch, problems)
             if not is_whole and number == 0 and not self._has_begun and len(stretches) > 1:
-                # The oldest was about to be removed when its process ended.
+                # The process ended while it removed the oldest part.
                 self._begin_at(stretches[1].first, {})
             elif not is_whole:
                 if stretch.stop != OPEN or state.get("is_over"):
@@ -195,7 +195,7 @@ class RunReader:
             self._has_begun = len(store) > store.oldest
 
     def _newest(self, stretches: list[RowRange]) -> list[RowRange]:
-        """The last of them that have as many events as are kept; those before are not read."""
+        """Return the last stretches that together fill the budget of events; skip those before."""
         end = max((one.stop for one in stretches if one.stop != OPEN), default=0)
         enough = [one for one in stretches if end - one.first >= self._store.budget.events]
         if not enough or enough[-1] is stretches[0]:
@@ -205,8 +205,8 @@ class RunReader:
         return stretches[stretches.index(enough[-1]) :]
 
     def _read_calls(self, table: pa.Table) -> list[Call]:
-        """All calls, in the order in which they began; what was read before is not read again."""
-        if len(table) < self._call_rows:  # Damaged since.
+        """Return all calls in the order in which they began; rows that were read before are not read again."""
+        if len(table) < self._call_rows:  # The file was damaged since.
             self._calls, self._call_rows = {}, 0
         newest = {row["id"]: row for row in table.slice(self._call_rows).to_pylist()}
         self._calls |= {number: from_plain(Call, row) for number, row in newest.items()}
@@ -218,7 +218,7 @@ class RunReader:
         self._store.begin_at(first, dropped)
 
     def _read_stretch(self, files: Files, own: str, stretch: RowRange, problems: list[str]) -> bool:
-        """Take in what a stretch has more than is known; whether that was all that can be had of it."""
+        """Read the new events of a stretch; return whether the stretch has no more to give."""
         damages: list[str] = []
         is_sealed = stretch.stop != OPEN
         tables = {
@@ -254,7 +254,10 @@ class RunReader:
         return is_all and stretch.stop in (OPEN, self._next)
 
     def _read_taps(self, files: Files, own: str, *, is_over: bool) -> None:
-        """Read the lines of sites.jsonl that are new. Old files do not number their lines: these are counted."""
+        """Read the new lines of sites.jsonl.
+
+        Old files do not number their lines, so lines without a number are counted.
+        """
         lines, damages = read_lines(files, f"{own}/{SITES}", self._lines, is_over=is_over)
         self._damages += (one for one in damages if one not in self._damages)
         self._is_miscounted |= bool(damages)
@@ -286,7 +289,7 @@ def _about(files: Files, path: Path) -> dict[str, Any]:
 
 
 def _processes(files: Files, path: Path) -> list[str]:
-    """The folders of the processes of a run."""
+    """Return the names of the folders of a run's processes."""
     found = sorted(name for name in files.names("") if PROCESS.fullmatch(name))
     if not found:
         raise RunFileError(f"{path} holds no run: it has no files of any process")

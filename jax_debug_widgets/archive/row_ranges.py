@@ -1,4 +1,4 @@
-"""Which files have which rows, and what can be read of each: sealed ones, and those that are being written."""
+"""Find which files hold which rows, and read them: from sealed files and from those still being written."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ from jax_debug_widgets.events.amounts import in_bytes
 from jax_debug_widgets.events.errors import error_line
 
 OPEN = 1 << 62
-"""Where a file that is being written ends."""
+"""The end of the range of a file that is not sealed."""
 
 _MOST_UNPACKED = 1000
-"""Bytes that a byte of a sealed file may become."""
+"""The largest ratio of unpacked to packed size that is accepted for a sealed file."""
 
 
 class RowRange(NamedTuple):
-    """Rows `first .. stop - 1`, which are in one file of each table."""
+    """A range of rows, `first .. stop - 1`, which each table stores in one file."""
 
     first: int
     stop: int
 
 
 def stretches_of(files: Files, own: str, names: Sequence[str]) -> list[RowRange]:
-    """The stretches that the files of some tables have, which are sealed together.
+    """Return the ranges of rows in the files of tables that are sealed together.
 
-    A process may end while it seals: then some tables have their rows in a sealed file, and others in the one before it, or
+    If a process ends while it seals, some tables have these rows in a sealed file, and others in the unsealed one, or
     in both.
     """
     there = [one for name in names for one in files.names(f"{own}/{name}")]
@@ -43,16 +43,16 @@ def stretches_of(files: Files, own: str, names: Sequence[str]) -> list[RowRange]
 
 
 def is_sealed(files: Files, own: str, names: Sequence[str]) -> bool:
-    """Whether the tables have rows, and no file that is being written."""
+    """Return whether the tables have rows and no unsealed file."""
     stretches = [stretch for name in names for stretch in stretches_of(files, own, [name])]
     return bool(stretches) and all(stretch.stop != OPEN for stretch in stretches)
 
 
 def read_stretch(files: Files, own: str, name: str, stretch: RowRange, problems: list[str]) -> pa.Table:
-    """The rows of a table in a stretch; empty where it has none.
+    """Read the rows of a table in a range; the result is empty if there are none.
 
     Raises:
-      VanishedError: they have been sealed since the stretch was looked up.
+      VanishedError: the rows have been sealed since the range was looked up.
     """
     there, schema = files.names(f"{own}/{name}"), SCHEMAS[name]
     sealed, live = part_name(*stretch), live_name(stretch.first)
@@ -69,14 +69,14 @@ def read_stretch(files: Files, own: str, name: str, stretch: RowRange, problems:
 
 
 def read_table(files: Files, own: str, name: str, problems: list[str]) -> pa.Table:
-    """All rows of a table."""
+    """Read all rows of a table."""
     stretches = stretches_of(files, own, [name])
     tables = [read_stretch(files, own, name, stretch, problems) for stretch in stretches]
     return pa.concat_tables([SCHEMAS[name].empty_table(), *tables])
 
 
 def read_sealed(files: Files, path: str, schema: pa.Schema, problems: list[str]) -> pa.Table:
-    """The rows of a sealed file; of a damaged one those that can be read, and a problem."""
+    """Read the rows of a sealed file; if it is damaged, those that can be read, and add a problem."""
     source = files.source(path)
     size = source.size()
     try:
@@ -90,7 +90,7 @@ def read_sealed(files: Files, path: str, schema: pa.Schema, problems: list[str])
         raise RunFileError(f"{path} says that it becomes {in_bytes(unpacked)}; it has {size} bytes")
     try:
         return fitted(file.read(), schema, path)
-    except RunFileError as error:  # The names of columns stand in the file's end, which has no checksum.
+    except RunFileError as error:  # The column names are in the file's footer, which has no checksum.
         problems.append(f"{error}: none of its rows can be read.")
         return schema.empty_table()
     except (pa.ArrowException, OSError):
@@ -109,12 +109,12 @@ def _can_be_read(file: parquet.ParquetFile, group: int) -> bool:
 
 
 def _live(files: Files, path: str, schema: pa.Schema, problems: list[str]) -> pa.Table:
-    """All batches of a stream that are complete; whoever writes it may be at it."""
+    """Read all complete batches of a stream that another process may still write to."""
     batches: list[pa.RecordBatch] = []
     found = schema
     with files.source(path) as source:
         try:
-            # Small columns are unpacked sooner than threads have woken.
+            # Unpacking small columns takes less time than waking threads.
             reader = pa.ipc.open_stream(source, options=pa.ipc.IpcReadOptions(use_threads=False))
             found = reader.schema
             while True:
@@ -134,10 +134,10 @@ def _live(files: Files, path: str, schema: pa.Schema, problems: list[str]) -> pa
 
 
 def fitted(table: pa.Table, schema: pa.Schema, path: str) -> pa.Table:
-    """The columns that are known, in their order; those that older files lack are null.
+    """Return the columns of the schema, in its order; columns that older files lack are null.
 
     Raises:
-      RunFileError: one of them is missing, or of another type.
+      RunFileError: a column is missing, or has another type.
     """
     try:
         table.validate(full=True)

@@ -1,4 +1,4 @@
-"""Events as rows of the tables, made by columns: a run may have a million."""
+"""Turn events into rows of the tables, column by column, because a run may have a million events."""
 
 from __future__ import annotations
 
@@ -21,19 +21,23 @@ from jax_debug_widgets.store.lanes import by_event
 
 @dataclass(frozen=True)
 class TapNumber:
-    """The number of a tap in a file: its line; and whether each event has its text beside it."""
+    """The number of a tap in a file, which is its line in sites.jsonl; and whether events store their texts."""
 
     line: int
     stores_text: bool
 
 
 Numbering = Callable[[Tap, Sequence[np.ndarray]], TapNumber]
-"""The number of a tap, whose first event has these values."""
+"""Returns the number of a tap; takes the values of its first event, too."""
 
 
 @dataclass(frozen=True)
 class _Fired:
-    """The firings of one tap: the position of the first event of each, int64[n], their ordinals, and what they handed over."""
+    """The firings of one tap.
+
+    `positions` and `ordinals` are int64[firings]; a position is the number of the firing's first event. `columns` are
+    the values that the firings handed over.
+    """
 
     tap: Tap
     positions: np.ndarray
@@ -42,16 +46,16 @@ class _Fired:
 
     @property
     def events(self) -> np.ndarray:
-        """int64[events]: the position of each event, firing by firing."""
+        """Return int64[events]: the number of each event, firing by firing."""
         return (self.positions[:, None] + np.arange(self.tap.size)).ravel()
 
     def value(self, number: int) -> np.ndarray:
-        """Value `number` of each event, `[events, *shape]`."""
+        """Return value `number` of each event, `[events, *shape]`."""
         column = np.asarray(by_event(self.tap, number, joined(self.columns[number])))
         return column.reshape(len(self.positions) * self.tap.size, *self.tap.shapes[number])
 
     def around(self) -> np.ndarray:
-        """int64[events, k]: what the firings handed over after their values, and after the guard."""
+        """Return int64[events, k]: the columns after the values and the guard, such as iterations and coordinates."""
         rest = self.columns[len(self.tap.shapes) + (self.tap.guard is not None) :]
         table = np.zeros((len(self.positions), len(rest)), np.int64)
         for place, column in enumerate(rest):
@@ -59,13 +63,16 @@ class _Fired:
         return np.repeat(table, self.tap.size, 0)
 
     def rows(self) -> list[tuple[np.ndarray, ...]]:
-        """The values of each event."""
+        """Return the values of each event."""
         values = [self.value(number) for number in range(len(self.tap.shapes))]
         return [tuple(column[row, ...] for column in values) for row in range(len(self.events))]
 
 
 def batches_of(pieces: Sequence[SegmentSlice], number_of: Numbering) -> Iterator[tuple[str, pa.RecordBatch]]:
-    """The rows of each table for these events, which follow one another; arrays first, so that no event is there without."""
+    """Yield the rows of each table for these consecutive events.
+
+    The arrays come first, so that a reader never finds an event without its arrays.
+    """
     columns = [piece.segment.columns(piece.first, piece.stop) for piece in pieces]
     fired = _by_tap(pieces)
     numbers = {one.tap: number_of(one.tap, _first_values(one)) for one in fired}
@@ -84,7 +91,7 @@ def batches_of(pieces: Sequence[SegmentSlice], number_of: Numbering) -> Iterator
 
 
 def writable(text: Any) -> Any:
-    """A text as Arrow takes it: half of a character, which Python's strings may hold, as its escape."""
+    """Return a text as Arrow accepts it: lone surrogates, which Python's strings may hold, become escapes."""
     return text.encode("utf-8", "backslashreplace").decode() if isinstance(text, str) else text
 
 
@@ -121,14 +128,14 @@ def _batch(
     columns: dict[str, np.ndarray],
     first: int,
 ) -> pa.RecordBatch:
-    """The rows of events that these taps have fired, in their order."""
+    """Make the rows of the events that these taps have fired, in the order of the events."""
     places = np.sort(np.concatenate([one.events for one in fired])) - first
     row_of = np.full(len(columns["seq"]), -1)
     row_of[places] = np.arange(len(places))
     rows = [row_of[one.events - first] for one in fired]
     tap, ordinal = (np.empty(len(places), np.int64) for _ in range(2))
     doubles, around = [], []
-    seldom: dict[str, np.ndarray] = {}  # Most often there is none.
+    seldom: dict[str, np.ndarray] = {}  # Most batches have neither column.
     for one, own in zip(fired, rows, strict=True):
         tap[own] = numbers[one.tap].line
         ordinal[own] = np.repeat(one.ordinals, one.tap.size)
@@ -156,7 +163,7 @@ def _array(column: Any, kind: pa.DataType) -> pa.Array:
 
 
 def _lists(tables: Sequence[np.ndarray], rows: Sequence[np.ndarray], count: int) -> pa.ListArray:
-    """A list for each of `count` rows: row i of a table, `[n, k]`, is that of row `rows[i]`."""
+    """Make a list for each of `count` rows: row i of each table, `[n, k]`, becomes row `rows[i]`."""
     sizes = np.zeros(count, np.int64)
     for table, own in zip(tables, rows, strict=True):
         sizes[own] = table.shape[1]

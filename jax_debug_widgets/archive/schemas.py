@@ -1,4 +1,4 @@
-"""The columns of the tables in a run's folder."""
+"""Define the columns of the tables in a run's folder."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ _EVENT: dict[str, Any] = {
     "raw": pa.binary(),
     "text": pa.string(),
 }
-"""A row an event, as JAX would have fired it: the columns of `store.Columns`, and beside these
+"""One row for each event, as plain JAX would have fired it: the columns of `store.Columns`, and these:
 
     tap       the line of sites.jsonl, from 0, that says how to read the values
     ordinal   how often the tap had fired before in the call, on the device
-    around    what a firing hands over after its values: the iteration of each loop, mesh coordinates, the number of the lane
-    numbers   the elements of all values of at most 16 elements, one after the other
-    raw       the bytes of the same, little-endian, where a double cannot hold one of them; null elsewhere
-    text      the line of text, where only the program could make it; null where the format and the values tell it
+    around    further values of the firing: the iteration of each loop, mesh coordinates, the number of the lane
+    numbers   the elements of all values with at most 16 elements, one value after the other
+    raw       the bytes of these values, little-endian, if float64 cannot represent one of them; else null
+    text      the line of text, if only the program could make it; null if the format and the values give it
 """
 
 _ARRAY: dict[str, Any] = {
@@ -46,7 +46,7 @@ _ARRAY: dict[str, Any] = {
     "shape": pa.list_(pa.int64()),
     "data": pa.large_binary(),
 }
-"""A row a value of more than 16 elements: `seq` is that of the first event of its firing, and mapped lanes come first."""
+"""One row for each value with more than 16 elements. `seq` is its firing's first event; mapped lanes are leading axes."""
 
 _CALL_TYPES: dict[str, Any] = {
     "int": pa.int64(),
@@ -80,14 +80,14 @@ _OVERVIEW: dict[str, Any] = {
     **{f"{which}_{name}": pa.int64() for which in ("last", "high") for name in _AXIS},
     **{f"{which}_device": pa.int32() for which in ("last", "high")},
 }
-"""A row for some hundred events of one lane on one device, and each number that they have:
+"""One row for each number in some hundred events of one lane on one device:
 
-count, nan, posinf, neginf     how many there are, and how many of them are not finite
-low, high, mean                of those that are finite; NaN where none is
-last                           the number of the last of them
-low_x, high_x                  where they stand on the axis of steps: `store.axis`
-last_x, last_seq, last_step, … the last of them; what comes later is counted on from it
-high_seq, high_step, …         the one that stands at high_x: in a loop that runs from its end another than the last
+count, nan, posinf, neginf     the number of events, and of those in which the number is not finite
+low, high, mean                statistics of the finite numbers; NaN if there are none
+last                           the number in the last event
+low_x, high_x                  the range of the events on the axis of steps, see `store.axis`
+last_x, last_seq, last_step, … the last event; later events are counted from it
+high_seq, high_step, …         the event at high_x; in a reversed loop this is not the last event
 """
 
 
@@ -99,7 +99,7 @@ SCHEMAS: dict[str, pa.Schema] = {
     EVENTS: _schema(_EVENT),
     WATCHED: _schema(_EVENT),
     ARRAYS: _schema(_ARRAY),
-    # A row each time that a call has come further; the last row of an id counts.
+    # One row for each new state of a call; the last row with an id counts.
     CALLS: _schema({field.name: _CALL_TYPES.get(str(field.type), pa.string()) for field in dataclasses.fields(Call)}),
     SPANS: _schema(_SPAN),
     OVERVIEW: _schema(_OVERVIEW),
@@ -107,4 +107,4 @@ SCHEMAS: dict[str, pa.Schema] = {
 }
 
 LATER = frozenset(field.name for field in dataclasses.fields(Call) if field.default is None)
-"""Columns that older files of this version may lack: null where they are missing."""
+"""Columns that older files of this version may lack; missing ones are read as null."""

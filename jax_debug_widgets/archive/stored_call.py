@@ -1,4 +1,7 @@
-"""The inputs of one call, as files keep them. Whoever packs them needs no pyarrow."""
+"""Define the inputs of one call as files keep them.
+
+This module does not need pyarrow, so neither does the code that packs the inputs.
+"""
 
 from __future__ import annotations
 
@@ -11,14 +14,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class StoredLeaf:
-    """An array among the inputs of a call.
+    """One array among the inputs of a call.
 
     Attributes:
-      path: where it stands, as JAX writes it: `args[0]['w']`.
-      kind: `array` of JAX, `numpy` array, NumPy `scalar`, or PRNG `key`, whose data it then is.
+      path: its place among the arguments, as JAX writes it: `args[0]['w']`.
+      kind: `array` of JAX, `numpy` array, NumPy `scalar`, or PRNG `key`, stored as its key data.
       data: its elements.
       impl: the name of the implementation of a key.
-      weak: whether its type is weak: that of a Python number.
+      weak: whether it is weakly typed, as Python numbers are.
     """
 
     path: str
@@ -30,7 +33,7 @@ class StoredLeaf:
 
 @dataclass(frozen=True)
 class StoredCall:
-    """The inputs of one call: what is around its arrays, see `session.run.input_trees`, and these."""
+    """The inputs of one call: the structure around the arrays, see `session.run.input_trees`, and the arrays."""
 
     tree: dict[str, Any]
     leaves: tuple[StoredLeaf, ...]

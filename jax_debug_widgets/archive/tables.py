@@ -1,7 +1,8 @@
-"""A table of a run's folder, while it is written: an Arrow stream that is appended to, and sealed into Parquet now and then.
+"""Write a table of a run's folder: append to an Arrow stream, and convert it to Parquet ("seal" it) now and then.
 
-A batch is written whole. A file is sealed beside the one that it replaces, takes its name when it is complete, and then the
-other goes: whoever reads in between finds the rows in the sealed one, whose name says which they are.
+A batch is written whole. A sealed file is written beside the stream that it replaces. It gets its name when it is
+complete; then the stream is removed. A reader that sees both finds the rows in the sealed file: its name says which
+rows it has.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from jax_debug_widgets.archive.layout import ARRAYS, CALLS, INPUTS, OVERVIEW, SP
 from jax_debug_widgets.archive.schemas import SCHEMAS
 
 _WELL_PACKED = 500
-"""Whoever reads a file refuses one whose bytes become many more: what packs so well, such as zeros, is packed less."""
+"""Above this ratio a file is packed less. Readers refuse files that unpack to far more bytes, as arrays of zeros would."""
 
 _ROW_GROUP = 65_536
 _GROUP_BYTES = 64 << 20
@@ -32,11 +33,11 @@ _FLATS = ("site", "tap", "call", "lane", "device")
 
 
 class TableWriter:
-    """One table of one process.
+    """Writes one table of one process.
 
     Attributes:
-      first, stop: the rows that are in the file that is being written.
-      nbytes: how large it is.
+      first, stop: the range of rows in the unsealed file.
+      nbytes: the size of that file in bytes.
     """
 
     def __init__(self, folder: Path, name: str) -> None:
@@ -47,7 +48,10 @@ class TableWriter:
         self.nbytes = 0
 
     def append(self, batch: pa.RecordBatch, stop: int) -> None:
-        """Write rows, up to before row `stop`. They are the system's when this returns."""
+        """Append the rows before row `stop` to the unsealed file.
+
+        The operating system has them when this returns: they survive the end of the process.
+        """
         if self._file is None:
             self._folder.mkdir(mode=0o700, exist_ok=True)
             self._file = PrivateFile(self._folder / live_name(self.first))
@@ -58,14 +62,14 @@ class TableWriter:
         self.nbytes, self.stop = self._file.tell(), stop
 
     def sync(self) -> None:
-        """See to it that what was written outlives the power."""
+        """Flush the file to disk, so that its rows survive a power failure."""
         if self._file is not None:
             os.fsync(self._file.fileno())
 
     def seal(self, stop: int, see: Callable[[pa.Table], object] = len) -> int:
-        """Rows `first .. stop - 1` become a Parquet file, if there are any: how large that is. The next row is `stop`.
+        """Convert the rows `first .. stop - 1`, if there are any, to a Parquet file; return its size in bytes.
 
-        `see` is called with the rows, some after the other.
+        The next row is `stop`. `see` is called with the rows, one table after the other.
         """
         first, has_rows, nbytes = self.first, self._file is not None, 0
         self.close()
@@ -78,19 +82,19 @@ class TableWriter:
         return nbytes
 
     def close(self) -> None:
-        """Write no more; the file stays as it is."""
+        """Close the unsealed file and leave it as it is."""
         file, self._file, self._stream, self.nbytes = self._file, None, None, 0
         if file is not None:
             file.close()
 
 
 def write_part(path: Path, name: str, table: pa.Table) -> None:
-    """Write a sealed file; it has its name only when it is complete."""
+    """Write a sealed file, which gets its name only when it is complete."""
     _write_part(path, name, lambda: iter([table]))
 
 
 def _seal(path: Path, name: str, live: Path, see: Callable[[pa.Table], object]) -> None:
-    """Write the rows of an Arrow stream as a sealed file."""
+    """Write the rows of an Arrow stream to a sealed file."""
     with pa.memory_map(str(live)) as source:
 
         def read() -> Iterator[pa.Table]:
@@ -101,7 +105,7 @@ def _seal(path: Path, name: str, live: Path, see: Callable[[pa.Table], object]) 
 
 
 def _groups(stream: pa.ipc.RecordBatchStreamReader, at_once: int | None) -> Iterator[pa.Table]:
-    """The rows of a stream, so many at once that memory is used again; None for all."""
+    """Yield the rows of a stream in tables of about `at_once` rows, to limit memory; None: in one table."""
     batches: list[pa.RecordBatch] = []
     for batch in stream:
         batches.append(batch)
@@ -116,7 +120,10 @@ def _groups(stream: pa.ipc.RecordBatchStreamReader, at_once: int | None) -> Iter
 def _write_part(
     path: Path, name: str, read: Callable[[], Iterator[pa.Table]], see: Callable[[pa.Table], object] = len
 ) -> None:
-    """Write the rows that `read` gives as a sealed file; once more if they pack so well that no reader would take them."""
+    """Write the rows that `read` gives to a sealed file.
+
+    The file is written again with less compression if it packs so well that readers would refuse it.
+    """
     options = _options(name, SCHEMAS[name])
     group = _ROW_GROUPS.get(name, _ROW_GROUP)
     with being_written(path) as part, PrivateFile(part) as file:
@@ -137,10 +144,12 @@ def _write_part(
 
 @contextmanager
 def being_written(path: Path, beside: Path | None = None) -> Iterator[Path]:
-    """Where to write a file that is there as a whole, or not at all; what was there before stays until then.
+    """Yield a temporary path to write to; at the end the complete file replaces the old one in one step.
 
     Args:
-      beside: the folder to write it in first, where other processes write the same file; by default its own.
+      path: the path of the file.
+      beside: the folder of the temporary file, if other processes write a file with this path; by default that of
+        `path`.
     """
     part = (beside or path.parent) / path.with_suffix(".tmp").name
     try:
@@ -151,13 +160,16 @@ def being_written(path: Path, beside: Path | None = None) -> Iterator[Path]:
 
 
 class PrivateFile(FileIO):
-    """A new file that only its owner reads. It buffers nothing: a forked process has nothing to write a second time."""
+    """A new file that only its owner can read.
+
+    It does not buffer, so a forked process has nothing to write a second time.
+    """
 
     def __init__(self, path: Path) -> None:
         super().__init__(path, "wb", opener=lambda name, flags: os.open(name, flags, 0o600))
 
     def write(self, data: Any, /) -> int:
-        """Write all of it: a disk that is full takes a part, and refuses the next one."""
+        """Write all of the data; a full disk accepts a part, and refuses the next write."""
         rest = view = memoryview(data).cast("B")
         while rest:
             rest = rest[super().write(rest) or 0 :]
@@ -165,7 +177,7 @@ class PrivateFile(FileIO):
 
 
 def _sorted(name: str, table: pa.Table) -> pa.Table:
-    """Watched values by site, so that the series of one is read in one go."""
+    """Sort watched values by site, so that the series of one site is read in one go."""
     if name != WATCHED:
         return table
     order = np.lexsort((table["seq"].to_numpy(), table["site"].to_numpy()))

@@ -1,4 +1,4 @@
-"""Taps as a file says them: the place in the source, and how to read what was handed over."""
+"""Write a tap to a file and read it again: its place in the source, and how to read the values that it hands over."""
 
 from __future__ import annotations
 
@@ -15,13 +15,16 @@ from jax_debug_widgets.archive.texts import Structure, read_text, recipe_that_ho
 from jax_debug_widgets.events import Caller, CallSite, Nesting, Tap
 
 FEW = 16
-"""Elements of a value that stands among the numbers of its row; larger ones are rows of the table of arrays."""
+"""The most elements of a value that is stored in its event's row; larger values are rows of the table of arrays."""
 
 _MOST_AXES, _MOST_ELEMENTS, _MOST_LANES = 64, 1 << 40, 1 << 24
 
 
 def written_tap(tap: Tap, values: Sequence[np.ndarray]) -> dict[str, Any]:
-    """All that a file says of a tap, whose first event has these values. `text` is None where each event has its own."""
+    """Describe a tap for a file; `values` are those of its first event.
+
+    `text` is None if each event stores its own text.
+    """
     structure = Structure.of(tap)
     return {
         "site": as_plain(tap.site),
@@ -39,10 +42,10 @@ def written_tap(tap: Tap, values: Sequence[np.ndarray]) -> dict[str, Any]:
 
 
 def read_tap(data: Any) -> Tap:
-    """The tap that `written_tap` has written.
+    """Make the tap that `written_tap` has described.
 
     Raises:
-      RunFileError: there cannot be such a tap.
+      RunFileError: no tap has such a description.
     """
     try:
         site, nesting = from_plain(CallSite, data["site"]), _nesting(data["nesting"])
@@ -78,17 +81,17 @@ def read_tap(data: Any) -> Tap:
 
 
 def small(tap: Tap) -> list[int]:
-    """Which values of a tap stand among the numbers of its rows."""
+    """Return which values of a tap are stored in the rows of events."""
     return [number for number, shape in enumerate(tap.shapes) if math.prod(shape) <= FEW]
 
 
 def large(tap: Tap) -> list[int]:
-    """Which values of a tap are rows of the table of arrays."""
+    """Return which values of a tap are stored in the table of arrays."""
     return [number for number, shape in enumerate(tap.shapes) if math.prod(shape) > FEW]
 
 
 def width(tap: Tap) -> int:
-    """How many numbers a row of a tap has."""
+    """Return how many numbers a row of a tap has."""
     return sum(math.prod(tap.shapes[number]) for number in small(tap))
 
 
@@ -120,7 +123,7 @@ def _shape(data: Any) -> tuple[int, ...]:
 
 
 def _size(shape: tuple[int, ...], lanes: tuple[int, ...], mapped: tuple[bool, ...]) -> int:
-    """Elements of a value in one firing."""
+    """Return the number of elements of a value in one firing."""
     return math.prod(shape) * math.prod(size for size, present in zip(lanes, mapped, strict=True) if present)
 
 

@@ -1,4 +1,4 @@
-"""The text and the arguments of events that were read from a file, made without JAX."""
+"""Make the text and the arguments of events that were read from a file, without JAX."""
 
 from __future__ import annotations
 
@@ -21,26 +21,26 @@ if TYPE_CHECKING:
 Arguments = tuple[tuple[Any, ...], dict[str, Any]]
 
 _VALUE = "value"
-"""The key of what stands for a value in the structure of arguments: `{"value": 3}`. Lists, dicts and tuples have other keys."""
+"""The key of a placeholder for a value in the structure of arguments: `{"value": 3}`. Lists, dicts, tuples have others."""
 
 
 class Structure:
-    """`(args, kwargs)` of an event as JSON, with the numbers of values as leaves."""
+    """The structure of `(args, kwargs)` of an event as JSON, with the numbers of values as leaves."""
 
     def __init__(self, data: Any) -> None:
         self.data = data
 
     @classmethod
     def of(cls, tap: Tap) -> Structure | None:
-        """The structure of a tap's arguments; None if they hold more than lists, tuples, dicts and plain constants."""
+        """Return the structure of a tap's arguments; None if it holds more than lists, tuples, dicts and constants."""
         try:
             args, kwargs = tap.unflatten([_Leaf(number) for number in range(len(tap.shapes))])
             return cls({"args": [_written(one) for one in args], "kwargs": {k: _written(v) for k, v in kwargs.items()}})
-        except Exception:  # noqa: BLE001 - a pytree of the user's may refuse what is no array.
+        except Exception:  # noqa: BLE001 - a pytree of the user may refuse leaves that are not arrays.
             return None
 
     def __call__(self, values: Sequence[Any]) -> Arguments:
-        """The arguments with these values."""
+        """Return the arguments with these values as leaves."""
         args = tuple(_read(one, values) for one in self.data["args"])
         return args, {str(name): _read(one, values) for name, one in self.data["kwargs"].items()}
 
@@ -83,16 +83,16 @@ def _read(one: Any, values: Sequence[Any]) -> Any:
 
 @dataclass
 class StoredTexts:
-    """Texts that only the program could make, by the values that they were made of."""
+    """Looks up stored texts, which only the program could make, by the values of their events."""
 
     texts: dict[bytes, str] = field(default_factory=dict)
 
     def add(self, values: Sequence[np.ndarray], text: str) -> None:
-        """The text of an event with these values."""
+        """Add the text of an event with these values."""
         self.texts.setdefault(_key_of(values), text)
 
     def __call__(self, values: Sequence[Any]) -> str:
-        """The text of these values."""
+        """Return the text for these values."""
         return self.texts.get(_key_of(values), "<its text is not in the file>")
 
 
@@ -111,18 +111,18 @@ class TextMaker:
         self._options = dict(recipe.options)
 
     def __call__(self, values: Sequence[Any]) -> str:
-        """The text of one event."""
+        """Return the text of one event."""
         return self.many([values])[0]
 
     def many(self, rows: Iterable[Sequence[Any]]) -> list[str]:
-        """The texts of many events; NumPy's options are set once."""
+        """Return the texts of many events; NumPy's print options are set once."""
         taken: Callable[[Any], Any] = np.asarray if self._recipe.kind == "call" else as_numpy
         with np.printoptions(**self._options):
             return [self._recipe.text(*self._structure([taken(value) for value in values])) for values in rows]
 
 
 def recipe_that_holds(tap: Tap, structure: Structure | None, values: Sequence[np.ndarray]) -> TextRecipe | None:
-    """How the texts of a tap are made without JAX, if that makes the text of these values as the program does."""
+    """Return the recipe for a tap's texts without JAX, if it makes the same text of these values as the program."""
     if tap.site.kind == "watch":
         return TextRecipe("watch")
     recipe = getattr(tap.render, "recipe", None)
@@ -132,15 +132,15 @@ def recipe_that_holds(tap: Tap, structure: Structure | None, values: Sequence[np
 
 
 def written_text(recipe: TextRecipe | None, structure: Structure | None) -> dict[str, Any]:
-    """The entry in a file about the texts and arguments of a tap."""
+    """Return the entries of a file about the texts and arguments of a tap."""
     return {"text": recipe and as_plain(recipe), "structure": structure and structure.data}
 
 
 def read_text(site: CallSite, data: dict[str, Any], values: int) -> tuple[Callable[..., Arguments], Callable[..., str]]:
-    """`unflatten` and `render` of a tap with so many values, see `Tap`.
+    """Return `unflatten` and `render` of a tap with `values` values, see `Tap`.
 
     Raises:
-      RunFileError: what the file says cannot be.
+      RunFileError: the file's entries are not valid.
     """
     structure = None if data.get("structure") is None else _structure(data["structure"], values)
     unflatten: Callable[..., Arguments] = structure or _flat
@@ -163,7 +163,7 @@ def _structure(data: Any, values: int) -> Structure:
     if not (isinstance(data, dict) and isinstance(data.get("args"), list) and isinstance(data.get("kwargs"), dict)):
         raise RunFileError(f"{data!r:.80} is no structure of arguments")
     structure = Structure(data)
-    structure(range(values))  # Whatever it may be, it is found here.
+    structure(range(values))  # Raises if the structure is not valid.
     return structure
 
 

@@ -1,4 +1,4 @@
-"""Write the folder of a run: all at once, or while it goes on."""
+"""Write the folder of a run: all at once, or while the run goes on."""
 
 from __future__ import annotations
 
@@ -48,12 +48,12 @@ from jax_debug_widgets.store import SegmentSlice
 _OF_EVENTS = (EVENTS, WATCHED, ARRAYS)
 
 _LONG = 1 << 14
-"""Events of a file that has an overview: of fewer the reader makes it as fast."""
+"""The fewest events of a file that gets an overview; the reader makes smaller ones as fast."""
 
 
 @dataclass(frozen=True)
 class _Part:
-    """Sealed events `first .. stop - 1`: how large their files are, and how many there are of each site."""
+    """Sealed events `first .. stop - 1`: the size of their files in bytes, and the number of events by site."""
 
     first: int
     stop: int
@@ -62,17 +62,17 @@ class _Part:
 
 
 class RunWriter:
-    """The folder of one run, which one process writes. Not locked.
+    """Writes the part of a run's folder that belongs to one process. It has no lock.
 
     Attributes:
-      folder: where it is.
-      first, next: the events that are in it are `first .. next - 1`.
-      dropped: how many events of each site are not in it any more.
-      inputs: the calls whose inputs are in it, and how large the file of each is.
+      folder: the folder of the run.
+      first, next: the folder holds the events `first .. next - 1`.
+      dropped: how many events of each site have been removed.
+      inputs: the calls with stored inputs, and the size of the file of each in bytes.
     """
 
     def __init__(self, folder: Path, about: Mapping[str, Any], *, process: int = 0) -> None:
-        """Begin one; `about` says what is known of the run when it begins.
+        """Begin a folder; `about` holds the facts that are known when the run begins.
 
         Raises:
           RunFileError: there is something else already. OSError: it cannot be written.
@@ -92,17 +92,17 @@ class RunWriter:
         self._sealed_bytes = 0
         self.inputs: dict[int, int] = {}
         self._counts: Counter[int] = Counter()
-        """Events by site that are not sealed."""
+        """The number of unsealed events by site."""
         self.dropped: Counter[int] = Counter()
 
     def begin_at(self, first: int) -> None:
-        """Before anything is taken: the first event is this one."""
+        """Set the number of the first event; called before any event is written."""
         self.first = self.next = first
         for name in _OF_EVENTS:
             self._tables[name].first = self._tables[name].stop = first
 
     def take(self, pieces: Sequence[SegmentSlice]) -> None:
-        """Write these events, which follow those that were written before."""
+        """Write these events, which must follow the last ones written."""
         if not pieces:
             return
         assert pieces[0].first == self.next, "events are missing"
@@ -114,14 +114,14 @@ class RunWriter:
         self.next = stop
 
     def take_calls(self, calls: Sequence[Call]) -> None:
-        """Write how far these calls have come."""
+        """Write the present state of these calls."""
         if calls:
             columns = [[writable(getattr(call, field.name)) for call in calls] for field in SCHEMAS[CALLS]]
             arrays = [pa.array(column, field.type) for column, field in zip(columns, SCHEMAS[CALLS], strict=True)]
             self._append(CALLS, pa.RecordBatch.from_arrays(arrays, schema=SCHEMAS[CALLS]))
 
     def take_spans(self, spans: ThreadSpans) -> None:
-        """Write what threads were at."""
+        """Write the activities of threads."""
         if len(spans.site):
             names = np.array([*spans.threads, ""], object)[spans.thread]
             columns = [
@@ -133,7 +133,7 @@ class RunWriter:
             self._append(SPANS, pa.RecordBatch.from_arrays(columns, schema=SCHEMAS[SPANS]))
 
     def take_sources(self, sources: Mapping[str, Any]) -> None:
-        """Write the text of files: file -> its lines, with the names in them. The last line of a file counts."""
+        """Write the lines of source files, with the names in them; for each file the latest entry counts."""
         for file, source in sources.items():
             line = json.dumps({"file": file, **source})
             if self._sources.get(file) != hash(line):
@@ -141,11 +141,11 @@ class RunWriter:
                 _append_text(self._own / SOURCES, line)
 
     def take_inputs(self, call: int, stored: StoredCall) -> None:
-        """Write what a call was given."""
+        """Write the inputs of a call."""
         self.inputs[call] = write_call(self._own, call, stored)
 
     def forget_inputs(self, call: int) -> None:
-        """Keep that of a call no more."""
+        """Remove the inputs of a call."""
         del self.inputs[call]
         (self._own / INPUTS / input_name(call)).unlink(missing_ok=True)
 
@@ -154,36 +154,36 @@ class RunWriter:
         _write_whole(self._own / STATE, {**state, "first": self.first, "next": self.next})
 
     def write_clock(self, ahead: float, error: float) -> None:
-        """The clock of this process is so many seconds ahead of that of process 0, to within `error`."""
+        """Write that this process's clock is `ahead` seconds ahead of that of process 0, to within `error` seconds."""
         _write_whole(self._own / WRITER, {**self._about, "clock": {"ahead": ahead, "error": error}})
 
     def rename(self, name: str) -> None:
-        """The run is called so, also where its folder is sealed; all else that it has said of itself stays."""
+        """Give the run a new name, also after its folder is sealed; the rest of its state stays as it is."""
         state = json.loads((self._own / STATE).read_text(encoding="utf-8"))
         _write_whole(self._own / STATE, {**state, "name": name})
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the tables, and of inputs of calls."""
+        """Return the bytes of the tables and of the inputs of calls."""
         return self._sealed_bytes + sum(table.nbytes for table in self._tables.values()) + sum(self.inputs.values())
 
     def sync(self) -> None:
-        """See to it that what was written outlives the power."""
+        """Flush the tables to disk, so that they survive a power failure."""
         for table in self._tables.values():
             table.sync()
 
     @property
     def live_bytes(self) -> int:
-        """Bytes of events that are not sealed."""
+        """Return the bytes of unsealed events."""
         return sum(self._tables[name].nbytes for name in _OF_EVENTS)
 
     @property
     def live_rows(self) -> int:
-        """Events that are not sealed."""
+        """Return the number of unsealed events."""
         return self.next - self._tables[EVENTS].first
 
     def seal(self) -> None:
-        """Turn what was written into Parquet; what comes goes to new files."""
+        """Convert the unsealed rows to Parquet files; later rows go to new files."""
         first, seen = self._tables[EVENTS].first, []
         nbytes = self._tables[ARRAYS].seal(self.next)
         for name in (WATCHED, EVENTS):
@@ -205,7 +205,7 @@ class RunWriter:
         return (folder / name).stat().st_size
 
     def let_go(self) -> bool:
-        """Remove the oldest sealed events; whether there were any besides the newest."""
+        """Remove the oldest sealed events, unless only the newest part is left; return whether any were removed."""
         if len(self._parts) < 2:  # noqa: PLR2004 - the newest stays.
             return False
         part = self._parts.pop(0)
@@ -217,12 +217,12 @@ class RunWriter:
         return True
 
     def close(self) -> None:
-        """Write no more."""
+        """Close all files."""
         for table in self._tables.values():
             table.close()
 
     def discard(self) -> None:
-        """Take back what this process has written."""
+        """Remove all files of this process, and the folder if no other process has written to it."""
         self.close()
         shutil.rmtree(self._own, ignore_errors=True)
         if not any(PROCESS.fullmatch(path.name) for path in self.folder.iterdir()):
@@ -250,19 +250,25 @@ def _begin(folder: Path, own: Path) -> None:
 
 
 def _is_of_a_run(path: Path) -> bool:
-    """Whether a run has such a file; another process may have just begun to write it, and somebody may follow it already."""
+    """Return whether a path in the folder may belong to the same run.
+
+    Another process may have just begun to write the run, and a reader may follow it already.
+    """
     return path.name in (RUN, FOLLOWED) or PROCESS.fullmatch(path.name) is not None
 
 
 def _write_whole(path: Path, data: Mapping[str, Any], *, beside: Path | None = None) -> None:
-    """A file that is there as a whole, or as it was before; it is prepared in its folder, or another one of this process."""
+    """Write a file so that readers find either all of it or the previous one.
+
+    The temporary file is in the same folder, or in `beside`, a folder of this process.
+    """
     with being_written(path, beside) as part, PrivateFile(part) as file:
         file.write(json.dumps(data, indent=1).encode())
         os.fsync(file.fileno())
 
 
 def _append_text(path: Path, line: str) -> None:
-    """A line is written in one go: who reads in between has all of it or passes over it."""
+    """Append a line in one write, so that a concurrent reader finds all of it or an incomplete last line."""
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     try:
         data = (line + "\n").encode()

@@ -1,4 +1,4 @@
-"""Find JAX's sharp bits in a program, and say at the user's line what happened, why, and what to write.
+"""Find JAX's sharp bits in a program; explain at the user's line what happened, why, and what to write.
 
 In:   exceptions that JAX raises, with the frames of the user's code.
 Out:  explanations: a headline, why, and the code to write instead.

@@ -1,4 +1,4 @@
-"""Where NaNs and infinities were born while a program ran, as findings (S11)."""
+"""Make findings of the places where NaNs and infinities were born while a program ran (S11)."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
     from jax_debug_widgets.taps.sites import NameFile
 
 _LONGEST = 40
-"""Characters of an expression in a headline."""
+"""The most characters of an expression in a headline."""
 
 _EDGES = {"sqrt": "{x} > 0", "log": "{x} > 0", "arccos": "abs({x}) < 1", "arcsin": "abs({x}) < 1"}
-"""Functions whose derivative is infinite at an edge, and where it is not."""
+"""Function -> the condition under which its derivative is finite; at the edge of the domain it is infinite."""
 
 
 def born(seen: LineHits, name_file: NameFile) -> Finding | None:
-    """The finding; None where the source of the line is not to be had."""
+    """Make the finding of a NaN or infinity that was born at a line; None if the source of the line is unknown."""
     frame = seen.checked.frames[0]
     if seen.checked.primitive == ARGUMENTS:
         return _given(seen, name_file)
@@ -75,7 +75,7 @@ def born(seen: LineHits, name_file: NameFile) -> Finding | None:
 
 
 def _given(seen: LineHits, name_file: NameFile) -> Finding:
-    """The finding that tells of an argument which has NaN."""
+    """Make the finding of an argument that has NaN when its function is called."""
     facts: ArgumentRecord = seen.checked.facts
     frame = seen.checked.frames[0]
     span = span_of_argument(frame.file, frame.line, facts.names[seen.numbers[1]])
@@ -103,19 +103,19 @@ _PRIMITIVES: dict[type[ast.AST] | str, set[str]] = {
     "sum": {"reduce_sum"},
     "norm": {"sqrt", "reduce_sum", "mul", "integer_pow", "square", "abs"},
 }
-"""The primitives that an expression itself computes, where that is not called as the function is."""
+"""The primitives that an expression computes, where their names differ from that of the function."""
 
 
 def _is_derived(primitive: str, facts: Birth, written: SourceExpression) -> bool | None:
-    """Whether an operation is a part of the derivative of a line, and not what it computes; None where nobody knows."""
+    """Return whether an operation is part of the derivative of a line, not of the line itself; None if unknown."""
     if not facts.backward and not facts.differentiated:
         return False
     node = written.node
     kind = type(node.op) if isinstance(node, ast.BinOp) else written.called
     own = _PRIMITIVES.get(kind, {str(kind)})
-    if facts.backward:  # What is in the backward pass alone may be a line of the user's own rule.
+    if facts.backward:  # A line that runs only in the backward pass may be in a derivative rule of the user.
         return None if primitive in own and not facts.forward_too else True
-    if kind in (ast.Pow, "power") and primitive in own:  # The derivative of a power is one, too.
+    if kind in (ast.Pow, "power") and primitive in own:  # The derivative of a power is a power, too.
         return None
     return primitive not in own if own & facts.beside else None
 

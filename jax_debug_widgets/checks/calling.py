@@ -1,4 +1,4 @@
-"""The user's line that calls a jitted function."""
+"""Find the user's line that calls a jitted function."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from jax_debug_widgets.watch import is_library
 
 
 def calling_line() -> Frame | None:
-    """The innermost line on the Python stack that is in no library; None where there is none."""
+    """Return the innermost line on the Python stack that is not in a library; None if there is none."""
     frame: FrameType | None = calling_frame()
     while frame is not None and (not is_users(frame.f_code.co_filename) or is_library(frame.f_code.co_filename)):
         frame = frame.f_back

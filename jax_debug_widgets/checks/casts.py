@@ -1,4 +1,4 @@
-"""Casts to integers that numbers did not fit, and `nanargmin` of NaNs alone, as findings (S13, S15)."""
+"""Make findings of casts to integers that the numbers do not fit, and of `nanargmin` of NaNs only (S13, S15)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _CASTING = frozenset({"astype", "asarray", "array", "convert_element_type", "ful
 
 
 def unsafe_cast(seen: LineHits, name_file: NameFile) -> Finding | None:
-    """The finding; None where the user's source shows no cast."""
+    """Make the finding of a cast that does not fit; None if the user's source shows no cast."""
     frame, facts = seen.checked.frames[0], seen.checked.facts
     written = written_at(frame)
     if written is None or not (written.called in _CASTING or written.called == facts.new):
@@ -55,17 +55,17 @@ def _text(value: float, kind: str) -> str:
 
 
 def _clipped(node: ast.expr, cast: Cast) -> tuple[str, ...]:
-    info = jnp.iinfo(cast.new)  # NumPy knows no int4.
+    info = jnp.iinfo(cast.new)  # NumPy does not know int4.
     if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute) or node.func.attr != "astype":
         return ()
-    if info.bits > 16:  # noqa: PLR2004 - the bounds of larger ones are no float32.
+    if info.bits > 16:  # noqa: PLR2004 - float32 cannot represent the bounds of larger types.
         return ()
     arguments = ", ".join(map(ast.unparse, node.args))
     return (f"jnp.clip({ast.unparse(node.func.value)}, {info.min}, {info.max}).astype({arguments})",)
 
 
 def nan_argument(seen: LineHits, name_file: NameFile) -> Finding | None:
-    """The finding; None where the source of the line is not to be had."""
+    """Make the finding of an index reduction over NaNs only; None if the source of the line is unknown."""
     frame = seen.checked.frames[0]
     if written_at(frame) is None:
         return None

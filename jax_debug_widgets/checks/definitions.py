@@ -1,4 +1,4 @@
-"""Find the `def` of a function whose first line is known, which is that of its first decorator."""
+"""Find the `def` of a function by the first line of its code, which may be that of its first decorator."""
 
 from __future__ import annotations
 
@@ -11,12 +11,15 @@ Definition = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 def definition_at(file: str, line: int) -> Definition | None:
-    """The function that begins at a line, or at a decorator there; None for a lambda, or where the source is not to be had."""
+    """Return the `def` that begins at a line, or has a decorator there; None for a lambda or an unknown source."""
     return _definitions("".join(linecache.getlines(file))).get(line)
 
 
 def span_of_argument(file: str, line: int, path: str) -> tuple[int, int, int, int]:
-    """The range, on the line of its `def`, of the argument that `p['w']` is a part of; where it is not there, the line."""
+    """Return the range of an argument of a function; `path` is the argument or a part of it, such as `p['w']`.
+
+    If the argument is not on the line of the `def`, the range is that line.
+    """
     found = definition_at(file, line)
     if found is None:
         return line, -1, line, -1

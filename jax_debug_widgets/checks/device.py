@@ -1,4 +1,4 @@
-"""Make findings of what the checks have seen in programs that ran: a table has the function for each check."""
+"""Make findings of the records of checks in programs that ran; a table has the function for each check."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _TELLERS: dict[str, Callable[[LineHits, NameFile], Finding | None]] = {
     "keys": key_of_two_calls,
     "lists": numbers_as_arguments,
 }
-"""Check -> the function that makes a finding of what was seen at one line, or None where that is no finding."""
+"""Check -> the function that makes a finding of the hits at one line, or returns None if they are no finding."""
 
 
 def _teller_of(option: str) -> Callable[[LineHits, NameFile], Finding | None]:
@@ -47,8 +47,8 @@ def _teller_of(option: str) -> Callable[[LineHits, NameFile], Finding | None]:
 def found_while_running(
     seen: Sequence[LineHits], name_file: NameFile, event_of: Callable[[LineHits], int]
 ) -> list[Finding]:
-    """The findings, in the order of time; `event_of` says which event shows a NaN that was born, -1 for none."""
-    # What was not finite before is given to the calls that follow.
+    """Make the findings, ordered by time; `event_of` gives the event that shows a born NaN, -1 if none does."""
+    # An argument with NaN is a finding only if it comes first: a NaN found earlier may be passed to later calls.
     odd = [one for one in seen if one.checked.option == Kind.NONFINITE.option]
     told = [(one, _told(one, name_file)) for one in seen if one.checked.primitive != ARGUMENTS or one is odd[0]]
     shown = [
@@ -57,7 +57,7 @@ def found_while_running(
         if finding is not None
     ]
     findings = {(one.file, one.span, one.kind): one for one in reversed(shown)}
-    # What is read outside of the bounds may be NaN: that is one finding, the index.
+    # A read out of bounds may give NaN: only the index is a finding.
     outside = {(one.file, one.span) for one in findings.values() if one.kind == Kind.OUT_OF_BOUNDS.word}
     return [
         one
@@ -67,7 +67,7 @@ def found_while_running(
 
 
 def _at_users_line(finding: Finding, seen: LineHits, name_file: NameFile) -> Finding:
-    """The finding in a library's line, moved to the line of the user's that has called it."""
+    """Move a finding at a line of a library to the user's line that called the library."""
     own = next((frame for frame in seen.checked.frames if not is_library(frame.file)), None)
     if own is None or not is_library(finding.file):
         return finding
@@ -78,7 +78,7 @@ def _at_users_line(finding: Finding, seen: LineHits, name_file: NameFile) -> Fin
 
 
 def _told(seen: LineHits, name_file: NameFile) -> Finding | None:
-    """The finding of one line; where its words cannot be found, that something was seen there."""
+    """Make the finding of one line; if that fails, a finding which says that the check has found something there."""
     try:
         finding = _teller_of(seen.checked.option)(seen, name_file)
         return None if finding is None else _at_users_line(finding, seen, name_file)

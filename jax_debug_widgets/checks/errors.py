@@ -1,6 +1,6 @@
-"""Explain an exception of JAX's at the user's line, and rewrite that line.
+"""Explain an exception that JAX raised, at the user's line, and rewrite that line.
 
-JAX's public error types are in `jax.errors`; other errors are known by their text.
+JAX's public error types are in `jax.errors`; other errors are recognized by their text.
 
 It has more than 300 lines because each kind of exception has a function of a few lines here, in one table.
 """
@@ -35,12 +35,12 @@ from jax_debug_widgets.watch import is_library
 _OUR_FILES = os.path.dirname(os.path.dirname(__file__)) + os.sep
 
 _LONGEST_CODE = 48
-"""The longest code in a headline, in characters."""
+"""The most characters of code in a headline."""
 
 
 @dataclass(frozen=True)
 class _Raised:
-    """An exception, with the innermost frame of the user's code that it came through; `failing` is what it computed."""
+    """An exception, with the innermost user frame that it passed through; `failing` is the node that was computed."""
 
     error: BaseException
     place: PlacedStatement
@@ -59,7 +59,7 @@ class _Raised:
 
 @dataclass(frozen=True)
 class _Said:
-    """The parts that fill in the words of a kind."""
+    """The parts that fill in the texts of a kind."""
 
     kind: Kind
     fix: list[str] | None = None
@@ -68,13 +68,14 @@ class _Said:
 
 
 def explain(error: BaseException, name_file: Callable[[str], str] = os.path.basename) -> Explanation | None:
-    """Explain an exception, which has its traceback.
+    """Explain an exception that has a traceback.
 
     Args:
+      error: the exception.
       name_file: gives the name by which people know a file, such as `In [3]`.
 
     Returns:
-      None if JAX does not raise it for a sharp bit, or if no line of the user's is in its traceback.
+      None if the exception is not of a known kind, or if its traceback has no user frame.
     """
     matched = _kind_of(error)
     frame = _user_frame(error) if matched else None
@@ -91,7 +92,7 @@ def explain(error: BaseException, name_file: Callable[[str], str] = os.path.base
 
 
 def _range(place: Any) -> tuple[int | None, ...]:
-    """The range of a part of the source, or of a frame in it."""
+    """Return the source range of a node, or of a frame's position."""
     columns = ("col_offset", "end_col_offset") if isinstance(place, ast.AST) else ("colno", "end_colno")
     return tuple(getattr(place, name, None) for name in ("lineno", "end_lineno", *columns))
 
@@ -122,14 +123,14 @@ def _or_unknown(column: int | None) -> int:
 
 
 def _head(statement: ast.stmt) -> ast.stmt | ast.expr:
-    """The part of a statement that is shown: of a compound one its head."""
+    """Return the part of a statement to show: for a compound statement its head."""
     if isinstance(statement, ast.If | ast.While):
         return statement.test
     return statement.iter if isinstance(statement, ast.For) else statement
 
 
 def _written(file: str, node: ast.stmt | ast.expr) -> str:
-    """The source of a node as its user has written it."""
+    """Return the source of a node as the user has written it."""
     return ast.get_source_segment("".join(linecache.getlines(file)), node) or ast.unparse(node)
 
 
@@ -139,11 +140,11 @@ def _short(code: str) -> str:
 
 
 def _parsed(lines: list[str] | None) -> tuple[str, ...]:
-    """The lines, if Python takes them."""
+    """Return the lines if they are valid Python, else none."""
     if not lines:
         return ()
     try:
-        # In a function, where `return` may stand.
+        # Wrapped in a function, so that `return` is allowed.
         ast.parse("def f():\n" + "\n".join(f"    {line}" for line in lines))
     except SyntaxError:
         return ()
@@ -177,7 +178,7 @@ def _mask(raised: _Raised) -> _Said:
 
 
 def _concretized(raised: _Raised) -> _Said:
-    """A value was needed: for a branch or loop, for a size, or by NumPy."""
+    """Handle an error that says that a value was needed: for a branch or loop, for a size, or by NumPy."""
     statement, names = raised.statement, raised.names
     if re.search(r"\bsize\b.*argument|jnp\.nonzero|nonzero\(|unique\(", raised.text):
         by_size = sized(statement)
@@ -194,7 +195,7 @@ def _concretized(raised: _Raised) -> _Said:
         return _Said(Kind.CONTROL_FLOW, for_loop(statement, after, names))
     if isinstance(statement, ast.Assert):
         return _Said(Kind.CONTROL_FLOW, advice="Check values in the program with jax.experimental.checkify.check.")
-    # JAX's own functions need sizes, and say for which of their arguments; Python's `float` needs a value.
+    # A size is needed by a JAX function, which names the argument in the message; Python's `float` needs a value.
     is_size = type(raised.error) is jax.errors.ConcretizationTypeError and "problem arose with" not in raised.text
     kind = Kind.SHAPE if is_size else Kind.CONTROL_FLOW
     return _Said(kind, expression(statement, names), advice=_traced_argument(raised))
@@ -236,7 +237,7 @@ def _donated_twice(raised: _Raised) -> _Said:
 
 
 def _leaves(raised: _Raised) -> Iterator[tuple[str, Any]]:
-    """The arrays that the statement names, each once, by the longest expression that the source has for it."""
+    """Yield the arrays that the statement names, each once, with the longest expression in the source for it."""
     outermost = [node for node in _named(raised.statement) if value_of(node, raised.names) is not MISSING]
     for node in outermost:
         yield from leaves_of(node, raised.names)
@@ -265,7 +266,7 @@ def _carry(raised: _Raised) -> _Said:
 
 
 def _begins(text: str) -> Iterator[tuple[str, str, str]]:
-    """Name, shape and dtype of each number that a loop begins with and gives back as an array."""
+    """Yield name, shape and dtype for each scalar that a loop begins with and returns as an array."""
     for name, before, after in _CARRY.findall(text):
         known = re.fullmatch(r"([a-z]+\d+)\[([\d,]+)\]", after)
         if known and before.endswith("[]"):
@@ -278,7 +279,7 @@ def _static(raised: _Raised) -> _Said:
 
 
 def _traced_argument(raised: _Raised) -> str:
-    """Why a value of what has failed is traced: the argument that it comes from, by way of earlier assignments."""
+    """Say why the failing value is traced: the argument that it comes from, through earlier assignments."""
     function = raised.place.function
     if function is None:
         return ""
@@ -336,4 +337,4 @@ _ERRORS: tuple[tuple[tuple[type[BaseException], ...], str, Callable[[_Raised], _
     ((RuntimeError, ValueError), r"Array has been deleted|[Bb]uffer has been deleted or donated", _deleted),
     ((RuntimeError, ValueError), r"donate the same buffer twice", _donated_twice),
 )
-"""Types of an exception, what its text contains, and who explains it; the first that fits does."""
+"""Types of an exception, a pattern of its text, and the function that explains it; the first match counts."""

@@ -1,4 +1,4 @@
-"""Show what was found as text, as compilers do: headline, the source with its range underlined, why, and the fix."""
+"""Show a finding as text, as compilers do: the headline, the source with its range underlined, why, and the fix."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ _Span = tuple[int, int, int, int]
 
 
 def excerpt(explanation: Explanation, name_file: Callable[[str], str] = str) -> str:
-    """The explanation as a block of text.
+    """Show an explanation as a block of text.
 
     Args:
+      explanation: the explanation.
       name_file: gives the name by which people know a file, such as `In [3]`.
     """
     where = f"{name_file(explanation.file)}:{explanation.line}"
@@ -25,7 +26,7 @@ def excerpt(explanation: Explanation, name_file: Callable[[str], str] = str) -> 
 
 
 def text_of(finding: Finding) -> str:
-    """A finding as a block of text; in one sentence where it has no parts."""
+    """Show a finding as a block of text; in one sentence if it has no parts."""
     if not finding.headline:
         return f"{finding.kind}: {finding.message}"
     return _block(f"{finding.kind}: {finding.where}: {finding.headline}", finding.file, finding.span, _said(finding))

@@ -1,4 +1,4 @@
-"""The explanation of one exception."""
+"""Define the explanation of one exception."""
 
 from __future__ import annotations
 
@@ -14,12 +14,13 @@ class Explanation:
     """An exception, explained at the user's line.
 
     Attributes:
-      kind: what it is about.
-      file, line, column, end_line, end_column: the range in the user's source; columns in UTF-8 bytes from 0, -1 if unknown.
+      kind: the kind of the finding.
+      file, line, column, end_line, end_column: the range in the user's source; columns in UTF-8 bytes from 0, -1 if
+        unknown.
       headline: the fact, at most 90 characters with its place.
       why: why JAX cannot do it, one or two sentences.
-      fix: the lines to write instead; empty where no rewrite is certain.
-      advice: what to do where `fix` is empty, or what to know about it.
+      fix: the lines to write instead; empty if no rewrite is certain.
+      advice: what to do if `fix` is empty, or what to know about the fix.
     """
 
     kind: Kind

@@ -1,6 +1,6 @@
-"""Find the name that holds an object, and the way from it: `net.layers[0].last`.
+"""Find the name that holds an object, and the path from the name to it: `net.layers[0].last`.
 
-The nearest name is looked for, breadth first, among what refers to the object.
+The search goes breadth first through the objects that refer to the object, and stops at the nearest name.
 """
 
 from __future__ import annotations
@@ -22,33 +22,34 @@ from jax_debug_widgets.watch import is_library
 
 _DEEPEST = 12
 _MOST = 20_000
-"""Objects that are looked at."""
+"""The most objects that are visited."""
 
 _CONSOLE = re.compile(r"_+|_\d+|_i+\d*|Out|In|last_(type|value|traceback|exc)|_oh")
-"""The names that a console and a debugger keep by themselves."""
+"""Names of the variables that consoles and debuggers set."""
 
 
 _PARTS = ("args", "keywords", "__defaults__", "__kwdefaults__", "__self__")
-"""Where functions, methods and `functools.partial` keep what they were given."""
+"""The attributes in which functions, methods and `functools.partial` keep arguments and defaults."""
 
 
 def holder_of(target: Any) -> str:
-    """The way from the nearest name of the user's to an object; empty where there is none."""
+    """Return the path from the nearest name of the user to an object; empty if there is none."""
     return holders_of([target])[0]
 
 
 def holders_of(targets: Sequence[Any]) -> list[str]:
-    """The way from the nearest name of the user's to each object; empty where there is none.
+    """Return the path from the nearest name of the user to each object; empty if there is none.
 
-    Each round asks Python's collector once who refers to what the round before has found: a pass over all objects. The
-    collector does not see the variables of functions that run.
+    Each round asks Python's garbage collector once for the objects that refer to those found in the last round. That is
+    a pass over all objects. The collector does not see the variables of running functions, so these are looked up
+    first.
     """
     names: dict[int, str] = {}
     variables = _of_context() | _of_running_functions()
     level = [*targets]
     ways: dict[int, dict[int, _Way]] = {id(target): {at: _Way("")} for at, target in enumerate(targets)}
     mark = object()
-    kept: list[Any] = []  # What lives no longer could share its id with another object.
+    kept: list[Any] = []  # Keeps the objects alive: the id of a dead object may be used again.
     ours = {id(targets), id(kept)}
     reached: dict[int, set[int]] = {one: {*found} for one, found in ways.items()}
     while level and len(names) < len(targets) and len(reached) < _MOST:
@@ -78,7 +79,7 @@ def holders_of(targets: Sequence[Any]) -> list[str]:
 
 
 def _ways_to(owner: Any, ways: Mapping[int, Mapping[int, _Way]]) -> Iterator[tuple[int, _Way]]:
-    """Yield the ways from what refers to objects to the targets, by their numbers; the last of a target counts."""
+    """Yield the paths from `owner` to the targets, each with the target's number; a target's last path counts."""
     held = {id(one): one for one in gc.get_referents(owner) if id(one) in ways}
     for one in reversed([*held.values()]):
         for at, way in ways[id(one)].items():
@@ -88,16 +89,16 @@ def _ways_to(owner: Any, ways: Mapping[int, Mapping[int, _Way]]) -> Iterator[tup
 
 
 def _names(names: dict[Any, Any], ways: Mapping[int, Mapping[int, _Way]]) -> Iterator[tuple[int, str]]:
-    """Yield the ways from the variables of a module to the targets, by their numbers."""
+    """Yield the paths from the variables of a module to the targets, each with the number of the target."""
     for name, value in names.items() if _is_of_user(names) else ():
         if id(value) in ways and not _CONSOLE.fullmatch(name):
             yield from ((at, f"{name}{way.path}") for at, way in ways[id(value)].items())
 
 
 def _of_running_functions() -> dict[int, str]:
-    """The id of what a variable of a function of the user's holds that runs in this thread -> its name."""
+    """Map the ids of the values of local variables, in the user's functions on this thread's stack, to their names."""
     found: dict[int, str] = {}
-    frame: FrameType | None = sys._getframe(1)  # noqa: SLF001 - the way to them.
+    frame: FrameType | None = sys._getframe(1)  # noqa: SLF001 - the only way to the frames.
     while frame is not None:
         if frame.f_locals is not frame.f_globals and not _is_of_library(frame.f_code.co_filename):
             for name, value in frame.f_locals.items():
@@ -108,18 +109,18 @@ def _of_running_functions() -> dict[int, str]:
 
 
 def _of_context() -> dict[int, str]:
-    """The id of what a `contextvars.ContextVar` of this thread holds -> how one writes that."""
+    """Map the ids of the values of this thread's `contextvars.ContextVar`s to expressions for them."""
     return {id(value): f"{variable.name}.get()" for variable, value in contextvars.copy_context().items()}
 
 
 @dataclass(frozen=True)
 class _Way:
-    """The steps from one object to another.
+    """The path from one object to another.
 
     Attributes:
-      path: as one writes it after the object, `['h'][1]`.
-      place: the key, or the number, of its first step, where the object is a dictionary or a sequence.
-      rest: the path without the first step.
+      path: the expression to append to that of the first object: `['h'][1]`.
+      place: the key or index of the first step, if the first object is a dictionary or a sequence.
+      rest: the path without its first step.
     """
 
     path: str
@@ -127,7 +128,7 @@ class _Way:
     rest: str = ""
 
     def to(self, owner: Any, held: Any) -> _Way:
-        """The way from what refers to the object."""
+        """Return the path from `owner`, an object that refers to `held`, where this path begins."""
         if isinstance(owner, dict | list | tuple | deque):
             return self._to_place(owner, held)
         if isinstance(owner, FunctionType) and owner.__closure__ is held:
@@ -140,14 +141,14 @@ class _Way:
     def _to_place(self, owner: Any, held: Any) -> _Way:
         of = owner.items() if isinstance(owner, dict) else enumerate(owner)
         place = next((place for place, value in of if value is held), self)
-        if place is self or type(place).__name__ == "_localdummy":  # A thread, of a `threading.local`.
+        if place is self or type(place).__name__ == "_localdummy":  # The key for a thread in a `threading.local`.
             return self
         return _Way(f"[{place!r}]{self.path}", place, self.path)
 
 
 def _step(owner: Any, held: Any) -> str:
-    """The step from what has the object neither at a place nor in a dictionary of attributes; empty where there is none."""
-    if isinstance(owner, functools._lru_cache_wrapper):  # noqa: SLF001 - the class has no other name.
+    """Return the step from an owner that is no container and no function's closure; empty if it is unknown."""
+    if isinstance(owner, functools._lru_cache_wrapper):  # noqa: SLF001 - the class has no public name.
         return " (its functools.lru_cache)"
     if isinstance(owner, set | frozenset):
         return " (one of its elements)"
@@ -159,8 +160,8 @@ def _step(owner: Any, held: Any) -> str:
 
 
 def _are_attributes(owner: Any, held: Any, name: Any) -> bool:
-    """Whether the object `held` is the dictionary of the attributes of its owner, `name` among them."""
-    if isinstance(owner, type | threading.local):  # They show another object.
+    """Return whether `held` is the attribute dictionary of its owner, with the attribute `name`."""
+    if isinstance(owner, type | threading.local):  # Their `__dict__` is not the dictionary `held`.
         return isinstance(held, dict) and name in owner.__dict__
     return getattr(owner, "__dict__", None) is held
 
@@ -190,7 +191,7 @@ def _attribute(owner: Any, held: Any) -> str | None:
 
 
 def _is_module(names: dict[Any, Any]) -> bool:
-    """Whether they are the globals of a module, or of code that was executed like one."""
+    """Return whether these names are the globals of a module, or of code that was executed like one."""
     return "__name__" in names and ("__builtins__" in names or "__spec__" in names)
 
 
@@ -204,16 +205,16 @@ def _is_of_library(file: str) -> bool:
 
 
 def _is_question(owner: Any, mark: object) -> bool:
-    """Whether it is the arguments of the question who refers to them, which end with a mark."""
+    """Return whether an owner is the tuple of arguments of our call of `get_referrers`, which ends with `mark`."""
     return isinstance(owner, tuple) and bool(owner) and owner[-1] is mark
 
 
 def _is_machinery(owner: Any) -> bool:
-    """Whether it is JAX's, or ours: these let go by themselves."""
+    """Return whether an owner belongs to JAX or to this package: such references go away by themselves."""
     module = type(owner).__module__ or ""
     if module.startswith(("jax._src", "jaxlib", "jax_debug_widgets")) or isinstance(owner, ModuleType):
         return True
     if isinstance(owner, GeneratorType):
         return _is_of_library(owner.gi_code.co_filename)
-    # The collector sees the frames of functions that are over: an exception keeps them.
+    # The collector sees the frames of finished functions that an exception keeps alive.
     return isinstance(owner, FrameType) or owner is sys.modules

@@ -1,4 +1,7 @@
-"""PRNG keys that two calls use (S8): their numbers are compared each time a program that uses one up is called."""
+"""Find PRNG keys that two calls use (S8).
+
+At each call of a program that uses a key up, the numbers of the key are compared with those of earlier calls.
+"""
 
 from __future__ import annotations
 
@@ -28,15 +31,15 @@ if TYPE_CHECKING:
     from jax_debug_widgets.taps.sites import NameFile
 
 _LARGEST = 1 << 16
-"""Bytes of an operand that are compared; of a larger one it is the object."""
+"""The largest operand that is compared by content, in bytes; larger ones are compared by identity."""
 
 _LARGEST_KEYS = 1 << 12
-"""Bytes of an array of keys that are looked at."""
+"""The largest array of keys that is examined, in bytes."""
 
 
 @dataclass(frozen=True)
 class _Use:
-    """A use of a key: at which line, by which function, what it does, and what else it was called with."""
+    """A use of a key: its line, the function that uses the key, what it does, and the function's other operands."""
 
     frame: Frame
     function: str
@@ -49,9 +52,9 @@ class Reused:
     """A key that a call uses again.
 
     Attributes:
-      function, what: who uses it, and how: `draws`.
-      first: the line that has used it first; `did`: how.
-      is_same_line: whether that is the same line, with other arguments.
+      function, what: the function that uses the key, and what it does: `draws`.
+      first: the line of the first use; `did`: what it did.
+      is_same_line: whether both uses are at one line, with different arguments.
     """
 
     function: str
@@ -65,12 +68,12 @@ class Reused:
 class KeyUses:
     """The keys that the calls of a capture have used.
 
-    A clone has the numbers of its key, and so have the keys that derive from both. They are told apart by a tag: 0, or that of
-    a clone. An array that a program gave is known by the object; of another one the numbers are, and it counts as the first
-    of the keys with these numbers that is not used yet.
+    A clone has the numbers of its key, and so have the keys derived from both. A tag tells them apart: 0, or that of a
+    clone. The tag of an array that a program returned is known by the object's id. Any other array with the same
+    numbers is taken to be the first such key that has not been used yet.
 
     Attributes:
-      first: a key's numbers, its tag, and which part of it, or what is folded into it -> its first use.
+      first: (a key's numbers, its tag, and the part of it or the number folded into it) -> its first use.
       tags: numbers -> the tags of clones with these numbers.
       known: the id of an array -> the array, and the tag of its key.
     """
@@ -81,7 +84,7 @@ class KeyUses:
     clones: Iterator[int] = field(default_factory=lambda: itertools.count(1))
 
     def tag(self, array: Any, numbers: bytes, folded: tuple[Hashable, ...]) -> int:
-        """The tag of a key that is used."""
+        """Return the tag of a key that is being used."""
         known = self.known_tag(array)
         if known is None:
             given = [0, *self.tags.get(numbers, ())]
@@ -90,14 +93,14 @@ class KeyUses:
         return known
 
     def known_tag(self, array: Any) -> int | None:
-        """The tag of a key that is known by its object."""
+        """Return the tag of a key by the identity of its array; None if the array is not known."""
         found, tag = self.known.get(id(array), (lambda: None, 0))
         return tag if found() is array else None
 
     def know(self, array: Any, tag: int) -> None:
-        """Note the tag of a key, and of the array that holds its numbers."""
+        """Note the tag of a key, for its array and for the array of its numbers."""
         for one in (array, numbers_array(array)):
-            with suppress(TypeError):  # NumPy's scalars have no weak references.
+            with suppress(TypeError):  # NumPy scalars do not support weak references.
                 self.known[id(one)] = weakref.ref(one, partial(self._forget, id(one))), tag
 
     def _forget(self, number: int, _array: object) -> None:
@@ -105,21 +108,21 @@ class KeyUses:
 
 
 class KeyWatch:
-    """See `_jax.running.program_calls.Called`."""
+    """Observes calls of programs and notes keys that are used again; see `_jax.running.program_calls.Called`."""
 
     def __init__(self, wants: Callable[[str], bool], log: Callable[[], CheckLog]) -> None:
         """Make it.
 
         Args:
           wants: whether the current thread's capture has asked for a check.
-          log: what the checks of that capture have found.
+          log: returns the log of that capture's checks.
         """
         self._wants, self._log = wants, log
         self._uses: weakref.WeakKeyDictionary[CheckLog, KeyUses] = weakref.WeakKeyDictionary()
         self._facts: weakref.WeakKeyDictionary[Any, KeyFacts | None] = weakref.WeakKeyDictionary()
 
     def called(self, name: str, program: Any, operands: Sequence[Any]) -> Ended | None:
-        """A program is called: note the keys that it uses up; then those that it gives."""
+        """Note the keys that a program uses up; return a function that notes the keys among the results."""
         if not self._wants("keys"):
             return None
         if program not in self._facts:
@@ -132,11 +135,11 @@ class KeyWatch:
         line = calling_line() if facts.consumed and not _is_jaxs(name, program, "fold_in") else None
         if line is not None:
             inputs = {number for number, _ in facts.consumed}
-            # What `jax.checkpoint` computes again is another program with the same results.
+            # The program that `jax.checkpoint` recomputes is another object with the same types of results.
             kinds = name, *map(str, program.out_avals)
             others = kinds, tuple(_fingerprint(one) for at, one in enumerate(operands) if at not in inputs)
             for (number, folded), does in facts.consumed.items():
-                is_split = _is_jaxs(name, program, "split")  # Un-jitted, it is a program that draws.
+                is_split = _is_jaxs(name, program, "split")  # Un-jitted, `split` is a program that draws.
                 function, what = ("split", "splits") if is_split else (name.lstrip("_"), does)
                 if operands[number].nbytes <= _LARGEST_KEYS:
                     self._used(uses, operands[number], folded, _Use(line, function, what, others))
@@ -147,7 +150,7 @@ class KeyWatch:
         numbers = _numbers(key)
         first = uses.first.setdefault((numbers, uses.tag(key, numbers, folded), folded), use)
         is_here = first.frame == use.frame
-        # The very same call once more is a repetition; at one line JAX may call several functions of its own.
+        # The same call again is a repetition, not a reuse. One line may call several functions of JAX.
         if first == use or (is_here and (first.others == use.others or first.function != use.function)):
             return
         found = Reused(use.function, use.what, first.frame, first.what, is_here)
@@ -155,7 +158,7 @@ class KeyWatch:
 
 
 def _tags(uses: KeyUses, key: Any) -> Sequence[int]:
-    """The tags that a key may have, besides 0."""
+    """Return the tags that a key may have, besides 0."""
     known = uses.known_tag(key)
     if known is None:
         return uses.tags.get(_numbers(key), ()) if uses.tags else ()
@@ -163,7 +166,7 @@ def _tags(uses: KeyUses, key: Any) -> Sequence[int]:
 
 
 def _given(uses: KeyUses, facts: KeyFacts, tags: set[int], results: Sequence[Any], *, is_known: bool) -> None:
-    """Note the keys that a call gives: clones, and what derives from one."""
+    """Note the keys that a call returns: clones, and keys derived from clones."""
     for number in facts.results:
         given, own = results[number], tags
         if number in facts.cloned:
@@ -178,7 +181,7 @@ def _given(uses: KeyUses, facts: KeyFacts, tags: set[int], results: Sequence[Any
 
 
 def key_of_two_calls(seen: LineHits, name_file: NameFile) -> Finding:
-    """The finding."""
+    """Make the finding of a key that two calls use."""
     frame = seen.checked.frames[0]
     reused: Reused = seen.checked.facts
     where, first = (f"{name_file(one.file)}:{one.line}" for one in (frame, reused.first))
@@ -197,7 +200,7 @@ def key_of_two_calls(seen: LineHits, name_file: NameFile) -> Finding:
 
 
 def _is_jaxs(name: str, program: Any, function: str) -> bool:
-    """Whether it is this function of JAX's: what `fold_in` gives depends on the number that is folded in as well."""
+    """Return whether a program is JAX's function of this name, not one of the user."""
     return function in name and not is_users(program.jaxpr.debug_info.func_filename or "")
 
 
@@ -206,7 +209,7 @@ def _numbers(key: Any) -> bytes:
 
 
 def _rows(keys: Any) -> list[bytes]:
-    """The numbers of an array of keys, and of each of them."""
+    """Return the numbers of an array of keys as bytes: of the whole array, and of each key."""
     numbers = on_host(keys)
     return list({one.tobytes() for one in (numbers, *numbers.reshape(-1, numbers.shape[-1]))})
 

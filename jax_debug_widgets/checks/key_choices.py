@@ -1,7 +1,8 @@
-"""Tell whether two branches exclude each other, of what values choose: `lax.switch(i, ...)` beside `lax.cond(i == 0, ...)`.
+"""Decide whether two branches exclude each other: `lax.switch(i, ...)` and `lax.cond(i == 0, ...)`.
 
-A value has an identity: `(name, operands, ..., kind)` for what compares others, see `key_flow`. What a branch says of it is
-traced back to a value that is compared with a number. Two exclude each other if no number meets both.
+Each value has an identity, see `key_flow`: for a comparison it is `(name, operands, ..., kind)`. The condition of a
+branch is traced back to a value that is compared with a number. Two branches exclude each other if no number satisfies
+both conditions.
 """
 
 from __future__ import annotations
@@ -16,18 +17,18 @@ from typing import Any
 import numpy as np
 
 Chosen = tuple[Any, int]
-"""A value that chooses, and the number of the branch."""
+"""The value that chooses a branch, and the number of the branch."""
 
 _COMPARISONS = frozenset({"eq", "ge", "gt", "le", "lt", "ne"})
 CHOICES = _COMPARISONS | {"and", "clamp", "not", "or"}
-"""Primitives of what chooses a branch: the same ones of the same values choose the same."""
+"""The primitives that compute the choice of a branch: equal operations on equal values choose the same branch."""
 
 _MIRRORED = {"ge": "le", "gt": "lt", "le": "ge", "lt": "gt"}
 _BOOL, _INTEGER = "bool", "integer"
 
 
 def kind_of(array: Any) -> str:
-    """What decides which numbers a value may have: `bool`, `integer`, or another name."""
+    """Return the kind of the numbers that a value may have: `bool`, `integer`, or `number`."""
     dtype = array.dtype
     if dtype == np.bool_:
         return _BOOL
@@ -35,14 +36,14 @@ def kind_of(array: Any) -> str:
 
 
 def exclude_each_other(one: Chosen, other: Chosen) -> bool:
-    """Whether at most one of two branches is taken."""
+    """Return whether at most one of two branches is taken."""
     pairs = itertools.product(_conditions(one), _conditions(other))
     return any(_exclude(first, second) for first, second in pairs if first.base == second.base)
 
 
 @dataclass(frozen=True)
 class _Condition:
-    """A comparison of a value with a number that holds, or does not."""
+    """A comparison of a value with a number, and whether it holds."""
 
     base: Any
     name: str
@@ -62,7 +63,7 @@ def _exclude(one: _Condition, other: _Condition) -> bool:
 
 
 def _conditions(chosen: Chosen) -> Iterator[_Condition]:
-    """What must hold for a branch to be taken."""
+    """Yield the conditions under which a branch is taken."""
     value, branch = chosen
     name, *operands, kind = value if isinstance(value, tuple) and value[:1] and value[0] in CHOICES else ("", "")
     yield _Condition(value, "eq", branch, holds=True, is_integer=True)
@@ -70,7 +71,7 @@ def _conditions(chosen: Chosen) -> Iterator[_Condition]:
         yield from _conditions((operands[0], 1 - branch))
     elif (name == "and" and kind == _BOOL and branch) or (name == "or" and kind == _BOOL and not branch):
         yield from itertools.chain.from_iterable(_conditions((one, branch)) for one in operands)
-    elif name == "clamp":  # The index of a `switch`, which is meant to be that of a branch.
+    elif name == "clamp":  # `switch` clamps its index; the index is taken to be in range.
         yield from _conditions((operands[1], branch))
     elif name in _COMPARISONS:
         yield _compared(name, operands, kind, bool(branch))

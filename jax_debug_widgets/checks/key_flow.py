@@ -1,10 +1,10 @@
-"""Follow PRNG keys through a program: where each comes from, and what uses it.
+"""Follow PRNG keys through a program: where each comes from, and which equations use it.
 
-Each key has an identity: where it comes from, and which part of that it is. Wrapping and unwrapping keep the identity,
-elements of a split are told apart by their index, `fold_in` by its data. A key that a loop takes unchanged into each
-iteration is used as often as the loop runs. Branches of a `cond` are alternatives, and so are opposite branches of two that
-one value chooses. `jax.random.clone` makes another key.
-What `jax.checkpoint`, or a rule of a backward pass, computes again is no second use.
+Each key has an identity: where it comes from, and which part of that it is. Wrapping and unwrapping keep the identity.
+Elements of a split differ by their index, results of `fold_in` by its data. If a loop passes a key unchanged to each
+iteration, the key is used as often as the loop runs. The branches of a `cond` are alternatives, and so are opposite
+branches of two `cond`s that one value chooses. `jax.random.clone` makes another key. A use that `jax.checkpoint` or the
+rule of a backward pass computes again is not a second use.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _USES = {
     "threefry2x32": "draws",
     "random_split": "splits",
 }
-"""Primitives that use up the key that is their first operand."""
+"""The primitives that use up the key in their first operand, and what they do with it."""
 
 _SAME = frozenset(
     {
@@ -58,22 +58,22 @@ _SAME = frozenset(
         "transpose",
     }
 )
-"""Primitives that give a key on as it is."""
+"""The primitives that return their key unchanged."""
 
 _SAME_NUMBER = frozenset({"broadcast_in_dim", "convert_element_type", "copy", "reshape", "squeeze"})
-"""Primitives that give the number on that `fold_in` folds in, or the value that chooses a branch."""
+"""The primitives that return unchanged a number for `fold_in`, or a value that chooses a branch."""
 
 _LEGACY_SIZES = (2, 4)
-"""Numbers of uint32 in a key without a type of its own."""
+"""How many uint32 numbers an untyped key may have."""
 
 
 def inputs_of(program: ClosedJaxpr) -> list[Key | None]:
-    """The keys among the inputs of a program."""
+    """Return the keys among the inputs of a program; None for other inputs."""
     return [(("input", number), ()) if is_key(var) else None for number, var in enumerate(program.jaxpr.invars)]
 
 
 def has_uses(jaxpr: Jaxpr) -> bool:
-    """Whether anything in a program uses a key up."""
+    """Return whether any equation of a program uses up a key."""
     return not _USES.keys().isdisjoint(primitives(jaxpr))
 
 
@@ -86,12 +86,12 @@ def primitives(jaxpr: Jaxpr) -> Iterator[str]:
 
 
 def is_key(atom: Any) -> bool:
-    """Whether a variable may be a key."""
+    """Return whether a variable may be a key."""
     return may_be_key(atom.aval)
 
 
 def may_be_key(array: Any) -> bool:
-    """Whether an array, or a type of arrays, may be of keys: by its dtype, or as two or four uint32 numbers."""
+    """Return whether an array, or an abstract value, may hold keys: by its dtype, or as two or four uint32 numbers."""
     dtype = getattr(array, "dtype", None)
     if dtype is None:
         return False
@@ -105,7 +105,7 @@ def _inner_bodies(equation: Any) -> list[Jaxpr]:
 
 
 class KeyFlow:
-    """Follows keys through one body: variable -> key."""
+    """Follows keys through one body; maps variables to keys."""
 
     def __init__(self, uses: UsesInProgram, around: tuple[Frame, ...], *, recomputes: bool) -> None:
         self._uses, self._around, self._recomputes = uses, around, recomputes
@@ -115,7 +115,7 @@ class KeyFlow:
         self._jaxpr: Jaxpr | None = None
 
     def run(self, jaxpr: Jaxpr, inputs: Sequence[Key | None], values: Sequence[Any] = ()) -> list[Key | None]:
-        """Note the uses in a body that is given these keys, and these other values; the keys of its results."""
+        """Note the uses in a body with these keys and other values as inputs; return the keys of its results."""
         self._jaxpr = jaxpr
         self._values |= zip(jaxpr.invars, values, strict=False)
         self._keys |= {var: key for var, key in zip(jaxpr.invars, inputs, strict=True) if key is not None}
@@ -136,13 +136,16 @@ class KeyFlow:
         return None if isinstance(atom, Literal) else self._keys.get(atom)
 
     def _value(self, atom: Any) -> Any:
-        """The identity of an operand: its number, or the variable, which each call of one program has anew."""
+        """Return the identity of an operand.
+
+        This is its number, or its variable together with a number that differs for each time the body is followed.
+        """
         if isinstance(atom, Literal):
             return ("number", np.asarray(atom.val).item()) if not np.ndim(atom.val) else id(atom)
         return self._values.get(atom, (self._number, id(atom)))
 
     def _known(self, atom: Any) -> Key | None:
-        """The key that a variable is; a new one where nobody knows where it comes from."""
+        """Return the key that a variable holds, a new one if its origin is unknown; None if it cannot be a key."""
         if isinstance(atom, Literal) or not is_key(atom):
             return None
         return self._keys.setdefault(atom, self._uses.new())
@@ -161,7 +164,9 @@ class KeyFlow:
             return [key or (self._uses.new() if name == "random_wrap" else None)]
         if name == "select_n" and is_key(equation.outvars[0]):
             return [self._selected(equation)]
-        if name == "unstack" and key is not None:  # Its elements, or the words of a key, since JAX 0.12.
+        if (
+            name == "unstack" and key is not None
+        ):  # Since JAX 0.12 it takes apart arrays of keys, or the words of a key.
             return [(key[0], (*key[1], ("element", number))) for number, _ in enumerate(equation.outvars)]
         follow = {"cond": self._branches, "scan": self._loop, "while": self._loop}.get(name, self._call)
         part = self._part(equation, key)
@@ -169,14 +174,14 @@ class KeyFlow:
 
     def _used(self, equation: Any, key: Key | None) -> list[Key | None]:
         name, key = equation.primitive.name, key or self._known(equation.invars[0])
-        if key is not None and name == "threefry2x32":  # Its operands are the words of the key.
+        if key is not None and name == "threefry2x32":  # Its operands are the words of one key.
             key = key[0], key[1][:-1]
         if key is not None and not (self._recomputes or _is_recomputed(equation)):
             self._uses.add(key, [Use(_USES[name], self._frames(equation))])
         return [(("split", key), ())] if name == "random_split" else []
 
     def _part(self, equation: Any, key: Key | None) -> Key | None:
-        """The key that an equation derives from another one; None for other equations."""
+        """Return the key that an equation derives from another one; None for other equations."""
         name = equation.primitive.name
         if name == "random_fold_in":
             return ("fold", key or self._uses.new(), self._value(equation.invars[1])), ()
@@ -190,7 +195,10 @@ class KeyFlow:
         return None
 
     def _selected(self, equation: Any) -> Key | None:
-        """The key of a choice. A vmapped `cond` gives each branch the key by a choice of it, or of it."""
+        """Return the key that `select_n` chooses.
+
+        A vmapped `cond` becomes a `select_n`, whose cases may be one and the same key.
+        """
         chooses, *cases = equation.invars
         value, keys = self._value(chooses), [self._known(one) for one in cases]
         first = keys[0]
@@ -198,7 +206,7 @@ class KeyFlow:
         return taken_key(value, first) if first is not None and is_branch else chosen_key(value, keys)
 
     def _place(self, indices: Sequence[Any]) -> Any:
-        """The identity of indices: a number where all are numbers."""
+        """Return the identity of indices, marked as a number if all of them are numbers."""
         values = tuple(map(self._value, indices))
         if len(values) == 1:
             return values[0]
@@ -215,7 +223,7 @@ class KeyFlow:
         return body.run(inner[0], [self._known(atom) for atom in equation.invars], values)
 
     def _branches(self, equation: Any) -> list[Key | None]:
-        """One of the branches runs."""
+        """Follow the keys through the branches of a `cond`; one branch runs."""
         chooses, *operands = equation.invars
         given, values, ends = [self._known(atom) for atom in operands], [self._value(atom) for atom in operands], []
         for number, branch in enumerate(equation.params["branches"]):
@@ -248,7 +256,7 @@ class KeyFlow:
                 found = apart.uses.pop(used)
                 if stays:
                     found = repeated(found, length)
-                # Of what is not carried each iteration has an element of its own.
+                # Of a scanned input, each iteration has an element of its own.
                 element = () if stays or is_carried else (("element", mark),)
                 self._uses.add((outside[0], (*outside[1], *element, *used[1])), found)
         fixed = [key for key in inside[:constants] if key is not None]
@@ -260,7 +268,7 @@ class KeyFlow:
 
 
 def _loop_of(equation: Any) -> tuple[Jaxpr, Sequence[Any], int, int, str]:
-    """The body of a loop, its operands, how many of them are constants and carried, and its length as text."""
+    """Return the body of a loop, its operands, the number of constants and of carries, and the length as text."""
     params = equation.params
     if equation.primitive.name == "scan":
         constants, carried = scan_counts(params)

@@ -1,4 +1,4 @@
-"""The identities of PRNG keys, and what uses them; see `key_flow`."""
+"""Define the identities of PRNG keys, and the uses of keys; see `key_flow`."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ if TYPE_CHECKING:
     from jax_debug_widgets._jax.origins.frames import Frame
 
 Key = tuple[Any, tuple[Any, ...]]
-"""Where a key comes from, and which part of that it is."""
+"""The identity of a key: where it comes from, and which part of that it is."""
 
 
 @dataclass(frozen=True)
 class Use:
-    """What a line does with a key.
+    """A use of a key at a line.
 
     Attributes:
       what: `draws`, `splits`.
       frames: the user's frames, the innermost first.
       iterations: how often a loop repeats it; empty for once.
-      chosen: the branches of `cond` that it is in: the value that chooses, and the number of the branch.
+      chosen: the branches of `cond` around it: the value that chooses, and the number of the branch.
     """
 
     what: str
@@ -34,23 +34,26 @@ class Use:
     chosen: frozenset[tuple[Any, int]] = frozenset()
 
     def excludes(self, other: Use) -> bool:
-        """Whether at most one of the two happens, by the branches that they are in."""
+        """Return whether at most one of two uses happens, because of the branches that they are in."""
         return any(exclude_each_other(one, another) for one in self.chosen for another in other.chosen)
 
 
 @dataclass
 class UsesInProgram:
-    """The uses of each key so far, and numbers for keys that come from nowhere known."""
+    """The uses of each key so far, and numbers for keys of unknown origin."""
 
     uses: dict[Key, list[Use]] = field(default_factory=lambda: defaultdict(list))
     numbers: Iterator[int] = field(default_factory=itertools.count)
 
     def new(self, how: str = "made") -> Key:
-        """A key that is no other one."""
+        """Return a key that differs from all others."""
         return ((how, next(self.numbers)), ())
 
     def add(self, key: Key, uses: list[Use]) -> None:
-        """Note uses of a key; of one that a `cond` has chosen they are uses of each that it may be, in that branch."""
+        """Note uses of a key.
+
+        If a `cond` has chosen the key among several, note them for each of these, in its branch.
+        """
         root, path = key
         if not is_chosen(key):
             self.uses[key] += uses
@@ -63,18 +66,18 @@ class UsesInProgram:
 
 
 def overlap(one: Key, other: Key) -> bool:
-    """Whether two keys are the same, or one is a part of the other."""
+    """Return whether two keys are the same, or one is part of the other."""
     size = min(len(one[1]), len(other[1]))
     return one[0] == other[0] and one[1][:size] == other[1][:size]
 
 
 def is_chosen(key: Key) -> bool:
-    """Whether a `cond` has chosen it of several, see `chosen_key`."""
+    """Return whether a `cond` has chosen the key among several, see `chosen_key`."""
     return key[0][0] == "chosen"
 
 
 def chosen_key(value: Any, keys: Sequence[Key | None]) -> Key | None:
-    """The key that a branch gives; `value` chooses the number of the branch. None where a key is unknown."""
+    """Return the key that a `cond` returns, chosen by `value` among `keys`; None if one of them is unknown."""
     known = [key for key in keys if key is not None]
     if len(known) < len(keys) or len(set(known)) == 1:
         return keys[0] if len(set(keys)) == 1 else None
@@ -82,27 +85,27 @@ def chosen_key(value: Any, keys: Sequence[Key | None]) -> Key | None:
 
 
 def taken_key(value: Any, key: Key) -> Key:
-    """A key that only the lanes take in which `value` is true: others leave out what is made of it."""
+    """Return the key for the lanes where `value` is true; other lanes discard what is computed with it."""
     return ("chosen", value, (None, key)), ()
 
 
 def is_any_element(part: tuple[Any, ...]) -> bool:
-    """Whether a part is what each iteration of a loop has of its own."""
+    """Return whether a part stands for the element that each iteration of a loop has of its own."""
     return part[0] == "element" and not isinstance(part[1], int)
 
 
 def is_clone(key: Key) -> bool:
-    """Whether a key is a clone, or derives from one."""
+    """Return whether a key is a clone, or derives from one."""
     root = key[0]
     return root[0] == "clone" or any(is_clone(one) for one in root[1:2] if root[0] in ("fold", "split", "at"))
 
 
 def base_of(key: Key) -> Key:
-    """The key that a key was made of by numbers that are the same in each iteration."""
+    """Return the key from which a key was made by `fold_in` or indexing with constant numbers."""
     root = key[0]
     return base_of(root[1]) if root[0] in ("fold", "at") and root[2][:1] == ("number",) else key
 
 
 def repeated(uses: list[Use], length: str) -> list[Use]:
-    """The uses of what each iteration of a loop uses; one that runs once repeats nothing."""
+    """Return the uses as repeated by a loop; a loop that runs at most once repeats nothing."""
     return uses if length in ("0", "1") else [replace(use, iterations=length) for use in uses]

@@ -1,7 +1,7 @@
-"""PRNG keys that a program uses more than once, typed or as two uint32 numbers (S8).
+"""Find PRNG keys, typed or as two uint32 numbers, that a program uses more than once (S8).
 
-An analysis of a program that was just traced; nothing runs. Uses with one and the same stack of the user's frames are inside
-one function of JAX's, such as `jax.random.poisson`. How keys are followed: `key_flow`.
+This analyses a program that was just traced; nothing runs. Uses with the same stack of user frames are inside one
+function of JAX, such as `jax.random.poisson`. `key_flow` describes how keys are followed.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class KeyFacts:
-    """What a program does with keys.
+    """The uses of keys in a program.
 
     Attributes:
-      consumed: an input and which part of it, or the numbers that are folded into it -> what the program does with that
-        key: `draws`, `splits`.
-      results: the results that may be keys.
-      cloned: those of them that are clones, or may derive from one.
+      consumed: (an input, and which part of it or the numbers folded into it) -> what the program does with that key:
+        `draws`, `splits`.
+      results: the numbers of the results that may be keys.
+      cloned: those results that are clones, or may derive from one.
     """
 
     consumed: Mapping[tuple[int, tuple[Hashable, ...]], str] = field(default_factory=dict)
@@ -37,7 +37,7 @@ class KeyFacts:
 
 
 def reuses(program: ClosedJaxpr) -> list[Reuse]:
-    """The keys that a program uses more than once, in the order of their second use."""
+    """Return the keys that a program uses more than once, ordered by their second use."""
     if not has_uses(program.jaxpr):
         return []
     uses = UsesInProgram()
@@ -46,7 +46,7 @@ def reuses(program: ClosedJaxpr) -> list[Reuse]:
 
 
 def facts_of(program: ClosedJaxpr) -> KeyFacts | None:
-    """What a program does with the keys that it is given; None if there are none."""
+    """Return the uses of the keys that a program takes as inputs; None if it takes none."""
     inputs = inputs_of(program)
     if not any(inputs):
         return None
@@ -54,7 +54,7 @@ def facts_of(program: ClosedJaxpr) -> KeyFacts | None:
     ends = KeyFlow(uses, (), recomputes=False).run(program.jaxpr, inputs)
     consumed = {origin: found[0].what for key, found in uses.uses.items() if found and (origin := _origin(key))}
     results = tuple(number for number, var in enumerate(program.jaxpr.outvars) if is_key(var))
-    # Of a key that a loop or a branch gives nobody knows where it comes from.
+    # The origin of a key that a loop or a branch returns is unknown.
     clones = "random_clone" in primitives(program.jaxpr)
     cloned = frozenset(number for number in results if clones and _may_be_clone(ends[number]))
     return KeyFacts(consumed, results, cloned)
@@ -65,7 +65,7 @@ def _may_be_clone(key: Key | None) -> bool:
 
 
 def _origin(key: Key) -> tuple[int, tuple[Hashable, ...]] | None:
-    """The input that a key is, and which part of it, or the numbers that are folded into it; None for other keys."""
+    """Return which input a key is, and which part of it or the numbers folded into it; None for other keys."""
     root, parts = key
     if root[0] == "input":
         return root[1], tuple(part for part in parts if not is_any_element(part))
@@ -93,13 +93,17 @@ def _found(uses: Mapping[Key, list[Use]]) -> Iterator[Reuse]:
 
 
 def _pairs(uses: Sequence[Use]) -> Iterator[tuple[Use, Use]]:
-    """Two uses at different places that may both happen, the earliest first."""
+    """Return the pairs of uses at different places that may both happen, the earliest first."""
     places = list({(use.frames, use.chosen): use for use in uses if use.frames}.values())
     pairs = itertools.combinations(places, 2)
     return ((first, again) for first, again in pairs if first.frames != again.frames and not first.excludes(again))
 
 
 def _parting(one: tuple[Frame, ...], other: tuple[Frame, ...]) -> tuple[Frame, Frame]:
-    """The innermost frames of two stacks; where these are the same line, the outermost that differ: who calls a helper."""
+    """Return the innermost frames of two stacks.
+
+    If both are the same line, as in a helper function, return the outermost frames that differ: the calls of the
+    helper.
+    """
     pairs = [(one[0], other[0]), *zip(reversed(one), reversed(other), strict=False)]
     return next((pair for pair in pairs if pair[0] != pair[1]), pairs[0])

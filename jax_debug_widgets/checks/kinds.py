@@ -1,6 +1,7 @@
-"""The registry of what the checks find.
+"""Register the kinds of findings.
 
-A new kind is a row here and a file of its own; a kind for an exception also has texts in `words`, a check a row in `device`.
+A new kind needs a row here and a file of its own. A kind for an exception also needs texts in `words`, a check a row in
+`device`.
 """
 
 from __future__ import annotations
@@ -18,12 +19,12 @@ class Kind(enum.Enum):
     """A kind of finding.
 
     Attributes:
-      word: how findings call it: by the check that finds it, where there is one.
+      word: the name of the kind: that of its check, if there is one.
       row: its row in docs/behaviours.md.
       severity: 0 an error, 1 a wrong result, 2 lost precision, 3 lost time.
-      option: how `--check` calls what finds it; empty for the explanation of an exception.
-      default: whether it is looked for without being asked for.
-      further: whether it is looked for in more places where it is asked for.
+      option: the name of its check in `--check`; empty for explained exceptions.
+      default: whether the check is always on.
+      further: whether asking for the check makes it look in more places.
     """
 
     IN_PLACE = ("in-place", "S5", 0)
@@ -70,17 +71,17 @@ _FORMER = {
     "key": "keys",
     "retrace": "retraces",
 }
-"""How kinds of findings were called before they had the names of their checks."""
+"""Earlier names of kinds of findings -> present names, which are those of the checks."""
 
 
 _WITHOUT_CHECK = {"hoisted": 3}
-"""The severity of findings from a run's own events, where it is not that of a wrong result."""
+"""The severity of findings that have no check, if it is not that of a wrong result."""
 
 
 def severity_of(finding: Finding) -> int:
-    """The severity of a finding, in the numbers of `Kind.severity`.
+    """Return the severity of a finding, as in `Kind.severity`.
 
-    An explained exception may have the word of a check. It differs from what the check finds: it counts nothing.
+    An explained exception may have the name of a check. It differs from a finding of the check: its `seen` is 0.
     """
     kinds = [kind for kind in Kind if kind.word == finding.kind]
     own = [kind for kind in kinds if bool(kind.option) == bool(finding.seen)] or kinds
@@ -88,21 +89,23 @@ def severity_of(finding: Finding) -> int:
 
 
 def named_now(word: str) -> str:
-    """The name of a kind of finding, or of a check, that may be written as it was called before."""
+    """Return the present name of a kind of finding or check, which may be given by its earlier name."""
     return _FORMER.get(word, word)
 
 
 def options() -> tuple[str, ...]:
-    """The names that `--check` understands besides `all`."""
+    """Return the names that `--check` accepts besides `all`."""
     return tuple(dict.fromkeys(kind.option for kind in Kind if kind.option))
 
 
 def checks_of(asked: str | Sequence[str] | bool | None) -> tuple[str, ...]:
-    """The checks that are not on anyway, or look further, of `"oob,keys"`, a list of names, or True (`"all"`).
+    """Return the checks to turn on for `asked`: `"oob,keys"`, a list of names, or True (the same as `"all"`).
+
+    Checks that are always on are left out, unless asking makes them look in more places.
 
     Raises:
-      TypeError: it is none of these.
-      ValueError: no check is called so; the message lists them.
+      TypeError: `asked` is none of these.
+      ValueError: there is no check with this name; the message lists them.
     """
     if asked is None or asked is False:
         return ()

@@ -1,4 +1,4 @@
-"""Tracers that something of the user's holds after their trace, as findings (S3)."""
+"""Make findings of tracers that the user's objects hold after the trace (S3)."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Leak:
-    """A tracer, and the name that holds it."""
+    """The origin of a leaked tracer, and the name that holds the tracer."""
 
     origin: Origin
     holder: str
 
 
 def leaks_of(tracers: Iterable[tuple[Any, tuple[Frame, ...]]]) -> Iterator[Checked]:
-    """Yield the leak of each tracer that a name holds; a tracer is given with the frames that began its trace."""
+    """Yield a record for each tracer that a name holds; each tracer comes with the frames that began its trace."""
     tracers = [*tracers]
     for (tracer, began), holder in zip(tracers, holders_of([one for one, _ in tracers]), strict=True):
         origin = origin_of(tracer)
@@ -42,7 +42,7 @@ def leaks_of(tracers: Iterable[tuple[Any, tuple[Frame, ...]]]) -> Iterator[Check
 
 
 def leak(seen: LineHits, name_file: NameFile) -> Finding:
-    """The finding."""
+    """Make the finding of a leaked tracer."""
     frame = seen.checked.frames[0]
     found: Leak = seen.checked.facts
     origin = found.origin
@@ -56,10 +56,12 @@ def leak(seen: LineHits, name_file: NameFile) -> Finding:
 
 
 def where_from(error: BaseException, named: Sequence[tuple[str, Any]], name_file: NameFile) -> str:
-    """Which name holds the tracer that JAX has refused, and which line has made it; empty where nobody can say.
+    """Say which name holds the tracer that JAX has refused, and which line made it; empty if that is unknown.
 
     Args:
+      error: the exception.
       named: the arrays that the user's statement names, by their expressions.
+      name_file: gives the name by which people know a file, such as `In [3]`.
     """
     frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__) if not is_users(frame.f_code.co_filename)]
     inside = frames[-1].f_locals.values() if frames else ()

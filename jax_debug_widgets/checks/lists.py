@@ -1,4 +1,4 @@
-"""Lists of numbers that a jitted function is called with: each number is an operand of its own (S7)."""
+"""Find lists of numbers in the arguments of a jitted function: each number is an operand of its own (S7)."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     from jax_debug_widgets.taps.sites import NameFile
 
 _MANY = 8
-"""Numbers of a list that make a finding."""
+"""The fewest numbers in a list that make a finding."""
 
 _MANY_IN_A_TREE = 64
-"""Python numbers in one argument that make a finding where they are in no list."""
+"""The fewest Python numbers in one argument that make a finding if they are in no list."""
 
 
 @dataclass(frozen=True)
@@ -32,9 +32,9 @@ class NumbersInArgument:
     """Numbers in an argument.
 
     Attributes:
-      name: where: `params['w']`.
-      kind: what they are in: `list`; empty for several containers.
-      count: how many.
+      name: the expression for their container: `params['w']`.
+      kind: the type of the container: `list`; empty if there are several containers.
+      count: how many numbers there are.
     """
 
     name: str
@@ -43,7 +43,7 @@ class NumbersInArgument:
 
 
 def numbers_in(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], jit: Any) -> Iterator[Checked]:
-    """The lists of numbers in the arguments of a call, at the user's line that calls."""
+    """Yield a record for each list of numbers in the arguments of a call, at the user's line that calls."""
     frame = calling_line()
     statics, static_names = set(jit.static_argnums or ()), set(jit.static_argnames or ())
     names = _parameters(function)
@@ -57,7 +57,7 @@ def numbers_in(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], jit
 
 
 def numbers_as_arguments(seen: LineHits, name_file: NameFile) -> Finding:
-    """The finding."""
+    """Make the finding of a list of numbers that is an argument."""
     frame = seen.checked.frames[0]
     numbers: NumbersInArgument = seen.checked.facts
     where = f"{name_file(frame.file)}:{frame.line}"

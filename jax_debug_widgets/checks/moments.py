@@ -1,4 +1,4 @@
-"""When something was found first, in words."""
+"""Describe in words when a check first found something."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ if TYPE_CHECKING:
 
 
 def moment(seen: LineHits, lanes: Sequence[int] = ()) -> str:
-    """`, call 2 of its program, step 3, device 2, lane 1`; of nested loops `, step 3, 0`. Call 0 is left out."""
+    """Return words such as `, call 2 of its program, step 3, device 2, lane 1`; call 0 is left out.
+
+    For nested loops there are several steps: `, step 3, 0`.
+    """
     steps = seen.numbers[1 : 1 + seen.checked.loops]
     call = f"call {seen.call} of its program" if seen.call else ""
     step = f"step {', '.join(map(str, steps))}" if steps else ""

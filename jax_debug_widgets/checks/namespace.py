@@ -14,10 +14,10 @@ MISSING = object()
 
 
 def value_of(node: ast.expr, names: Mapping[str, Any]) -> Any:
-    """The value of an expression, or `MISSING`.
+    """Return the value of an expression, or `MISSING`.
 
-    Names, attributes that are in an instance's dictionary, and items of built-in containers are looked up. Properties, own
-    `__getitem__`s and calls are not run.
+    Names, attributes in an instance's dictionary, and items of built-in containers are looked up. Properties,
+    user-defined `__getitem__` methods and calls are not run.
     """
     if isinstance(node, ast.Constant):
         return node.value
@@ -37,17 +37,17 @@ def value_of(node: ast.expr, names: Mapping[str, Any]) -> Any:
 
 
 def is_array(value: Any) -> bool:
-    """Whether it is an array of JAX's, traced or not."""
+    """Return whether a value is a JAX array, traced or not."""
     return isinstance(value, jax.Array)
 
 
 def is_traced(value: Any) -> bool:
-    """Whether it has no value yet."""
+    """Return whether a value is a tracer."""
     return isinstance(value, jax.core.Tracer)
 
 
 def is_whole_number(value: Any) -> bool:
-    """Whether it is one integer, traced or not: as an index it takes an axis away."""
+    """Return whether a value is one integer, traced or not: as an index it removes an axis."""
     if isinstance(value, bool):
         return False
     if isinstance(value, int):
@@ -57,7 +57,7 @@ def is_whole_number(value: Any) -> bool:
 
 
 def leaves_of(node: ast.expr, names: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Yield the arrays in the value of an expression, each with the expression that gives it: `state['w']`."""
+    """Yield the arrays in the value of an expression, each with the expression for it: `state['w']`."""
     value = value_of(node, names)
     if value is MISSING:
         return

@@ -1,4 +1,4 @@
-"""Indices that were out of bounds while a program ran, as findings (S6)."""
+"""Make findings of indices that were out of bounds while a program ran (S6)."""
 
 from __future__ import annotations
 
@@ -55,14 +55,14 @@ _INDEXING = frozenset(
         "segment_prod",
     }
 )
-"""Functions whose indices are the user's."""
+"""The functions that take indices from the user."""
 
 _EXACT = frozenset({"gather", "scatter", "scatter_add", "scatter_mul", "scatter_min", "scatter_max", "scatter_sub"})
-"""Functions that take a negative index as it is; others count it from the end."""
+"""The functions that take a negative index literally; others count it from the end."""
 
 
 def out_of_bounds(seen: LineHits, name_file: NameFile) -> Finding | None:
-    """The finding; None where it is meant, or where the source does not say whose index it is."""
+    """Make the finding of an index out of bounds; None if it is intended, or if the source has no index of the user."""
     frame = seen.checked.frames[0]
     written = written_at(frame)
     if written is None or written.says_mode or not _is_users(written):
@@ -90,7 +90,7 @@ def out_of_bounds(seen: LineHits, name_file: NameFile) -> Finding | None:
 
 
 def _index_of(facts: Indexing, column: int, words: list[int]) -> tuple[int, int, str]:
-    """The index of a record, as it was written where that is known; what it is where it reaches the array; why, in words."""
+    """Return an index as the user wrote it (if known), as it reaches the array, and why these differ, in words."""
     if not facts.written:
         return words[0], words[0], ""
     written, size = facts.written[column], facts.sizes[column]

@@ -1,4 +1,4 @@
-"""Python's `print` in a function that JAX traces."""
+"""Make findings of Python's `print` in a function that JAX traces."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _ADVICE = 'jax.debug.print shows them at each call: jax.debug.print("x {x}", x=x
 
 
 def print_found(file: str, line: int, where: str, function: str, count: int, *, is_jitted: bool) -> Finding:
-    """The finding that tells of a `print` at a line, which has run `count` times."""
+    """Make the finding of a `print` at a line, which has run `count` times."""
     headline = f"Python's print in `{function}` shows no values"
     why = (
         "It runs while JAX traces the function, once a trace and not once a call; what it is given has no values then."

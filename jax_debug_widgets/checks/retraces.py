@@ -1,4 +1,7 @@
-"""Functions that JAX traces again and again: how often, how long that took, and what changed from trace to trace (S14)."""
+"""Find functions that JAX traces again and again (S14).
+
+A finding says how often, how long that took, and what changed from trace to trace.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ from jax_debug_widgets.events.amounts import plural
 from jax_debug_widgets.watch import is_library
 
 FEWEST = 3
-"""Traces of one function that make a finding: two types of arguments are no habit, but for one that became wider."""
+"""The fewest traces of one function that make a finding. Two make one only if the second is for a wider type."""
 
 _MOST_REASONS = 3
 _MOST_NAMES = 3
@@ -23,7 +26,14 @@ _TO = " → "
 
 @dataclass(frozen=True)
 class TraceChange:
-    """A difference in a trace: `x`, `float32[3] → float32[4]`, what to do about it, and which part of the arguments it is."""
+    """One difference between two traces.
+
+    Attributes:
+      what: the part that differs, for people: `x`.
+      difference: `float32[3] → float32[4]`.
+      advice: what to do about it.
+      path: the part of the arguments that differs.
+    """
 
     what: str
     difference: str
@@ -36,11 +46,11 @@ class FunctionTraces:
     """The traces of one function.
 
     Attributes:
-      file, span: the line of its `def`, and the range of the argument there that has changed most often; of a library's
-        function the user's own line that has called it.
+      file, span: the line of its `def`, and the range of the argument there that has changed most often; for a function
+        of a library, the user's line that called it.
       count: how often it was traced; `seconds`: how long that took in all.
-      headline: what happened, without the place.
-      reasons: why, most frequent first, a sentence each.
+      headline: the fact, without the place.
+      reasons: why it was traced again, a sentence each, the most frequent first.
     """
 
     file: str
@@ -52,7 +62,7 @@ class FunctionTraces:
 
 
 def retraced(traces: Iterable[Trace], name_file: Callable[[str], str] = str) -> list[FunctionTraces]:
-    """The functions that were traced at least `FEWEST` times, or for a wider type, in the order of their first trace.
+    """Return the functions traced at least `FEWEST` times, or for a wider type, ordered by their first trace.
 
     A lambda or inner function that is defined anew each time counts as one function: it is the same code.
     """
@@ -63,7 +73,7 @@ def retraced(traces: Iterable[Trace], name_file: Callable[[str], str] = str) -> 
 
 
 def _has_widened(traces: Sequence[Trace]) -> bool:
-    """Whether an argument of one function came back as float64, with the same shape."""
+    """Return whether an argument came as float32 and then, with the same shape, as float64."""
     return any(
         path in before.leaves and _is_wider(before.leaves[path], leaf)
         for before, now in itertools.pairwise(traces)
@@ -98,12 +108,12 @@ def _retraced(traces: Sequence[Trace], name_file: Callable[[str], str]) -> Funct
 
 
 def _own_line(trace: Trace) -> tuple[str, int]:
-    """The line that has called it, of the user's own where a library stands between."""
+    """Return the line that called the function; if a library called it, the user's line that called the library."""
     return next((caller for caller in trace.callers if not is_library(caller[0])), trace.callers[0])
 
 
 def _changes(trace: Trace, before: Sequence[Trace]) -> Sequence[TraceChange]:
-    """What differs from the trace before that is most like it, the newest of several."""
+    """Return how a trace differs from the earlier trace that is most like it; of several, the newest."""
     same = [one for one in before if one.identity == trace.identity]
     if not same:
         advice = "is a new function object each time. Define it, and call jax.jit, once, outside the loop"
@@ -114,7 +124,7 @@ def _changes(trace: Trace, before: Sequence[Trace]) -> Sequence[TraceChange]:
 
 
 def _sentence(each: Sequence[Sequence[TraceChange]]) -> str:
-    """What changed, of traces in which the same did: `x: float32[3] → float32[4] → float32[5]`."""
+    """Describe traces with the same kind of change in one sentence: `x: float32[3] → float32[4] → float32[5]`."""
     newest = each[-1]
     told = "; ".join(
         f"{one.what} {_in_a_row([changes[place].difference for changes in each])}".strip()
@@ -125,7 +135,10 @@ def _sentence(each: Sequence[Sequence[TraceChange]]) -> str:
 
 
 def _in_a_row(differences: Sequence[str]) -> str:
-    """`a → b` and `b → c` as `a → b → c`, others as `with x, then with y`; of many the first and the last."""
+    """Join differences: `a → b` and `b → c` become `a → b → c`, others `with x, then with y`.
+
+    Of many differences, the first and the last are shown.
+    """
     rows: list[list[str]] = []
     for difference in dict.fromkeys(differences):
         before, *after = difference.split(_TO)
@@ -141,7 +154,7 @@ def _ends(steps: Sequence[str]) -> Sequence[str]:
 
 
 def changed(before: Trace, now: Trace) -> list[TraceChange]:
-    """The differences between two traces of one function object."""
+    """Return the differences between two traces of one function object."""
     changes = [
         _static_changed(name, before.statics[name], value)
         for name, value in now.statics.items()

@@ -1,4 +1,4 @@
-"""A PRNG key that one program uses more than once (S8)."""
+"""Describe a PRNG key that one program uses more than once (S8)."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from jax_debug_widgets._jax.origins.frames import Frame
 
 @dataclass(frozen=True)
 class Reuse:
-    """A key is used twice, or in each iteration of a loop.
+    """A key that is used twice, or in each iteration of a loop.
 
     Attributes:
-      frame: the line that uses it again; `before`: the line that has used it first, None for a loop.
-      what, first: what they do: `draws`, `splits`.
-      iterations: of the loop, as text.
+      frame: the line of the second use; `before`: the line of the first use, None for a loop.
+      what, first: what the second and the first use do: `draws`, `splits`.
+      iterations: the number of iterations of the loop, as text.
     """
 
     frame: Frame
@@ -25,14 +25,14 @@ class Reuse:
 
     @property
     def headline(self) -> str:
-        """The fact, in a sentence without a full stop; `{before}` stands for the first line."""
+        """Return the fact, as a sentence without a full stop; `{before}` stands for the first line."""
         if self.before is None:
             return f"each of {self.iterations} iterations {self.what} with the same key"
         return f"a key is used again: it already {self.first} at {{before}}"
 
     @property
     def advice(self) -> str:
-        """The advice: what to write instead."""
+        """Return the advice what to write instead."""
         if self.before is None:
             return (
                 "Fold the iteration in: jax.random.fold_in(key, i); or carry the key: key, sub = jax.random.split(key)"

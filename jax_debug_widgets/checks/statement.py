@@ -9,10 +9,11 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class PlacedStatement:
-    """A statement in a file, with what is around it.
+    """A statement in a file, and its surroundings.
 
     Attributes:
-      statement: the innermost statement at the position; of a compound one (`if`, `while`, `for`) its head is there.
+      statement: the innermost statement at the position; for a compound statement (`if`, `while`, `for`), the position
+        is in its head.
       function: the function around it.
       after: the statements that follow in the same block.
     """
@@ -26,10 +27,12 @@ def place_at(file: str, line: int, column: int = -1) -> PlacedStatement | None:
     """Find the statement at a position.
 
     Args:
-      column: in UTF-8 bytes from 0; -1 takes the first statement of the line.
+      file: the file.
+      line: the line, from 1.
+      column: the column in UTF-8 bytes from 0; -1 takes the last, innermost statement of the line.
 
     Returns:
-      None if the file cannot be read or parsed, or nothing is there.
+      None if the file cannot be read or parsed, or no statement is there.
     """
     try:
         tree = ast.parse("".join(linecache.getlines(file)))
@@ -56,7 +59,7 @@ def _blocks(node: ast.AST) -> list[list[ast.stmt]]:
 
 
 def _heads(statement: ast.stmt) -> list[ast.expr | ast.stmt]:
-    """The part of a statement that is run by itself: of a compound statement its head."""
+    """Return the parts of a statement that run by themselves: for a compound statement its head."""
     if isinstance(statement, ast.If | ast.While):
         return [statement.test]
     if isinstance(statement, ast.For | ast.AsyncFor):

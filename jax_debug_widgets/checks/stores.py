@@ -1,4 +1,4 @@
-"""Find the line of a traced function that stores one of its arguments outside of it."""
+"""Find the line of a traced function that stores an argument outside the function."""
 
 from __future__ import annotations
 
@@ -18,10 +18,12 @@ _IDENTIFIER = re.compile(r"[^\W\d]\w*")
 
 
 def stored_at(function: Frame, argument: str, holder: str) -> Frame:
-    """The statement that stores `argument` in `holder`; where none is found the `def` line, below any decorators.
+    """Return the statement that stores `argument` in `holder`; if none is found, the `def` line, below any decorators.
 
     Args:
-      function: the first line of the traced function, as its code tells it: that of the first decorator.
+      function: the first line of the traced function according to its code object: that of the first decorator.
+      argument: the argument, or a part of it.
+      holder: the expression that holds the argument.
     """
     found = definition_at(function.file, function.line)
     if found is None:
@@ -35,7 +37,7 @@ def stored_at(function: Frame, argument: str, holder: str) -> Frame:
 
 
 def _stored_to(statement: ast.AST) -> Iterator[str]:
-    """The names of what a statement puts something into: `last` of `net.last = x`, `kept` of `kept.append(x)`."""
+    """Yield the names that a statement stores into: `last` of `net.last = x`, `kept` of `kept.append(x)`."""
     match statement:
         case ast.Assign(targets=targets):
             yield from map(_last_name, targets)

@@ -1,4 +1,4 @@
-"""All texts of the explanations: a headline, why, and advice, by kind. `{…}` are filled in."""
+"""Hold the texts of all explanations by kind: headline, why, and advice, with `{…}` to be filled in."""
 
 from __future__ import annotations
 
@@ -49,29 +49,29 @@ WORDS = {
     ),
     Kind.LEAK: FindingText(
         "`{code}` uses a value of a trace that is over",
-        "A function that JAX traced has stored a tracer outside of itself, in a global, an attribute or a list. A tracer has "
+        "A traced function has stored a tracer outside of the function, in a global, an attribute or a list. A tracer has "
         "no value and lives only while its function is traced.",
         "Return the value from the traced function, and store what the call returns.",
     ),
     Kind.DONATED: FindingText(
-        "{names} given away",
-        "A jitted function with donate_argnums has taken its memory for a result, so it cannot be read again.",
-        "Use what that call returned instead; or keep a copy before the call: jnp.copy(x); or do not donate this argument.",
+        "{names} donated",
+        "A jitted function with donate_argnums has used its memory for a result, so it cannot be read again.",
+        "Use the result of that call instead; or keep a copy before the call: jnp.copy(x); or do not donate this argument.",
     ),
     Kind.DONATED_TWICE: FindingText(
         "{names} are one array, donated twice",
-        "Both leaves are one buffer, and its memory can be given to one result only.",
+        "Both leaves are one buffer, and only one result can use its memory.",
         "Copy one of them before the call: jnp.copy(x); or do not donate this argument.",
     ),
     Kind.CARRY: FindingText(
         "the carry of the loop changes its type: {names}",
-        "Each iteration must give the carry back with the shapes and dtypes that it was given.",
+        "Each iteration must return the carry with the shapes and dtypes that it received.",
         "Begin with the type that the body returns: {names}.",
     ),
     Kind.CHECKIFY: FindingText(
-        "checkify is outside of a vmap whose loop ends lane by lane",
-        "Such a loop runs until its last lane has finished, and JAX cannot tell there which lanes a check is still for.",
-        "Put vmap around checkify: jax.vmap(checkify.checkify(f)). The error then tells of each lane.",
+        "checkify is outside of a vmap over a loop that ends lane by lane",
+        "Such a loop runs until its last lane has finished, and JAX cannot tell which lanes a check still applies to.",
+        "Put vmap around checkify: jax.vmap(checkify.checkify(f)). The error then has an entry for each lane.",
     ),
     Kind.STATIC: FindingText(
         "{names} is static and cannot be hashed",
@@ -84,16 +84,16 @@ WORDS = {
 BOTH_BRANCHES = (
     "Both sides of jnp.where are computed. If one can be NaN there, its gradient is NaN too: mask its input as well."
 )
-"""The advice about a rewrite by `jnp.where`."""
+"""The advice for a rewrite with `jnp.where`."""
 
 ARGUMENT = (
     "`{name}` is an argument of {function}, which JAX traces. "
     "If it is a setting: jax.jit({function}, static_argnames={name!r})."
 )
-"""Why a value is traced that a shape or a loop needs."""
+"""The advice if a shape or a loop needs a traced value."""
 
 SLICE = (
     "A slice of a fixed size may begin anywhere: jax.lax.dynamic_slice_in_dim(x, start, size). "
-    "Of a changing size: mask with jnp.where(jnp.arange(x.shape[0]) < n, x, neutral)."
+    "For a slice of changing size, mask with jnp.where(jnp.arange(x.shape[0]) < n, x, neutral)."
 )
-"""The advice about a slice whose bounds are traced."""
+"""The advice for a slice with traced bounds."""

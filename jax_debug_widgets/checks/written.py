@@ -1,4 +1,4 @@
-"""The expression that a frame is at, as the user has written it."""
+"""Find the source expression that a frame executes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class SourceExpression:
 
     Attributes:
       node: its syntax tree.
-      text: it on one line.
+      text: its source on one line.
     """
 
     node: ast.expr
@@ -30,7 +30,7 @@ class SourceExpression:
 
     @property
     def called(self) -> str:
-        """The name of the function that it calls, without what stands before the dot; empty for no call."""
+        """Return the name of the function that the expression calls, without the part before the dot; else empty."""
         if not isinstance(self.node, ast.Call):
             return ""
         function = self.node.func
@@ -38,12 +38,12 @@ class SourceExpression:
 
     @property
     def says_mode(self) -> bool:
-        """Whether it says itself what is to happen outside of the bounds."""
+        """Return whether the expression itself sets the `mode` for indices out of bounds."""
         return any(isinstance(one, ast.keyword) and one.arg == "mode" for one in ast.walk(self.node))
 
 
 def written_at(frame: Frame) -> SourceExpression | None:
-    """The expression of a frame; None where its source is not to be had."""
+    """Return the expression that a frame executes; None if its source is unknown."""
     lines = [line.encode() for line in linecache.getlines(frame.file)[frame.line - 1 : frame.end_line]]
     if not lines or frame.column < 0 or frame.end_column < 0:
         return None
@@ -58,7 +58,7 @@ def written_at(frame: Frame) -> SourceExpression | None:
 
 
 def is_muted(file: str, first: int, last: int, option: str) -> bool:
-    """Whether one of these lines, or a decorator above, says `# jdw: ok oob`, or `# jdw: ok` of everything."""
+    """Return whether one of these lines, or a decorator above, has `# jdw: ok oob`, or `# jdw: ok` for all checks."""
     lines = linecache.getlines(file)
     first = max(first - 1, 0)
     while 0 < first <= len(lines) and lines[first - 1].lstrip().startswith("@"):

@@ -1,4 +1,4 @@
-"""64-bit numbers that became 32-bit ones, as findings (S12)."""
+"""Make findings of 64-bit numbers that JAX truncated to 32 bits (S12)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _ADVICE = "Keep 64 bits: set it before the first array is made, or JAX_ENABLE_X6
 
 
 def truncated_to_32_bits(seen: LineHits, name_file: NameFile) -> Finding:
-    """The finding."""
+    """Make the finding of 64-bit numbers that were truncated to 32 bits."""
     frame = seen.checked.frames[0]
     facts: Truncated = seen.checked.facts
     used = USED[facts.dtype]

@@ -1,7 +1,7 @@
-"""Programs as frozen data, shown as tables, and compared.
+"""Hold programs as frozen data, show them as tables, and compare them.
 
 In:   a `Program`, which `_jax` reads from what JAX has traced; values of its equations as NumPy arrays.
-Out:  tables, differences, findings: each as text, as HTML, and as rows of plain data.
+Out:  tables, differences and findings, each as text, as HTML, and as rows of plain data.
 May know: numpy, events.amounts.   Must not know: JAX, Jupyter, any other room.
 """
 

@@ -1,4 +1,4 @@
-"""A program beside itself in float64: which line loses the digits."""
+"""Compare a program with the same program in float64: which line loses the digits."""
 
 from __future__ import annotations
 
@@ -19,23 +19,24 @@ if TYPE_CHECKING:
     import pandas as pd
 
 LOSES = 10.0
-"""An equation whose error is so many times that of its operands loses a digit."""
+"""An equation loses a digit if its error is this many times the error of its operands."""
 
 _MOST_LINES = 10
 
 
 @dataclass(frozen=True, eq=False)
 class Rounding:
-    """How far an equation's results are from those in float64.
+    """The rounding error of an equation, compared with float64.
 
     Attributes:
-      error: the root mean square of the difference beside that of the result; in loops the largest of all steps.
-      growth: how many times the error of its operands that is; exact operands count half a unit of the last place.
-      born: the same of the steps in which its operands were within the tolerance: what it loses itself; `born_error` and
-        `born_step`: its error in that step, and which one it is.
-      figures: of each result, in the step with the largest error.
-      first: the step of each loop around it at which it is beyond the tolerance first; None where it never is.
-      invented: an infinity or NaN where float64 has a number, in words; `follows`: whether another equation is the cause.
+      error: the root mean square of the difference, relative to that of the result; in loops the largest of all steps.
+      growth: `error` divided by the error of the operands; exact operands count half a unit in the last place.
+      born: the largest growth in steps with operands within the tolerance: the loss of this equation itself;
+        `born_error` and `born_step`: the error in that step, and the step.
+      figures: the difference of each result, in the step with the largest error.
+      first: the first step of each loop around it at which it is beyond the tolerance; None if it never is.
+      invented: an infinity or NaN where float64 has a number, in words; `follows`: whether another equation is the
+        cause.
       otherwise: how many booleans or whole numbers float64 would have decided otherwise.
     """
 
@@ -53,7 +54,7 @@ class Rounding:
 
     @property
     def digits(self) -> float:
-        """How many decimal digits it loses."""
+        """How many decimal digits the equation loses."""
         return math.log10(max(self.born, 1.0))
 
     def __repr__(self) -> str:
@@ -63,14 +64,14 @@ class Rounding:
 
 @dataclass(frozen=True, eq=False)
 class AgainstFloat64:
-    """How far a program is from what it gives in float64.
+    """The differences between a program and the same program in float64.
 
     Attributes:
-      outputs: each output by its name, with how far it is from float64.
-      roundings: the equations that ran, in the order of the program, with those of bodies behind the equation that runs them.
-      first: the first equation that was beyond the tolerance while they ran; in loops its own `first` is the step.
+      outputs: each output by its name, with its difference from float64.
+      roundings: the equations that ran, in the order of the program; those of a body follow the equation that runs it.
+      first: the first equation that was beyond the tolerance in the run; in loops its own `first` is the step.
       notes: what could not be followed, in words.
-      source_lines: the text of the source.
+      source_lines: the text of the source lines.
     """
 
     program: Program
@@ -87,12 +88,15 @@ class AgainstFloat64:
 
     @cached_property
     def broken(self) -> Rounding | None:
-        """The first equation that makes an infinity or NaN where float64 has a number."""
+        """The first equation that makes an infinity or NaN where float64 has a number; None if there is none."""
         return next((one for one in self.roundings if one.invented and not one.equation.bodies), None)
 
     @cached_property
     def worst(self) -> Rounding | None:
-        """The equation that loses most digits; where there is a `broken` one that, or the one that it follows from."""
+        """The equation that loses the most digits; None if none loses any.
+
+        If there is a `broken` equation, this is the worst equation that caused it, or the broken one itself.
+        """
         losing = [one for one in self.roundings if one.born >= LOSES and not one.equation.bodies]
         losing = [one for one in losing if one.first is not None or not self.close]
         if self.broken is not None:
@@ -101,13 +105,16 @@ class AgainstFloat64:
         return max(losing, key=lambda one: one.born, default=self.broken)
 
     def _before(self, one: Rounding) -> list[Equation]:
-        """The equations whose results an equation uses."""
+        """Return the equations on which an equation depends."""
         equations = self.program.equations
         return [equations[number] for number in Flow(self.program).before([equations.index(one.equation)])]
 
     @cached_property
     def by_line(self) -> Sequence[Rounding]:
-        """The equation of each source line that loses most, in the order of the program; its other facts are the line's."""
+        """For each source line, the equation with the largest growth, in the order of the program.
+
+        Its `first` and `otherwise` are those of the whole line.
+        """
         lines: dict[Any, list[Rounding]] = {}
         for one in self.roundings:
             at = one.equation.source
@@ -117,7 +124,7 @@ class AgainstFloat64:
 
     @property
     def headline(self) -> str:
-        """All of it in one sentence."""
+        """The result in one sentence."""
         if self.close:
             on_the_way = f"; on the way {self._told(self.worst)}" if self.worst else ""
             return f"the outputs are within the tolerance{on_the_way}"
@@ -136,13 +143,13 @@ class AgainstFloat64:
         return f"`{self.text_of(worst)}` loses {lost}: {told}{_at(worst.born_step)}{follows}"
 
     def text_of(self, one: Rounding) -> str:
-        """The line of the source; the equation where it is not to be had."""
+        """Return the source line of an equation; the equation as text if the source is unknown."""
         source = one.equation.source
         text = self.source_lines.get(source, "") if source is not None else ""
         return text.split("#")[0].strip() or text_of(one.equation)
 
     def page(self) -> Page:
-        """All of it, to be shown."""
+        """Return the result as a page."""
         lines = [
             PageRow(
                 ("output", name or "result", str(figure), "", "", ""),
@@ -174,7 +181,7 @@ class AgainstFloat64:
         return PageRow(cells, kind=kind)
 
     def to_pandas(self) -> pd.DataFrame:
-        """A row an equation.
+        """Return a DataFrame with one row for each equation.
 
         Raises:
           ImportError: pandas is not installed (`pip install "jax-debug-widgets[pandas]"`).
@@ -237,11 +244,15 @@ def against_float64(
     notes: Sequence[str] = (),
     source_lines: Mapping[Source, str] | None = None,
 ) -> AgainstFloat64:
-    """Put what was measured beside the equations.
+    """Combine the measured errors with the equations of a program.
 
     Args:
-      measures: the path and number of an equation -> what was measured of it; `first`: of that which was beyond the
-        tolerance first.
+      program: the program.
+      outputs: each output by its name, with its difference from float64.
+      measures: path and number of an equation -> its measured errors.
+      first: path and number of the first equation beyond the tolerance.
+      notes: what could not be followed, in words.
+      source_lines: the text of the source lines.
     """
     found = {
         (one.path, one.number): Rounding(

@@ -1,4 +1,4 @@
-"""A program as XLA compiles it beside the same run op by op: which line differs, and what XLA does there."""
+"""Compare a program as XLA compiles it with the same program run op by op: which line differs, and why."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ Cause = Literal["", "operation", "fusion", "unknown"]
 
 @dataclass(frozen=True, eq=False)
 class Observed:
-    """An equation whose value was a result of the compiled program, and how far it is from op by op.
+    """An equation with a value that was a result of the compiled program, and its difference from running op by op.
 
     Attributes:
-      step: the first step of each loop around it at which it differs; empty outside of loops, and where it does not differ.
+      step: the first step of each loop around it at which it differs; empty outside of loops, and if it never differs.
     """
 
     equation: Equation
@@ -32,24 +32,24 @@ class Observed:
 
     @property
     def differs(self) -> bool:
-        """Whether a bit differs."""
+        """Whether any bit differs."""
         return any(one.verdict != "equal" for one in self.figures)
 
 
 @dataclass(frozen=True, eq=False)
 class AgainstOpByOp:
-    """How far a compiled program is from the same run op by op.
+    """The differences between a compiled program and the same program run op by op.
 
     Attributes:
-      outputs: each output by its name, with how far the compiled one is from op by op.
-      cause: `operation`: an equation is compiled to something else, see `first`; `fusion`: equations that are compiled together
-        give other numbers, see `pins`; `unknown`: it was not found; empty where all is equal.
-      first: the first equation that differs although what it takes is equal, while all values are results of the program.
-      pins: the fewest equations that, made apart, give the numbers of op by op.
-      passes: XLA's passes and options that decide: with the pass left out, or the option set, the numbers are those of op by
-        op (`as op by op`) or others (`other numbers`).
-      observed: all equations that were results of the compiled program, once.
-      notes: what could not be told, in words. `compiles`: how many programs were compiled for the answer.
+      outputs: each output by its name, with its difference from running op by op.
+      cause: `operation`: an equation is compiled to something else, see `first`; `fusion`: equations that are compiled
+        together give other numbers, see `pins`; `unknown`: the cause was not found; empty if all is equal.
+      first: the first equation that differs although its operands are equal, in a program that returns all its values.
+      pins: the fewest equations that must be computed apart to give the numbers of op by op.
+      passes: XLA's passes and options that decide the result: without the pass, or with the option set, the numbers are
+        those of op by op (`as op by op`) or others (`other numbers`).
+      observed: all equations with values that were results of the compiled program at some point.
+      notes: what could not be determined, in words. `compiles`: how many programs were compiled for the answer.
     """
 
     program: Program
@@ -75,12 +75,12 @@ class AgainstOpByOp:
 
     @property
     def deciding(self) -> list[str]:
-        """The passes and options with which the numbers are those of op by op."""
+        """The passes and options that make the numbers those of op by op."""
         return [name for name, told in self.passes if told == AS_OP_BY_OP]
 
     @property
     def headline(self) -> str:
-        """All of it in one sentence."""
+        """The result in one sentence."""
         if self.equal:
             return "equal to the bit"
         said = "close" if self.close else "DIFFERENT"
@@ -99,7 +99,7 @@ class AgainstOpByOp:
 
     @property
     def is_contracted(self) -> bool:
-        """Whether each of the pins is a product that a sum takes, and no rewriting of the algebra decides."""
+        """Whether each pin is a product that a sum uses, and no algebraic simplification decides: then XLA uses FMA."""
         flat = flat_of(self.program.body, [("input", at) for at in range(len(self.program.body.inputs))])
         numbers = {(one.equation.path, one.equation.number): one.number for one in flat.nodes}
         sums = [one for one in flat.nodes if one.equation.primitive in ("add", "sub", "add_any")]
@@ -109,12 +109,12 @@ class AgainstOpByOp:
         return all(one.primitive == "mul" and numbers.get((one.path, one.number)) in summed for one in self.pins)
 
     def line_of(self, one: Equation) -> str:
-        """The line of the source; the equation where it is not to be had."""
+        """Return the source line of an equation; the equation as text if the source is unknown."""
         text = self.source_lines.get(one.source, "") if one.source is not None else ""
         return text.split("#")[0].strip() or text_of(one)
 
     def page(self) -> Page:
-        """All of it, to be shown."""
+        """Return the result as a page."""
         lines = [
             PageRow(
                 ("output", name or "result", str(figure), ""), kind="changed" if figure.verdict == "differs" else ""
@@ -139,7 +139,7 @@ class AgainstOpByOp:
         return Page(title, ("", "name", "what", "where"), lines, notes, longest=120)
 
     def to_pandas(self) -> pd.DataFrame:
-        """A row an equation that was observed.
+        """Return a DataFrame with one row for each observed equation.
 
         Raises:
           ImportError: pandas is not installed (`pip install "jax-debug-widgets[pandas]"`).

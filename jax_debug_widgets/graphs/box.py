@@ -1,4 +1,4 @@
-"""A box of a program: equations that belong together."""
+"""Define a box of a program: equations that belong together."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ class Box:
     """Equations that belong together.
 
     Attributes:
-      gives: dtype and shape of what it gives, where an equation with bodies says so.
-      number: its place among all boxes of the program, which a front end names it by.
-      title: what its user would call it; `what`: what it does: `scan × 5`, `block × 4`; may be empty.
-      source: the line to go to.
-      equations: of those that it holds which run no others, the numbers in the program.
-      children: the boxes in it, in the order of the program.
+      gives: dtype and shape of its result, for an equation with bodies.
+      number: its number among all boxes of the program, by which a front end names it.
+      title: its name for the user; `what`: the operation, such as `scan × 5`, `block × 4`; may be empty.
+      source: its source line.
+      equations: the numbers of the equations in it that have no bodies.
+      children: the boxes inside it, in the order of the program.
     """
 
     kind: Kind
@@ -36,18 +36,18 @@ class Box:
     parent: Box | None = field(default=None, repr=False)
 
     def walk(self) -> Iterator[Box]:
-        """It and all boxes inside, each before those in it."""
+        """Yield the box and all boxes inside it; each box comes before its children."""
         yield self
         for one in self.children:
             yield from one.walk()
 
     @cached_property
     def around(self) -> tuple[Box, ...]:
-        """The boxes that it is in, innermost first."""
+        """The boxes around it, the innermost first."""
         return () if self.parent is None else (self.parent, *self.parent.around)
 
 
 def grouped(children: list[Box], title: str, what: str = "") -> Box:
-    """Boxes in one."""
+    """Put several boxes into a new one."""
     numbers = tuple(number for one in children for number in one.equations)
     return Box("group", title, what, children[0].source, numbers, children)

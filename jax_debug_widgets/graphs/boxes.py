@@ -1,4 +1,4 @@
-"""A program as nested boxes: functions, their lines, scopes and bodies inside, and equations innermost."""
+"""Arrange a program in nested boxes: functions, then their lines, scopes and bodies, then equations."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from jax_debug_widgets.graphs.program import CALLS, Body, Equation, Program, Sou
 
 
 class _Node:
-    """A box that is being filled."""
+    """A box under construction."""
 
     def __init__(self, kind: Kind, what: str = "", source: Source | None = None, number: int = -1) -> None:
         self.kind: Kind = kind
@@ -27,7 +27,10 @@ class _Node:
         return self.inside[key]
 
     def pair(self, what: str, number: int, *, is_forward: bool) -> object:
-        """The key of an equation with bodies: that of its derivative is the same, and the last one is derived first."""
+        """Return a key that an equation with bodies shares with its derivative.
+
+        The derivative of the last such equation comes first.
+        """
         before = self._bodies[what, is_forward]
         self._bodies[what, is_forward] += 1
         forward = self._bodies[what, True]
@@ -35,7 +38,7 @@ class _Node:
         return (what, place) if place >= 0 else number
 
     def numbers(self) -> Iterator[int]:
-        """Yield the numbers of the equations in it, in order."""
+        """Yield the numbers of the equations in the node, in order."""
         if self.number >= 0:
             yield self.number
         for one in self.inside.values():
@@ -43,11 +46,11 @@ class _Node:
 
 
 class Boxes:
-    """The boxes of a program.
+    """All boxes of a program.
 
     Attributes:
-      root: the program itself; `all`: every box by its number.
-      of_equation: of each equation that runs no others the innermost box.
+      root: the box of the whole program; `all`: every box by its number.
+      of_equation: the innermost box of each equation without bodies.
     """
 
     def __init__(self, program: Program, lines: Mapping[Source, str]) -> None:
@@ -68,7 +71,10 @@ class Boxes:
                 self.of_equation.update((one, box) for one in box.equations)
 
     def _put(self, node: _Node, equation: Equation, skip: int) -> None:
-        """Put an equation where its frames say, without the `skip` outermost, and what it runs into it."""
+        """Add an equation to the node of its frames, and the equations of its bodies to its own node.
+
+        The `skip` outermost frames are those of the bodies around it.
+        """
         number = next(self._numbers)
         frames = [one for one in (*reversed(equation.callers), equation.source) if one is not None]
         for at, frame in enumerate(frames[skip:], skip):
@@ -89,7 +95,10 @@ class Boxes:
             self._put(node, one, skip)
 
     def _program(self, node: _Node, name: str) -> Box:
-        """The box of all; a program of one equation, one loop, or of nothing has a box of its own around it."""
+        """Make the box of the whole program.
+
+        If the program is one equation or one loop, the box of that is inside it.
+        """
         box = self._box(node) if node.inside else Box("program", name)
         if box.equations and (not box.children or self._only_loop_of(node)):
             return Box("program", name, equations=box.equations, children=[box])
@@ -97,7 +106,7 @@ class Boxes:
         return box
 
     def _only_loop_of(self, node: _Node) -> str:
-        """`scan × 4`, if all of a node is one equation that runs its bodies otherwise than a call does."""
+        """Return text such as `scan × 4` if a node consists of one equation with bodies that is no call; else empty."""
         while len(node.inside) == 1:
             (node,) = node.inside.values()
             if node.kind == "body" and node.number >= 0 and self._equations[node.number].primitive not in CALLS:
@@ -105,7 +114,7 @@ class Boxes:
         return ""
 
     def _box(self, node: _Node) -> Box:
-        """The box of a node; one that only holds another is both."""
+        """Make the box of a node; a node with a single child is merged with it."""
         if not node.inside:
             equation = self._equations[node.number]
             return Box("equation", _name(equation), _unless_named(equation), node.source, (node.number,))
@@ -123,7 +132,7 @@ class Boxes:
         return box
 
     def _merged(self, node: _Node, only: Box) -> Box:
-        """The box of a node that holds only one."""
+        """Merge a node with its only child."""
         runs = "" if "<" in node.what or node.what in CALLS else node.what
         if node.kind == "function" and not runs:
             return only
@@ -139,7 +148,7 @@ class Boxes:
         return Box(kind, title, told, node.source, only.equations, only.children, gives)
 
     def _gives(self, node: _Node) -> str:
-        """The type of the first named result of an equation with bodies, else of its first."""
+        """Return the type of the first named result of an equation with bodies, or of its first result."""
         if node.kind != "body" or node.number < 0:
             return ""
         one = self._equations[node.number]
@@ -152,7 +161,7 @@ class Boxes:
         return self._lines.get(node.source, "") if node.source and node.kind == "line" else ""
 
     def _names_in(self, node: _Node) -> str:
-        """The names in the source of what a line, or an equation with bodies, computes."""
+        """Return the names in the source for the results of a line, or of an equation with bodies."""
         if node.kind == "body" and node.number >= 0:
             return ", ".join(_short(_noted(self._equations[node.number]))[:_NAMES])
         if node.kind != "line":
@@ -166,7 +175,7 @@ class Boxes:
         return ", ".join(names[-_NAMES:])
 
     def _times(self, numbers: Sequence[int]) -> int:
-        """How often it is written out: what each of its operations has been traced times, if a common number."""
+        """Return how often a box is repeated: the greatest common divisor of the counts of its operations."""
         own = [one for number in numbers if (one := self._equations[number]).role == "forward"]
         counts = Counter((one.source, one.primitive, one.path) for one in own)
         return math.gcd(*counts.values()) if counts else 1
@@ -176,7 +185,7 @@ _NAMES = 3
 """The most names of one line that its box shows."""
 
 _LONGEST = 24
-"""Characters of a name in a box; longer ones are expressions."""
+"""The most characters of a name in a box; longer names are expressions."""
 
 
 def _name(equation: Equation) -> str:
@@ -196,14 +205,14 @@ def _is_at(equation: Equation, source: Source | None) -> bool:
 
 
 def _runs(equation: Equation) -> str:
-    """The name of an equation with bodies."""
+    """Return the name of an equation with bodies."""
     if equation.primitive in CALLS:
         return equation.params.get("name", equation.primitive)
     return equation.primitive + (f" × {equation.repeats}" if (equation.repeats or 1) > 1 else "")
 
 
 def _short(names: Sequence[str]) -> list[str]:
-    """Each once; of the leaves of a tree its name."""
+    """Return each name once; several leaves of one tree become the name of the tree."""
     plain = [name.partition("#")[0] for name in names]
     roots = Counter(name.partition("[")[0] for name in dict.fromkeys(plain))
     told = [root if roots[root := name.partition("[")[0]] > 1 and root else name for name in plain]

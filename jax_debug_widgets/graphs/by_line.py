@@ -1,4 +1,4 @@
-"""Link the instructions of an executable with the equations of their lines, where equations have no names in it."""
+"""Link the instructions of an executable with equations by source line, where it has no names of equations."""
 
 from __future__ import annotations
 
@@ -17,21 +17,23 @@ _PLUMBING = re.compile(
     r"while|body|cond|scan|\w*_pred|branch_\w+|checkpoint|remat\w*|closed_call|eval_jaxpr|core_call|pjit|jit|shard_map"
     r"|\w*_jaxpr|custom_\w+"
 )
-"""Words for loops and calls; in the names of equations they are others than in those of instructions."""
+"""Words for loops and calls, which differ between the names of equations and those of instructions."""
 
 
 class ByLine:
-    """The equations of each line, and which of them an instruction may compute.
+    """Finds the equations that an instruction may compute by its source line.
 
     Attributes:
-      group: of each equation the first one of the same line and scope.
+      group: for each equation, the first equation with the same line and scope.
     """
 
     def __init__(self, program: Program, executable: Executable, roots: int) -> None:
-        """Look up the lines.
+        """Index the equations by line.
 
         Args:
-          roots: how many parts the name of an instruction has for the whole program: `jit(f)`.
+          program: the program with the equations.
+          executable: the executable with the instructions.
+          roots: how many parts of an instruction's name stand for the whole program: `jit(f)`.
         """
         self._executable, self._roots = executable, roots
         groups: dict[tuple[FileLine, Scope], list[int]] = {}
@@ -46,7 +48,10 @@ class ByLine:
         self._equations_of = cache(self._look_up)
 
     def of_instruction(self, one: Instruction) -> frozenset[int]:
-        """The equations of its line, or of the innermost of its callers' that has any; those of its scope if there are."""
+        """Return the equations on the line of an instruction, or else on the line of its innermost caller that has any.
+
+        If some of them are in the scope of the instruction, only these are returned.
+        """
         return self._equations_of(one.frame, one.op_name)
 
     def _look_up(self, frame: int, name: str) -> frozenset[int]:
@@ -64,6 +69,6 @@ def _line_of(one: Equation) -> FileLine | None:
 
 
 def _scope_of(name: str, roots: int) -> Scope:
-    """The words of a name without its root, loops and calls: `jit(f)/jvp(Model)/while/body/dot` -> `jvp Model dot`."""
+    """Return the words of a name without root, loops, calls: `jit(f)/jvp(Model)/while/body/dot` -> `jvp Model dot`."""
     words = _WORD.findall(name.split("/", roots)[-1] if name.count("/") >= roots else "")
     return tuple(word for word in words if not _PLUMBING.fullmatch(word))

@@ -1,4 +1,4 @@
-"""Find what may make each trace of a function another program: the order of a set, random numbers, time."""
+"""Find why each trace of a function may give a different program: the order of a set, random numbers, the time."""
 
 from __future__ import annotations
 
@@ -11,17 +11,19 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Cause:
-    """A line, and what it does."""
+    """A line, and why it may differ from trace to trace."""
 
     line: int
     why: str
 
 
 def causes_in(file: str, lines: Collection[int], namespace: Mapping[str, Any]) -> list[Cause]:
-    """The causes in the functions of a file that these lines are in.
+    """Find the causes in those functions of a file that contain the given lines.
 
     Args:
-      namespace: what the names of the file mean that no function assigns.
+      file: the file.
+      lines: the lines.
+      namespace: the values of the file's global names.
     """
     try:
         tree = ast.parse("".join(linecache.getlines(file)))
@@ -37,10 +39,10 @@ def causes_in(file: str, lines: Collection[int], namespace: Mapping[str, Any]) -
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 
 _KEEPS_ORDER = frozenset({"list", "tuple", "enumerate", "zip", "map", "filter", "iter", "sum", "next"})
-"""Functions of Python that go through what they are given in its order."""
+"""The built-in functions that process their argument in its order."""
 
 _LOSES_ORDER = frozenset({"sorted", "set", "frozenset", "len", "max", "min", "any", "all"})
-"""Functions whose results are the same in whatever order."""
+"""The built-in functions with results that do not depend on the order."""
 
 _ELSEWHERE = {
     "random": "draws a random number that is no jax.random",
@@ -51,13 +53,13 @@ _ELSEWHERE = {
     "uuid": "makes an identifier that is new each time",
     "secrets": "draws a random number that is no jax.random",
 }
-"""The beginning of the full name of a thing -> what it does."""
+"""The first part of the full name of a function -> what the function does."""
 
 _BUILTIN = {"id": "uses `id`, the address of an object", "hash": "uses `hash`, which differs from process to process"}
 
 
 class _Finder:
-    """The causes in one function."""
+    """Finds the causes in one function."""
 
     def __init__(self, function: ast.AST, namespace: Mapping[str, Any]) -> None:
         self._namespace = namespace
@@ -72,7 +74,7 @@ class _Finder:
                             self._sets.add(target.id)
 
     def find(self, node: ast.AST) -> Iterator[Cause]:
-        """Yield the causes in a node and its parts."""
+        """Yield the causes in a node and its children."""
         if isinstance(node, ast.Call) and _name_of(node.func) in _LOSES_ORDER:
             parts = [part for part in ast.walk(node) if isinstance(part, ast.Call) and part is not node]
             yield from (cause for part in parts for cause in self._of_names(part))
@@ -129,7 +131,7 @@ class _Finder:
             )
 
     def _full_name(self, node: ast.expr | None) -> str:
-        """`numpy.random.normal` of `np.random.normal`; empty of what is no name."""
+        """Return the full name of a function: `numpy.random.normal` for `np.random.normal`; empty if it has no name."""
         parts: list[str] = []
         while isinstance(node, ast.Attribute):
             parts.append(node.attr)

@@ -1,4 +1,4 @@
-"""Two programs that have run, compared: their outputs, what stands for each other inside, and where they part first."""
+"""Compare two programs that have run: their outputs, the equations that correspond, and where they first differ."""
 
 from __future__ import annotations
 
@@ -19,20 +19,19 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """How two functions compare on the same arguments.
+    """The comparison of two functions on the same arguments.
 
     Attributes:
-      outputs: each output by its name with how far the two are apart.
-      pairs: the equations of both that stand for each other, in the order of the second.
-      only: how many equations stand for none of the other program.
-      first: where they part: the first pair that differs on the way to an output that does. What differs and comes together
-        again is none.
-      alone: the first equation of each program that stands for none of the other, and that this pair is computed of, or if
-        no pair differs an output that does; None where there is none.
-      around: the loops and branches that these are in, outermost first; `steps`: the first step of each loop at which the
-        two differ.
-      structure: what keeps the outputs from being compared one by one, in words.
-      arguments: of the arguments that are not the same each by its name with how it differs.
+      outputs: each output by its name, with how far the two are apart.
+      pairs: the equations that correspond, in the order of the second program.
+      only: how many equations of each program have no counterpart.
+      first: the first pair that differs, among those on which a differing output depends. A difference that vanishes
+        again does not count.
+      alone: for each program, the first equation without a counterpart on which this pair depends (if no pair differs:
+        a differing output); None if there is none.
+      around: the loops and branches around these, outermost first; `steps`: the first differing step of each loop.
+      structure: why the outputs cannot be compared one by one, in words.
+      arguments: the arguments that are not the same, by name, with how they differ.
     """
 
     names: tuple[str, str]
@@ -57,7 +56,7 @@ class Comparison:
         return not self.structure and all(one.verdict != "differs" for _, one in self.outputs)
 
     def page(self) -> Page:
-        """All of it, to be shown."""
+        """Return the result as a page."""
         said = "equal to the bit" if self.equal else "close" if self.close else "DIFFERENT"
         names = self.names if self.names[0] != self.names[1] else ("before", "after")
         lines = [PageRow(("argument", name, how, ""), kind="changed") for name, how in self.arguments]
@@ -94,7 +93,7 @@ class Comparison:
         )
 
     def _place(self) -> tuple[str, str]:
-        """Which loops it is in, at which step: `step 3 of scan`."""
+        """Return the loops around the difference with their steps, such as `step 3 of scan`, and the source line."""
         steps = iter(self.steps)
         told = [
             f"step {next(steps)} of {one.after.primitive}" if one.after.primitive in LOOPS else one.after.primitive
@@ -103,7 +102,7 @@ class Comparison:
         return f"{', '.join(told)}: the first that differs", str(self.around[-1].after.source or "")
 
     def to_pandas(self) -> pd.DataFrame:
-        """A row a pair of equations, in the order of the second program.
+        """Return a DataFrame with one row for each pair of equations, in the order of the second program.
 
         Raises:
           ImportError: pandas is not installed (`pip install "jax-debug-widgets[pandas]"`).
@@ -122,7 +121,7 @@ class Comparison:
 
 
 def _worst(pair: Pair) -> tuple[str, float, float, float]:
-    """The verdict of the result that is furthest apart, and how far."""
+    """Return the verdict for the result that differs most, and how far it is apart."""
     order = ("equal", "close", "differs")
     worst = max(pair.figures, key=lambda one: (order.index(one.verdict), one.relative), default=Figure("equal"))
     return worst.verdict, worst.apart, worst.relative, worst.ulp
@@ -163,14 +162,14 @@ def compare(before: ExecutedProgram, after: ExecutedProgram, rtol: float | None 
 
 
 def _told(paths: Sequence[str]) -> str:
-    """The names of outputs, in words."""
+    """Return the names of outputs, in words."""
     return ", ".join(path or "an array by itself" for path in paths) or "nothing"
 
 
 def _other_arguments(before: ExecutedProgram, after: ExecutedProgram) -> Iterator[tuple[str, str]]:
-    """Which arguments are not the same to the bit, and how; nothing where those of before are not known."""
+    """Yield the arguments that are not equal to the bit, and how they differ; nothing if `before` has no inputs."""
     own, its = (ran.program.body.inputs for ran in (before, after))
-    if len(before.inputs) != len(own):  # A file of an earlier version.
+    if len(before.inputs) != len(own):  # A file of an earlier version has no inputs.
         return
     if [one.text for one in own] != [one.text for one in its]:
         yield "all", " against ".join(", ".join(one.text for one in inputs) or "none" for inputs in (own, its))

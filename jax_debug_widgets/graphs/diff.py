@@ -25,12 +25,12 @@ _MIRRORED: dict[Kind, Kind] = {"added": "removed", "removed": "added"}
 
 @dataclass(frozen=True, eq=False)
 class EquationChange:
-    """An equation of one program, or a pair of both.
+    """One equation of one program, or a pair of both.
 
     Attributes:
-      before, after: the equations; None where the other program has none for it.
-      what: what has changed, in words.
-      inside: of each body that both run what differs in it.
+      before, after: the equations; None if the program has none here.
+      what: the changes, in words.
+      inside: the differences in each body, if both have bodies.
     """
 
     kind: Kind
@@ -44,10 +44,10 @@ class Diff(Sequence[EquationChange]):
     """The changes between two programs, in the order of the second.
 
     Attributes:
-      names: of both programs.
-      results: whether they give the same results of the paired equations, in the same order.
-      program: the second one; None of a body.
-      is_same_executable: whether XLA makes the same of both; None where they were not compiled.
+      names: the names of both programs.
+      results: whether they return the same results of paired equations, in the same order.
+      program: the second program; None for a body.
+      is_same_executable: whether XLA makes the same executable of both; None if they were not compiled.
     """
 
     def __init__(
@@ -69,27 +69,27 @@ class Diff(Sequence[EquationChange]):
         return self._changes[index]
 
     def of_kind(self, kind: Kind) -> list[EquationChange]:
-        """The changes of one kind."""
+        """Return the changes of one kind."""
         return [one for one in self if one.kind == kind]
 
     @cached_property
     def counts(self) -> Counter[Kind]:
-        """Kind -> how many."""
+        """The number of changes of each kind."""
         return Counter(one.kind for one in self)
 
     @property
     def is_same(self) -> bool:
-        """Whether both programs compute the same, in whatever order."""
+        """Whether both programs compute the same, in any order."""
         return self.results and not any(self.counts[kind] for kind in ("changed", "added", "removed"))
 
     @property
     def is_in_order(self) -> bool:
-        """Whether they are the same program: the same computation in the same order, which JAX's caches see as one."""
+        """Whether both programs compute the same in the same order, so that JAX's caches take them for one program."""
         return self.is_same and not self.counts["moved"]
 
     @property
     def headline(self) -> str:
-        """All of it in one sentence."""
+        """The result in one sentence."""
         counts = self.counts
         before = sum(one.before is not None for one in self)
         after = sum(one.after is not None for one in self)
@@ -114,7 +114,7 @@ class Diff(Sequence[EquationChange]):
         )
 
     def mirrored(self) -> Diff:
-        """The same diff, seen from the other program."""
+        """Return the same diff from the view of the other program."""
         changes = [
             EquationChange(
                 _MIRRORED.get(one.kind, one.kind),
@@ -128,7 +128,7 @@ class Diff(Sequence[EquationChange]):
         return Diff((self.names[1], self.names[0]), changes, results=self.results)
 
     def page(self) -> Page:
-        """The changes to be shown; equations that are the same are folded."""
+        """Return the changes as a page; equal equations are folded."""
         sides = self.names if self.names[0] != self.names[1] else ("before", "after")
         title = f"{self.names[0]} → {self.names[1]}: {self.headline}"
         if self.is_same_executable is not None:
@@ -136,7 +136,7 @@ class Diff(Sequence[EquationChange]):
         return Page(title, ("equation", "what", *sides), list(self.lines(0)))
 
     def lines(self, indent: int) -> Iterator[PageRow]:
-        """Its rows, set in so deep."""
+        """Yield the rows of the page, indented by `indent` levels."""
         same = 0
         for one in self:
             if one.kind == "same":
@@ -156,7 +156,7 @@ class Diff(Sequence[EquationChange]):
             yield from _folded(same, indent)
 
     def to_pandas(self) -> pd.DataFrame:
-        """A row a change, those inside bodies apart.
+        """Return a DataFrame with one row for each change; changes inside bodies are left out.
 
         Raises:
           ImportError: pandas is not installed (`pip install "jax-debug-widgets[pandas]"`).
@@ -186,10 +186,11 @@ _WORDS: dict[Kind, str] = {
 
 
 def diff(before: Program, after: Program, *, dead: bool = True, is_same_executable: bool | None = None) -> Diff:
-    """The difference between two programs; seen from the other one it is the same mirrored.
+    """Compare two programs. Swapping them gives the mirrored diff.
 
     Args:
-      dead: whether equations that no result needs count, where only one program has them.
+      before, after: the programs.
+      dead: whether equations that no result needs count as added or removed.
       is_same_executable: see `Diff`.
     """
     found = _diff_of(before.body, after.body, (before.name, after.name), dead=dead)
@@ -203,7 +204,7 @@ def diff(before: Program, after: Program, *, dead: bool = True, is_same_executab
 
 
 def computes_the_same(before: Program, after: Program) -> bool:
-    """Whether two programs give the same results of the same inputs, whatever else they compute, in whatever order."""
+    """Return whether two programs compute the same results from the same inputs, in any order."""
     bodies = before.body, after.body
     hashes = [hash_down(flat_of(one, keys)) for one, keys in zip(bodies, _input_keys(*bodies), strict=True)]
     return hashes[0] == hashes[1]
@@ -212,7 +213,7 @@ def computes_the_same(before: Program, after: Program) -> bool:
 def _diff_of(before: Body, after: Body, names: tuple[str, str], *, dead: bool = True) -> Diff:
     one, other = (flat_of(body, keys) for body, keys in zip((before, after), _input_keys(before, after), strict=True))
     computed = hash_down(one), hash_down(other)
-    # Pairs are looked for in one direction, whichever is asked for.
+    # Pairs are always searched in the same direction, so that swapping the programs mirrors the diff.
     if (len(one.nodes), computed[0], [node.down for node in one.nodes]) > (
         len(other.nodes), computed[1], [node.down for node in other.nodes],
     ):  # fmt: skip
@@ -221,7 +222,7 @@ def _diff_of(before: Body, after: Body, names: tuple[str, str], *, dead: bool = 
 
 
 def paired(before: Body, after: Body) -> tuple[FlatProgram, FlatProgram, Pairing]:
-    """Two bodies with calls inlined, and which of their operations stand for each other."""
+    """Return two bodies with their calls inlined, and the pairing of their operations."""
     one, other = (flat_of(body, keys) for body, keys in zip((before, after), _input_keys(before, after), strict=True))
     for flat in (one, other):
         hash_down(flat)
@@ -230,7 +231,7 @@ def paired(before: Body, after: Body) -> tuple[FlatProgram, FlatProgram, Pairing
 
 
 def _input_keys(before: Body, after: Body) -> Iterator[list[Edge]]:
-    """Inputs of one name are the same; the others are so in their order."""
+    """Yield the keys of each body's inputs: inputs with the same name correspond, the others by order."""
     names = [[one.text for one in body.inputs] for body in (before, after)]
     shared = {name for name in names[0] if names[0].count(name) == names[1].count(name) == 1}
     for own in names:

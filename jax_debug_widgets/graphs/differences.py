@@ -1,4 +1,4 @@
-"""Say in words how two paired equations differ."""
+"""Describe in words how two paired equations differ."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from jax_debug_widgets.graphs.pairing import Pairing
 
 
 def differences(one: FlatOperation, other: FlatOperation) -> Iterator[str]:
-    """The differences in what they compute, whatever their operands are."""
+    """Yield the differences between two operations apart from their operands."""
     before, after = one.equation, other.equation
     if before.primitive != after.primitive and {before.primitive, after.primitive} != {"add", "add_any"}:
         yield f"{before.primitive} → {after.primitive}"
@@ -26,7 +26,7 @@ def differences(one: FlatOperation, other: FlatOperation) -> Iterator[str]:
 
 
 def other_operands(one: FlatOperation, other: FlatOperation, pairing: Pairing) -> list[str]:
-    """The operands that stand for others; `2.0 → 3.0` of numbers."""
+    """Describe the operands that do not correspond, such as `2.0 → 3.0` for numbers."""
     before, after = list(one.operands), list(other.operands)
     if len(before) != len(after):
         return [f"{len(before)} → {plural(len(after), 'operand')}"]
@@ -38,14 +38,14 @@ def other_operands(one: FlatOperation, other: FlatOperation, pairing: Pairing) -
 
 
 def is_same_edge(one: Edge, other: Edge, pairing: Pairing) -> bool:
-    """Whether two operands come from a pair, or from the same input."""
+    """Return whether two operands come from paired operations, or from the same input."""
     if one[0] == other[0] == "result":
         return pairing.forth.get(one[1]) == other[1] and one[2] == other[2]
     return one[:2] == other[:2]
 
 
 def mirrored(what: str) -> str:
-    """The same words seen from the other program."""
+    """Return the same words from the view of the other program."""
     key, colon, sides = what.partition(": ") if "→" in what.partition(": ")[2] else ("", "", what)
     if key == "inside" or "→" not in sides:
         return what

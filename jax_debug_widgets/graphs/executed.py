@@ -1,4 +1,4 @@
-"""Programs and bodies with the values of one run."""
+"""Define programs and bodies with the values of one run."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Key = tuple[tuple[tuple[int, str], ...], int]
 """The path and number of an equation."""
 
 LOOPS = ("scan", "while")
-"""Primitives that run a body several times."""
+"""The primitives that run a body several times."""
 
 
 def _unknown(_key: Key) -> Iterator[Turn]:
@@ -25,9 +25,9 @@ class Turn:
     """One run of a body: a step of a loop, or the branch that was taken.
 
     Attributes:
-      body: the key of the body; `number`: the step, from 0; None of a branch.
-      outputs: what the body gave; `values`: the path and number of an equation -> its results.
-      inside: of an equation of this body that is a loop or a branch its turns, run when they are asked for.
+      body: the key of the body; `number`: the step, from 0; None for a branch.
+      outputs: the results of the body; `values`: the path and number of an equation -> its results.
+      inside: returns the turns of a loop or branch in this body, which run when they are requested.
     """
 
     body: str
@@ -37,7 +37,7 @@ class Turn:
     inside: Callable[[Key], Iterator[Turn]] = _unknown
 
     def of(self, node: FlatOperation) -> Sequence[Any] | None:
-        """The results of an equation."""
+        """Return the results of an operation; None if they are unknown."""
         return self.values.get(key_of(node.equation))
 
 
@@ -46,10 +46,10 @@ class ExecutedProgram:
     """A program with the values of one run.
 
     Attributes:
-      paths: what its outputs are called, `['w']`; `outputs`: their values.
+      paths: the names of its outputs, such as `['w']`; `outputs`: their values.
       values: the path and number of an equation -> its results.
-      inputs: what it was given, PRNG keys as their numbers; empty where that is not known.
-      inside: see `Turn`; of a run that was saved nothing is known of it.
+      inputs: its inputs, PRNG keys as their numbers; empty if unknown.
+      inside: see `Turn`; a saved run has no turns.
     """
 
     program: Program
@@ -60,10 +60,10 @@ class ExecutedProgram:
     inside: Callable[[Key], Iterator[Turn]] = _unknown
 
     def of(self, node: FlatOperation) -> Sequence[Any] | None:
-        """The results of an equation."""
+        """Return the results of an operation; None if they are unknown."""
         return self.values.get(key_of(node.equation))
 
 
 def key_of(equation: Equation) -> Key:
-    """The key of its results among the values of a run."""
+    """Return the key for an equation's results among the values of a run."""
     return equation.path, equation.number

@@ -1,4 +1,4 @@
-"""How far two arrays are apart: to the bit, within the tolerance of their dtype, or not."""
+"""Measure how far two arrays are apart: equal to the bit, within the tolerance of their dtype, or not."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import Any, Literal
 import numpy as np
 
 EPSILON = {"float64": 2.0**-52, "float32": 2.0**-23, "float16": 2.0**-10, "bfloat16": 2.0**-7}
-"""The distance from 1 to the next number; complex numbers have that of their parts."""
+"""The distance from 1 to the next larger number of each dtype; for complex dtypes that of their parts."""
 
 TIMES = 16
-"""So many of these are within the tolerance."""
+"""The default tolerance, in these distances."""
 
 Verdict = Literal["equal", "close", "differs"]
 
@@ -21,11 +21,12 @@ class Figure:
     """How far two arrays are apart.
 
     Attributes:
-      verdict: `equal`: to the bit, NaN anywhere equal to NaN; `close`: within the tolerance.
-      apart: the largest difference; `relative`: the largest one beside the larger number; `ulp`: in units of the last place.
+      verdict: `equal`: to the bit, with all NaNs equal; `close`: within the tolerance; `differs`.
+      apart: the largest difference; `relative`: the largest relative one; `ulp`: the largest in units in the last
+        place.
       where: the index of the largest difference.
-      nans: how many NaN both have.
-      shapes: what else keeps them apart, in words: shapes and dtypes.
+      nans: the number of NaNs in each.
+      types: differing dtypes and shapes, in words; empty if they are the same.
     """
 
     verdict: Verdict
@@ -51,12 +52,13 @@ class Figure:
 
 
 def figure_of(one: Any, other: Any, rtol: float | None = None) -> Figure:
-    """How far two arrays are apart.
+    """Measure how far two arrays are apart.
 
     Args:
-      rtol: relative tolerance; None: 16 times the precision of the coarser dtype. Beside it as much of the root mean square
-        of the second array is within the tolerance: what cancels in one element is measured by its array. Whole numbers
-        and booleans are compared exactly.
+      one, other: the arrays.
+      rtol: the relative tolerance; None stands for 16 times the precision of the coarser dtype. The same fraction of
+        the second array's root mean square is added: an element with cancellation is judged by the size of its array.
+        Whole numbers and booleans are compared exactly.
     """
     one, other = np.asarray(one), np.asarray(other)
     types = f"{one.dtype}{list(one.shape)} against {other.dtype}{list(other.shape)}"
@@ -79,7 +81,7 @@ def figure_of(one: Any, other: Any, rtol: float | None = None) -> Figure:
         is_close = is_same | (np.isfinite(before) & np.isfinite(after) & (apart <= tolerance))
     far = np.where(np.isnan(apart), np.inf, apart)
     where = np.unravel_index(int(np.argmax(far)), far.shape)[: one.ndim]
-    with np.errstate(over="ignore"):  # What is infinite in the coarser dtype.
+    with np.errstate(over="ignore"):  # Numbers may become infinite in the coarser dtype.
         steps = _ulp(one.astype(coarser), other.astype(coarser))
     return Figure(
         "close" if is_close.all() else "differs",
@@ -98,7 +100,7 @@ def _epsilon(dtype: Any) -> float:
 
 
 def _wide(array: np.ndarray) -> np.ndarray:
-    """The array as float64; complex numbers have their parts along a further axis."""
+    """Convert an array to float64, with real and imaginary parts along a further axis."""
     if array.dtype.kind == "c":
         return np.stack([np.real(array), np.imag(array)], -1).astype(np.float64)
     return array.astype(np.float64)
@@ -112,7 +114,7 @@ def _bits(array: np.ndarray) -> np.ndarray:
 
 
 def _ulp(one: np.ndarray, other: np.ndarray) -> float:
-    """The largest distance in representable numbers; infinite where one is NaN; 0 for whole numbers."""
+    """Return the largest distance, counted in floats; infinite if only one of both is NaN, 0 for whole numbers."""
     if one.dtype.kind not in "fVc":
         return 0.0
     nans = [np.isnan(_wide(array)) for array in (one, other)]
@@ -121,7 +123,7 @@ def _ulp(one: np.ndarray, other: np.ndarray) -> float:
 
 
 def _distance(one: np.ndarray, other: np.ndarray) -> np.ndarray:
-    """How many floats are between those that have these bits: a sign and a magnitude."""
+    """Return how many floats lie between the floats with these bits (a sign and a magnitude)."""
     sign = 1 << (8 * one.dtype.itemsize - 1)
     below_zero = [bits >= sign for bits in (one, other)]
     sizes = [(bits & (sign - 1)).astype(np.int64) for bits in (one, other)]

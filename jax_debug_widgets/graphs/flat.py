@@ -1,4 +1,7 @@
-"""A body with its calls inlined: what each operation takes, whoever calls it, and a hash of what it computes."""
+"""Inline the calls of a body, and hash what each operation computes.
+
+A flat operation knows which operands it takes, whichever function calls it.
+"""
 
 from __future__ import annotations
 
@@ -22,9 +25,10 @@ class FlatOperation:
     """An operation of a flat body.
 
     Attributes:
-      name: what the source calls its result, empty where it has no name.
-      rules: the functions with derivative rules of their own that it is in.
-      label: what it does, whatever its operands are; `down`: what it computes of the body's inputs; `up`: what is made of it.
+      name: the name of its result in the source; empty if it has none.
+      rules: the functions with custom derivative rules around it.
+      label: a hash of the operation without its operands; `down`: with all that it is computed from; `up`: with all
+        that uses it.
     """
 
     number: int
@@ -38,20 +42,20 @@ class FlatOperation:
 
     @property
     def commutes(self) -> bool:
-        """Whether the order of its operands is immaterial."""
+        """Whether its operands may be swapped."""
         return self.equation.primitive in _COMMUTATIVE
 
 
 @dataclass(eq=False)
 class FlatProgram:
-    """The operations of a body in order, and where its results come from."""
+    """The operations of a body in order, and the origins of its results."""
 
     nodes: list[FlatOperation]
     results: list[Edge]
 
 
 def flat_of(body: Body, inputs: Sequence[Edge]) -> FlatProgram:
-    """A body whose inputs come from these."""
+    """Make the flat program of a body; `inputs` are the origins of the body's inputs."""
     flat = FlatProgram([], [])
     flat.results = _inlined(body, list(inputs), flat, ())
     return flat
@@ -88,7 +92,7 @@ def _inlined(body: Body, inputs: Sequence[Edge], flat: FlatProgram, rules: tuple
 
 
 def live_in(flat: FlatProgram) -> set[int]:
-    """The operations that a result or an effect needs."""
+    """Return the operations that a result or an effect needs."""
     todo = [edge[1] for edge in flat.results if edge[0] == "result"]
     todo += [one.number for one in flat.nodes if one.equation.has_effects]
     found: set[int] = set()
@@ -101,31 +105,34 @@ def live_in(flat: FlatProgram) -> set[int]:
 
 
 def _give_name(node: FlatOperation, position: int, name: str) -> None:
-    """Call a result as the source calls what the call around it gives."""
+    """Name a result of an inlined operation as the source names the result of the call."""
     names = list(node.equation.names)
     names[position] = node.name = name
     node.equation = replace(node.equation, names=tuple(names))
 
 
 def _gives_what_it_takes(equation: Equation) -> bool:
-    """Whether it is a cast to the type that the value has, which JAX writes where only the weakness of a type changes."""
+    """Return whether an equation is a cast to the type that its operand already has.
+
+    JAX writes such casts where only the weakness of the type changes.
+    """
     return equation.primitive == "convert_element_type" and equation.types == tuple(
         one.type for one in equation.operands
     )
 
 
 def is_inlined(equation: Equation) -> bool:
-    """Whether an equation only runs a program with its operands."""
+    """Return whether an equation only runs its body with its operands."""
     return equation.primitive in CALLS and len(equation.bodies) == 1 and None not in equation.bodies[0].given
 
 
 def digest(*parts: Any) -> str:
-    """Equal for equal parts."""
+    """Return a hash that is equal for equal parts."""
     return hashlib.blake2b(repr(parts).encode(), digest_size=12).hexdigest()
 
 
 def hash_down(flat: FlatProgram, known: Mapping[Edge, str] | None = None) -> list[str]:
-    """Give each node its `label` and `down`; returns what the body computes: of each result, and of each effect."""
+    """Set the `label` and `down` of each node; return the hash of each result, and of each effect."""
     known = known or {}
     for node in flat.nodes:
         operands = [_hash_of(edge, flat, known) for edge in node.operands]
@@ -136,7 +143,7 @@ def hash_down(flat: FlatProgram, known: Mapping[Edge, str] | None = None) -> lis
 
 
 def hash_up(flat: FlatProgram) -> None:
-    """Give each node its `up`, after `hash_down`."""
+    """Set the `up` of each node; to be called after `hash_down`."""
     users: dict[int, list[str]] = {}
     for at, edge in enumerate(flat.results):
         if edge[0] == "result":
@@ -166,7 +173,10 @@ def _hash_of_node(node: FlatOperation, operands: list[str]) -> str:
 
 
 def _hash_of_body(body: Body, operands: Sequence[str]) -> list[str]:
-    """A hash of what a body computes; the order of what it is given in each of its runs is immaterial."""
+    """Hash the computation of a body.
+
+    Inputs that change from run to run are identified by their position and type.
+    """
     changing = iter(range(len(body.inputs)))
     edges: list[Edge] = [("input", place) for place in range(len(body.inputs))]
     known = {

@@ -1,4 +1,7 @@
-"""Which operation takes what another gives, across calls, loops and branches; and the ways from one to others."""
+"""Find which operation uses the result of another one, across calls, loops and branches.
+
+It also finds the paths from one operation to others.
+"""
 
 from __future__ import annotations
 
@@ -15,19 +18,20 @@ _LOOPS = ("scan", "while")
 
 @dataclass(frozen=True)
 class Way:
-    """Equations on a way, and what is to be said of it."""
+    """The equations on a path, and a sentence about it."""
 
     equations: frozenset[int]
     told: str
 
 
 class Flow:
-    """The values of a program between its equations that run no others.
+    """The flow of values between the equations of a program that have no bodies.
 
     Attributes:
-      takes: of each equation the numbers of those whose results it takes; `gives`: the reverse. Both without what a loop
-        hands from one turn to the next, which `again` has: the last equations of a turn, and the first of the next.
-      results: of each result of the program the equations that it comes from.
+      takes: for each equation, the numbers of the equations with results that it uses; `gives`: the reverse. Both leave
+        out what a loop passes to its next iteration: `again` maps the equations at the end of an iteration to those
+        that use their results in the next one.
+      results: for each result of the program, the equations that it may come from.
     """
 
     def __init__(self, program: Program) -> None:
@@ -35,7 +39,7 @@ class Flow:
         self.takes: list[set[int]] = [set() for _ in self.equations]
         self.again: dict[int, set[int]] = {}
         self._given: dict[int, list[Operand]] = {}
-        """Equation -> the operands that no equation gives: arguments and arrays."""
+        """Equation -> those operands that no equation computes: arguments and arrays."""
         self._next = 0
         self.results = self._read(program.body, [frozenset()] * len(program.body.inputs))
         self.gives: list[set[int]] = [set() for _ in self.equations]
@@ -68,7 +72,7 @@ class Flow:
         return [read(one, inputs) for one in body.results]
 
     def _run(self, equation: Equation, operands: Sequence[Made]) -> list[Made]:
-        """The values that an equation with bodies gives."""
+        """Return the origins of the results of an equation with bodies."""
         chosen = operands[0] if equation.primitive == "cond" else frozenset[int]()
         found: list[Made] = [chosen] * len(equation.types)
         for body in equation.bodies:
@@ -81,16 +85,16 @@ class Flow:
                 self._read(body, inputs, _of_carries(equation, body, kept))
             if len(results) == len(found) and not body.key.startswith("cond"):
                 found = [one | more for one, more in zip(found, results, strict=True)]
-            else:  # Of the condition of a loop, or what is not known: all of it depends on it.
+            else:  # All results depend on a loop's condition, and on a body with other results.
                 found = [one.union(*results) for one in found]
         return found
 
     def after(self, start: Iterable[int]) -> frozenset[int]:
-        """These equations and all that use what they give, in later turns of loops as well."""
+        """Return these equations and all that depend on them, also in later iterations."""
         return self._reached(start, lambda one: (*self.gives[one], *self.again.get(one, ())))
 
     def before(self, start: Iterable[int]) -> frozenset[int]:
-        """These equations and all whose results they use."""
+        """Return these equations and all on which they depend."""
         back: dict[int, list[int]] = {}
         for one, later in self.again.items():
             for number in later:
@@ -108,7 +112,7 @@ class Flow:
         return frozenset(found)
 
     def to_outputs(self, start: Iterable[int], names: Sequence[str] = ()) -> Way:
-        """The ways from these equations to the results of the program."""
+        """Return the paths from these equations to the results of the program."""
         after = self.after(start)
         reached = [number for number, made in enumerate(self.results) if made & after]
         ends = frozenset[int]().union(*(self.results[one] & after for one in reached)) if reached else frozenset[int]()
@@ -119,7 +123,7 @@ class Flow:
         return Way(way, end or "reaches no result of the program")
 
     def from_inputs(self, start: Iterable[int]) -> Way:
-        """All that these equations depend on."""
+        """Return all equations on which these depend."""
         found = self.before(start)
         inputs = [one.text for number in sorted(found) for one in self._given.get(number, ()) if one.kind == "input"]
         names = list(dict.fromkeys(inputs))
@@ -127,7 +131,7 @@ class Flow:
         return Way(found, f"depends on {len(found)} equations and on {', '.join(names[:_MOST])}{many}" if names else "")
 
     def why_dtype(self, number: int) -> Way:
-        """Where the dtype of an equation's result comes from: back along results of that dtype, to where it begins."""
+        """Return where the dtype of an equation's result comes from, and the results of that dtype on the way."""
         types = self.equations[number].types
         if not types:
             return Way(frozenset({number}), "gives nothing")
@@ -142,7 +146,7 @@ class Flow:
         return Way(found, f"{dtype} since {'; '.join(told[:_MOST])}{many}")
 
     def _begins(self, number: int, dtype: str, has: Callable[[int], bool]) -> Iterator[str]:
-        """Why a result has a dtype that no equation before it has given."""
+        """Yield why a result has a dtype that none of its operands computed by equations has."""
         one = self.equations[number]
         at = f" ({one.source})" if one.source else ""
         given = [operand for operand in self._given.get(number, ()) if operand.type.dtype == dtype]
@@ -155,11 +159,11 @@ class Flow:
 
 
 _MOST = 3
-"""Names in a sentence."""
+"""The most names in a sentence."""
 
 
 def _inputs(equation: Equation, body: Body, operands: Sequence[Made]) -> list[Made]:
-    """The values that the inputs of a body come from; without what an earlier turn gives."""
+    """Return the origins of a body's inputs, leaving out what earlier iterations pass on."""
     count = len(body.inputs)
     if equation.primitive == "scan" and count == len(operands):
         return list(operands)
@@ -175,12 +179,15 @@ def _inputs(equation: Equation, body: Body, operands: Sequence[Made]) -> list[Ma
 
 
 def _first_carried(body: Body) -> int:
-    """The first input that a loop changes from turn to turn; of a scan, its slices follow the carries."""
+    """Return the first input that changes between iterations: a carry, or the first slice if there is no carry."""
     return next((at for at, given in enumerate(body.given) if given is None), len(body.inputs))
 
 
 def _of_carries(equation: Equation, body: Body, kept: Sequence[Made]) -> list[Made]:
-    """The value that an earlier iteration gives for each input. Of a scan these are as many as have the type of a result."""
+    """Return the origins of the body's inputs in the previous iteration.
+
+    A scan does not say here how many of its inputs are carries: those with the type of the result at the same position.
+    """
     if equation.primitive != "scan":
         return list(kept)
     start, found = _first_carried(body), list[Made]()

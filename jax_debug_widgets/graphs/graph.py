@@ -1,4 +1,4 @@
-"""A program as a graph of nested boxes: what is open, what is found in it, and the ways between values."""
+"""Show a program as a graph of nested boxes: which are open, which match a search, and the paths between values."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from jax_debug_widgets.graphs.table import ProgramTable
 from jax_debug_widgets.graphs.tones import Colour, in_short, tones_of
 
 MOST_SHOWN = 40
-"""Boxes that are shown at first; what is open then is open in the text and in a saved notebook."""
+"""The most boxes that are shown at first, in the text and in a saved notebook."""
 
 EMPTY = "The program has no equations: it returns its arguments or constants."
 FOLDED = "Boxes with ▸ contain more boxes, which can be opened in a notebook."
@@ -29,9 +29,9 @@ class Graph:
     """The program of a call as nested boxes: functions, lines, scopes, loops, equations.
 
     Attributes:
-      results: what the results of the program are called.
-      lines: the text of lines of its source.
-      seen: what runs have shown of its equations.
+      results: the names of the results of the program.
+      lines: the text of its source lines.
+      seen: what runs have shown about its equations.
     """
 
     def __init__(
@@ -51,12 +51,12 @@ class Graph:
 
     @cached_property
     def flow(self) -> Flow:
-        """The flow of values from one equation to another."""
+        """The flow of values between the equations."""
         return Flow(self.program)
 
     @cached_property
     def opened(self) -> frozenset[int]:
-        """The numbers of the boxes that are open at first: functions and loops, as long as all of it fits a page."""
+        """The numbers of the boxes that are open at first: functions and loops, as long as all of it fits on a page."""
         opened, shown = {0}, len(self.boxes.root.children)
         todo = list(self.boxes.root.children)
         while todo:
@@ -70,11 +70,14 @@ class Graph:
         return frozenset(opened)
 
     def scene(self, opened: Collection[int] | None = None) -> Scene:
-        """Where boxes and wires are drawn; `opened` are the numbers of those whose inside is shown."""
+        """Return where boxes and wires are drawn; `opened` are the numbers of the open boxes."""
         return scene_of(self.boxes, self.flow, self.opened if opened is None else opened)
 
     def find(self, text: str, most: int = 200) -> list[Equation]:
-        """Equations whose name, primitive, dtype and shape, scope, function or line has this text, upper or lower case."""
+        """Return the equations without bodies that contain a text, ignoring case.
+
+        Name, primitive, dtype, shape, scope, function and source line are searched.
+        """
         wanted, found = text.casefold(), list[Equation]()
         for number in self.numbers_with(wanted):
             found.append(self.program.equations[number])
@@ -83,7 +86,7 @@ class Graph:
         return found
 
     def numbers_with(self, text: str) -> list[int]:
-        """The numbers of the equations that `find` finds, but those that only run others."""
+        """Return the numbers of the equations that `find` returns."""
         wanted = text.strip().casefold()
         return [
             number
@@ -100,16 +103,16 @@ class Graph:
         return list(map(words, self.program.equations))
 
     def to_outputs(self, number: int) -> Way:
-        """The equations on a way from this one to the results of the program."""
+        """Return the paths from an equation to the results of the program."""
         return self.flow.to_outputs([number], self.results)
 
     def opened_for(self, numbers: Collection[int], opened: Collection[int] = ()) -> frozenset[int]:
-        """`opened` with all boxes that the boxes of these equations are in."""
+        """Return `opened` with all boxes around these equations."""
         around = {box.number for one in numbers for box in self.boxes.of_equation[one].around}
         return frozenset(around | set(opened) | {0})
 
     def type_of(self, box: Box, numbers: Sequence[int]) -> str:
-        """Dtype and shape of the last value of a box that has a name, else of its last one."""
+        """Return dtype and shape of a box's last named value, or of its last value."""
         own = [self.program.equations[one] for one in numbers]
         if box.gives and any(one.role == "forward" for one in own):
             return box.gives
@@ -118,7 +121,7 @@ class Graph:
         return str(last.types[0]) if last else ""
 
     def page(self) -> Page:
-        """The boxes that are open at first, as an outline."""
+        """Return the boxes that are open at first, as an outline."""
         headers = ("box", "what", "type", "forward", "backward", "flops", "bytes", "source")
         count = len(self.boxes.root.children)
         boxes = "1 box" if count == 1 else f"{count:,} boxes"
@@ -156,7 +159,7 @@ class Graph:
         )
 
     def picture(self, colour: Colour = "role") -> str:
-        """The picture of what is open at first, as SVG."""
+        """Return the picture of the boxes that are open at first, as SVG."""
         scene = self.scene()
         tones = tones_of(
             self.program.equations, [one.equations for one in scene.placed], colour, self.seen, self.program.devices
@@ -164,7 +167,7 @@ class Graph:
         return picture(scene, [self.detail(one.box, one.equations) for one in scene.placed], tones, self.program.name)
 
     def detail(self, box: Box, numbers: Sequence[int]) -> str:
-        """The second line of a box: where it is, what it does, what it gives."""
+        """Return the second line of a box: its line, its operation, the type of its result."""
         line = str(box.source.line) if box.source else ""
         told = _DTYPE.sub(lambda found: found[1] + found[2], self.type_of(box, numbers)) if numbers else ""
         return " · ".join(word for word in (line, box.what, told) if word)
@@ -178,7 +181,7 @@ class Graph:
 
 
 _DTYPE = re.compile(r"\b(bf|f|u?i|c)(?:loat|nt|omplex)(\d+)")
-"""`float32` is `f32` in a box."""
+"""Matches dtypes to shorten: `float32` becomes `f32` in a box."""
 
 
 def _sum(equations: Sequence[Equation], what: str) -> Amount:

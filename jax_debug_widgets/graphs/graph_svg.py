@@ -1,4 +1,7 @@
-"""The graph as a picture: SVG in an `<img>`, which no page takes the styles from, so that a saved notebook shows it."""
+"""Draw the graph as SVG in an `<img>`.
+
+A page does not remove the styles of an image, so a saved notebook shows it.
+"""
 
 from __future__ import annotations
 
@@ -27,13 +30,13 @@ _STYLE = (
 )
 
 _CHARACTERS = 23, 30
-"""The most characters that fit into a box: of its name, and of the line below."""
+"""The most characters that fit into a box: in its title, and in the line below."""
 
 _LEGEND = 26
 
 
 def picture(scene: Scene, details: Sequence[str], tones: Tones, name: str) -> str:
-    """The picture as an `<img>`; its text alternative says what it shows."""
+    """Return the picture as an `<img>`; its alternative text names the boxes."""
     svg = drawing(scene, details, tones)
     data = base64.b64encode(svg.encode("utf-8", "backslashreplace")).decode()
     words = f"{name}: {', '.join(one.box.title for one in scene.placed if one.side == 'forward')}"
@@ -41,7 +44,7 @@ def picture(scene: Scene, details: Sequence[str], tones: Tones, name: str) -> st
 
 
 def drawing(scene: Scene, details: Sequence[str], tones: Tones) -> str:
-    """The picture as SVG."""
+    """Return the picture as SVG."""
     width, height = round(scene.width), round(scene.height) + _LEGEND
     boxes = "".join(map(_box, scene.placed, details, tones.of))
     wires = "".join(_wire(one) for one in scene.wires if one.is_shown)

@@ -1,4 +1,4 @@
-"""Read the text of lowered and compiled programs: instructions, what they run, and the tags in their names."""
+"""Read the text of lowered and compiled programs: instructions, their computations, and the tags in their names."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from jax_debug_widgets.graphs.hlo_frames import Frames, frames_in
 MADE_BY_XLA = frozenset(
     {"parameter", "constant", "tuple", "get-tuple-element", "copy", "copy-start", "copy-done", "bitcast"}
 )
-"""Instructions that move or name values, and stand for no equation."""
+"""The instructions that only move or name values, and correspond to no equation."""
 
 _APPLIED = frozenset({"reduce", "reduce-window", "sort", "scatter", "map", "select-and-scatter", "all-reduce"})
-"""Instructions that apply a computation to elements."""
+"""The instructions that apply a computation to elements."""
 
 _TAG = re.compile(r"\beqn(\d+)\b")
 _COMPUTATION = re.compile(r"^(?:ENTRY )?%?([\w.\-]+) \(.*\{$")
@@ -37,11 +37,11 @@ class Instruction:
     """An instruction of a compiled program.
 
     Attributes:
-      type: as XLA writes it, `f32[64,64]{1,0}`.
-      operands: the names of what it takes. `calls`: of the computations that it runs.
-      tags: the numbers of the scopes around it, the innermost last; several where XLA has made one of several.
-      op_name: JAX's name for it; empty where it has none. `frame`: where it is called, see `Executable.frames`; 0 if unknown.
-      is_root: whether it is what its computation gives. `is_host_call`: whether it calls Python.
+      type: its type as XLA writes it, `f32[64,64]{1,0}`.
+      operands: the names of its operands. `calls`: the names of the computations that it runs.
+      tags: the numbers of the scopes around it, the innermost last; several if XLA has merged several instructions.
+      op_name: JAX's name for it; empty if it has none. `frame`: its stack frame, see `Executable.frames`; 0 if unknown.
+      is_root: whether it is the result of its computation. `is_host_call`: whether it calls Python.
     """
 
     name: str
@@ -74,8 +74,8 @@ class Executable:
     """A compiled program, in the order of its text.
 
     Attributes:
-      entry: the computation that it begins with.
-      frames: number of a frame -> its line and those of its callers, innermost first; empty where XLA's text has none.
+      entry: the name of the computation at which it begins.
+      frames: number of a frame -> its line and those of its callers, innermost first; empty if XLA's text has none.
     """
 
     instructions: tuple[Instruction, ...]
@@ -97,7 +97,7 @@ class Executable:
 
     @cached_property
     def in_fusions(self) -> Mapping[str, Instruction]:
-        """The computations that a fusion runs, with it."""
+        """The computations inside fusions, each with its fusion."""
         return {call: one for one in self.instructions if one.opcode == "fusion" for call in one.calls}
 
     @cached_property
@@ -106,16 +106,16 @@ class Executable:
         return frozenset(call for one in self.instructions if one.opcode in _APPLIED for call in one.calls)
 
     def own(self) -> list[Instruction]:
-        """The instructions that run by themselves: without what is in a fusion or applied to elements."""
+        """Return the instructions that run by themselves: those not inside a fusion and not applied to elements."""
         hidden = self.in_fusions.keys() | self.applied
         return [one for one in self.instructions if one.computation not in hidden]
 
     def read_by(self, one: Instruction) -> int:
-        """The bytes of what it takes."""
+        """Return the bytes of an instruction's operands."""
         return sum(self.by_name[name].nbytes for name in one.operands if name in self.by_name)
 
     def parts_of(self, one: Instruction) -> Iterator[Instruction]:
-        """It, and what it runs as a fusion."""
+        """Yield an instruction, and the instructions inside it if it is a fusion."""
         yield one
         if one.opcode == "fusion":
             for part in (part for call in one.calls for part in self.inside.get(call, ())):
@@ -123,12 +123,12 @@ class Executable:
                     yield from self.parts_of(part)
 
     def tags_of(self, one: Instruction) -> set[tuple[int, ...]]:
-        """Its tags, and those of what it runs as a fusion."""
+        """Return the tags of an instruction, and of the instructions inside it if it is a fusion."""
         return {tags for part in self.parts_of(one) for tags in part.tags}
 
 
 def read_hlo(text: str) -> Executable:
-    """Read the text of an optimised HLO module."""
+    """Read the text of an optimized HLO module."""
     entry = _ENTRY.search(text)
     return Executable(tuple(_instructions(text)), entry[1] if entry else "", frames_in(text))
 
@@ -160,12 +160,15 @@ def _instructions(text: str) -> Iterator[Instruction]:
 
 
 def tags_in(name: str) -> tuple[int, ...]:
-    """The numbers of the scopes in a name of JAX's."""
+    """Return the numbers of our scopes in a name that JAX has given."""
     return tuple(map(int, _TAG.findall(name)))
 
 
 def without_metadata(text: str) -> str:
-    """The text of an HLO module without metadata and names: equal for modules that differ in names and places only."""
+    """Return the text of an HLO module without metadata and names.
+
+    Modules that differ only in names and source lines give equal texts.
+    """
     names: dict[str, str] = {}
     text = _METADATA.sub("", text)
     text = re.sub(r"(?ms)^(FileNames|FunctionNames|FileLocations|StackFrames)\n.*?\n\n", "", text)
@@ -179,7 +182,7 @@ _AT = re.compile(r'\s*loc\(((?:"(?:[^"\\]|\\.)*"(?:\([^()]*\))?)|[^()"]*)\)')
 
 
 def read_stablehlo(text: str) -> list[tuple[str, tuple[int, ...]]]:
-    """The lines of a StableHLO module, without places, each with its tags."""
+    """Return the lines of a StableHLO module without locations, each with its tags."""
     places = {found[1]: found[2] for line in text.splitlines() if (found := _LOC.match(line))}
     lines: list[tuple[str, tuple[int, ...]]] = []
     for line in text.splitlines():

@@ -1,4 +1,4 @@
-"""Read the lines that an optimised HLO module knows: the tables of stack frames at its head."""
+"""Read the source lines in an optimized HLO module, from the tables of stack frames at its head."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _ROW = re.compile(r"(\d+) (.*)")
 
 
 def frames_in(text: str) -> Frames:
-    """Number of a frame -> its line and those of its callers, innermost first; empty where the text has no tables."""
+    """Map numbers of frames to their line and those of their callers, innermost first; empty if there are no tables."""
     files = {number: row.strip('"') for number, row in _table(text, "FileNames")}
     places = {number: _fields(row) for number, row in _table(text, "FileLocations")}
     frames = {number: _fields(row) for number, row in _table(text, "StackFrames")}
@@ -23,12 +23,11 @@ def frames_in(text: str) -> Frames:
         number: (files.get(place.get("file_name_id", 0), ""), place.get("line", 0)) for number, place in places.items()
     }
     parents = {number: one.get("parent_frame_id", 0) for number, one in frames.items()}
-    if any(
-        parent == number for number, parent in parents.items()
-    ):  # jaxlib writes the parent plus one: none is its own.
+    # No frame is its own parent: this jaxlib writes the parent's number plus one.
+    if any(parent == number for number, parent in parents.items()):
         parents = {number: parent - 1 for number, parent in parents.items()}
     found: dict[int, tuple[FileLine, ...]] = {}
-    for number in sorted(frames):  # Callers come first.
+    for number in sorted(frames):  # Callers have lower numbers.
         own = lines.get(frames[number].get("file_location_id", 0))
         found[number] = ((own,) if own else ()) + found.get(parents[number], ())
     return found

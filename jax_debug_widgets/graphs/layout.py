@@ -1,7 +1,8 @@
-"""Boxes on a plane: a row each, in the order of the program; what is forward at the left, its derivative at the right.
+"""Lay out boxes in rows, in the order of the program: forward equations at the left, their derivatives at the right.
 
-Rows keep the order in which the source is read and put the two halves of a line beside each other, which a layout by layers
-of a graph does not. It takes linear time, and the kernel draws the same picture for a page and for a saved notebook.
+Rows keep the order in which the source is read and put the two halves of a line beside each other. A layered graph
+layout does not. The layout takes linear time, and the kernel draws the same picture for a page and for a saved
+notebook.
 """
 
 from __future__ import annotations
@@ -18,20 +19,20 @@ from jax_debug_widgets.graphs.flow import Flow
 Side = Literal["forward", "backward"]
 
 WIDE, HIGH, GAP, PAD, HEAD, LANE = 176, 36, 18, 12, 26, 8
-"""In pixels: a box, the space below it, around boxes in another one, its title; between lines at the side."""
+"""In pixels: width and height of a box, the gap below it, padding and title of an open box, and the width of a lane."""
 
 _MIDDLE = 44
 _LANES: dict[str, int] = {"left": 6, "middle": 3, "right": 6}
-"""Lines beside each other; what does not fit is drawn where one of its ends is chosen."""
+"""How many wires run beside each other; further wires are drawn only if one of their ends is selected."""
 
 
 @dataclass(eq=False)
 class Placed:
-    """A box, or one half of it.
+    """A box at its position, or one half of the box.
 
     Attributes:
-      equations: the numbers of those that it stands for.
-      is_open: whether the boxes in it are shown.
+      equations: the numbers of its equations.
+      is_open: whether the boxes inside it are shown.
     """
 
     box: Box
@@ -46,11 +47,11 @@ class Placed:
 
 @dataclass(eq=False)
 class Wire:
-    """Values that go from one box to another: `start` and `end` are their places in the scene.
+    """Values that go from one box to another; `start` and `end` are their indices in `Scene.placed`.
 
     Attributes:
-      numbers: of the equations that give them.
-      is_shown: whether there is room to draw it always.
+      numbers: the equations that compute the values.
+      is_shown: whether there is room to draw the wire always.
     """
 
     start: int
@@ -62,7 +63,7 @@ class Wire:
 
 @dataclass(eq=False)
 class Scene:
-    """All that is drawn."""
+    """The boxes and wires to draw."""
 
     placed: list[Placed]
     wires: list[Wire]
@@ -71,7 +72,7 @@ class Scene:
 
     @cached_property
     def of_equation(self) -> dict[int, int]:
-        """Equation -> the place of the innermost box that shows it."""
+        """Maps each equation to the index of the innermost box that shows it."""
         return {number: at for at, one in enumerate(self.placed) if not one.is_open for number in one.equations}
 
 
@@ -84,14 +85,14 @@ class _Layout:
         self._root = boxes.root
 
     def scene(self) -> tuple[list[Placed], float, float]:
-        """The boxes, and how much room they take."""
+        """Return the boxes at their positions, with width and height of the scene."""
         width, height = self._size(self._root)
         left, right = ((_LANES[side] + 1) * LANE for side in ("left", "right"))
         self._place(self._root, left, 0, width)
         return self.placed, left + width + right, height
 
     def halves(self, box: Box) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        """Its equations forward, and the others."""
+        """Return the forward equations of a box, and the others."""
         if box.number not in self._halves:
             forward = tuple(one for one in box.equations if one not in self._backward)
             self._halves[box.number] = forward, tuple(one for one in box.equations if one in self._backward)
@@ -101,7 +102,7 @@ class _Layout:
         return bool(box.children) and box.number in self._opened
 
     def _rows(self, box: Box) -> list[tuple[Box | None, Box | None]]:
-        """The pairs of boxes that stand beside each other; an open box has a row to itself."""
+        """Return the pairs of boxes that are beside each other; an open box has a row to itself."""
         rows: list[tuple[Box | None, Box | None]] = []
         free: list[Box] = []
         for one in box.children:
@@ -113,7 +114,7 @@ class _Layout:
             else:
                 free.append(one)
         places = [at for at, (one, other) in enumerate(rows) if other is None and one is not None]
-        for one in reversed(free):  # The first is computed last: it stands highest.
+        for one in reversed(free):  # The derivative of the first line is computed last, and gets the first row.
             if places:
                 at = places.pop(0)
                 rows[at] = rows[at][0], one
@@ -158,7 +159,7 @@ class _Layout:
 
 
 def scene_of(boxes: Boxes, flow: Flow, opened: Collection[int]) -> Scene:
-    """The boxes with those in `opened` open, and what goes from one to another."""
+    """Lay out the boxes, with those in `opened` open, and the wires between them."""
     backward = {number for number, one in enumerate(flow.equations) if one.role != "forward"}
     placed, width, height = _Layout(boxes, backward, opened).scene()
     scene = Scene(placed, [], width, height)
@@ -175,7 +176,7 @@ def scene_of(boxes: Boxes, flow: Flow, opened: Collection[int]) -> Scene:
 
 
 class _Ways:
-    """Draws wires: straight between neighbours, in lanes at the side where boxes lie between."""
+    """Draws wires: straight between neighbours, else in lanes beside the boxes."""
 
     def __init__(self, scene: Scene) -> None:
         self._scene = scene
@@ -194,7 +195,7 @@ class _Ways:
         return iter(sorted(own, key=lambda at: self._scene.placed[at].y))
 
     def draw(self) -> None:
-        """Give each wire its points; those that go far last."""
+        """Set the points of each wire, the shortest wires first."""
         placed = self._scene.placed
 
         def span(wire: Wire) -> float:

@@ -1,4 +1,4 @@
-"""Levels of not too many boxes: by name scope, by operation, and repeats as one."""
+"""Group boxes into levels that have not too many boxes: by name scope, by operation, and repeats as one box."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ MOST_BOXES = 60
 """The most boxes of one level."""
 
 _MANY = 24
-"""Equations of one line that are grouped by scope or primitive."""
+"""With more equations than this, the boxes of one level are grouped by scope."""
 
 _REPEATS = 3
-"""Neighbours that do the same and are shown as one box."""
+"""The fewest neighbours with the same operations that are shown as one box."""
 
 
 _DIGITS = re.compile(r"\d+")
 
 
 class Levels:
-    """Puts boxes that stand beside each other into others, where they are many or do the same."""
+    """Puts neighbouring boxes into new boxes if they are many or do the same."""
 
     def __init__(self, equations: Sequence[Equation]) -> None:
         self._equations = equations
 
     def of(self, children: list[Box], *, by_scope: bool = True) -> list[Box]:
-        """The same boxes, in levels that have at most `MOST_BOXES`."""
+        """Return the same boxes in levels of at most `MOST_BOXES`."""
         if by_scope and sum(one.kind == "equation" for one in children) > _MANY:
             children = self._by_scope(children)
         children = self._folded(children)
@@ -46,7 +46,7 @@ class Levels:
         return children
 
     def _by_scope(self, children: list[Box], depth: int = 0) -> list[Box]:
-        """Equations together that are in one of JAX's name scopes, as modules of Flax make them."""
+        """Put the equations of each of JAX's name scopes into a box; modules of Flax make such scopes."""
         found: dict[object, list[Box]] = {}
         for number, one in enumerate(children):
             scope = _scopes(self._equations[one.equations[0]]) if one.kind in ("equation", "body") else ()
@@ -66,7 +66,7 @@ class Levels:
         return boxes if len(boxes) > 1 or depth else (boxes[0].children if boxes[0].kind == "scope" else boxes)
 
     def _folded(self, children: list[Box]) -> list[Box]:
-        """Neighbours that do the same as one box: `Block_0 … Block_11`."""
+        """Put neighbours that do the same into one box: `Block_0 … Block_11`."""
         found: list[list[Box]] = []
         for one in children:
             is_alike = bool(found) and one.kind in ("scope", "body") and self._alike(found[-1][-1], one)
@@ -104,7 +104,7 @@ class Levels:
 
 
 def _scopes(equation: Equation) -> tuple[str, ...]:
-    """The name scopes of an equation, without what transforms and calls add to them."""
+    """Return the name scopes of an equation, without those that transformations and calls add."""
     parts = [part for part in re.split(r"[/()]", equation.scope) if part and part not in _WORDS]
     return tuple(parts[1:])
 
@@ -126,4 +126,4 @@ _WORDS = frozenset(
     }
     | {"closed_call", "core_call", "shard_map", "pmap", "custom_jvp_call", "custom_vjp_call", "custom_vjp_call_jaxpr"}
 )
-"""The words that JAX writes into name stacks by itself."""
+"""The words that JAX itself writes into name stacks."""

@@ -1,4 +1,7 @@
-"""Source, jaxpr, StableHLO and optimised HLO of one program, and what in one stands for what in the others."""
+"""Link the source, jaxpr, StableHLO and optimized HLO of one program.
+
+The links say which parts of one correspond to which parts of the others.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,7 @@ from jax_debug_widgets.graphs.program import Operand, Program, Source, text_of
 
 @dataclass(frozen=True, eq=False)
 class Fusion:
-    """A kernel that XLA has made of several operations: the lines that it computes, bytes that it reads and writes."""
+    """A kernel in which XLA has fused several operations: their source lines, and the bytes it reads and writes."""
 
     name: str
     lines: tuple[str, ...]
@@ -31,7 +34,7 @@ class Fusion:
 
 
 _PRODUCTS = {"dot": "dot_general", "convolution": "conv_general_dilated"}
-"""Instructions that one primitive alone is compiled to, and the primitive."""
+"""The instructions that only one primitive is compiled to -> that primitive."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,13 +42,13 @@ class Linked:
     """The stages of a program, linked by its equations.
 
     Attributes:
-      program: its `equations` are numbered as they come: see `of_instruction`.
-      chains: of each equation the tags of those around it and its own; empty where nothing was compiled.
-      stablehlo: lines with their tags. `executable`: None where nothing was compiled.
+      program: its `equations` are numbered in order, see `of_instruction`.
+      chains: for each equation, the tags of the equations around it and its own; empty if nothing was compiled.
+      stablehlo: the lines with their tags. `executable`: None if nothing was compiled.
       exact: whether each instruction is linked with the equations that it computes, in the program that runs.
-      why: what is to be known of the links.
-      by_line: links the instructions, where they have no tags.
-      values: of an equation that was watched its last value, in words.
+      why: what the user should know about the links.
+      by_line: finds the links of instructions without tags.
+      values: for watched equations, the last value in words.
     """
 
     program: Program
@@ -67,11 +70,14 @@ class Linked:
         return found
 
     def equations_of(self, tags: tuple[int, ...]) -> frozenset[int]:
-        """The equations that tags name; of a body that is shared those of all calls where the tags do not say which."""
+        """Return the equations with these tags.
+
+        If the tags do not tell the calls of a shared body apart, the equations of all its calls are returned.
+        """
         return frozenset(self._by_tags.get(tags) or self._by_tags.get(tags[-1:], ()))
 
     def of_instruction(self, one: Instruction) -> frozenset[int]:
-        """The numbers of the equations that an instruction computes."""
+        """Return the numbers of the equations that an instruction computes."""
         if self.executable is None:
             return frozenset()
         if self.by_line is None:
@@ -79,9 +85,9 @@ class Linked:
         return frozenset().union(*map(self.by_line.of_instruction, self.executable.parts_of(one)))
 
     def _of_part(self, part: Instruction) -> frozenset[int]:
-        """The equations of an instruction's tags.
+        """Return the equations with the tags of an instruction, and a product that is folded into it.
 
-        XLA writes `transpose(dot(a, b))` as `dot(b, a)` with the tag of the transpose alone: the product is among them, too.
+        XLA writes `transpose(dot(a, b))` as `dot(b, a)` with only the tag of the transpose; the product is added.
         """
         tagged: frozenset[int] = frozenset().union(*map(self.equations_of, part.tags))
         primitive, equations = _PRODUCTS.get(part.opcode), self.program.equations
@@ -91,7 +97,7 @@ class Linked:
         return tagged | {number for number in taken if number is not None and equations[number].primitive == primitive}
 
     def _producer(self, number: int, operand: Operand) -> int | None:
-        """The equation that computes an operand of an equation; None for an input, a number or an array."""
+        """Return the equation that computes an operand; None for an input, a number or an array."""
         path = self.program.equations[number].path
         return self._by_place.get((path, operand.number)) if operand.kind == "result" else None
 
@@ -101,19 +107,19 @@ class Linked:
 
     @cached_property
     def reached(self) -> frozenset[int]:
-        """The equations that an instruction computes."""
+        """The equations that any instruction computes."""
         instructions = self.executable.instructions if self.executable else ()
         return frozenset().union(*map(self.of_instruction, instructions))
 
     def is_folded(self, number: int) -> bool:
-        """Whether nothing of an equation is left in the compiled program; its line alone cannot tell that."""
+        """Return whether the compiled program has nothing left of an equation; False if only lines are known."""
         if self.executable is None or self.by_line is not None:
             return False
         return number not in self.reached and not self.program.equations[number].bodies
 
     @cached_property
     def unlinked(self) -> list[Instruction]:
-        """The instructions that compute something and are linked with no equation: if links are exact, XLA has made them."""
+        """The instructions that compute something and have no equation; if links are exact, XLA has made them."""
         own = self.executable.own() if self.executable else []
         return [one for one in own if one.opcode not in MADE_BY_XLA and not self.of_instruction(one)]
 
@@ -131,7 +137,7 @@ class Linked:
 
     @cached_property
     def _own(self) -> Mapping[int, list[Instruction]]:
-        """Equation, or the one that stands for its line -> its instructions that run by themselves."""
+        """Maps equations, or the first equation of their line, to the instructions that run by themselves."""
         found: dict[int, list[Instruction]] = {}
         for one in self.executable.own() if self.executable else ():
             if one.opcode not in MADE_BY_XLA:
@@ -140,11 +146,14 @@ class Linked:
         return found
 
     def instructions_of(self, number: int) -> list[Instruction]:
-        """The instructions that run for an equation; by line for all equations of its line and scope."""
+        """Return the instructions that run for an equation.
+
+        If linked by line, they are those for all equations of its line and scope.
+        """
         return self._own.get(number if self.by_line is None else self.by_line.group[number], [])
 
     def page(self) -> Page:
-        """All of it as text: a row an equation, under its line of the source."""
+        """Return the links as a page: one row for each equation, under its source line."""
         headers = ("equation", "compiled", "")
         notes = [f"{one.name}: {one}" for one in self.fusions]
         if self.why:
@@ -207,11 +216,14 @@ class Linked:
         yield "optimised HLO", list(self._instruction_cells())
 
     def _lit(self, equations: frozenset[int]) -> frozenset[int]:
-        """The equations that light up together; by line those of one line do, and one of them stands for all."""
+        """Return the equations to highlight together.
+
+        If linked by line, the first equation stands for all those of its line.
+        """
         return equations if self.by_line is None else frozenset(self.by_line.group[number] for number in equations)
 
     def _note(self, number: int) -> str:
-        """The role of an equation, and what it gave in the last run."""
+        """Return the role of an equation, and its value in the last run."""
         role = self.program.equations[number].role
         return " · ".join(word for word in (role if role != "forward" else "", self.values.get(number, "")) if word)
 

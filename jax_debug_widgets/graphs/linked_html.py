@@ -1,4 +1,4 @@
-"""Columns whose rows belong together, as HTML that needs nothing else: what is pointed at lights up in all of them."""
+"""Write linked columns as self-contained HTML: the rows that correspond to the one under the mouse are highlighted."""
 
 from __future__ import annotations
 
@@ -10,12 +10,13 @@ from html import escape
 
 @dataclass(frozen=True)
 class Cell:
-    """A row of a column.
+    """One row of a column.
 
     Attributes:
-      equations: the numbers of those that it stands for.
-      note: what is to be known of it, in small type.
-      is_gone: whether nothing is left of it. `is_box`: whether it stands for several rows. `is_grey`: it computes nothing.
+      equations: the numbers of its equations.
+      note: further information, shown in small type.
+      is_gone: whether nothing is left of it. `is_box`: whether it stands for several rows. `is_grey`: whether it
+        computes nothing.
     """
 
     text: str
@@ -28,7 +29,7 @@ class Cell:
 
 
 def columns(title: str, parts: Iterable[tuple[str, Sequence[Cell]]], why: str) -> str:
-    """The columns beside each other, each with its title."""
+    """Return the columns beside each other, each with its title."""
     key = f"jaxdebug-{uuid.uuid4().hex[:12]}"
     shown = "".join(
         f'<div class="jd-column" role="listbox" aria-label="{escape(name)}"><div class="jd-head">{escape(name)}</div>'

@@ -1,4 +1,4 @@
-"""Rows of cells as plain text, and as HTML in the colours of JupyterLab's theme."""
+"""Show rows of cells as plain text, and as HTML in the colours of JupyterLab's theme."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Literal
 Kind = Literal["", "same", "changed", "added", "removed", "moved", "head"]
 
 SIGNS: dict[Kind, str] = {"added": "+", "removed": "-", "changed": "~", "moved": ">"}
-"""The sign before a row in the text; colours say the same in HTML."""
+"""The sign before a row in the text; HTML uses colours instead."""
 
 _COLOURS: dict[Kind, str] = {
     "added": "var(--jp-success-color1,#2e7d32)",
@@ -27,7 +27,7 @@ _FONT = (
 
 @dataclass(frozen=True)
 class PageRow:
-    """A row: its cells, how deep the first one is set in, and what kind it is."""
+    """One row: its cells, the indentation of the first cell, and the kind of the row."""
 
     cells: Sequence[str]
     indent: int = 0
@@ -36,11 +36,11 @@ class PageRow:
 
 @dataclass(frozen=True)
 class Page:
-    """Rows under headers, a title above and sentences below. Columns without content are not shown.
+    """Rows with headers, a title above and sentences below. Columns without content are not shown.
 
     Attributes:
-      numbers: which columns are set to the right.
-      longest: characters of a cell in the text, but of the last one; the HTML has all of them.
+      numbers: the headers of columns that are aligned to the right.
+      longest: the most characters of a cell in the text, except the last cell; HTML shows all characters.
     """
 
     title: str
@@ -51,7 +51,7 @@ class Page:
     longest: int = 48
 
     def text(self) -> str:
-        """Columns of equal width."""
+        """Return the page as text, with aligned columns."""
         shown = self._shown()
         signs = any(line.kind in SIGNS for line in self.lines)
         rows = [self._cells(line, shown) for line in self.lines]
@@ -70,7 +70,7 @@ class Page:
         return "\n".join([self.title, *([told(heads, " ")] if any(heads) and rows else []), *below, *self.notes])
 
     def html(self) -> str:
-        """A `<table>` with inline styles; what comes from the user's program is escaped."""
+        """Return the page as a `<table>` with inline styles; text from the user's program is escaped."""
         shown = self._shown()
         heads = "".join(self._html_cell("th", self.headers[one], one) for one in shown)
         rows = "".join(self._html_row(line, shown) for line in self.lines)

@@ -1,8 +1,8 @@
-"""Which operations of two programs stand for each other.
+"""Find which operations of two programs correspond.
 
-Each round pairs what those before have left: the same computation, the same use, the same name, the same operation beside
-pairs, the same place in the source, and what stands between pairs. Within a round operations are paired in the order of
-the program.
+Each round pairs operations that the earlier rounds have left over: those with the same computation, the same use, the
+same name, the same operation beside pairs, the same place in the source, and those between pairs. Within a round
+operations are paired in the order of the program.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _LOOPS = frozenset({"scan", "while", "cond", "shard_map", "pallas_call"})
 
 
 class Pairing:
-    """The pairs found so far: number in the one program -> number in the other, both ways."""
+    """The pairs found so far: number in one program -> number in the other, in both directions."""
 
     def __init__(self, before: FlatProgram, after: FlatProgram) -> None:
         self._before, self._after = before, after
@@ -26,7 +26,7 @@ class Pairing:
         self._users = _users_of(before), _users_of(after)
 
     def find(self) -> Pairing:
-        """Go through all rounds."""
+        """Run all rounds."""
         self._round(lambda one: (one.down, one.up))
         self._round(lambda one: one.down)
         self._round(lambda one: one.up)
@@ -57,7 +57,10 @@ class Pairing:
                 self._pair(one, waiting[wanted].pop())
 
     def _beside_pairs(self) -> None:
-        """Pair the same operations among the operands and users of pairs; then among those of the pairs that this finds."""
+        """Pair equal operations among the operands and users of pairs.
+
+        The pairs found in this way are searched in the same way.
+        """
         todo = sorted(self.forth.items())
         while todo:
             one, other = todo.pop(0)
@@ -80,7 +83,7 @@ class Pairing:
         return [(self._before.nodes[left[0]], self._after.nodes[right[0]]) for left, right in same]
 
     def _between_pairs(self) -> None:
-        """What gives the same types, of something that pairs give, for users that are pairs."""
+        """Pair operations with the same types that use results of pairs and are used by pairs."""
         before, after = self._left()
         by_type: dict[tuple[str, ...], list[FlatOperation]] = {}
         for other in after:
@@ -102,7 +105,7 @@ class Pairing:
 
 
 _MOST_USERS = 64
-"""So many users of one value are looked through."""
+"""The most users of one value that are searched."""
 
 
 def _line_of(one: FlatOperation) -> Hashable:
@@ -111,7 +114,7 @@ def _line_of(one: FlatOperation) -> Hashable:
 
 
 def _users_of(flat: FlatProgram) -> dict[int, list[tuple[int, int]]]:
-    """Each node with those that take it, and as which operand."""
+    """Map each node to the nodes that use it, with the position of the operand."""
     users: dict[int, list[tuple[int, int]]] = {}
     for node in flat.nodes:
         for at, edge in enumerate(node.operands):
@@ -121,7 +124,7 @@ def _users_of(flat: FlatProgram) -> dict[int, list[tuple[int, int]]]:
 
 
 def out_of_order(numbers: Sequence[int], others: Sequence[int]) -> list[int]:
-    """The numbers whose partners are not in a longest ascending sequence."""
+    """Return the numbers that are not in a longest subsequence with ascending partners."""
     tails: list[int] = []
     ends: list[int] = []
     before: list[int] = []

@@ -1,4 +1,7 @@
-"""Where two runs part first: back from what differs through pairs that differ, and into the first step that does."""
+"""Find where two runs first differ.
+
+The search goes back from results that differ through pairs that differ, and into the first step of a loop that does.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,7 @@ from jax_debug_widgets.graphs.program import Body, Equation
 
 @dataclass(frozen=True, eq=False)
 class Pair:
-    """Two equations that stand for each other, and how far their results are apart."""
+    """Two equations that correspond, and how far their results are apart."""
 
     before: Equation
     after: Equation
@@ -29,11 +32,11 @@ class Pair:
 
 @dataclass(frozen=True, eq=False)
 class Parting:
-    """Where two runs of one body part: see `Comparison`.
+    """Where two runs of one body first differ, see `Comparison`.
 
     Attributes:
-      around: the loops and branches that `first` and `alone` are in, outermost first; `steps`: the first step of each loop
-        among them at which the two differ.
+      around: the loops and branches around `first` and `alone`, outermost first; `steps`: the first differing step of
+        each loop among them.
     """
 
     first: Pair | None
@@ -44,7 +47,7 @@ class Parting:
 
 @dataclass(frozen=True, eq=False)
 class PairedRuns:
-    """Two bodies that have run, paired."""
+    """Two bodies that have run, with their equations paired."""
 
     flats: tuple[FlatProgram, FlatProgram]
     pairing: Pairing
@@ -53,7 +56,7 @@ class PairedRuns:
     rtol: float | None
 
     def parting(self, differ: Sequence[bool]) -> Parting:
-        """Where they part first, if these of their results differ."""
+        """Return where the runs first differ; `differ` tells which of their results do."""
         found = self._in_body(differ)
         if found.first is None or not found.first.before.bodies:
             return found
@@ -77,7 +80,7 @@ class PairedRuns:
         return Parting(None if first is None else self.pairs[first], alone)
 
     def _inside(self, pair: Pair) -> Parting | None:
-        """Where they part in the first step of a loop, or in the branch, that differs."""
+        """Return where they differ in the first differing step of a loop, or in the branch that was taken."""
         turns = (run.inside(key_of(side)) for run, side in zip(self.runs, (pair.before, pair.after), strict=True))
         for one, other in zip(*turns, strict=False):
             if one.body != other.body:
@@ -120,13 +123,13 @@ def _body_of(equation: Equation, key: str) -> Body | None:
 
 
 def _alone(flat: FlatProgram, ends: Sequence[Edge], close: Container[int], paired: Container[int]) -> Equation | None:
-    """The first of the equations without a pair that these values are made of."""
+    """Return the first equation without a counterpart on which these values depend."""
     found = [number for number in _made_of(flat, ends, close) if number not in paired]
     return flat.nodes[min(found)].equation if found else None
 
 
 def _made_of(flat: FlatProgram, ends: Sequence[Edge], close: Container[int]) -> set[int]:
-    """The equations that these values are made of, up to those that are close."""
+    """Return the equations on which these values depend, up to those with close results."""
     todo = list(_equations_of(ends))
     seen: set[int] = set()
     while todo:

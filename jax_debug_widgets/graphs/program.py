@@ -1,4 +1,4 @@
-"""A program as frozen data: its equations, their names, places and nesting. No object of JAX's is in it."""
+"""Define a program as frozen data: its equations, their names, places and nesting. It holds no objects of JAX."""
 
 from __future__ import annotations
 
@@ -11,12 +11,18 @@ from typing import Literal
 Role = Literal["forward", "backward", "recompute"]
 
 CALLS = frozenset({"jit", "pjit", "closed_call", "core_call", "eval_jaxpr", "custom_jvp_call", "custom_vjp_call"})
-"""Primitives that only run a program, once, with their operands."""
+"""The primitives that only run a program with their operands, once."""
 
 
 @dataclass(frozen=True, repr=False)
 class Amount:
-    """A number of operations or bytes: what is known of it, and whether only run time tells the rest, or less may be done."""
+    """A number of operations or bytes.
+
+    Attributes:
+      known: the known part.
+      is_open: whether more is added that is known only at run time.
+      is_most: whether it is an upper bound.
+    """
 
     known: int = 0
     is_open: bool = False
@@ -26,7 +32,7 @@ class Amount:
         return Amount(self.known + other.known, self.is_open or other.is_open, self.is_most or other.is_most)
 
     def times(self, count: int | None) -> Amount:
-        """So many times as much; None: as often as only run time tells."""
+        """Return `count` times the amount; None: a number of times that is known only at run time."""
         if count is None:
             return Amount(0, is_open=self.is_open or self.known > 0)
         return Amount(self.known * count, self.is_open and count > 0, self.is_most)
@@ -35,14 +41,14 @@ class Amount:
         return self.told(lambda count: f"{count:,}")
 
     def told(self, write: Callable[[int], str]) -> str:
-        """`308`, `12 + ?` where a `while` adds to it, `≤ 40` where a branch may be skipped."""
+        """Return the amount as text: `308`, `12 + ?` if a `while` adds to it, `≤ 40` if a branch may be skipped."""
         text = f"{'≤ ' if self.is_most and self.known else ''}{write(self.known)}"
         return (f"{text} + ?" if self.known else "?") if self.is_open else text
 
 
 @dataclass(frozen=True)
 class Type:
-    """Shape and dtype of a value; a dimension may be symbolic. `nbytes` is 0 where nobody says how large an element is."""
+    """Shape and dtype of a value. Dimensions may be symbolic; `nbytes` is the size of an element, 0 if unknown."""
 
     dtype: str
     shape: tuple[int | str, ...] = ()
@@ -50,7 +56,7 @@ class Type:
 
     @property
     def size(self) -> int:
-        """How many elements it has; 0 where a dimension is symbolic."""
+        """The number of elements; 0 if a dimension is symbolic."""
         return math.prod(one if isinstance(one, int) else 0 for one in self.shape)
 
     def __str__(self) -> str:
@@ -59,7 +65,7 @@ class Type:
 
 @dataclass(frozen=True)
 class Source:
-    """A range of the source: columns from 0, -1 where unknown; `label` is the file as people call it, `In [3]`."""
+    """A range of the source. Columns count from 0, -1 if unknown; `label` is the file's name for people, `In [3]`."""
 
     file: str
     label: str
@@ -78,12 +84,12 @@ class Operand:
     """An operand of an equation, or a result of a body.
 
     Attributes:
-      kind: the result of an equation of the same body, an input of the body, a number of the source, or an array that is
+      kind: `result` of an equation of the same body, `input` of the body, `number` in the source, or `array` that is
         part of the program.
-      text: its name; of a number the number.
-      number: of the equation, or of the input.
-      position: which of the equation's results it is.
-      digest: of a number or an array: equal for the same dtype and bits.
+      text: its name, or the number.
+      number: the number of the equation, or of the input.
+      position: which result of the equation it is.
+      digest: for a number or an array: a hash that is equal for the same dtype and bits.
     """
 
     kind: Literal["result", "input", "number", "array"]
@@ -99,8 +105,8 @@ class Body:
     """The equations that an equation runs, or those of the whole program.
 
     Attributes:
-      key: as which parameter of its equation: `jaxpr`, `body_jaxpr`, `branch_1_fun`.
-      given: of each input the operand of the equation that it is whenever the body runs; None where it changes.
+      key: the parameter of the equation that holds it: `jaxpr`, `body_jaxpr`, `branch_1_fun`.
+      given: for each input, the operand of the equation that it always is; None if it changes from run to run.
     """
 
     key: str
@@ -115,19 +121,20 @@ class Equation:
     """One operation of a program.
 
     Attributes:
-      number: its place in its body, from 0; `path`: the numbers of the equations around it, each with the key of the body.
+      number: its place in its body, from 0; `path`: the numbers of the equations around it, each with the key of the
+        body.
       primitive: JAX's name of the operation.
-      names: of its results: as the source calls them, else the primitive and a number: `tanh_2`.
-      noted: which of these are names of the source.
-      params: what else says what it computes, as text; without bodies.
-      source: the user's line; None where JAX says of none. `callers`: the lines that have called its function, innermost first.
+      names: the names of its results in the source, or else the primitive and a number: `tanh_2`.
+      noted: which of these names are in the source.
+      params: its other parameters, as text; without bodies.
+      source: the user's line; None if JAX knows none. `callers`: the lines that called its function, innermost first.
       scope: JAX's name stack.
-      times: how often it runs in a run of the program; None where only run time tells.
-      conditional: whether it may be skipped, so that `times` is the most.
-      flops, nbytes: of one execution, of the equation by itself: floating-point operations, bytes read and written.
-      repeats: how often it runs its bodies; None where only run time tells.
-      has_effects: whether it does something besides giving results.
-      device: where it runs, `host`, `each of x=4`; empty where it runs with the rest of the program.
+      times: how often it runs in one run of the program; None if that is known only at run time.
+      conditional: whether it may be skipped; then `times` is the upper bound.
+      flops, nbytes: floating-point operations, and bytes read and written, of one execution of the equation by itself.
+      repeats: how often it runs its bodies; None if that is known only at run time.
+      has_effects: whether it has effects besides its results.
+      device: where it runs, `host`, `each of x=4`; empty if it runs with the rest of the program.
     """
 
     number: int
@@ -153,17 +160,17 @@ class Equation:
 
     @property
     def depth(self) -> int:
-        """How many bodies it is in, besides the program."""
+        """How many bodies are around it, not counting the program."""
         return len(self.path)
 
     @cached_property
     def flops_inside(self) -> Amount:
-        """`flops` of one execution with all that its bodies run; of branches the largest."""
+        """The `flops` of one execution with all its bodies; for branches, those of the largest."""
         return self._with_bodies("flops")
 
     @cached_property
     def nbytes_inside(self) -> Amount:
-        """The bytes of the equation with those of its bodies, see `nbytes`."""
+        """The `nbytes` of one execution with all its bodies."""
         return self._with_bodies("nbytes")
 
     def __repr__(self) -> str:
@@ -183,8 +190,8 @@ class Program:
     """A function's program, as JAX has traced it.
 
     Attributes:
-      structure: the tree of what the function returns, as text.
-      devices: those that hold its arguments; empty where that is not known.
+      structure: the tree of the function's results, as text.
+      devices: the devices that hold its arguments; empty if unknown.
     """
 
     name: str
@@ -194,12 +201,12 @@ class Program:
 
     @cached_property
     def equations(self) -> tuple[Equation, ...]:
-        """All equations, each followed by those of its bodies."""
+        """All equations; each is followed by those of its bodies."""
         return tuple(every_equation(self.body))
 
 
 def every_equation(body: Body) -> Iterator[Equation]:
-    """The equations of a body, each followed by those that it runs."""
+    """Yield the equations of a body; each is followed by those that it runs."""
     for equation in body.equations:
         yield equation
         for inner in equation.bodies:
@@ -207,7 +214,7 @@ def every_equation(body: Body) -> Iterator[Equation]:
 
 
 def text_of(equation: Equation) -> str:
-    """`h: float32[3] = tanh add_1`."""
+    """Return an equation as text: `h: float32[3] = tanh add_1`."""
     made = ", ".join(f"{name}: {kind}" for name, kind in zip(equation.names, equation.types, strict=True))
     taken = " ".join(one.text for one in equation.operands)
     return f"{made} = {equation.primitive} {taken}" if made else f"{equation.primitive} {taken}"

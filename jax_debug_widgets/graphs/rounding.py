@@ -1,4 +1,4 @@
-"""How much of a number's digits each equation of a program loses, beside the same program in float64."""
+"""Measure how many digits each equation of a program loses, compared with the same program in float64."""
 
 from __future__ import annotations
 
@@ -14,18 +14,21 @@ Steps = tuple[int, ...]
 
 
 def is_inexact(array: Any) -> bool:
-    """Whether an array has real or complex numbers: `bfloat16` and its like are no subtypes of `np.inexact`."""
+    """Return whether an array has real or complex numbers; `bfloat16` and similar are no subtypes of `np.inexact`."""
     return array.dtype.kind in "fc" or array.dtype.name.startswith(("bfloat", "float"))
 
 
 def half_step(dtype: Any) -> float:
-    """The largest relative error of a number that is rounded to a dtype."""
+    """Return the largest relative error of rounding a number to a dtype."""
     name = {"complex64": "float32", "complex128": "float64"}.get(str(dtype), str(dtype))
     return EPSILON.get(name, 2.0**-4) / 2
 
 
 def error_of(narrow: Any, wide: Any) -> float:
-    """The root mean square of a difference beside that of the wide array; infinite where only the narrow one is not finite."""
+    """Return the root mean square of the difference, relative to that of the wide array.
+
+    It is infinite if the narrow array has a non-finite number where the wide one has a finite one.
+    """
     if not narrow.size:
         return 0.0
     one, other = (_parts(array) for array in (narrow, wide))
@@ -49,16 +52,16 @@ def _parts(array: Any) -> np.ndarray:
 
 @dataclass(eq=False)
 class Measure:
-    """The measured errors of an equation, in all steps of the loops around it.
+    """The measured errors of an equation, over all steps of the loops around it.
 
     Attributes:
-      error: of its results, the largest of all steps. `growth`: how many times that of its operands, the largest of all steps.
-      born: the largest growth of the steps in which the operands were within the tolerance: what others do not hand on to it.
-      born_error, born_step: the error in that step, and which one it is.
-      figures: of its results, of the step with the largest error.
-      first: the step of each loop around it at which it is beyond the tolerance first; None where it never is.
+      error: the largest error of its results. `growth`: the largest ratio of the error to that of the operands.
+      born: the largest growth in steps with operands within the tolerance: the loss of this equation itself.
+      born_error, born_step: the error in that step, and the step.
+      figures: the differences of its results in the step with the largest error.
+      first: the first step of each loop around it at which it is beyond the tolerance; None if it never is.
       invented: an infinity or NaN where float64 has a number, in words.
-      follows: whether that is no overflow, and its operands were beyond the tolerance: another equation is the cause.
+      follows: whether this is no overflow, and the operands were beyond the tolerance: another equation is the cause.
       otherwise: how many booleans or whole numbers float64 would have decided otherwise.
     """
 
@@ -76,10 +79,13 @@ class Measure:
     def note(
         self, narrow: Sequence[Any], wide: Sequence[Any], operands: Sequence[Any], before: float, steps: Steps
     ) -> list[float]:
-        """Take in one step's results; returns the error of each.
+        """Add the results of one step; return the error of each result.
 
         Args:
-          operands: the dtypes of what it takes; `before`: the largest error of these.
+          narrow, wide: the results, in their dtypes and in float64.
+          operands: the dtypes of the operands.
+          before: the largest error of the operands.
+          steps: the step of each loop around the equation.
         """
         pairs = [(one, other) for one, other in zip(narrow, wide, strict=True) if is_inexact(one)]
         if not pairs:
@@ -104,14 +110,14 @@ class Measure:
 
 
 def figure_beside(narrow: Any, wide: Any) -> Figure:
-    """How far an array is from the same in float64, by the tolerance of the first."""
+    """Measure how far an array is from the same one in float64, by the tolerance of the array's own dtype."""
     found = figure_of(narrow, wide)
     is_same = not found.apart and found.nans[0] == found.nans[1]
     return Figure("equal") if is_same else replace(found, types="")
 
 
 def _invented(narrow: Any, wide: Any) -> tuple[str, bool] | None:
-    """What stands where float64 has a number, in words; and whether that number fits the dtype."""
+    """Describe the first non-finite number where float64 has a finite one; also return whether that fits the dtype."""
     one, other = (_parts(array) for array in (narrow, wide))
     places = np.argwhere(~np.isfinite(one) & np.isfinite(other))
     if not len(places):

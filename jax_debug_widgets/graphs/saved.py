@@ -1,4 +1,4 @@
-"""A program with the values of one run, in a file: arrays, and the equations as JSON. Nothing is pickled."""
+"""Save a program with the values of one run to a file: arrays, and the equations as JSON. Nothing is pickled."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from jax_debug_widgets.graphs.page import Page
 from jax_debug_widgets.graphs.program import Body, Equation, Operand, Program, Source, Type
 
 FORMAT = 1
-"""The version of the files; a file of another one is refused."""
+"""The version of the file format; files of other versions are refused."""
 
 _CLASSES: dict[str, Any] = {one.__name__: one for one in (Program, Body, Equation, Operand, Source, Type)}
 
 
 @dataclass(frozen=True)
 class SavedValues:
-    """Where the values of a run are: what `jax_debug_widgets.compare` gives where it saves them."""
+    """The file with the values of a run; `jax_debug_widgets.compare` returns it after saving."""
 
     name: str
     path: Path
@@ -33,7 +33,7 @@ class SavedValues:
     equations: int
 
     def page(self) -> Page:
-        """A page that says what is in the file, and how it is compared with."""
+        """Return a page about the content of the file, and how to compare with it."""
         size = in_bytes(self.path.stat().st_size)
         what = f"{plural(self.outputs, 'output')} and the values of {plural(self.equations, 'equation')}"
         return Page(
@@ -51,7 +51,7 @@ class SavedValues:
 
 
 def save(ran: ExecutedProgram, path: Path) -> SavedValues:
-    """Write a program and its values into a file."""
+    """Write a program and the values of a run to a file."""
     keys = list(ran.values)
     about = {
         "format": FORMAT,
@@ -64,7 +64,7 @@ def save(ran: ExecutedProgram, path: Path) -> SavedValues:
     arrays = [*ran.outputs, *(one for key in keys for one in ran.values[key]), *ran.inputs]
     own = [np.asarray(one) for one in arrays]
     about["dtypes"] = [one.dtype.name for one in own]
-    # Types that NumPy does not know by itself (bfloat16) would be saved as bytes without a name.
+    # NumPy would save its foreign dtypes, such as bfloat16, as bytes without a name.
     stored = {
         f"a{at}": one if one.dtype.kind in "biufc" else one.view(f"u{one.dtype.itemsize}") for at, one in enumerate(own)
     }
@@ -76,10 +76,10 @@ def save(ran: ExecutedProgram, path: Path) -> SavedValues:
 
 
 def load(path: Path) -> ExecutedProgram:
-    """Read what `save` has written.
+    """Read a file that `save` has written.
 
     Raises:
-      OSError: there is no such file. ValueError: it is another one.
+      OSError: there is no such file. ValueError: it is another kind of file.
     """
     with path.open("rb") as file:
         if not zipfile.is_zipfile(file):
@@ -94,12 +94,12 @@ def load(path: Path) -> ExecutedProgram:
     outputs = [next(arrays) for _ in about["paths"]]
     keys = map(_made, about["keys"])
     values = {key: tuple(next(arrays) for _ in range(count)) for key, count in zip(keys, about["counts"], strict=True)}
-    inputs = [next(arrays) for _ in range(about.get("inputs", 0))]  # Files of earlier versions have none.
+    inputs = [next(arrays) for _ in range(about.get("inputs", 0))]  # Files of earlier versions have no inputs.
     return ExecutedProgram(_made(about["program"]), about["paths"], outputs, values, inputs)
 
 
 def _plain(value: Any) -> Any:
-    """The value as JSON knows it: a tuple as `["", …]`, a mapping as `["{}", …]`, an object as `["Equation", …]`."""
+    """Convert a value to JSON: a tuple to `["", …]`, a mapping to `["{}", …]`, an object to `["Equation", …]`."""
     if dataclasses.is_dataclass(value):
         return [type(value).__name__, *(_plain(getattr(value, one.name)) for one in dataclasses.fields(value))]
     if isinstance(value, Mapping):

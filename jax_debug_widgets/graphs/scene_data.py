@@ -1,4 +1,4 @@
-"""The drawing of a graph as plain data: boxes, wires, colours, what is marked."""
+"""Convert the drawing of a graph to plain data: boxes, wires, colours, and the marked equations."""
 
 from __future__ import annotations
 
@@ -11,16 +11,17 @@ from jax_debug_widgets.graphs.layout import Placed, Scene
 from jax_debug_widgets.graphs.tones import COLOURS, tones_of
 
 _MOST_FOUND = 100
-"""Equations that are listed of those found."""
+"""The most search results that are listed."""
 
 
 def scene_data(graph: Graph, request: Mapping[str, Any]) -> dict[str, Any]:
-    """The boxes and wires that are drawn.
+    """Return the drawing of a graph as plain data.
 
     Args:
-      request: `opened`, the numbers of open boxes (None: those that are open at first); `colour`; `find`, a text; `way`, of
-        the box `box` on its `side`: `outputs`, `inputs` or `dtype`, or `nan`, from all that was not finite to the outputs;
-        `reveal`, the number of an equation that is to be seen.
+      graph: the graph.
+      request: a mapping with `opened`, the numbers of open boxes (None: those that are open at first); `colour`;
+        `find`, a text to search; `way`, the path to mark: `outputs`, `inputs` or `dtype` of the box `box` on its
+        `side`, or `nan` from all non-finite values to the outputs; `reveal`, the number of an equation to show.
     """
     asked = request.get("opened")
     opened = graph.opened if asked is None else frozenset(map(int, asked)) | {0}
@@ -80,16 +81,16 @@ def _box(graph: Graph, one: Placed, tone: tuple[str, str], marked: Collection[in
 
 
 def _told(graph: Graph, numbers: Collection[int]) -> str:
-    """The values that go along a wire, in words."""
+    """Describe the values that go along a wire."""
     types = list(dict.fromkeys(str(kind) for one in sorted(numbers) for kind in graph.program.equations[one].types))
-    more = f" and {len(types) - 3} more types" if len(types) > 3 else ""  # noqa: PLR2004 - as many as are read.
+    more = f" and {len(types) - 3} more types" if len(types) > 3 else ""  # noqa: PLR2004 - people read no more.
     many = f"{len(numbers)} values: " if len(numbers) > 1 else ""
     seen = graph.seen.of(sorted(numbers))
     return f"{many}{', '.join(types[:3])}{more}{f': {seen}' if seen else ''}"
 
 
 def _marked(graph: Graph, request: Mapping[str, Any]) -> tuple[Collection[int] | None, str]:
-    """The equations that are asked for, None for all; and a sentence."""
+    """Return the equations that the request marks (None: all of them), and a sentence about them."""
     text = str(request.get("find") or "").strip()
     if text:
         found = graph.numbers_with(text)
@@ -121,7 +122,7 @@ def _way(graph: Graph, request: Mapping[str, Any]) -> Way:
 
 
 def _found(graph: Graph, request: Mapping[str, Any], scene: Scene) -> list[dict[str, Any]]:
-    """The first equations that are found, and the boxes in which they are seen."""
+    """Return the first search results, and the indices of the boxes that show them."""
     numbers = graph.numbers_with(str(request.get("find") or ""))[:_MOST_FOUND]
     return [
         {

@@ -1,4 +1,4 @@
-"""What runs have shown of the equations of a program: watched values, and what rounding costs."""
+"""Hold what runs have shown about the equations of a program: watched values, and the error by rounding."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from jax_debug_widgets.graphs.program import Equation, Program
 
 @dataclass(frozen=True)
 class Seen:
-    """By the number of an equation in the program.
+    """What runs have shown, by the number of an equation in the program.
 
     Attributes:
-      not_finite: how many elements of its result were NaN or infinite, all steps together; of watched values alone.
-      values: its result in the last step, in words: `-0.3 … 2.1`; of watched values alone.
-      growth: how many times the error of its operands that of its result was, beside float64.
+      not_finite: for watched equations: how many elements of the result were NaN or infinite, over all steps.
+      values: for watched equations: the result in the last step, in words: `-0.3 … 2.1`.
+      growth: the ratio of the result's error to that of the operands, compared with float64.
     """
 
     not_finite: Mapping[int, int] = field(default_factory=dict[int, int])
@@ -24,12 +24,12 @@ class Seen:
     growth: Mapping[int, float] = field(default_factory=dict[int, float])
 
     def of(self, numbers: Iterable[int]) -> str:
-        """The values of these equations, in words; empty where none was watched."""
+        """Return the values of these equations, in words; empty if none was watched."""
         return ", ".join(dict.fromkeys(self.values[one] for one in numbers if one in self.values))
 
 
 def growth_in(program: Program, measured: AgainstFloat64) -> dict[int, float]:
-    """The error growth of the equations of a program, if it is the one that was measured; else of none."""
+    """Return the error growth of a program's equations; empty if another program was measured."""
     own, its = program.equations, measured.program.equations
     if len(own) != len(its) or any(map(_is_another, own, its)):
         return {}

@@ -1,4 +1,4 @@
-"""The equations of a program as a table, each by itself or grouped by line, primitive or scope."""
+"""Show the equations of a program as a table, one by one or grouped by line, primitive or scope."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ if TYPE_CHECKING:
     import pandas as pd
 
 By = Literal["equation", "line", "primitive", "scope"]
-"""The thing that a row of the table stands for."""
+"""What a row of the table stands for."""
 
 MOST_ROWS = 200
-"""A program of more equations is shown by line, unless asked otherwise."""
+"""A program with more equations is shown by line by default."""
 
 COUNTED_ONCE = (
     "XLA's own count for the lowered program: {count} flops. It counts after it has rewritten the program, and the body of a "
@@ -28,7 +28,7 @@ COUNTED_ONCE = (
 
 @dataclass(frozen=True)
 class EquationGroup:
-    """Equations that belong together, without those that only run others: `flops` and `nbytes` of all their executions."""
+    """Equations without bodies that belong together; `flops` and `nbytes` are those of all their executions."""
 
     name: str
     equations: tuple[Equation, ...]
@@ -37,16 +37,16 @@ class EquationGroup:
 
     @property
     def roles(self) -> str:
-        """`forward`, `backward`, `recompute`: those that there are."""
+        """The roles among its equations: `forward`, `backward`, `recompute`."""
         return ", ".join(dict.fromkeys(one.role for one in self.equations))
 
 
 class ProgramTable(Sequence[Equation]):
-    """The equations of one program, each followed by those of its bodies.
+    """The equations of one program; each is followed by those of its bodies.
 
     Attributes:
       by: what a row stands for.
-      xla_flops: XLA's own count; None where it was not asked for.
+      xla_flops: XLA's own count; None if it was not requested.
     """
 
     def __init__(self, program: Program, by: By | None = None, xla_flops: float | None = None) -> None:
@@ -75,7 +75,7 @@ class ProgramTable(Sequence[Equation]):
         return sum((one.nbytes_inside for one in self.program.body.equations), Amount())
 
     def grouped(self, by: By) -> ProgramTable:
-        """The same table with other rows.
+        """Return the same table with other rows.
 
         Raises:
           ValueError: `by` is none of `equation`, `line`, `primitive`, `scope`.
@@ -83,7 +83,7 @@ class ProgramTable(Sequence[Equation]):
         return ProgramTable(self.program, by, self.xla_flops)
 
     def groups(self) -> list[EquationGroup]:
-        """The equations by what `by` says: lines in the order of the program, others by their flops."""
+        """Return the equations grouped by `by`: lines in the order of the program, other groups by their flops."""
         found: dict[str, list[Equation]] = {}
         for one in (one for one in self if not one.bodies):
             found.setdefault(_GROUP[self.by](one), []).append(one)
@@ -95,7 +95,7 @@ class ProgramTable(Sequence[Equation]):
         return sorted(groups, key=lambda one: (-one.flops.known, -one.nbytes.known))
 
     def page(self) -> Page:
-        """All of it, to be shown."""
+        """Return the table as a page."""
         lines = list(map(_row, self)) if self.by == "equation" else list(map(_group_row, self.groups()))
         headers = _HEADERS if self.by == "equation" else (self.by, "equations", "role", "flops", "bytes")
         return Page(self._title(), headers, lines, list(self._notes()), _NUMBERS)
@@ -115,7 +115,7 @@ class ProgramTable(Sequence[Equation]):
             yield "by='equation' (--by equation) shows each equation."
 
     def to_pandas(self) -> pd.DataFrame:
-        """A row an equation, or a group; numbers as numbers, and NA where only run time tells.
+        """Return a DataFrame with one row for each equation or group; NA stands for what is known only at run time.
 
         Raises:
           ImportError: pandas is not installed (`pip install "jax-debug-widgets[pandas]"`).
@@ -145,7 +145,7 @@ _GROUP_COLUMNS = ("name", "equations", "role", "flops", "bytes")
 
 
 def _sum(equations: Sequence[Equation], what: Literal["flops", "nbytes"]) -> Amount:
-    """The sum of all executions of these equations."""
+    """Return the sum over all executions of these equations."""
     return sum((Amount(getattr(one, what), is_most=one.conditional).times(one.times) for one in equations), Amount())
 
 
@@ -219,7 +219,7 @@ _WRAPPED = re.compile(r"^(?:\w+\()+|\)+$")
 
 
 def scope_of(stack: str) -> str:
-    """The scopes of a name stack without what transforms them: forward and backward of a layer are together."""
+    """Return the scopes of a name stack without transformations: forward and backward of a layer are together."""
     parts = [part for part in stack.split("/") if not part.startswith(("jit(", "pjit("))]
     return "/".join(inner for part in parts if (inner := _WRAPPED.sub("", part))) or "(no scope)"
 

@@ -1,4 +1,4 @@
-"""Colours of boxes: by role, dtype, device, flops, bytes, error growth, or where values were not finite."""
+"""Colour boxes by role, dtype, device, flops, bytes, error growth, or non-finite values."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from jax_debug_widgets.graphs.program import Equation
 from jax_debug_widgets.graphs.seen import Seen
 
 Colour = Literal["role", "dtype", "flops", "bytes", "device", "error growth", "nan"]
-"""The quantity that the colours show."""
+"""What the colours show."""
 
 COLOURS: tuple[Colour, ...] = get_args(Colour)
 
@@ -24,7 +24,12 @@ _HUES = 6
 
 @dataclass(frozen=True)
 class Tones:
-    """The colour of each box: `of` gives its class in a style sheet and what it says; `legend` the classes and their words."""
+    """The colours of boxes.
+
+    Attributes:
+      of: for each box, its class in the style sheet, and what the colour means.
+      legend: the classes, and what each means.
+    """
 
     of: Sequence[tuple[str, str]]
     legend: Sequence[tuple[str, str]]
@@ -37,11 +42,14 @@ def tones_of(
     seen: Seen | None = None,
     devices: str = "",
 ) -> Tones:
-    """The colours of boxes that hold these equations.
+    """Choose the colours of boxes.
 
     Args:
-      seen: what runs have shown of them.
-      devices: those that hold the arguments of the program; empty where that is not known.
+      equations: the equations of the program.
+      boxes: for each box, the numbers of its equations.
+      by: what the colours show.
+      seen: what runs have shown about the equations.
+      devices: the devices that hold the program's arguments; empty if unknown.
     """
     seen = seen or Seen()
     match by:
@@ -75,7 +83,7 @@ def _weights_of_dtypes(equations: Sequence[Equation], own: Sequence[int]) -> Cou
 
 
 def _kinds(boxes: Sequence[Counter[str]]) -> Tones:
-    """A hue for each kind; a box has that which most of it is."""
+    """Give each kind a hue; a box gets the hue of its most frequent kind."""
     found = [own.most_common(1)[0][0] if own else "" for own in boxes]
     order = [name for name, _ in Counter(found).most_common() if name]
     hues = {name: f"hue-{min(number, _HUES - 1)}" for number, name in enumerate(order)}
@@ -102,7 +110,7 @@ def _growth(boxes: Sequence[Sequence[int]], growth: Mapping[int, float]) -> Tone
 
 
 _LIMITS = (10.0, 1e3, 1e5, 1e7)
-"""How many times the error of its operands that of an equation is, from shade to shade."""
+"""The error growth at which each darker shade begins."""
 
 
 def _not_finite(boxes: Sequence[Sequence[int]], counts: Mapping[int, int]) -> Tones:
@@ -144,7 +152,7 @@ def _amounts(equations: Sequence[Equation], boxes: Sequence[Sequence[int]], by: 
 
 
 def in_short(count: float) -> str:
-    """`1.2 M`."""
+    """Return a count in short form: `1.2 M`."""
     for power, letter in ((12, "T"), (9, "G"), (6, "M"), (3, "k")):
         if count >= 10**power:
             return f"{count / 10**power:.3g} {letter}"

@@ -1,4 +1,4 @@
-"""Whether a function is traced to the same program each time; if not, where it differs first, and why it may."""
+"""Report whether a function is traced to the same program each time; if not, where the programs differ, and why."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ Verdict = Literal["same", "another order", "another program"]
 
 @dataclass(frozen=True)
 class Seeds:
-    """What fresh interpreters have traced, each with another hash seed.
+    """The traces that fresh interpreters have made, each with another hash seed.
 
     Attributes:
-      count: how many; their seeds are 0, 1, ….
-      verdict: of those that are not as the first one; `seed` is the first such, `at` the line of the first equation that
-        differs, `texts` this equation with seed 0 and with that seed.
+      count: the number of interpreters; their seeds are 0, 1, ….
+      verdict: how the other traces differ from the first; `seed`: the first seed with a difference; `at`: the line of
+        the first equation that differs; `texts`: this equation with seed 0 and with that seed.
     """
 
     count: int
@@ -35,9 +35,9 @@ class Traces:
     """The result of comparing two traces of one function.
 
     Attributes:
-      diff: of the first and the second program.
-      causes: lines of the source that may make a difference, `train.py:4`, each with what it does.
-      seeds: what other interpreters have traced; None where that was not asked for.
+      diff: the diff of the two programs.
+      causes: source lines that may make a difference, `train.py:4`, each with the reason.
+      seeds: the traces of other interpreters; None if they were not requested.
     """
 
     name: str
@@ -47,18 +47,18 @@ class Traces:
 
     @property
     def verdict(self) -> Verdict:
-        """`another order`: results are equal, but JAX's and XLA's caches see another program."""
+        """The verdict; with `another order`, results are equal, but JAX's and XLA's caches see another program."""
         if self.diff.is_in_order:
             return "same"
         return "another order" if self.diff.is_same else "another program"
 
     @property
     def first(self) -> EquationChange | None:
-        """The first equation that differs; None where none does."""
+        """The first equation that differs; None if none does."""
         return next((one for one in self.diff if one.kind != "same"), None)
 
     def page(self) -> Page:
-        """All of it, to be shown."""
+        """Return the result as a page."""
         said = {
             "same": "traced twice, the same program",
             "another order": "traced twice, the same equations in another order: results are equal, but caches miss",

@@ -1,4 +1,4 @@
-"""Series and arrays as matplotlib figures, and as treescope's.
+"""Draw series and arrays as matplotlib or treescope figures.
 
 In:   names, steps and values.
 Out:  matplotlib axes, treescope figures.

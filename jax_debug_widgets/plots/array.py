@@ -1,4 +1,4 @@
-"""One array as a picture: an image, a heat map, or a line."""
+"""Draw one array: as an image, a heat map, or a line."""
 
 from __future__ import annotations
 
@@ -13,24 +13,25 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _VECTOR, _MATRIX, _IMAGE = 1, 2, 3
-"""Numbers of axes."""
+"""The number of axes of each."""
 
 
 def draw_array(name: str, value: np.ndarray, *, ax: Axes | None = None) -> Axes:
     """Draw an array: a vector as a line, a matrix as a heat map, colours (see `is_picture`) as an image.
 
-    Of more axes the leading ones are folded into rows. Values of both signs get a diverging colour map around zero; NaN
-    and infinities have a colour of their own.
+    If there are more axes, the leading ones are folded into rows. Values of both signs get a diverging colour map
+    around zero; NaN and infinities have a colour of their own.
 
     Args:
       name: the title; the shape is added.
-      value: real numbers or bools of any shape with at least one axis; complex ones are drawn as `|z|`.
+      value: real numbers or bools of any shape with at least one axis; complex numbers are drawn as `|z|`.
+      ax: the axes to draw on; by default those of a new figure.
 
     Returns:
-      The axes drawn on: `ax`, or those of a new figure.
+      The axes drawn on.
 
     Raises:
-      ValueError: a scalar, or nothing in it.
+      ValueError: the array is a scalar or has no elements.
     """
     if value.ndim == 0 or value.size == 0:
         msg = f"{name} has shape {value.shape}: there is nothing to draw; a scalar's history is drawn by run.plot"
@@ -62,5 +63,5 @@ def _heat_map(ax: Axes, rows: np.ndarray) -> None:
     colour_map = colormaps[colours].with_extremes(bad="magenta")
     shown = np.ma.masked_invalid(rows)
     picture = ax.imshow(shown, aspect="auto", interpolation="nearest", cmap=colour_map, vmin=low, vmax=high)
-    if finite.size:  # Else there is no scale.
+    if finite.size:  # Without finite numbers there is no scale.
         ax.figure.colorbar(picture, ax=ax)

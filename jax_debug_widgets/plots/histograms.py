@@ -1,4 +1,4 @@
-"""How the elements of a value are spread from event to event: a ridge of histograms, or their heat map."""
+"""Draw how a value's elements are distributed, event by event: as a ridge plot of histograms, or as a heat map."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ Kind = Literal["ridge", "heat"]
 _MOST_HILLS = 30
 _MOST_LABELS = 6
 _OVERLAP = 4
-"""How high the highest hill is, in distances between two."""
+"""The height of the highest hill, as a multiple of the distance between two hills."""
 
 
 @dataclass(frozen=True)
 class Histograms:
-    """Of the events of one value, over the same bins.
+    """The histograms of a value, one for each event, all over the same bins.
 
     Attributes:
-      name: what the value is called.
-      x: float64[n], where each event stands: its step.
+      name: the name of the value.
+      x: float64[n], the step of each event.
       edges: float64[bins + 1].
       counts: int64[n, bins].
-      odd: int64[n], how many elements of each are NaN or infinite.
-      ticks: what stands at which of `edges`; empty where these are numbers themselves.
+      odd: int64[n], how many elements of each event are NaN or infinite.
+      ticks: index of an edge -> its label; empty if the edges are labelled by their numbers.
     """
 
     name: str
@@ -41,12 +41,12 @@ class Histograms:
 
 
 def draw_histograms(histograms: Histograms, kind: Kind, *, ax: Axes | None = None) -> Axes:
-    """Draw them as the panel does: `ridge`, a hill for each of at most 30 events, newest in front; or `heat`, a column each.
+    """Draw histograms as the panel does.
 
     Args:
-      histograms: of at least one event.
-      kind: which of the two.
-      ax: where; a new figure's axes by default.
+      histograms: those of at least one event.
+      kind: `ridge` draws a hill for each of at most 30 events, the newest in front; `heat` a column for each event.
+      ax: the axes to draw on; by default those of a new figure.
 
     Returns:
       The axes drawn on.
@@ -70,7 +70,7 @@ def _draw_ridge(ax: Axes, histograms: Histograms) -> None:
     for hill, event in enumerate(chosen.tolist()):
         base = len(chosen) - 1 - hill
         top = base + histograms.counts[event] / most * _OVERLAP
-        # What is behind is hidden, and recedes.
+        # A hill hides those behind it, and hills further behind are paler.
         strength = 0.2 + 0.6 * (hill + 1) / len(chosen)
         ax.fill_between(middles, base, top, color=ax.get_facecolor(), linewidth=0, zorder=2 * hill)
         ax.fill_between(middles, base, top, color="C0", alpha=strength / 2, linewidth=0, zorder=2 * hill)
@@ -99,5 +99,5 @@ def _draw_heat(ax: Axes, histograms: Histograms) -> None:
 
 
 def _some(count: int, most: int) -> np.ndarray:
-    """At most that many of `count` places, evenly, the first and the last among them."""
+    """Select at most `most` of `count` places, evenly spaced, with the first and the last."""
     return np.unique(np.linspace(0, count - 1, min(count, most)).round().astype(int))

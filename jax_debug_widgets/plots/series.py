@@ -1,4 +1,4 @@
-"""Lines over steps, as the panel's plots show them."""
+"""Draw lines over steps, as the panel's plots show them."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 MOST_LINES = 3
-"""Lanes that have a line each; more are a band."""
+"""The most lanes that get a line each; more are drawn as a band."""
 
 MOST_DEVICES = 8
-"""Devices that do: what one host has."""
+"""The most devices that get a line each: as many as one host has."""
 
 MOST_ELEMENTS = 16
-"""Elements of an array that have a line each; more are a band."""
+"""The most elements of an array that get a line each; more are drawn as a band."""
 
 _MARKS = {"NaN": ("x", 0.98), "∞": ("^", 0.98), "−∞": ("v", 0.02)}  # noqa: RUF001 - the sign that is meant
-"""What stands for a value that is not finite, and how high on the axes."""
+"""The marker for each kind of non-finite value, and its height as a fraction of the axes."""
 
 
 @dataclass(frozen=True)
@@ -33,13 +33,13 @@ class Series:
     """The history of one value.
 
     Attributes:
-      name: what it is called.
-      x: float64[n], where each event stands; not unique: lanes share theirs.
+      name: the name of the value.
+      x: float64[n], the step of each event; not unique, as lanes share theirs.
       values: [n, ...].
-      strands: of each event, which lane and device it is of: index into `strand_names`.
+      strands: the lane and device of each event, as an index into `strand_names`.
       strand_names: e.g. `lane 3`, `cpu:1`.
-      ends: float64[n, 2], the range of the elements whose mean is in `values`, and those not finite that
-        there are; None where `values` are the elements.
+      ends: float64[n, 2], if `values` are means over elements: the range of the elements, or non-finite elements if
+        there are any; None if `values` are the elements.
     """
 
     name: str
@@ -53,14 +53,14 @@ class Series:
 def draw_series(series: Sequence[Series], *, ax: Axes | None = None, log: bool = False, band: bool = False) -> Axes:
     """Draw each series as lines: one for each element of a small array, and for each of few lanes and devices.
 
-    Of more lanes, devices or elements the mean is drawn, with a band from the lowest to the highest. NaN and infinities are
-    marked at the edge of the axes, not left as gaps. Complex numbers are drawn by their magnitude.
+    If there are more lanes, devices or elements, their mean is drawn, with a band from the lowest to the highest. NaN
+    and infinities are marked at the edge of the axes, not left as gaps. Complex numbers are drawn by their magnitude.
 
     Args:
-      series: what to draw.
-      ax: where; a new figure's axes by default.
-      log: a logarithmic y axis.
-      band: a band over the elements of small arrays, too.
+      series: the series to draw.
+      ax: the axes to draw on; by default those of a new figure.
+      log: whether the y axis is logarithmic.
+      band: whether elements of small arrays are drawn as a band, too.
 
     Returns:
       The axes drawn on.
@@ -87,7 +87,7 @@ def draw_series(series: Sequence[Series], *, ax: Axes | None = None, log: bool =
 
 
 def _in_real_numbers(series: Series) -> Series:
-    """With a name that matplotlib shows as it is: a dollar sign begins a formula."""
+    """Convert the values to real numbers, and escape the name: matplotlib reads a dollar sign as a formula."""
     name = series.name.replace("$", r"\$")
     if np.iscomplexobj(series.values):
         name = f"|{name}|"
@@ -95,7 +95,7 @@ def _in_real_numbers(series: Series) -> Series:
 
 
 _Line = tuple[str, np.ndarray, np.ndarray, np.ndarray]
-"""Name, x float64[n], float64[n, k], whose mean is drawn, and float64[n, m], over which there is a band if m is not 1."""
+"""The name; x, float64[n]; float64[n, k], drawn by their mean; float64[n, m], drawn as a band if m is not 1."""
 
 
 def _lines(series: Series, *, band: bool) -> Iterator[_Line]:

@@ -1,4 +1,4 @@
-"""One array as treescope shows it: any rank, in the notebook, without a kernel later on."""
+"""Show one array of any rank with treescope, as static output that needs no kernel later on."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ import numpy as np
 
 
 def array_tree(value: np.ndarray) -> Any:
-    """The array as a treescope figure, which a notebook shows.
+    """Make a treescope figure of an array, which a notebook can show.
 
     Args:
-      value: of any shape; complex numbers are shown by their magnitude.
+      value: an array of any shape; complex numbers are shown by their magnitude.
 
     Raises:
       ImportError: treescope is not installed.
@@ -22,5 +22,5 @@ def array_tree(value: np.ndarray) -> Any:
         msg = 'run.tree() needs treescope: pip install "jax-debug-widgets[treescope]"'
         raise ImportError(msg) from error
     numbers = np.abs(value) if value.dtype.kind == "c" else value
-    # Types that NumPy does not know by itself, such as bfloat16.
+    # `kind` is another one for types that are not NumPy's own, such as bfloat16.
     return treescope.render_array(numbers if numbers.dtype.kind in "biuf" else numbers.astype(np.float32))

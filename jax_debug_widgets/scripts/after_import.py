@@ -1,4 +1,4 @@
-"""Do something as soon as a program has imported a module."""
+"""Call a function as soon as a program has imported a certain module."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from types import ModuleType
 
 
 def after_import(name: str, then: Callable[[], None]) -> None:
-    """Call `then` when the module of this name has been imported; now if it is there already."""
+    """Call `then` as soon as the module called `name` has been imported; at once if it already has been."""
     if name in sys.modules:
         then()
     else:
@@ -19,7 +19,7 @@ def after_import(name: str, then: Callable[[], None]) -> None:
 
 
 class _Finder(MetaPathFinder):
-    """Finds the module as Python would, and nothing else."""
+    """Finds the module as Python would, and wraps its loader; ignores all other modules."""
 
     def __init__(self, name: str, then: Callable[[], None]) -> None:
         self._name, self._then = name, then
@@ -39,7 +39,7 @@ class _Finder(MetaPathFinder):
 
 
 class _Loading(Loader):
-    """Loads a module as its own loader does, and says when it is there."""
+    """Loads a module with the module's own loader, then calls `then`."""
 
     def __init__(self, loader: Loader, then: Callable[[], None]) -> None:
         self._loader, self._then = loader, then

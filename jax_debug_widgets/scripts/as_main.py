@@ -1,4 +1,7 @@
-"""Run a program as `python` does: the same `__main__`, `sys.argv`, `sys.path`, and the same words where there is none."""
+"""Run a program as `python` does: with the same `__main__`, `sys.argv` and `sys.path`.
+
+The error messages for a missing program are Python's, too.
+"""
 
 from __future__ import annotations
 
@@ -17,14 +20,14 @@ _NOT_FOUND = 2
 
 
 class NoScriptError(SystemExit):
-    """There is no file to run; stderr says so."""
+    """Raised when there is no file to run, after a message on stderr."""
 
 
 def run_as_main(command: Command) -> None:
-    """Run what the command says.
+    """Run the program that the command names.
 
     Raises:
-      SystemExit: there is no such program; the words and the status are Python's.
+      SystemExit: there is no such program; message and exit status are those of Python.
     """
     main = ModuleType("__main__")
     main.__dict__.update(__builtins__=__builtins__, __annotations__={})
@@ -38,7 +41,7 @@ def run_as_main(command: Command) -> None:
         case "code":
             _put_first("")
             sys.argv[0] = "-c"
-            if sys.version_info >= (3, 13):  # Since then tracebacks show its lines.
+            if sys.version_info >= (3, 13):  # Since Python 3.13 tracebacks show the lines of `-c`.
                 lines = command.target.splitlines(keepends=True)
                 linecache.cache["<string>"] = len(command.target), None, lines, "<string>"
             _execute(command.target, "<string>", main)
@@ -76,6 +79,6 @@ def _execute(code: bytes | str, file: str, main: ModuleType) -> None:
 
 
 def _put_first(folder: str) -> None:
-    """Where modules are looked for first, instead of where `python -m jax_debug_widgets` looks."""
+    """Make `folder` the first folder of modules, instead of the one for `python -m jax_debug_widgets`."""
     if not sys.flags.safe_path:
         sys.path[0] = folder

@@ -1,4 +1,4 @@
-"""The command line `record FILE [options] what [arguments]`."""
+"""Parse the command line `record FILE [options] what [arguments]`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ FLAGS = frozenset(
         "--histogram", "--lanes", "--exact",
     }
 )  # fmt: skip
-"""The options without a value. JAX is imported by those who parse them, and the script is found before."""
+"""The options without a value. Finding the script needs them, and parsing options would import JAX before the script does."""
 
 Kind = Literal["file", "module", "code", "stdin"]
 
@@ -23,19 +23,19 @@ _KINDS: dict[str, Kind] = {"-m": "module", "-c": "code", "-": "stdin"}
 
 
 class UsageOfScriptError(Exception):
-    """The command line says nothing that can be done."""
+    """Raised for a command line that cannot be carried out; the message says what to write."""
 
 
 @dataclass(frozen=True)
 class Command:
-    """What a command line asks for.
+    """A parsed command line.
 
     Attributes:
       file: the absolute path of the folder to record into.
-      options: the words of the options.
+      options: the options, as words of the command line.
       kind: how Python finds the program: a file (also a folder or zip file with a `__main__.py`), `-m`, `-c` or `-`.
-      target: the path, the name of the module, or the code; `-` for what stands on stdin.
-      arguments: what the program finds after its own name.
+      target: the path, the name of the module, or the code; `-` for a program on stdin.
+      arguments: the arguments of the program.
     """
 
     file: str
@@ -46,10 +46,10 @@ class Command:
 
     @classmethod
     def of(cls, words: Sequence[str]) -> Command:
-        """The command that these words are.
+        """Parse the words of a command line.
 
         Raises:
-          UsageOfScriptError: there is no script among them.
+          UsageOfScriptError: they name no script, or no folder to record into.
         """
         file, *rest = words or [""]
         if not file or file.startswith("-"):
@@ -73,5 +73,5 @@ class Command:
 
     @property
     def title(self) -> str:
-        """What is run, for people."""
+        """Return the name of the program for people."""
         return {"code": "-c", "stdin": "<stdin>"}.get(self.kind) or self.target.rstrip("/").rpartition("/")[2]

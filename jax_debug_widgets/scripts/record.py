@@ -1,4 +1,4 @@
-"""Record a script, or a module, that knows nothing of it."""
+"""Record a script or a module that contains no code of this package."""
 
 from __future__ import annotations
 
@@ -33,7 +33,10 @@ WRONG_USAGE = 2
 
 
 class _Recorded:
-    """The recording of a script: it begins when that has imported JAX, and ends after its threads and its exit handlers."""
+    """The recording of a script.
+
+    It begins when the script has imported JAX, and ends after the script's threads and exit handlers.
+    """
 
     def __init__(self, command: Command) -> None:
         self._command = command
@@ -41,13 +44,13 @@ class _Recorded:
         self._recording: Recording | None = None
         self._start: Callable[[], Recording]
         self.error: BaseException | None = None
-        """What the script has not caught."""
+        """The exception that the script has not caught."""
         self.is_interrupted = False
         self.has_run = True
-        """False where there was nothing to run, which a message on stderr says already."""
+        """False if there was nothing to run; a message on stderr has said so."""
 
     def begin(self) -> None:
-        """JAX is there."""
+        """Begin the recording; called when the script has imported JAX."""
         from IPython.core.error import UsageError
 
         from jax_debug_widgets.magics.options import options_of_words
@@ -70,10 +73,10 @@ class _Recorded:
     def _begin(self) -> None:
         self._recording = self._start()
         atexit.unregister(self._end)
-        atexit.register(self._end)  # Those who register later are called before, and are recorded.
+        atexit.register(self._end)  # Handlers that are registered later run earlier, so they are recorded.
 
     def _begin_anew_in_a_job(self) -> None:
-        """When the script joins the processes of a job, these record into one folder: nothing has run before."""
+        """Begin again when the script joins a job of several processes: the processes record into one folder."""
         import jax
 
         join = jax.distributed.initialize
@@ -83,7 +86,9 @@ class _Recorded:
             if self._recording is None or not self._recording.discard():
                 return join(*args, **options)
             try:
-                return join(*args, **options)  # Returns when all have come to it, so all of them have discarded theirs.
+                return join(
+                    *args, **options
+                )  # Returns when all processes have called it: all have discarded their folders.
             finally:
                 self._begin()
 
@@ -94,11 +99,11 @@ class _Recorded:
             error, self.error = self.error, None
             try:
                 self._recording.finish(None if isinstance(error, SystemExit) else error)
-            except Stopped:  # By an interrupt that nothing has raised in the script.
+            except Stopped:  # An interrupt that was not raised in the script.
                 self.is_interrupted = True
 
     def tell(self) -> None:
-        """The script is over: say where its run is."""
+        """Print the place of the recording after the end of the script."""
         if os.getpid() != self._process:
             return
         if self._recording is None:
@@ -109,17 +114,16 @@ class _Recorded:
             told = f"recorded into {folder}; jdw.load({str(folder)!r}) reads it"
         else:
             told = "; ".join(line for line in self._recording.run.notes if "record" in line)
-        with contextlib.suppress(OSError, ValueError, AttributeError):  # The script may have closed it.
+        with contextlib.suppress(OSError, ValueError, AttributeError):  # The script may have closed stderr.
             print(f"jaxdebug: {told}", file=sys.stderr)
-        if (
-            self.is_interrupted
-        ):  # Python ends by SIGINT if the last text that was executed was; ours at the exit was not.
+        # Python exits by SIGINT only if the code executed last was interrupted; our exit handler was not.
+        if self.is_interrupted:
             with contextlib.suppress(KeyboardInterrupt):
                 exec("raise KeyboardInterrupt")
 
 
 def record(words: Sequence[str]) -> int:
-    """Run a script in a capture; its exit status.
+    """Run a script in a capture; return its exit status.
 
     Raises:
       BaseException: the script has raised it.

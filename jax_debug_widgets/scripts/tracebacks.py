@@ -1,4 +1,4 @@
-"""Show exceptions of a script as the script alone would show them."""
+"""Show exceptions of a script as they would be shown without this package."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from types import TracebackType
 
 
 def show_errors_of_the_script() -> None:
-    """What the script leaves uncaught is shown by the script's own hook, without the frames that have led to the script."""
+    """Show uncaught exceptions with the script's own hook, without the frames that run the script."""
     hook = sys.excepthook
 
     def show(kind: type[BaseException], error: BaseException, traceback: TracebackType | None) -> None:
@@ -20,7 +20,7 @@ def show_errors_of_the_script() -> None:
 
 
 def show_errors_of_threads() -> None:
-    """Show the errors of threads in the same way."""
+    """Show uncaught exceptions of threads without our frames, with the script's own hook."""
     hook = threading.excepthook
 
     def show(told: threading.ExceptHookArgs) -> None:
@@ -34,16 +34,15 @@ def show_errors_of_threads() -> None:
 
 
 def _strip(error: BaseException) -> None:
-    if (
-        "jax_debug_widgets.session" in sys.modules
-    ):  # Else nothing of ours is among the frames, and JAX not to be imported.
+    # Otherwise there are no frames of ours, and importing the module would import JAX.
+    if "jax_debug_widgets.session" in sys.modules:
         from jax_debug_widgets.magics.capture_cell import without_our_frames
 
         without_our_frames(error)
 
 
 def _behind_ours(traceback: TracebackType | None) -> TracebackType | None:
-    """The frames after those of this package, which come first; `runpy`, which has run it, comes before them."""
+    """Return the frames after the last one of this package; frames of `runpy`, which has run it, come before."""
     found, one = traceback, traceback
     while one is not None:
         if str(one.tb_frame.f_globals.get("__name__", "")).startswith(f"{__package__}."):

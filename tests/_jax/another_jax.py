@@ -1,8 +1,8 @@
-"""Run a program in processes that each have another JAX: some names that we need are gone, or called in another way.
+"""Run a program in processes with a changed JAX: some names that we need are missing, or have other parameters.
 
-A script: it reads from stdin, a line a process, what is done to which names (`gone core.pvary mlir.set_sharding`; or `extra`:
-they have one more argument, before all others; or `renamed`: their arguments have other names), and writes what became of
-the program, as a line of JSON. JAX is imported once; each process is forked from there, before JAX has any thread.
+This is a script. It reads one line for each process from stdin: the change, and the names to change. For example `gone
+core.pvary mlir.set_sharding`; `extra` adds a first parameter, `renamed` renames all parameters. It writes the result of
+each program as a line of JSON. JAX is imported once; each process is forked afterwards, before JAX has any thread.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from jax_debug_widgets._jax.compat.parameters import parameters_of
 
 
 class StandIn(ModuleType):
-    """A module of JAX's in which our package does not find some names; JAX, which imports some late, does."""
+    """A module of JAX in which our package does not find some names; JAX, which imports some names late, finds them."""
 
     def __init__(self, module: ModuleType, gone: set[str]) -> None:
         super().__init__(module.__name__)
@@ -51,7 +51,10 @@ class StandIn(ModuleType):
 
 
 def take_away(names: list[str]) -> None:
-    """Have modules without these names; of what is inside of a name the table of features is told that it is gone."""
+    """Remove these names from their modules.
+
+    For a name inside another one, the table of features reports that it is missing.
+    """
     from jax_debug_widgets._jax.compat import features, private
 
     gone: dict[str, set[str]] = {}
@@ -63,7 +66,7 @@ def take_away(names: list[str]) -> None:
         own = private.module(path)
         if path in sys.modules:
             sys.modules[path] = StandIn(own, hidden)
-        else:  # A module of jaxlib's, which `jax._src.lib` has as a name.
+        else:  # A module of jaxlib, which is an attribute of `jax._src.lib`.
             setattr(importlib.import_module(package), name, StandIn(own, hidden))
     theirs = features._exists
     features._exists = lambda owner, path, **rest: (
@@ -76,7 +79,7 @@ ARGS = np.asarray([0.5, -0.5], np.float32), np.asarray([1.0, 2.0, 3.0], np.float
 
 
 class Otherwise:
-    """A function of JAX's with other parameters; who calls it as before may. See `call_otherwise`."""
+    """A function of JAX with other parameters; callers with the old parameters still work. See `call_otherwise`."""
 
     def __init__(self, theirs: Any, how: str) -> None:
         self.theirs, self.how = theirs, how
@@ -92,7 +95,7 @@ class Otherwise:
         return self.theirs(*args, **{name.removesuffix("_"): value for name, value in options.items()})
 
     def __getattr__(self, name: str) -> Any:
-        if name == "__wrapped__":  # Nobody is to see what it takes inside.
+        if name == "__wrapped__":  # Hides the parameters of the wrapped function.
             raise AttributeError(name)
         return getattr(self.theirs, name)
 
@@ -108,7 +111,7 @@ EXTRA = object()
 
 
 def call_otherwise(how: str, names: list[str]) -> None:
-    """Have functions with other parameters, and JAX call what takes their place in that way."""
+    """Give functions of JAX other parameters, and make JAX call our replacements of them with these."""
     from jax_debug_widgets._jax.compat import private
     from jax_debug_widgets._jax.compat.replacements import Replacements
 
@@ -134,7 +137,7 @@ def call_otherwise(how: str, names: list[str]) -> None:
         def call(*args: Any, **given: Any) -> Any:
             if how == "renamed":
                 return hook(*args, **{f"{name.removesuffix('_')}_": value for name, value in given.items()})
-            if any(one is EXTRA for one in args[:2]):  # One of ours calls another one, in whose place it is.
+            if any(one is EXTRA for one in args[:2]):  # A replacement of ours calls the replacement below it.
                 return hook(*args, **given)
             return hook(args[0], EXTRA, *args[1:], **given) if is_method else hook(EXTRA, *args, **given)
 
@@ -170,7 +173,7 @@ def written(x):
 
 
 def all_of_it(jdw: Any) -> list[Any]:
-    """What jitted, batched, differentiated and un-jitted programs give."""
+    """Return the results of jitted, batched, differentiated and un-jitted programs."""
     values = jax.jit(jax.vmap(jax.value_and_grad(loss), (0, None)))(*ARGS)
     with jax.disable_jit():
         carried = jax.lax.fori_loop(0, 2, lambda i, x: (jax.debug.print("i {}", i), x + 1)[1], 0)
@@ -206,7 +209,7 @@ def run() -> dict[str, Any]:
 
 
 def in_a_process(how: str, names: list[str]) -> dict[str, Any]:
-    """What `run` gives in a process with such a JAX, or what it raises."""
+    """Call `run` in a process with such a JAX; return its result, or its exception."""
     reading, writing = os.pipe()
     child = os.fork()
     if not child:
@@ -214,7 +217,7 @@ def in_a_process(how: str, names: list[str]) -> dict[str, Any]:
             os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
             take_away(names) if how == "gone" else call_otherwise(how, names)
             told = run()
-        except BaseException:  # noqa: BLE001 - told to the parent.
+        except BaseException:  # noqa: BLE001 - sent to the parent process.
             told = {"raised": traceback.format_exc()}
         with os.fdopen(writing, "w") as pipe:
             json.dump(told, pipe)
@@ -227,7 +230,7 @@ def in_a_process(how: str, names: list[str]) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    for slow in ("anywidget", "numba", "scipy"):  # What each process would import.
+    for slow in ("anywidget", "numba", "scipy"):  # Imported once here, instead of in each process.
         if importlib.util.find_spec(slow):
             importlib.import_module(slow)
     for line in sys.stdin:

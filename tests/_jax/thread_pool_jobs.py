@@ -1,4 +1,4 @@
-"""Jobs for the thread pool that tests look into, as machine code: importing this compiles them, for some seconds."""
+"""Define jobs in machine code for tests of the thread pool; importing this compiles them, which takes some seconds."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from jax_debug_widgets._jax.compat import thread_pool
 from jax_debug_widgets._jax.compat.ffi import FRAME_WORDS, RESULTS, array_of, asks_for_version, atomic_add, words
 
 _COUNTS, _WORDS = range(thread_pool.WORK, thread_pool.WORK + 2)
-"""A job that counts how often each of its parts is done: the address of uint64[parts]."""
+"""The words of a job that counts how often each part is done: the address of uint64[parts]."""
 
 
 @njit
@@ -31,7 +31,7 @@ def task(job: Any) -> Any:
 
 @njit
 def counting_job(counts: Any, users: int) -> Any:
-    """That job, which so many threads will look at."""
+    """Make a counting job that `users` threads will read."""
     job = thread_pool.new_job(len(counts), _WORDS)
     told = words(job, _WORDS)
     told[thread_pool._USERS], told[_COUNTS] = users, np.uint64(counts.ctypes.data)
@@ -39,15 +39,15 @@ def counting_job(counts: Any, users: int) -> Any:
 
 
 MOST_YIELDS = 10_000_000
-"""Some seconds, for who comes to nothing but an empty place."""
+"""How often a thread yields until it gives up waiting for another one: some seconds."""
 
 _MET = 1 << 32
-"""What is added to a word by who has met another; ones are added by who comes."""
+"""A thread adds 1 to the word when it arrives, and this when it has met another thread."""
 
 
 @njit
 def _meet(job: Any, _part: int) -> None:
-    """Come, and stay until somebody else has come as well."""
+    """Arrive, and wait until another thread has arrived."""
     place = words(job, _WORDS)[_COUNTS]
     atomic_add(place, 1)
     for _ in range(MOST_YIELDS):

@@ -1,4 +1,4 @@
-"""A shell with the extension; and what is loaded is forgotten after each file of tests."""
+"""Import the fixture of a shell with the extension, and forget loaded runs after each file of tests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Programs whose runs are written and read again, and what is compared of two runs."""
+"""Define programs for runs that are written and read again, and the comparison of two runs."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def odd(x):
 
 
 def everything():
-    """A run with loops, gradients, lanes, phantoms, devices, whole arrays, callbacks and infinities."""
+    """Return a run with loops, gradients, lanes, phantoms, devices, whole arrays, callbacks and infinities."""
     with jdw.capture(title="everything", watch="h,y", values=True, name="all", config={"lr": 3e-4}) as run:
         for _ in range(2):
             trained(jnp.full(32, 0.5))
@@ -84,7 +84,7 @@ EVENT = ("text", "step", "lane", "call", "device", "phantom", "occurrence", "tim
 
 
 def assert_same_events(ours, theirs):
-    """Each event is the same, its values to the bit."""
+    """Assert that all events are the same, with values equal to the bit."""
     assert len(ours) == len(theirs)
     for one, other in zip(ours, theirs, strict=True):
         assert [getattr(one, name) for name in EVENT] == [getattr(other, name) for name in EVENT]
@@ -92,5 +92,5 @@ def assert_same_events(ours, theirs):
 
 
 def bits(values: Any) -> list[Any]:
-    """What tells two values apart: dtype, shape and bytes."""
+    """Return dtype, shape and bytes of values, which tell any two values apart."""
     return [(value.dtype, value.shape, np.ascontiguousarray(value).tobytes()) for value in map(np.asarray, values)]

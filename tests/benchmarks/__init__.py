@@ -1,1 +1,4 @@
-"""What capturing costs, measured: `make bench` prints the tables. Every figure is a ratio against a peer in the same run."""
+"""Measure what capturing costs: `make bench` prints the tables.
+
+Each figure is a ratio to a peer in the same run.
+"""

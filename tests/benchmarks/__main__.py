@@ -1,4 +1,4 @@
-"""`python -m tests.benchmarks`: all tables; with names, those."""
+"""Print the tables: `python -m tests.benchmarks` prints all of them, or those with the given names."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ TABLES = {
 
 
 def main(names: list[str]) -> None:
-    """Print the tables of these names, all where none is given."""
+    """Print the tables with these names; all if none is given."""
     unknown = set(names) - TABLES.keys()
     if unknown:
         raise SystemExit(f"no benchmark is called {', '.join(sorted(unknown))}; there are {', '.join(TABLES)}")

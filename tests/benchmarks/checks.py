@@ -1,4 +1,4 @@
-"""What checks cost: plain, checked, and with `checkify`, in turns in one process. Ratios only."""
+"""Measure the cost of checks: plain, checked, and with `checkify`, in turns in one process, as ratios."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ CHECKS = {
 
 
 def embedding(w, ids, first, second):
-    """A training step of a small model."""
+    """Run a training step of a small model."""
 
     def loss(parameters):
         w, first, second = parameters
@@ -40,7 +40,7 @@ def embedding(w, ids, first, second):
 
 
 def recurrent(x, ids, w):
-    """A loop of 200 steps, with a product each."""
+    """Run a loop of 200 steps with one product in each."""
 
     def body(h, i):
         return jnp.tanh(h @ w + x[i]), h[:, 0]
@@ -49,7 +49,7 @@ def recurrent(x, ids, w):
 
 
 def indexing(x, ids):
-    """A loop that does next to nothing but index."""
+    """Run a loop that does little else than index."""
     return lax.scan(lambda total, i: (total * 0.5 + x[i], total), 0.0, ids)
 
 
@@ -71,7 +71,7 @@ def _programs() -> dict[str, tuple[Callable[..., Any], tuple[Any, ...]]]:
 
 
 def measure(function: Callable[..., Any], arguments: tuple[Any, ...]) -> dict[str, tuple[float, float]]:
-    """For each way the time of later calls and of the first one, as ratios to plain JAX."""
+    """Return for each way the time of later calls and of the first call, as ratios to plain JAX."""
     checkified = checkify.checkify(function, errors=checkify.index_checks)
     ways = {"plain": function, **dict.fromkeys(CHECKS, function), "checkify": checkified}
     programs = {name: jax.jit(lambda *given, made=made: made(*given)) for name, made in ways.items()}

@@ -1,4 +1,7 @@
-"""Microseconds of processor time an event: captured, as JAX does it, and the least that a callback which keeps it can take."""
+"""Measure the processor time of an event in microseconds.
+
+The programs are: captured, plain JAX, and the least work of a callback that keeps the event.
+"""
 
 from __future__ import annotations
 
@@ -16,13 +19,13 @@ from tests.benchmarks.timing import Program, interleaved, stdout_to_null, table
 
 MANY = 100_000
 FEW = 3_000
-"""Steps of programs that are slower by far."""
+"""The number of steps for programs that are much slower."""
 
 REPEATS = 9
 
 
 def loop(say, steps: int) -> Program:
-    """A compiled loop that says a scalar at every step."""
+    """Return a compiled loop that passes a scalar to `say` in every step."""
 
     @jax.jit
     def program(x):
@@ -48,12 +51,12 @@ def call_nothing(x) -> None:
 
 
 def nothing(*_: object) -> tuple[()]:
-    """A callback that does nothing."""
+    """Do nothing; a callback."""
     return ()
 
 
 def appending() -> Program:
-    """The floor: a callback that keeps its value in a list and does nothing else; the list is new for each run."""
+    """Return the lower bound: a callback that only appends its value to a list; the list is new for each run."""
     kept: list[object] = []
     append = kept.append
 
@@ -71,7 +74,7 @@ def appending() -> Program:
 
 
 def captured(program: Program, steps: int) -> Program:
-    """The same program in a capture, its events taken in by the store as they come."""
+    """Return the program in a capture; the store takes its events in as they come."""
 
     def run():
         with jdw.capture() as run:
@@ -83,7 +86,7 @@ def captured(program: Program, steps: int) -> Program:
 
 
 def muted(program: Program) -> Program:
-    """The same program in a capture that records nothing of it, its site being switched off."""
+    """Return the program in a capture that records nothing of it, because its site is switched off."""
     with jdw.capture() as first:
         program()
     (site,) = first.sites
@@ -120,7 +123,7 @@ def main() -> None:
         "jax.debug.callback": (loop(call_nothing, FEW), FEW),
     }
     with stdout_to_null():
-        # The best of each: XLA calls back from this thread or from one of its own, by chance, and that costs more.
+        # Takes the best of each: by chance XLA calls back from a thread of its own, which costs more.
         runs = interleaved({name: program for name, (program, _) in programs.items()}, REPEATS, time.process_time)
     times = {name: min(runs[name]) / steps * 1e6 for name, (_, steps) in programs.items()}
     rows = [[name, f"{us:.2f}", f"{us / times[FLOOR]:.2f}", f"1/{times[PLAIN] / us:.1f}"] for name, us in times.items()]

@@ -1,4 +1,4 @@
-"""How long the first call of a program takes that prints many computed numbers: traced, compiled and run."""
+"""Measure the first call of a program that prints many computed numbers: tracing, compiling and running."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from tests.benchmarks.timing import interleaved, median, ratio, stdout_to_null, 
 
 COUNTS = (10, 100, 400)
 MOST = 1.5
-"""What a capture may take with the most of them, plain JAX taking 1."""
+"""The highest ratio to plain JAX that a capture may take with the most numbers."""
 
 REPEATS = 7
 _numbers = itertools.count()
 
 
 def program(folder: str, count: int) -> Any:
-    """A function of a file of its own, that nobody has called before."""
+    """Return a function in a file of its own that has not been called before."""
     file = Path(folder) / f"printing_{next(_numbers)}.py"
     lines = [f'    jax.debug.print("{number}: {{x}}", x=x + {number})\n' for number in range(count)]
     file.write_text(f"import jax\n\n@jax.jit\ndef printing(x):\n{''.join(lines)}    return x\n", encoding="utf-8")
@@ -37,7 +37,7 @@ def program(folder: str, count: int) -> Any:
 
 
 def plain(folder: str, count: int) -> Any:
-    """Call it as it is."""
+    """Call it without a capture."""
     with stdout_to_null():
         result = program(folder, count)(1.0)
         jax.effects_barrier()
@@ -45,7 +45,7 @@ def plain(folder: str, count: int) -> Any:
 
 
 def captured(folder: str, count: int) -> Any:
-    """Call it in a capture that takes all that it says."""
+    """Call it in a capture that takes all its prints."""
     with jdw.capture() as run:
         result = program(folder, count)(1.0)
     assert len(run.events) == count

@@ -1,7 +1,7 @@
-"""What watching costs in training steps of a transformer, as GPUs run them: ratios to plain JAX on the default device.
+"""Measure what watching costs in training steps of a transformer, as GPUs run them: ratios to plain JAX.
 
-A: six layers of 512 in a scan, float32; B: twelve of 1024, bfloat16; C: A with a Python loop over its layers. On a CPU
-they are small.
+Program A: six layers of 512 in a scan, float32. B: twelve layers of 1024, bfloat16. C: A with a Python loop over its
+layers. They run on the default device. On a CPU they are small.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ KINDS: dict[str, dict[str, Any]] = {
 
 @dataclass(frozen=True)
 class Size:
-    """A transformer and its batch; `steps` are measured together."""
+    """A transformer and its batch; `steps` steps are measured together."""
 
     width: int
     layers: int
@@ -62,12 +62,12 @@ SMALL = {"A": Size(64, 2, 1, 8, steps=2), "C": Size(64, 2, 1, 8, scanned=False, 
 
 
 def normed(x):
-    """Root mean square norm without parameters."""
+    """Apply root mean square norm without parameters."""
     return x * lax.rsqrt((x.astype(jnp.float32) ** 2).mean(-1, keepdims=True) + 1e-6).astype(x.dtype)
 
 
 def trained(size: Size) -> tuple[Callable[..., Any], Any, Any]:
-    """A step of gradient descent, jitted, with its weights and its batch."""
+    """Return a jitted step of gradient descent, with its weights and its batch."""
     width, layers, heads = size.width, size.layers, size.width // HEAD
     keys = jax.random.split(jax.random.key(0), 5)
 
@@ -100,7 +100,7 @@ def trained(size: Size) -> tuple[Callable[..., Any], Any, Any]:
             for number in range(layers):
                 x, _ = layer(x, {name: one[number] for name, one in p.items()})
         loss = (x.astype(jnp.float32) ** 2).mean()
-        return loss  # noqa: RET504 - a name that is watched
+        return loss  # noqa: RET504 - this name is watched
 
     def step(p, x):
         loss, grads = jax.value_and_grad(loss_of)(p, x)
@@ -111,7 +111,10 @@ def trained(size: Size) -> tuple[Callable[..., Any], Any, Any]:
 
 
 def measured(size: Size) -> Iterator[dict[str, Any]]:
-    """A row for each kind: milliseconds a step, its ratio to plain, seconds of the first call beyond a plain one."""
+    """Return a row for each kind of watching.
+
+    A row has milliseconds for a step, the ratio to plain JAX, and the seconds by which the first call is longer.
+    """
     step, weights, batch = trained(size)
 
     def a_step() -> float:
@@ -132,13 +135,13 @@ def measured(size: Size) -> Iterator[dict[str, Any]]:
     for kind, options in KINDS.items():
         with jdw.capture(**options) as run:
             first, later = first_and_later()
-        plain = (plain + a_step()) / 2  # The clock of a GPU changes while it works.
+        plain = (plain + a_step()) / 2  # The clock rate of a GPU changes while it works.
         notes = [str(note) for note in run.notes]
         yield {"kind": kind, "ms": later * 1e3, "ratio": later / plain, "first": first - first_plain, "notes": notes}
 
 
 def main(told: TextIO | None = None) -> None:
-    """Print a table for each program; as lines of JSON into a file, each row as soon as it is there."""
+    """Print a table for each program, and write each row to a file as a line of JSON as soon as it is measured."""
     sizes = SMALL if jax.devices()[0].platform == "cpu" else LARGE
     for name, size in sizes.items():
         rows = []

@@ -1,4 +1,4 @@
-"""What the extension costs where it is loaded and not used: nothing."""
+"""Measure that the extension costs nothing when it is loaded and not used."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ROUNDS = 60
 
 
 def programs() -> dict[str, Program]:
-    """A training step without effects, one with a print, and many small eager operations."""
+    """Return a training step without effects, one with a print, and many small eager operations."""
     weights = jax.random.normal(jax.random.key(0), (256, 256)) / 16
 
     @jax.jit
@@ -48,7 +48,7 @@ def main() -> None:
     rows = []
     for name, program in programs().items():
         with stdout_to_null():
-            # It has been used before: what a capture leaves behind would show.
+            # The extension has been used before, so that anything a capture leaves behind would show.
             with jdw.capture():
                 seconds(program)
             seconds(program)
@@ -60,7 +60,10 @@ def main() -> None:
 
 
 def measured_pair(shell: InteractiveShell, program: Program, *, loaded_first: bool) -> tuple[float, float]:
-    """Seconds without and with the extension, one right after the other, so that what else goes on meets both."""
+    """Return the seconds without and with the extension.
+
+    Both are measured one right after the other, so that other work on the machine affects both.
+    """
     times = {}
     for loaded in (loaded_first, not loaded_first):
         if loaded:

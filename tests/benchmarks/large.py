@@ -1,6 +1,6 @@
-"""Large arguments on several devices, for every kind of callback: plain JAX can hang there, a captured program must not.
+"""Run every kind of callback with large arguments on several devices; plain JAX can hang there, a capture must not.
 
-`python -m tests.benchmarks.large DEVICES STEPS RUNS KIND ...` is what runs in a process of its own; it says `finished KIND`.
+`python -m tests.benchmarks.large DEVICES STEPS RUNS KIND ...` runs in a process of its own and prints `finished KIND`.
 """
 
 from __future__ import annotations
@@ -15,14 +15,21 @@ from tests.benchmarks.timing import table
 
 KINDS = ("print", "echo", "callback", "io", "pure")
 ELEMENTS = 100 << 10
-"""Of float32: 400 KiB on each device."""
+"""The number of float32 elements: 400 KiB on each device."""
 
 TIMEOUT = 600
 ROOT = Path(__file__).parents[2]
 
 
 def finishes(kinds: Sequence[str], devices: int, steps: int, runs: int, timeout: float = TIMEOUT) -> float:
-    """Run captured programs of these kinds on so many devices so often, in a process of their own; the seconds it took.
+    """Run captured programs of these kinds in a process of their own; return the seconds it took.
+
+    Args:
+      kinds: the kinds of callbacks.
+      devices: the number of devices.
+      steps: the number of steps of a program.
+      runs: how often each program runs.
+      timeout: the time limit in seconds.
 
     Raises:
       AssertionError: it failed. subprocess.TimeoutExpired: it hangs.
@@ -36,7 +43,7 @@ def finishes(kinds: Sequence[str], devices: int, steps: int, runs: int, timeout:
 
 
 def run(kind: str, devices: int, steps: int, runs: int) -> None:
-    """One kind, in this process."""
+    """Run one kind in this process."""
     import jax
     import jax.numpy as jnp
     import numpy as np

@@ -1,4 +1,4 @@
-"""The same scalar of the same program, logged by others: rerun, tensorboardX, wandb (offline), jax-tap."""
+"""Measure how others log the same scalar of the same program: rerun, tensorboardX, wandb (offline), jax-tap."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ INSTALL = 'pip install "jax-debug-widgets[peers]"'
 
 
 def logging(log: Callable[[float], object]) -> Program:
-    """The loop, each of its scalars given to `log`."""
+    """Return a loop that passes each of its scalars to `log`."""
     return loop(lambda x: jax.debug.callback(lambda value: log(float(value)), x, ordered=True), FEW)
 
 
 @contextlib.contextmanager
 def rerun(_folder: str) -> Iterator[Program]:
-    """Into memory."""
+    """Yield a program that logs into memory with rerun."""
     rr: Any = importlib.import_module("rerun")
     rr.init("jax_debug_widgets_benchmark", spawn=False)
     rr.memory_recording()
@@ -40,14 +40,14 @@ def rerun(_folder: str) -> Iterator[Program]:
 
 @contextlib.contextmanager
 def tensorboard_x(folder: str) -> Iterator[Program]:
-    """Into event files."""
+    """Yield a program that logs into event files with tensorboardX."""
     with importlib.import_module("tensorboardX").SummaryWriter(folder) as writer:
         yield logging(lambda value: writer.add_scalar("x", value))
 
 
 @contextlib.contextmanager
 def wandb(folder: str) -> Iterator[Program]:
-    """Offline, into files."""
+    """Yield a program that logs offline into files with wandb."""
     module: Any = importlib.import_module("wandb")
     settings = module.Settings(console="off", silent=True, x_disable_stats=True)
     run = module.init(project="benchmark", mode="offline", dir=folder, settings=settings)
@@ -57,7 +57,7 @@ def wandb(folder: str) -> Iterator[Program]:
 
 @contextlib.contextmanager
 def jax_tap(_folder: str) -> Iterator[Program]:
-    """The carry of the loop, into a list; the program says nothing itself."""
+    """Yield a program without logging; jax-tap puts the carry of its loop into a list."""
     module: Any = importlib.import_module("jaxtap")
     kept: list[object] = []
 
@@ -72,7 +72,7 @@ MODULES = {"rerun": "rerun", "tensorboardX": "tensorboardX", "wandb, offline": "
 
 
 def main() -> None:
-    """Print the table; who is not installed has a row that says so."""
+    """Print the table; a package that is not installed has a row that says so."""
     ours = "jax.debug.print, captured"
     programs: dict[str, Program] = {ours: captured(loop(print_x, FEW), FEW), PLAIN: loop(print_x, FEW)}
     missing = []

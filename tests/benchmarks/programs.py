@@ -1,7 +1,8 @@
-"""Programs as data: table, differences, links and export of a training step of some 6,000 equations, beside JAX's own work.
+"""Measure the tools for programs on a training step with some 6,000 equations, beside JAX's own work.
 
-A transformer of twelve blocks (flax) with Adam (optax), unrolled, as people write it. Seconds are the processor's, and vary
-with the machine; beside them is how many times as long as tracing or compiling the program in the same run.
+The tools are the table, differences, links and export. The program is a transformer of twelve blocks (flax) with Adam
+(optax), unrolled, as people write it. Seconds are processor time and vary with the machine. Beside them are ratios to
+tracing or compiling the program in the same run.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ BLOCKS, WORDS, WIDTH = 12, 50, 16
 
 
 def training_step() -> tuple[Callable[..., Any], Callable[..., Any], tuple[Any, Any, Any]]:
-    """The step, its loss, and what the step takes."""
+    """Return the step, its loss, and the arguments of the step."""
     import flax.linen as nn
     import optax
 

@@ -1,6 +1,7 @@
-"""What runs as files cost: recording, loading, one series out of several, and how far a follower is behind.
+"""Measure the cost of runs as files: recording, loading, reading one series of several, and the delay of a follower.
 
-Each figure stands beside a floor of the same minute: the same capture without a file, or pyarrow alone on the same rows.
+Each figure is beside a lower bound measured in the same minute: the same capture without a file, or pyarrow on the same
+rows.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ EVENTS, ROUNDS, RUNS = 1_000_000, 3, 20
 STEP_ROUNDS, WIDTH, STEPS = 15, 384, 60
 
 LINES, PAUSE_S = 400, 0.01
-"""What the followed program prints, and between two of these."""
+"""How often the followed program prints, and the pause between two prints."""
 
 FOLLOWED = """
 import sys, time, jax, jax.numpy as jnp, jax_debug_widgets as jdw
@@ -62,7 +63,7 @@ def main() -> None:
 
 @jax.jit
 def printing(x):
-    """Five prints a step, a million events in all."""
+    """Print five values in each step, a million events in all."""
 
     def body(c, i):
         c = c * 0.999 + jnp.sin(i * 0.01)
@@ -75,7 +76,7 @@ def printing(x):
 
 
 def captured(folder: Path | None) -> None:
-    """A million events, captured, and written if there is a folder."""
+    """Capture a million events, and write them if there is a folder."""
     with jdw.capture(record=folder, max_events=2 * EVENTS, max_mb=2048) as run:
         seconds(lambda: printing(jnp.float32(1)))
     if folder is not None:
@@ -84,7 +85,7 @@ def captured(folder: Path | None) -> None:
 
 
 def of_files(folder: Path) -> None:
-    """Recording and loading."""
+    """Measure recording and loading."""
     times: defaultdict[str, list[float]] = defaultdict(list)
     walls: defaultdict[str, list[float]] = defaultdict(list)
 
@@ -127,7 +128,7 @@ def of_files(folder: Path) -> None:
 
 
 def of_training(folder: Path) -> None:
-    """Capture with a file against capture without one, on the training step."""
+    """Measure a capture with a file and one without, on the training step."""
     program = steps(print_ten, WIDTH, STEPS, in_loop=False)
     ways = {"captured": None, "captured once more": None, "recorded": folder / "steps.jdw"}
     ratios: defaultdict[str, list[tuple[float, float]]] = defaultdict(list)
@@ -155,7 +156,7 @@ def of_training(folder: Path) -> None:
 
 
 def of_following(folder: Path) -> None:
-    """How long it takes until an event that has fired in another process is in a run that follows it."""
+    """Measure how long it takes until an event of another process is in a run that follows that process."""
     path = folder / "followed.jdw"
     command = [sys.executable, "-c", FOLLOWED, str(path), str(LINES), str(PAUSE_S)]
     with subprocess.Popen(command) as program:

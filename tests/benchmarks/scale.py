@@ -1,4 +1,7 @@
-"""Whether an event costs the same among a thousand as among a million, and at the end of a long run as at its start."""
+"""Measure whether the cost of an event stays the same.
+
+It is measured among a thousand and among a million events, and at the start and at the end of a long run.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Time JAX programs beside each other, and print what came out."""
+"""Time JAX programs beside each other, and print tables."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ Program = Callable[[], Any]
 
 
 Clock = Callable[[], float]
-"""`time.perf_counter`, or `time.process_time`: the processor time of all threads, in which other work hardly shows."""
+"""`time.perf_counter`, or `time.process_time`: the processor time of all threads, which other work hardly affects."""
 
 
 def seconds(program: Program, clock: Clock = time.perf_counter) -> float:
-    """One run, to the end of its outputs and effects."""
+    """Return the seconds of one run, to the end of its outputs and effects."""
     start = clock()
     jax.block_until_ready(program())
     jax.effects_barrier()
@@ -31,7 +31,10 @@ def seconds(program: Program, clock: Clock = time.perf_counter) -> float:
 def interleaved(
     programs: Mapping[str, Program], repeats: int, clock: Clock = time.perf_counter
 ) -> dict[str, list[float]]:
-    """Run the programs in turn, so that what else the machine does meets all alike; each once before, to compile."""
+    """Run the programs in turn, so that other work on the machine affects all equally; return the times of each.
+
+    Each program runs once before, to compile.
+    """
     for program in programs.values():
         seconds(program)
     times: dict[str, list[float]] = {name: [] for name in programs}
@@ -42,52 +45,52 @@ def interleaved(
 
 
 def wall_and_processor(program: Program) -> tuple[float, float]:
-    """One run: seconds of the clock, and of the processor."""
+    """Return the seconds of one run by the clock and by the processor."""
     start = time.process_time()
     wall = seconds(program)
     return wall, time.process_time() - start
 
 
 def rotated(names: Sequence[str], turn: int) -> Sequence[str]:
-    """The same from another one on, a turn later: each is first as often as last.
+    """Return the names, beginning with another one in each turn, so that each is first as often as last.
 
-    A machine gets slower while it works, and what went before leaves its mark.
+    A machine gets slower while it works, and a program is affected by the one that ran before it.
     """
     start = turn % len(names)
     return [*names[start:], *names[:start]]
 
 
 def ratio(ours: Sequence[float], theirs: Sequence[float]) -> float:
-    """The median ratio of times that were measured in the same round."""
+    """Return the median ratio of times that were measured in the same round."""
     return median([one / other for one, other in zip(ours, theirs, strict=True)])
 
 
 def median(times: Sequence[float]) -> float:
-    """The middle one: a machine with other work has outliers to one side."""
+    """Return the median: a machine with other work has outliers to one side only."""
     return statistics.median(times)
 
 
 @contextlib.contextmanager
 def stdout_to_null() -> Iterator[None]:
-    """What `jax.debug.print` costs without a terminal."""
+    """Discard stdout, to measure `jax.debug.print` without a terminal."""
     with open(os.devnull, "w", encoding="utf-8") as null, contextlib.redirect_stdout(null):
         yield
 
 
 def keep_memory() -> None:
-    """Have the C library keep what is freed, where it is glibc: pages that it gives back and gets again take time.
+    """Make glibc keep freed memory: returning pages to the system and getting them again takes time.
 
-    In some runs of large steps they do and in others they do not, which is more than what a capture adds to such a step.
+    This happens in some runs of large steps and not in others, and takes more time than a capture adds to such a step.
     """
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
-    trim_threshold, top_pad, mmap_threshold = -1, -2, -3  # As malloc.h numbers them.
+    trim_threshold, top_pad, mmap_threshold = -1, -2, -3  # Numbers from malloc.h.
     for option, nbytes in ((trim_threshold, 2**31 - 1), (top_pad, 2**28), (mmap_threshold, 2**25)):
         if mallopt is not None:
             mallopt(option, nbytes)
 
 
 def table(title: str, header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Print a table, its first column to the left, the others to the right."""
+    """Print a table with the first column aligned to the left and the others to the right."""
     widths = [max(len(row[i]) for row in [header, *rows]) for i in range(len(header))]
     sys.stdout.write(f"\n{title}\n")
     for row in [header, ["-" * width for width in widths], *rows]:

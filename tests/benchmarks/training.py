@@ -1,9 +1,9 @@
-"""A training step that says ten scalars, captured, beside the same step that only computes them.
+"""Measure a captured training step that prints ten scalars, beside the same step that only computes them.
 
-JAX dispatches a program that has effects by Python, every other by C++, and XLA runs one that calls Python on the thread
-that calls it: with the arguments of this step that is half a millisecond a call, whatever the effects are and whoever asks
-for them. The steps that call functions that do nothing, without any capture, show it. What is captured of a step comes back
-among its results: C++ dispatches it, while the step before it runs. In a compiled loop there is one call.
+JAX dispatches a program with effects from Python, every other program from C++. XLA runs a program that calls Python on
+the calling thread. For the arguments of this step, that takes half a millisecond for each call, whatever the effects
+are. The steps that call empty functions without a capture show this. A capture makes the printed values results of the
+step: C++ dispatches the step while the one before it runs. A compiled loop has one call.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from tests.benchmarks.events import nothing
 from tests.benchmarks.timing import Program, keep_memory, rotated, seconds, stdout_to_null, table, wall_and_processor
 
 SIZES = {384: 60, 1024: 16}
-"""Width of the hidden layers -> steps of one measurement."""
+"""Width of the hidden layers -> number of steps in one measurement."""
 
 ROUNDS = 15
 
@@ -34,7 +34,7 @@ CAPTURED, PLAIN = "ten scalars, captured", "ten scalars, plain"
 
 
 def steps(say: Callable[[Sequence[Any]], None], hidden: int, count: int, *, in_loop: bool) -> Program:
-    """Some steps of Adam on scikit-learn's digits, each a call of its own, or all in one compiled loop."""
+    """Return steps of Adam on scikit-learn's digits: one call for each step, or all steps in one compiled loop."""
     images, labels = load_digits(return_X_y=True)
     images, labels = jnp.asarray(images, jnp.float32) / 16, jnp.asarray(labels)
     sizes = (images.shape[1], hidden, hidden, 10)
@@ -83,7 +83,7 @@ def call_ten(ten: Sequence[Any]) -> None:
 
 
 def main() -> None:
-    """Print a table a size."""
+    """Print one table for each size."""
     keep_memory()
     for hidden, count in SIZES.items():
         for in_loop in (False, True):
@@ -95,7 +95,9 @@ def compare(hidden: int, count: int, *, in_loop: bool) -> None:
     printing = steps(print_ten, hidden, count, in_loop=in_loop)
     others = {
         WITHOUT: steps(lambda _: None, hidden, count, in_loop=in_loop),
-        AGAIN: steps(lambda _: None, hidden, count, in_loop=in_loop),  # How far equals are apart on this machine.
+        AGAIN: steps(
+            lambda _: None, hidden, count, in_loop=in_loop
+        ),  # Shows how far equal programs are apart on this machine.
         EMPTY: steps(lambda _: tap(nothing), hidden, count, in_loop=in_loop),
         TEN: steps(call_ten, hidden, count, in_loop=in_loop),
         PLAIN: printing,
@@ -125,7 +127,7 @@ def compare(hidden: int, count: int, *, in_loop: bool) -> None:
         before = measure(WITHOUT)
         for turn in range(ROUNDS):
             for name in rotated([AGAIN, EMPTY, TEN, CAPTURED, PLAIN], turn):
-                # To what is measured right before and after it: a machine that others use is not the same a second later.
+                # Compared with the measurements right before and after: a shared machine differs from second to second.
                 own, after = measure(name), measure(WITHOUT)
                 ratios[name].append(2 * own / (before + after))
                 before = after

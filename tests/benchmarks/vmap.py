@@ -1,4 +1,4 @@
-"""`vmap` of a print: JAX compiles one callback a lane, a capture one for all."""
+"""Measure `vmap` of a print: JAX compiles one callback for each lane, a capture one for all lanes."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import jax_debug_widgets as jdw
 from tests.benchmarks.timing import median, seconds, stdout_to_null, table
 
 LATER, LATER_CAPTURED = 5, 50
-"""Calls after the first; captured ones are so short that a thread of Python's would be in the way of the first few."""
+"""How many later calls are measured: captured calls are so short that another Python thread can delay the first few."""
 
 
 def measure(lanes: int, *, capture: bool) -> tuple[float, float]:
-    """Seconds of the first call, and the median of later ones."""
+    """Return the seconds of the first call, and the median of later calls."""
 
     @jax.jit
     @jax.vmap

@@ -1,4 +1,7 @@
-"""What watching costs: training loops plain, with one name, all names and gradients, every equation; sampled, and checkify."""
+"""Measure what watching costs in training loops.
+
+The kinds are: plain, one name, all names and gradients, every equation, sampled, and checkify.
+"""
 
 from __future__ import annotations
 
@@ -24,9 +27,9 @@ WIDTH, BATCH, LAYERS = 512, 128, 4
 TOKENS, HEADS, FEATURES = 64, 4, 256
 STEPS, TRANSFORMER_STEPS = 100, 40
 ROUNDS = 7
-"""In each, every kind is compiled once more: that places a program's memory anew, which alone changes its time by percents."""
+"""In each round every kind is compiled again: another memory layout alone changes a program's time by some percent."""
 RUNS = 3
-"""After the one that compiles, all in one capture."""
+"""The runs after the one that compiles, all in one capture."""
 
 PLAIN = "plain"
 KINDS: dict[str, dict[str, Any]] = {
@@ -40,20 +43,20 @@ KINDS: dict[str, dict[str, Any]] = {
 
 
 def forward(params, x):
-    """The layers one after the other."""
+    """Apply the layers one after the other."""
     for w in params:
         x = jax.nn.gelu(x @ w)
     return x
 
 
 def normed(x):
-    """Layer norm without parameters."""
+    """Apply layer norm without parameters."""
     centred = x - x.mean(-1, keepdims=True)
     return centred * lax.rsqrt((centred**2).mean(-1, keepdims=True) + 1e-6)
 
 
 def block(x, layer):
-    """A transformer block: attention, then a perceptron, each beside a residual."""
+    """Apply a transformer block: attention, then a perceptron, each beside a residual."""
     q, k, v = jnp.einsum("btf,sfhd->sbthd", normed(x), layer["qkv"])
     logits = jnp.einsum("bthd,buhd->bhtu", q, k) / np.sqrt(q.shape[-1])
     weights = jax.nn.softmax(jnp.where(jnp.tril(jnp.ones(logits.shape[-2:], bool)), logits, -1e9))
@@ -64,14 +67,14 @@ def block(x, layer):
 
 
 def transformer(params, x):
-    """The blocks one after the other."""
+    """Apply the blocks one after the other."""
     for layer in params:
         x = block(x, layer)
     return normed(x)
 
 
 def trained(model: Callable[[Any, Any], Any], steps: int) -> Callable[[Any, Any, Any], Any]:
-    """Gradient descent on a model in one compiled loop."""
+    """Return gradient descent on a model as one compiled loop."""
 
     def loss_of(params, x, y):
         error = model(params, x) - y
@@ -90,7 +93,7 @@ def trained(model: Callable[[Any, Any], Any], steps: int) -> Callable[[Any, Any,
 
 @dataclass(frozen=True)
 class Round:
-    """What one kind took in one round, in seconds: a run, compiling before it, and to begin and end the capture around."""
+    """The seconds of one kind in one round: of a run, of compiling before it, and of beginning and ending a capture."""
 
     run: float
     compilation: float
@@ -98,7 +101,7 @@ class Round:
 
 
 def timed(program: Program, context: MakeContext) -> Round:
-    """Compile a program and run it some times, as a cell does that trains for long: the capture begins and ends once."""
+    """Compile a program and run it several times in one capture, as a cell does that trains for long."""
     jax.clear_caches()
     start = time.perf_counter()
     with context():
@@ -142,7 +145,7 @@ def _compare(title: str, train: Callable[..., Any], params: Any, x: Any) -> None
     kinds |= {name: (run, partial(jdw.capture, **options)) for name, options in KINDS.items()}
     kinds["checkify's float checks"] = (run_checked, contextlib.nullcontext)
     for program, context in kinds.values():
-        timed(program, context)  # What the first run in a process loads and compiles besides (Numba, eager operations).
+        timed(program, context)  # The first run in a process also loads and compiles Numba and eager operations.
     rounds: dict[str, list[Round]] = {name: [] for name in kinds}
     for turn in range(ROUNDS):
         for name in rotated(list(kinds), turn):

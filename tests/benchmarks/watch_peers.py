@@ -1,7 +1,8 @@
-"""What others take to see intermediate values of a training step: all names watched, beside penzai, jax-tap and no `jit`.
+"""Measure how others show intermediate values of a training step, beside watching all names.
 
-Each is a ratio to the same steps, made the same way, that show nothing. penzai gives the outputs of its layers back from
-each step, whole; jax-tap shows what a loop carries, which here are the parameters; without `jit` everything can be seen.
+The others are penzai, jax-tap and running without `jit`. Each figure is a ratio to the same steps, made in the same
+way, that show nothing. penzai returns the whole outputs of its layers from each step. jax-tap shows what a loop
+carries, here the parameters. Without `jit` everything can be seen.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ REPEATS = 5
 
 
 def jitted_steps(step: Callable[..., Any], params: Any, *data: Any) -> Program:
-    """Each step a call, as penzai's are."""
+    """Return a program that runs each step as a call, as penzai's steps are."""
 
     def run():
         now, shown = params, None
@@ -38,7 +39,7 @@ def jitted_steps(step: Callable[..., Any], params: Any, *data: Any) -> Program:
 
 
 def plain_step() -> Callable[..., Any]:
-    """A step of gradient descent that shows its loss."""
+    """Return a step of gradient descent that shows its loss."""
 
     @jax.jit
     def step(params, x, y):
@@ -53,7 +54,7 @@ def plain_step() -> Callable[..., Any]:
 
 
 def penzai_steps(*, saving: bool) -> Program:
-    """The same network of penzai's layers, with or without a layer that saves what passes, between any two."""
+    """Return the same network of penzai's layers, with or without a layer that saves the values between two layers."""
     pz: Any = importlib.import_module("penzai.pz")
     key = jax.random.key(0)
     linear = partial(pz.nn.Linear.from_config, init_base_rng=key, input_axes={"f": WIDTH}, output_axes={"f": WIDTH})
@@ -80,23 +81,23 @@ def penzai_steps(*, saving: bool) -> Program:
 
 
 Pair = tuple[Program, Program]
-"""Steps that show values, and the same steps without."""
+"""Steps that show values, and the same steps without showing them."""
 
 
 def data() -> tuple[Any, jax.Array]:
-    """Parameters and a batch."""
+    """Return parameters and a batch."""
     keys = jax.random.split(jax.random.key(0), LAYERS)
     return [jax.random.normal(key, (WIDTH, WIDTH)) / np.sqrt(WIDTH) for key in keys], jnp.ones((BATCH, WIDTH))
 
 
 def looped(train: Callable[..., Any]) -> Program:
-    """All steps in one compiled loop."""
+    """Return a program that runs all steps in one compiled loop."""
     params, x = data()
     return partial(jax.jit(train), params, x, x)
 
 
 def watched(program: Program) -> Program:
-    """The same program in a capture that watches all names."""
+    """Return the same program in a capture that watches all names."""
 
     def run():
         with jdw.capture(watch=True):
@@ -144,11 +145,11 @@ PAIRS: dict[str, tuple[str, Callable[[], Pair]]] = {
     "jax-tap, what the loop carries": ("jaxtap", jax_tap),
     "no jit, operation by operation": ("jax", without_jit),
 }
-"""Who shows values -> its module, what makes its steps."""
+"""Name of the tool -> its module, and the function that makes its steps."""
 
 
 def main() -> None:
-    """Print the table; who is not installed has a row that says so."""
+    """Print the table; a package that is not installed has a row that says so."""
     rows = []
     for name, (module, make) in PAIRS.items():
         if not importlib.util.find_spec(module):

@@ -1,4 +1,4 @@
-"""A page that shows stops: it sits behind a recording comm and answers from a thread of its own."""
+"""Define a page that shows stops: it receives messages through a recording comm and answers from its own thread."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from jax_debug_widgets.session.panel.requests import answer
 from tests.fakes import RecordingComm
 
 PATIENCE = 30
-"""Seconds after which something that must happen has not."""
+"""The most seconds to wait for something that must happen."""
 
 
 class Page:
-    """Stands for the browser: takes what the kernel sends, and asks through the requests that a browser has."""
+    """Stands for the browser: receives the kernel's messages, and sends the requests that a browser sends."""
 
     def __init__(self) -> None:
         self.session = current_session()
@@ -43,13 +43,13 @@ class Page:
                 self._answered.notify_all()
 
     def stop(self) -> dict[str, Any]:
-        """The next stop."""
+        """Wait for the next stop."""
         found = self.stops.get(timeout=PATIENCE)
         self.ask("here", stop=found["id"])
         return found
 
     def all_stops(self, each: Any = None) -> list[dict[str, Any]]:
-        """Go on from each stop until the program is over, after `each(page, stop)`."""
+        """Call `each(page, stop)` at each stop and resume, until the program is over; return the stops."""
         found = []
         while (stop := self.stops.get(timeout=PATIENCE)) is not None:
             self.ask("here", stop=stop["id"])
@@ -60,33 +60,33 @@ class Page:
         return found
 
     def post(self, kind: str, **fields: Any) -> int:
-        """Ask, and do not wait."""
+        """Send a request without waiting; return its number."""
         number = next(self._numbers)
         for content, _ in answer(self.session, {"type": kind, "run": self.run.key, "id": number, **fields}):
             self.receive(content)
         return number
 
     def ask(self, kind: str, **fields: Any) -> dict[str, Any]:
-        """Ask, and give back the answer."""
+        """Send a request and return the answer."""
         number = self.post(kind, **fields)
         with self._answered:
             assert self._answered.wait_for(lambda: number in self.answers, PATIENCE), f"{kind} was not answered"
             return self.answers.pop(number)
 
     def say(self, stop: dict[str, Any], text: str) -> str:
-        """What the console answers."""
+        """Run a command in the console; return its answer."""
         found = self.ask("command", stop=stop["id"], text=text)
         assert found["type"] == "console", found
         return found["text"]
 
     def go_on(self, stop: dict[str, Any], how: str = "continue") -> None:
-        """Let the program go on."""
+        """Resume the program."""
         assert self.ask("resume", stop=stop["id"], how=how)["type"] == "done"
 
 
 @pytest.fixture
 def page(monkeypatch):
-    """A page that has just been opened."""
+    """Return a page that has just been opened."""
     page = Page()
 
     class Comm(RecordingComm):
@@ -103,7 +103,7 @@ def page(monkeypatch):
 
 
 class Script:
-    """What a user does at the stops, in a thread of its own; its failures are the test's."""
+    """Runs the user's actions at stops in a thread of its own; its failures fail the test."""
 
     def __init__(self, page: Page, act: Any) -> None:
         self._page, self._act = page, act
@@ -113,7 +113,7 @@ class Script:
     def _run(self) -> None:
         try:
             self._act(self._page)
-        except BaseException as error:  # noqa: BLE001 - told in the test's own thread.
+        except BaseException as error:  # noqa: BLE001 - raised again in the test's thread.
             self._error = error
             stop = self._page.session.debugger.stop
             if stop is not None:
@@ -131,7 +131,10 @@ class Script:
 
 @pytest.fixture
 def stopped(page):
-    """`stopped(function, *args, user=act)`: run under a capture whose panel is open, while `act(page)` is at the stops."""
+    """Return `stopped(function, *args, user=act)`.
+
+    It runs the function in a capture with an open panel, while `act(page)` handles the stops.
+    """
 
     def run(function: Any, *args: Any, user: Any, **options: Any) -> tuple[Any, Any]:
         with jdw.capture(**options) as recording:

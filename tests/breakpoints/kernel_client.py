@@ -1,4 +1,7 @@
-"""A front end without a browser: it speaks to a kernel as a page does, by the way that the kernel's model names."""
+"""Drive a kernel without a browser.
+
+The client sends the messages that a page would send, by the route that the kernel's widget model names.
+"""
 
 from __future__ import annotations
 
@@ -15,17 +18,17 @@ if TYPE_CHECKING:
     from jupyter_client.blocking.client import BlockingKernelClient
 
 PATIENCE = 30
-"""Seconds after which something that must happen has not."""
+"""The most seconds to wait for something that must happen."""
 
 
 class KernelClient:
-    """One kernel: `with KernelClient("7.4.0") as kernel: ...`."""
+    """A client of one kernel: `with KernelClient("7.4.0") as kernel: ...`."""
 
     def __init__(self, version: str) -> None:
         self._manager = KernelManager()
         self._manager._kernel_spec = kernel_spec(version)
         self.messages: list[dict[str, Any]] = []
-        """What came on the IOPub channel, in order."""
+        """The messages of the IOPub channel, in order."""
         self._number = 100
 
     def __enter__(self) -> Self:
@@ -40,21 +43,21 @@ class KernelClient:
         self._manager.shutdown_kernel(now=True)
 
     def start(self, code: str) -> str:
-        """Send a cell; its message id."""
+        """Send a cell; return the id of its message."""
         return self._client.execute(code, allow_stdin=True)
 
     def run(self, code: str) -> str:
-        """Run a cell to its end; what it printed."""
+        """Run a cell to its end; return what it printed."""
         cell = self.start(code)
         self.wait_for_end(cell)
         return self.printed(cell)
 
     def interrupt(self) -> None:
-        """Kernel → Interrupt."""
+        """Interrupt the kernel, as the menu "Kernel → Interrupt" does."""
         self._manager.interrupt_kernel()
 
     def wait_for(self, wanted: Any, since: int = 0) -> dict[str, Any]:
-        """The first message from `since` on for which `wanted(message)` is true."""
+        """Wait for the first message, from number `since` on, for which `wanted(message)` is true."""
         deadline = time.monotonic() + PATIENCE
         at = since
         while True:
@@ -69,7 +72,7 @@ class KernelClient:
                 continue
 
     def answer_prompt(self, text: str) -> None:
-        """Type `text` where the kernel asks for input."""
+        """Enter `text` when the kernel asks for input."""
         self._client.get_stdin_msg(timeout=PATIENCE)
         self._client.input(text)
 
@@ -84,7 +87,7 @@ class KernelClient:
         )
 
     def printed(self, cell: str) -> str:
-        """What landed in the output of a cell."""
+        """Return the text in the output of a cell."""
         return "".join(
             message["content"].get("text", "") or "\n".join(message["content"].get("traceback", ()))
             for message in self.messages
@@ -92,7 +95,7 @@ class KernelClient:
         )
 
     def model(self) -> dict[str, Any]:
-        """The state of the panel's model: `way` and `comm_id` among it."""
+        """Return the state of the panel's widget model, with `way` and `comm_id`."""
         state: dict[str, Any] = {}
         for message in self.messages:
             data = message["content"].get("data", {})
@@ -103,7 +106,7 @@ class KernelClient:
         return state
 
     def wait_for_stop(self, after: int = 0) -> tuple[dict[str, Any], str]:
-        """The first stop whose number is above `after`, and the run that it is of; it is answered as seen."""
+        """Wait for the first stop with a number above `after`; return it and its run, and report it as seen."""
 
         def is_stop(message: dict[str, Any]) -> bool:
             found = _custom(message)
@@ -114,12 +117,12 @@ class KernelClient:
         return content["stop"], content["run"]
 
     def stops(self) -> list[dict[str, Any]]:
-        """All stops that have come."""
+        """Return all stops that have arrived."""
         found = (_custom(message) for message in self.messages)
         return [one["stop"] for one in found if one.get("type") == "stop" and one["stop"] is not None]
 
     def post(self, run: str, kind: str, **fields: Any) -> int:
-        """Ask as the page does; the number of the request."""
+        """Send a request as the page does; return the number of the request."""
         self._number += 1
         model = self.model()
         request = {"type": kind, "run": run, "id": self._number, **fields}
@@ -129,17 +132,17 @@ class KernelClient:
         return self._number
 
     def ask(self, run: str, kind: str, **fields: Any) -> dict[str, Any]:
-        """Ask, and give back the answer."""
+        """Send a request and return the answer."""
         since = len(self.messages)
         number = self.post(run, kind, **fields)
         return _custom(self.wait_for(lambda message: _custom(message).get("id") == number, since))
 
     def wait_for_custom(self, kind: str, since: int) -> dict[str, Any]:
-        """The first message of ours of this type from `since` on."""
+        """Wait for the first message of ours with this type, from number `since` on."""
         return _custom(self.wait_for(lambda message: _custom(message).get("type") == kind, since))
 
     def ask_again_as_a_new_page(self) -> None:
-        """Ask what a page asks first that is loaded anew; all of it must be answered while a cell runs."""
+        """Send the first requests of a newly loaded page; all must be answered while a cell runs."""
         client = self._client
         waiting = {client.kernel_info(), client.comm_info()}
         while waiting:
@@ -152,7 +155,7 @@ class KernelClient:
         self.wait_for(lambda message: message["content"].get("data", {}).get("method") == "update_states", since)
 
     def ask_twice(self, apart_s: float) -> None:
-        """Make two requests of the main thread, one a moment after the other, and wait until both are answered."""
+        """Send two requests to the main thread, `apart_s` seconds apart, and wait until both are answered."""
         client = self._client
         waiting = {client.comm_info()}
         time.sleep(apart_s)

@@ -1,4 +1,4 @@
-"""Programs whose result comes from a host function, for the transformations of `tests/conftest.py`."""
+"""Define programs with results from a host function, for the transformations of `tests/conftest.py`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from jax.experimental import io_callback
 
 
 class Host:
-    """A host function, `2 * sin(x)`, that keeps what it was called with: types, placement and bits."""
+    """A host function, `2 * sin(x)`, that keeps the types, placement and bits of its arguments."""
 
     def __init__(self) -> None:
         self.calls = []
@@ -39,7 +39,7 @@ def io(*, ordered):
 
 
 def differentiable(host):
-    """A host function with a derivative, which calls it as well."""
+    """Return a host function with a derivative, which calls the host, too."""
 
     @jax.custom_jvp
     def f(x):
@@ -61,4 +61,4 @@ BODIES = {
     "io": io(ordered=False),
     "io_ordered": io(ordered=True),
 }
-"""Name -> host function -> program that a `Transform` can wrap."""
+"""Name -> a function from a host function to a program that a `Transform` can wrap."""

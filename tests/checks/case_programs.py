@@ -1,4 +1,4 @@
-"""Programs for the checks: what must be found in each, and near misses with which nothing is wrong."""
+"""List programs for the checks: what must be found in each, and similar programs in which nothing is wrong."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Case:
-    """A program.
+    """A program with the expected finding.
 
     Attributes:
-      id: its name; `row`: what it is about, see docs/behaviours.md.
-      says, fix: words that the finding has, in its text and in what it says to write.
+      id: its name; `row`: its row in docs/behaviours.md.
+      says, fix: words that the finding must have, in its text and in its fix.
       raises: the exception that JAX raises.
       near_miss: whether nothing is wrong with it.
       check: the checks that find it.
@@ -28,7 +28,7 @@ class Case:
 
     @property
     def line(self) -> int:
-        """The line that the finding is at; 0 for a near miss."""
+        """Return the line of the finding; 0 for a near miss."""
         return next((number for number, line in enumerate(self.source.splitlines(), 1) if "#!" in line), 0)
 
 

@@ -1,4 +1,4 @@
-"""Programs that raise in JAX, with the line that is at fault and what the explanation says to write."""
+"""List programs that raise an exception of JAX, with the faulty line and the words of the explanation."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Program:
-    """A program: the line marked `#!` is at fault; `says` are words of the explanation."""
+    """A program; `#!` marks the faulty line, and `says` are words of the explanation."""
 
     name: str
     row: str
@@ -96,14 +96,14 @@ RAISING = (
         "donated",
         "S5",
         "step = jax.jit(lambda s: s * 2, donate_argnums=0)\ns = {'w': jnp.ones(3)}\nstep(s['w'])\ny = s['w'] + 1  #!",
-        ("`s['w']` was given away", "donate"),
+        ("`s['w']` was donated", "donate"),
     ),
     Program(
         "two donated",
         "S5",
         "step = jax.jit(lambda a, b: (a * 2, b * 2), donate_argnums=(0, 1))\na, b = jnp.ones(3), jnp.ones(3)\nstep(a, b)\n"
         "y = a + b  #!",
-        ("`a`, `b` were given away",),
+        ("`a`, `b` were donated",),
     ),
     Program(
         "static",

@@ -1,4 +1,4 @@
-"""Programs of questions that people have asked about JAX in public, each with the line and the words that answer it."""
+"""List programs from questions about JAX that people have asked in public, with the line and words of the answer."""
 
 from __future__ import annotations
 
@@ -200,7 +200,7 @@ state = {"w": jnp.ones(3)}
 step(state, jnp.ones(3))
 state["w"] + 1  #!
 """,
-        says=("`state['w']`", "given away"),
+        says=("`state['w']`", "was donated"),
         raises="RuntimeError",
         check="oob",
     ),

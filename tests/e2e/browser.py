@@ -1,4 +1,4 @@
-"""The browser, and one page of it that shows JupyterLab and remembers what it saw."""
+"""Control the browser, and one page that shows JupyterLab and records messages, errors and requests."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ ARTIFACTS = Path(__file__).parents[2] / "test-artifacts" / "e2e"
 DRIVER = (Path(__file__).parent / "driver.js").read_text()
 WAIT_S = 60
 EXPECT_S = 20
-"""How long an assertion about what the page shows waits for it."""
+"""How long an assertion waits for the page to show something."""
 expect.set_options(timeout=EXPECT_S * 1000)
 
 DRAWN = "() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"
-"""Resolves when the page has drawn what it knows."""
+"""JavaScript that resolves when the page has drawn its present state."""
 CHROMIUM_ARGUMENTS = [
-    "--no-sandbox",  # Chromium refuses to run as root with it
+    "--no-sandbox",  # Chromium refuses to run as root with its sandbox
     "--disable-gpu",
-    # Nothing is looked up or fetched but what the page asks for.
+    # The browser itself looks up and fetches nothing.
     "--disable-quic",
     "--no-first-run",
     "--disable-background-networking",
@@ -43,7 +43,7 @@ CHROMIUM_ARGUMENTS = [
 
 
 class Browser:
-    """Chromium of the system, without a window: `with Browser() as browser: browser.new_page(…)`."""
+    """The system's Chromium without a window: `with Browser() as browser: browser.new_page(…)`."""
 
     def __enter__(self) -> Self:
         executable = chromium()
@@ -65,12 +65,15 @@ class Browser:
         self._playwright.stop()
 
     def new_page(self, lab: JupyterLab, name: str) -> LabPage:
-        """A page that has loaded nothing yet; `name` tells its pictures apart."""
+        """Open a page that has loaded nothing yet; `name` tells its pictures apart."""
         return LabPage(self._context.new_page(), lab, name)
 
 
 def chromium() -> str:
-    """Where the browser is. Without one these tests fail: a skip would look like success."""
+    """Return the path of the browser.
+
+    Without a browser these tests fail: skipping them would look like success.
+    """
     executable = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
     if executable is None:
         raise RuntimeError(
@@ -81,7 +84,7 @@ def chromium() -> str:
 
 
 def shows(page: Page, read: Callable[[], Any], wanted: object) -> None:
-    """Wait until what is read off the page equals `wanted`: right after a click it may be that of the frame before."""
+    """Wait until a value read from the page equals `wanted`: right after a click it may be that of the frame before."""
     deadline = time.monotonic() + EXPECT_S
     while (found := read()) != wanted and time.monotonic() < deadline:
         page.evaluate(DRAWN)
@@ -89,7 +92,7 @@ def shows(page: Page, read: Callable[[], Any], wanted: object) -> None:
 
 
 def boxes_at_rest(page: Page, *parts: Locator) -> list[FloatRect]:
-    """Where these parts stand, once they are all there and nothing moves any more."""
+    """Return the positions of these parts, after all are there and nothing moves any more."""
     deadline, before = time.monotonic() + EXPECT_S, None
     while time.monotonic() < deadline:
         boxes = [box for part in parts if (box := part.bounding_box())]
@@ -111,12 +114,12 @@ class LabPage:
         self.errors: list[str] = []
         self.requests: list[str] = []
         self.received: list[int] = []
-        """Bytes of each message that the kernels sent."""
+        """The size in bytes of each message that the kernels have sent."""
         self.is_as_loaded = True
-        """Whether it is again, once nothing is open, what it was when it had been loaded."""
+        """Whether the page, after closing everything, is as it was when it was loaded."""
         self._is_cleared = False
         page.set_default_timeout(WAIT_S * 1000)
-        # "Leave the page?": yes. Without a handler a reload with unsaved changes would be refused.
+        # Answers yes to "Leave the page?". Without a handler a reload with unsaved changes would be refused.
         page.on("dialog", lambda dialog: dialog.accept())
         page.on("console", self._on_console)
         page.on("pageerror", lambda error: self._note(f"uncaught: {error}", is_error=True))
@@ -124,26 +127,29 @@ class LabPage:
         page.on("websocket", self._on_websocket)
 
     def clear(self) -> bool:
-        """Make it as if it had just been loaded, for the next test; whether that could be done."""
+        """Close everything for the next test; return whether the page is then as if it had just been loaded."""
         self.page.context.clear_permissions()
         self._is_cleared = self.is_as_loaded and bool(self.page.evaluate("() => window.notebookDriver?.clear()"))
         return self._is_cleared
 
     def forget(self) -> None:
-        """Forget what was noted for the test that has ended, what JupyterLab says of closing everything among it."""
+        """Forget the records for the test that has ended, including JupyterLab's messages about closing everything."""
         self.page.evaluate(DRAWN)
         for noted in (self.console, self.errors, self.requests, self.received):
             noted.clear()
 
     def open_notebook(self, path: str, theme: Theme = "Light") -> Notebook:
-        """Open a notebook and wait until its kernel is idle: in a page that is loaded for it, unless one is there already."""
+        """Open a notebook and wait until its kernel is idle.
+
+        A page is loaded for it, unless one is already there.
+        """
         if self._is_cleared:
             self._is_cleared = False
             self.ask("open", path)
         else:
-            # Loaded once more, the page may open what was open at any moment, in the next test as well.
+            # A reloaded page may reopen documents at any moment, also in the next test.
             self.is_as_loaded = self.is_as_loaded and self.page.url == "about:blank"
-            # A workspace of its own: the notebooks of other tests are not opened again.
+            # A workspace of its own does not reopen the notebooks of other tests.
             workspace = re.sub(r"\W", "-", self.name)
             self.page.goto(f"{self.lab.url}/lab/workspaces/{workspace}/tree/{path}?token={self.lab.token}")
         notebook = Notebook(self, path)
@@ -153,7 +159,7 @@ class LabPage:
         return notebook
 
     def open_in_notebook_7(self, path: str) -> Notebook:
-        """The same in Jupyter Notebook, which shows one document a page."""
+        """Open a notebook in Jupyter Notebook, which shows one document per page, and wait until its kernel is idle."""
         self.is_as_loaded = False
         self.page.goto(f"{self.lab.url}/notebooks/{path}?token={self.lab.token}")
         notebook = Notebook(self, path)
@@ -170,7 +176,7 @@ class LabPage:
         return notebook
 
     def set_theme(self, theme: Theme) -> None:
-        """Have the page in this theme; JupyterLab keeps it for the pages that come after."""
+        """Set the theme of the page; JupyterLab keeps it for later pages."""
         if self.ask("themeIs", f"JupyterLab {theme}"):
             return
         self.ask("setTheme", f"JupyterLab {theme}")
@@ -178,8 +184,8 @@ class LabPage:
         self.wait_for_js("() => !document.getElementById('jupyterlab-splash')")
 
     def reload(self) -> None:
-        """Load the page anew, as a person does: the kernels go on, what was not saved is gone."""
-        self.is_as_loaded = False  # What was open may be opened again at any moment.
+        """Reload the page as a person does: the kernels continue, unsaved changes are lost."""
+        self.is_as_loaded = False  # Documents may be reopened at any moment.
         self.page.reload()
 
     def ask(self, function: str, *arguments: Any) -> Any:
@@ -187,7 +193,7 @@ class LabPage:
         return self.page.evaluate("([name, args]) => window.notebookDriver[name](...args)", [function, list(arguments)])
 
     def wait_for(self, function: str, *arguments: Any, timeout_s: float = WAIT_S) -> Any:
-        """Wait until a function of `driver.js` returns something true, and return that."""
+        """Wait until a function of `driver.js` returns a true value, and return that."""
         condition = "([name, args]) => window.notebookDriver?.[name](...args)"
         return self._wait(condition, [function, list(arguments)], f"{function}{arguments}", timeout_s)
 
@@ -203,7 +209,7 @@ class LabPage:
         return path
 
     def evidence(self) -> str:
-        """What a failing test should leave behind: a picture, and what of it can be read where only text is kept."""
+        """Return what a failing test should leave behind: a picture, and its information as text."""
         picture = self.screenshot(f"failed-{self.name}")
         state = self.page.evaluate("() => window.notebookDriver?.state()")
         panels = self.page.get_by_test_id("jaxdebug-panel").all_inner_texts()
@@ -213,13 +219,13 @@ class LabPage:
         )
 
     def requests_elsewhere(self) -> list[str]:
-        """What the page asked of any other origin than its server's."""
+        """Return the page's requests to any other origin than its server's."""
         host = self.lab.url.removeprefix("http://")
         own = (f"http://{host}/", f"ws://{host}/", "data:", "blob:")
         return [url for url in self.requests if not url.startswith(own)]
 
     def close(self) -> None:
-        """Close the page and forget what it was allowed."""
+        """Close the page and forget its permissions."""
         self.page.context.clear_permissions()
         self.page.close()
 

@@ -1,4 +1,4 @@
-"""One server and one browser for all end-to-end tests, and a page that each finds as if it had just been loaded."""
+"""Run one server and one browser for all end-to-end tests; each test gets a page as if it had just been loaded."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Add what the browser showed to the report of a failing test."""
+    """Add the browser's evidence to the report of a failing test."""
     report = yield
     lab_page = getattr(item, "funcargs", {}).get("lab_page")
     if report.failed and report.when != "teardown" and lab_page is not None:
@@ -37,7 +37,7 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Show why tests were run once more (`--reruns`): what passes the second time is a fault all the same."""
+    """Show why tests were run again (`--reruns`): a test that passes the second time has a fault, too."""
     for report in terminalreporter.getreports("rerun"):
         terminalreporter.section(f"RERUN {report.nodeid}")
         terminalreporter.write_line(report.longreprtext)
@@ -46,12 +46,12 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
             terminalreporter.write_line(text)
 
 
-# Scope "package", not "session": Playwright keeps an event loop on the main thread for as long as it is there, and the
+# Scope "package", not "session": Playwright keeps an event loop on the main thread for as long as it exists, and the
 # tests of other folders may want to start their own.
 @pytest.fixture(scope="package")
 def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[JupyterLab]:
     """Serve a temporary folder with JupyterLab."""
-    worker = os.environ.get("PYTEST_XDIST_WORKER", "main")  # Each has a server and a browser of its own.
+    worker = os.environ.get("PYTEST_XDIST_WORKER", "main")  # Each test worker has a server and a browser of its own.
     folder, log = tmp_path_factory.mktemp("lab"), ARTIFACTS / f"jupyterlab-{worker}.log"
     with JupyterLab(folder, log, server=front_ends.server()) as running:
         yield running
@@ -59,14 +59,14 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[JupyterLab]:
 
 @pytest.fixture(scope="package")
 def browser() -> Iterator[Browser]:
-    """Chromium; without one the tests fail."""
+    """Start Chromium; without it the tests fail."""
     with Browser() as running:
         yield running
 
 
 @pytest.fixture(scope="package")
-def kept_pages(browser: Browser) -> Iterator[list[LabPage]]:  # noqa: ARG001 - it is closed after its pages
-    """The page that the next test takes over, if there is one: loading JupyterLab takes longer than most tests."""
+def kept_pages(browser: Browser) -> Iterator[list[LabPage]]:  # noqa: ARG001 - the browser is closed after its pages
+    """Return the page that the next test takes over, if any: loading JupyterLab takes longer than most tests."""
     pages: list[LabPage] = []
     yield pages
     for page in pages:
@@ -77,9 +77,10 @@ def kept_pages(browser: Browser) -> Iterator[list[LabPage]]:  # noqa: ARG001 - i
 def lab_page(
     browser: Browser, lab: JupyterLab, kept_pages: list[LabPage], request: pytest.FixtureRequest
 ) -> Iterator[LabPage]:
-    """Give the test a page in which nothing is open, and end the kernels that it started.
+    """Return a page in which nothing is open, and end the kernels that the test has started.
 
-    `@pytest.mark.own_page`: one that no other test had or will have, for tests of what a page loads, keeps or costs.
+    A test marked `@pytest.mark.own_page` gets a page that no other test uses, to test what a page loads, keeps or
+    costs.
     """
     is_own = request.node.get_closest_marker("own_page") is not None
     page = kept_pages.pop() if kept_pages and not is_own else browser.new_page(lab, request.node.name)
@@ -96,5 +97,5 @@ def lab_page(
 
 @pytest.fixture
 def hold(tmp_path: Path) -> Hold:
-    """A place where the test's cells wait for it."""
+    """Return a place where the test's cells wait for the test."""
     return Hold(tmp_path / "go-on")

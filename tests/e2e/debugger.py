@@ -1,4 +1,4 @@
-"""The debugger of the first panel on the screen, worked as a person would."""
+"""Drive the debugger of the first panel on the screen as a person would."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _TYPE = """async ([prompt, texts]) => {
   }
   return [...root.querySelectorAll('[data-ms]')].slice(-texts.length).map((typed) => Number(typed.dataset.ms));
 }"""
-"""Typed in the page itself: what is measured is the way to the kernel and back, not the way from here to the browser."""
+"""JavaScript that types in the page itself: it measures the way to the kernel and back, not that to the browser."""
 
 _RECORD_STATUS = """(path) => {
   const context = window.notebookDriver.panel(path).sessionContext;
@@ -47,7 +47,7 @@ _LONGEST_IDLE = """() => {
 
 
 class DebuggerOnScreen:
-    """The debugger's tab."""
+    """The tab of the debugger."""
 
     def __init__(self, lab_page: LabPage) -> None:
         self.panel = PanelOnScreen(lab_page)
@@ -55,26 +55,26 @@ class DebuggerOnScreen:
 
     @property
     def root(self) -> Locator:
-        """The panel that it is in."""
+        """Return the panel that contains it."""
         return self.panel.root
 
     @property
     def stop(self) -> str:
-        """The number of the stop that stands; empty if none does."""
+        """Return the number of the current stop; empty if there is none."""
         return self.root.get_attribute("data-stop") or ""
 
     def wait_for_stop(self, after: str = "", timeout_s: float = 60) -> str:
-        """Wait until the program stands at a stop other than `after`; returns its number."""
+        """Wait until the program is held at a stop other than `after`; return its number."""
         other = f"[data-testid=jaxdebug-panel]:not([data-stop='']):not([data-stop='{after}'])"
         self._lab_page.page.locator(f"{other} [data-stands=true]").first.wait_for(timeout=timeout_s * 1000)
         return self.stop
 
     def resume(self, how: str) -> None:
-        """Click on one of the ways to go on: `continue`, `next`, `all`, `quit`."""
+        """Click a button: `continue`, `next`, `all`, `quit`."""
         self.root.locator(f"[data-resume={how}]").click()
 
     def expression(self, text: str) -> str:
-        """Have an expression evaluated at each stop, as a person does, with Enter; returns its value."""
+        """Enter an expression to evaluate at each stop; return its value."""
         field = self.root.get_by_label("Evaluate at each stop")
         field.fill(text)
         field.press("Enter")
@@ -83,35 +83,35 @@ class DebuggerOnScreen:
         return value.inner_text()
 
     def run(self, text: str) -> str:
-        """Run a command in the console; returns what came of it."""
+        """Run a command in the console; return its output."""
         self.time_of([text])
         return self.root.locator("[data-typed] pre:last-child").last.inner_text()
 
     def time_of(self, texts: list[str]) -> list[float]:
-        """Run commands one after the other; returns for each the milliseconds from Enter to its answer."""
+        """Run commands one after the other; return the milliseconds from Enter to the answer of each."""
         prompt = self.root.get_by_test_id("prompt").element_handle()
         return self._lab_page.page.evaluate(_TYPE, [prompt, texts])
 
     def record_status(self, path: str) -> None:
-        """Note from now on what JupyterLab shows of the notebook's kernel."""
+        """Begin to record the status of the notebook's kernel that JupyterLab shows."""
         self._lab_page.page.evaluate(_RECORD_STATUS, path)
 
     def longest_idle(self) -> float:
-        """For how many milliseconds at a time JupyterLab has shown the kernel as idle since `record_status`."""
+        """Return the longest time, in milliseconds, for which JupyterLab has shown the kernel as idle since then."""
         return self._lab_page.page.evaluate(_LONGEST_IDLE)
 
     def facts(self) -> list[str]:
-        """Place, name, phase, step, device, … as they are shown."""
+        """Return the facts shown about the stop: place, name, phase, step, device, …."""
         return self.root.get_by_test_id("facts").locator("> span").all_inner_texts()
 
     def way(self) -> str:
-        """How requests reach the kernel, as it has told the panel."""
+        """Return the route of requests to the kernel, as the kernel has named it."""
         return self.root.get_by_test_id("debugger").get_attribute("data-way") or ""
 
     def frames(self) -> list[str]:
-        """The functions of the frames, innermost first."""
+        """Return the functions of the frames, the innermost first."""
         return self.root.get_by_test_id("frames").locator(".mono").all_inner_texts()
 
     def local(self, name: str) -> str:
-        """What is shown of a variable."""
+        """Return the value shown for a variable."""
         return self.root.locator(f"[data-local={name}] > button").inner_text()

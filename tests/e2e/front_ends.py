@@ -1,6 +1,7 @@
-"""Which front end the tests drive: the environment's own JupyterLab, or another version with the Notebook of its time.
+"""Choose the front end to test: the environment's own JupyterLab, or another version with the Notebook of its time.
 
-`JAXDEBUG_LAB=4.4` serves with JupyterLab 4.4, from an environment of its own; the kernels stay those of this one.
+`JAXDEBUG_LAB=4.4` serves with JupyterLab 4.4 from an environment of its own; the kernels stay those of this
+environment.
 """
 
 from __future__ import annotations
@@ -14,22 +15,22 @@ import venv
 from pathlib import Path
 
 LAB = "JAXDEBUG_LAB"
-"""The environment variable that names another JupyterLab than the environment's."""
+"""The environment variable that names another version of JupyterLab."""
 
 _NOTEBOOK_OF = {"4.4": "7.4"}
-"""JupyterLab -> the Jupyter Notebook that is built on it."""
+"""Version of JupyterLab -> version of Jupyter Notebook that is built on it."""
 
 
 @functools.cache
 def server() -> str:
-    """The interpreter that serves the pages."""
+    """Return the interpreter that serves the pages."""
     version = os.environ.get(LAB)
     return sys.executable if not version else str(_environment(version) / "bin" / "python")
 
 
 @functools.cache
 def _environment(version: str) -> Path:
-    """Where this version of JupyterLab is, with the widgets' own extensions; installed if it is not."""
+    """Return the environment with this version of JupyterLab and ipywidgets' extensions; install it if needed."""
     folder = Path(tempfile.gettempdir()) / f"jaxdebug-lab-{version}"
     installed = folder / "installed"
     if not installed.exists():

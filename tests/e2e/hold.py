@@ -1,4 +1,7 @@
-"""Code in the kernel that goes on when the test says so: what is shown meanwhile is shown while the cell runs."""
+"""Make code in the kernel wait until the test lets it continue.
+
+What the page shows in the meantime, it shows while the cell runs.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +30,7 @@ class Hold:
     """A place where the kernel waits for the test.
 
     Attributes:
-      define: Python that defines `may_go_on()`, and `wait()` until it says yes.
+      define: Python code that defines `may_go_on()`, and `wait()`, which waits until `may_go_on()` is true.
     """
 
     def __init__(self, file: Path) -> None:
@@ -42,9 +45,12 @@ def wait():
 """
 
     def blocked_cell(self, steps: int) -> str:
-        """A captured cell whose program prints `steps` times and then waits in a callback: `steps + 1` events."""
+        """Return a captured cell with a program that prints `steps` times and then waits in a callback.
+
+        It has `steps + 1` events.
+        """
         return BLOCKED.format(define=self.define, steps=steps)
 
     def go_on(self) -> None:
-        """The test has seen enough."""
+        """Let the kernel continue."""
         self._file.touch()

@@ -1,4 +1,4 @@
-"""A JupyterLab server of the test's own: nothing of the user's configuration, nothing from outside the machine."""
+"""Run a JupyterLab server for the tests, without the user's configuration and without access to other machines."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ LABEXTENSION = Path(jax_debug_widgets.__file__).parent / "labextension"
 START_TIMEOUT_S = 120
 STOP_TIMEOUT_S = 20
 
-# No news, no update checks, no dialogs; and nothing is saved unless a test saves it.
+# No news, no update checks, no dialogs, and no automatic saving.
 LAB_SETTINGS = {
     "@jupyterlab/apputils-extension:notification": {
         "fetchNews": "false",
@@ -42,7 +42,7 @@ LAB_SETTINGS = {
     "@jupyterlab/docmanager-extension:plugin": {"autosave": False},
 }
 
-# Nor does each page have the server see whether JupyterLab should be built anew, which starts Node.js.
+# The server does not check whether JupyterLab must be rebuilt, which would start Node.js for each page.
 SERVER_SETTINGS = {"page_config_data": {"buildCheck": False, "buildAvailable": False}}
 
 
@@ -52,7 +52,10 @@ class JupyterLab:
     def __init__(
         self, folder: Path, log: Path, kernels: Mapping[str, str] | None = None, server: str = sys.executable
     ) -> None:
-        """Serve `folder/notebooks`; `kernels` maps names to the interpreters that run them, `server` is the one that serves."""
+        """Prepare a server for `folder/notebooks`.
+
+        `kernels` maps names to the interpreters that run them; `server` is the interpreter that serves.
+        """
         self.notebooks = folder / "notebooks"
         self.token = secrets.token_hex(16)
         self._settings = folder / "jupyter"
@@ -70,7 +73,7 @@ class JupyterLab:
         self.url = f"http://127.0.0.1:{port}"
         self._log.parent.mkdir(parents=True, exist_ok=True)
         with self._log.open("wb") as log:
-            # Its own session: stopping the group also stops the kernels if the server could not.
+            # A session of its own: stopping its process group also stops kernels that the server could not stop.
             self._process = subprocess.Popen(
                 self._command(port),
                 env=self._environment(),
@@ -91,7 +94,7 @@ class JupyterLab:
         self._stop()
 
     def write_notebook(self, name: str, *sources: str, kernel: str = "python3") -> str:
-        """Write a notebook with one code cell per source; returns the path to open it by."""
+        """Write a notebook with one code cell for each source; return the path by which to open it."""
         notebook = nbformat.v4.new_notebook(
             cells=[nbformat.v4.new_code_cell(source) for source in sources],
             metadata={"kernelspec": {"name": kernel, "display_name": kernel, "language": "python"}},
@@ -100,31 +103,34 @@ class JupyterLab:
         return name
 
     def add_kernel(self, name: str, spec: Mapping[str, Any]) -> None:
-        """Offer another kernel: the contents of its `kernel.json`."""
+        """Add another kernel, given by the contents of its `kernel.json`."""
         _write_json(self._settings / "data" / "kernels" / name / "kernel.json", spec)
 
     def read_notebook(self, name: str) -> nbformat.NotebookNode:
-        """Read what was last saved."""
+        """Read a notebook as last saved."""
         return nbformat.read(self.notebooks / name, as_version=4)
 
     def set_settings(self, plugin: str, settings: Mapping[str, Any]) -> None:
-        """Set what the user set for a plugin of the page; the next page that is opened has it."""
+        """Set user settings for a plugin of the page; they apply to the next page that is opened."""
         self._request("PUT", f"/lab/api/settings/{plugin}", {"raw": json.dumps(settings)})
 
     def wait_for_workspace(self, text: str, timeout_s: float = 60) -> None:
-        """Wait until JupyterLab has saved a layout in which `text` occurs; it does so a moment after each change."""
+        """Wait until JupyterLab has saved a layout that contains `text`; it saves a moment after each change."""
         folder, deadline = self._settings / "workspaces", time.monotonic() + timeout_s
         while not any(text in file.read_text() for file in folder.glob("*")):
             assert time.monotonic() < deadline, f"no layout with {text} was saved"
             time.sleep(0.05)
 
     def kernel_ids(self) -> list[str]:
-        """The kernels that run now."""
+        """Return the ids of the running kernels."""
         return [kernel["id"] for kernel in self._request("GET", "/api/kernels")]
 
     @contextlib.contextmanager
     def asked_on_control(self, kernel_id: str) -> Iterator[None]:
-        """Ask a kernel on its control channel all the time, as a debugger does: pages then take a running one for idle."""
+        """Send requests to a kernel on its control channel all the time, as a debugger does.
+
+        Pages then take a running kernel for idle.
+        """
         connection = json.loads((self._settings / "runtime" / f"kernel-{kernel_id}.json").read_text())
         session = Session(key=connection["key"].encode())
         ended = threading.Event()
@@ -147,8 +153,8 @@ class JupyterLab:
                 asking.result(60)
 
     def shut_down_kernels(self) -> None:
-        """End every kernel, as the test that started it left it."""
-        # Killed, they need no second to put everything away, and the server does not wait for it.
+        """End every kernel without waiting for it."""
+        # Killing them saves the second that each would take to end by itself.
         assert self._process is not None
         for process in psutil.Process(self._process.pid).children():
             with contextlib.suppress(psutil.NoSuchProcess):
@@ -157,7 +163,7 @@ class JupyterLab:
             self._request("DELETE", f"/api/sessions/{session['id']}")
 
     def log(self) -> str:
-        """What the server and its kernels said last."""
+        """Return the last lines of the server and its kernels."""
         return self._log.read_text(errors="replace")[-3000:]
 
     def _request(self, method: str, path: str, content: Any = None) -> Any:
@@ -177,15 +183,15 @@ class JupyterLab:
             *("--ServerApp.ip=127.0.0.1", f"--ServerApp.port={port}", "--ServerApp.port_retries=0"),
             f"--IdentityProvider.token={self.token}",
             f"--ServerApp.root_dir={self.notebooks}",
-            # The driver asks `window.jupyterapp`; nothing asks the package registry for updates or extensions.
+            # The driver needs `window.jupyterapp`. No component asks the package registry for updates or extensions.
             "--LabApp.expose_app_in_browser=True",
             "--JupyterNotebookApp.expose_app_in_browser=True",
             "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate",
             "--LabApp.extension_manager=readonly",
             f"--ServerApp.tornado_settings={SERVER_SETTINGS}",
-            # A kernel that a test's end kills is not started anew while the server is told to forget it.
+            # The server must not restart a kernel that is killed at the end of a test.
             "--KernelManager.autorestart=False",
-            # `python3` is the kernel named here, not the one that an environment brings.
+            # `python3` is the kernel defined here, not that of the environment.
             "--KernelSpecManager.ensure_native_kernel=False",
         ]
 
@@ -203,7 +209,7 @@ class JupyterLab:
         }
 
     def _install_extension(self) -> None:
-        """Show the checkout's own labextension, wherever the environment has or has not linked one."""
+        """Install the checkout's own labextension, whether or not the environment has linked one."""
         installed = self._settings / "data" / "labextensions" / "jax-debug-widgets"
         installed.parent.mkdir(parents=True)
         installed.symlink_to(LABEXTENSION, target_is_directory=True)

@@ -1,4 +1,4 @@
-"""One open notebook, worked as a person would: run cells, look at outputs, save, close."""
+"""Work in one open notebook as a person would: run cells, read outputs, save, close."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ NOTEBOOK_7_ITSELF = {
     "uncaught: Cannot read properties of undefined (reading 'schema')",
     "uncaught: Command 'filebrowser:open-path' not registered.",
 }
-"""What Jupyter Notebook 7.6.5 reports in the console by itself, without us and without a captured cell as well."""
+"""Messages that Jupyter Notebook 7.6.5 writes to the console also without this package."""
 
 
 class CellRun:
-    """A run that was started and may still go on."""
+    """A run of a cell that was started and may still go on."""
 
     def __init__(self, lab_page: LabPage, run: int) -> None:
         self._lab_page = lab_page
@@ -25,18 +25,18 @@ class CellRun:
 
     @property
     def ended(self) -> bool:
-        """Whether the run is over, well or not."""
+        """Return whether the run is over, successfully or not."""
         return self._lab_page.ask("runHasEnded", self._run)
 
     def wait(self, timeout_s: float = 60) -> None:
-        """Wait until it is over. A cell that raised counts as over: look at its outputs."""
+        """Wait until the run is over. A cell that raised an exception is over, too: check its outputs."""
         self._lab_page.wait_for("runHasEnded", self._run, timeout_s=timeout_s)
         state = self._lab_page.ask("runState", self._run)
         assert state == "done", f"JupyterLab could not run the cell: {state}"
 
 
 class Notebook:
-    """A notebook by its path; it stays usable over a reload of the page."""
+    """A notebook, identified by its path; it stays usable after a reload of the page."""
 
     def __init__(self, lab_page: LabPage, path: str) -> None:
         self.lab_page = lab_page
@@ -47,10 +47,10 @@ class Notebook:
         self.lab_page.wait_for("isOpen", self.path)
 
     def wait_until_idle(self, timeout_s: float = 60) -> None:
-        """Wait until the kernel has started and has nothing to do.
+        """Wait until the kernel has started and is idle.
 
-        ipykernel 7.0 to 7.3 may leave a new page's first request lying until another one comes, without us as well (see
-        `widgets/intake.py`, which ends it once something is captured); a person reconnects.
+        ipykernel 7.0 to 7.3 may not answer a new page's first request until another one arrives, also without this
+        package (see `widgets/intake.py`, which ends this once something is captured). A person would reconnect.
         """
         try:
             self.lab_page.wait_for("kernelIsIdle", self.path, timeout_s=timeout_s / 2)
@@ -59,7 +59,7 @@ class Notebook:
             self.lab_page.wait_for("kernelIsIdle", self.path, timeout_s=timeout_s)
 
     def reconnect(self) -> None:
-        """Begin to talk with the kernel anew."""
+        """Reconnect to the kernel."""
         self.lab_page.ask("reconnect", self.path)
 
     def start_cell(self, index: int) -> CellRun:
@@ -67,39 +67,39 @@ class Notebook:
         return self._start("notebook:run-cell", index)
 
     def run_cell(self, index: int, timeout_s: float = 60) -> list[dict[str, Any]]:
-        """Run a cell to its end; returns its outputs."""
+        """Run a cell to its end; return its outputs."""
         self.start_cell(index).wait(timeout_s)
         return self.outputs(index)
 
     def run_all(self, timeout_s: float = 180) -> None:
-        """Run every cell to the end of the last."""
+        """Run all cells to the end of the last one."""
         self._start("notebook:run-all-cells").wait(timeout_s)
 
     def is_running(self, index: int) -> bool:
-        """Whether JupyterLab shows the cell as running."""
+        """Return whether JupyterLab shows the cell as running."""
         return self.lab_page.ask("cellIsRunning", self.path, index)
 
     def wait_until_running(self, index: int) -> None:
-        """Wait until JupyterLab shows the cell as running; its program may not have begun."""
+        """Wait until JupyterLab shows the cell as running; its program may not have begun yet."""
         self.lab_page.wait_for("cellIsRunning", self.path, index)
 
     def outputs(self, index: int) -> list[dict[str, Any]]:
-        """The outputs of a cell, as the notebook format writes them."""
+        """Return the outputs of a cell in the notebook format."""
         return self.lab_page.ask("outputs", self.path, index)
 
     def printed(self, index: int) -> str:
-        """What a cell wrote to stdout."""
+        """Return the text that a cell wrote to stdout."""
         outputs = self.outputs(index)
         return "".join("".join(output["text"]) for output in outputs if output.get("name") == "stdout")
 
     def cell(self, index: int) -> Locator:
-        """A cell on the screen, scrolled into view."""
+        """Scroll a cell into view and return it."""
         self.lab_page.ask("showCell", self.path, index)
         panel = self.lab_page.page.locator(".jp-NotebookPanel:not(.lm-mod-hidden)")
         return panel.locator(f'.jp-Cell[data-windowed-list-index="{index}"]')
 
     def output(self, index: int) -> Locator:
-        """The outputs of a cell on the screen: `notebook.output(1).get_by_text("loss")`."""
+        """Return the outputs of a cell on the screen: `notebook.output(1).get_by_text("loss")`."""
         return self.cell(index).locator(".jp-Cell-outputArea")
 
     def save(self) -> None:
@@ -107,12 +107,12 @@ class Notebook:
         self.lab_page.ask("save", self.path)
 
     def shut_down_kernel(self) -> None:
-        """End the kernel; the notebook stays open."""
+        """Shut down the kernel; the notebook stays open."""
         self.lab_page.ask("shutDownKernel", self.path)
         self.lab_page.wait_for("kernelIsGone", self.path)
 
     def restart_kernel(self) -> None:
-        """Restart the kernel, as the restart button does, and wait until it is ready."""
+        """Restart the kernel as the restart button does, and wait until it is ready."""
         self.lab_page.ask("restartKernel", self.path)
         self.wait_until_idle()
 
@@ -121,15 +121,15 @@ class Notebook:
         self.lab_page.ask("activate", self.path)
 
     def make_subshell(self) -> None:
-        """Have the kernel make a subshell, if it can, as a page does for a widget: past the main thread."""
+        """Make the kernel create a subshell, if it can, as a page does to bypass the main thread."""
         self.lab_page.ask("makeSubshell", self.path)
 
     def interrupt(self) -> None:
-        """Interrupt the kernel, as the stop button does."""
+        """Interrupt the kernel as the stop button does."""
         self.lab_page.ask("interruptKernel", self.path)
 
     def close(self) -> None:
-        """Save and close the notebook; its kernel goes on."""
+        """Save and close the notebook; its kernel continues."""
         self.lab_page.ask("close", self.path)
 
     def _start(self, command: str, index: int | None = None) -> CellRun:

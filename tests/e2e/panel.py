@@ -1,4 +1,4 @@
-"""The panel of a run on the screen, by the numbers that it tells tests (`data-*` of its root)."""
+"""Read the panel of a run on the screen from the numbers that it gives to tests (`data-*` of its root)."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ requestAnimationFrame(record);
 
 @dataclass(frozen=True)
 class Frame:
-    """What the panel showed from one animation frame on; `at` in milliseconds."""
+    """The state of the panel from one animation frame on; `at` is in milliseconds."""
 
     at: float
     events: int
@@ -55,15 +55,15 @@ class PanelOnScreen:
         self._lab_page = lab_page
 
     def record(self) -> None:
-        """Note from now on, frame by frame, what the panel shows."""
+        """Begin to record, frame by frame, what the panel shows."""
         self._lab_page.page.evaluate(f"() => {{ {_RECORD} }}")
 
     def frames(self) -> list[Frame]:
-        """What was noted: a frame for each change."""
+        """Return the recorded frames: one for each change."""
         return [Frame(**frame) for frame in self._lab_page.page.evaluate("window.recordedFrames")]
 
     def wait(self, timeout_s: float = 60, **expected: Any) -> None:
-        """Wait until the panel's numbers are these, e.g. `state="done"`, `events=12`."""
+        """Wait until the panel has these numbers, e.g. `state="done"`, `events=12`."""
         wanted = {name: str(value) for name, value in expected.items()}
         self._lab_page.wait_for_js(
             f"wanted => {{ {_FIND} const panel = findPanels()[0];"
@@ -73,7 +73,7 @@ class PanelOnScreen:
         )
 
     def wait_for_events(self, at_least: int, timeout_s: float = 60) -> None:
-        """Wait until this many events have come."""
+        """Wait until at least this many events have arrived."""
         self._lab_page.wait_for_js(
             f"wanted => {{ {_FIND} const panel = findPanels()[0]; return panel && Number(panel.dataset.events) >= wanted; }}",
             at_least,
@@ -81,24 +81,24 @@ class PanelOnScreen:
         )
 
     def number(self, name: str) -> int:
-        """One of the panel's numbers."""
+        """Return one of the panel's numbers."""
         return int(self.root.get_attribute(f"data-{name}") or 0)
 
     @property
     def root(self) -> Locator:
-        """The panel; Playwright looks into its shadow root by itself."""
+        """Return the panel; Playwright looks into its shadow root by itself."""
         return self._lab_page.page.get_by_test_id("jaxdebug-panel").first
 
     def picture(self, title: str) -> None:
-        """Take a picture of the panel alone into the artefacts; the one in the README is such."""
+        """Take a picture of the panel alone into the artefacts; the picture in the README is such a one."""
         self.root.screenshot(path=ARTIFACTS / f"{title}.png")
 
     def open_tab(self, name: str) -> None:
-        """Show `Prints`, `Code` or `Calls`."""
+        """Open a tab such as `Prints`, `Code` or `Calls`."""
         self.root.get_by_role("tab", name=name).click()
 
     def points(self) -> dict[str, int]:
-        """Title -> points, of the charts of the overview."""
+        """Return the points of the overview's charts, by title."""
         charts = self.root.locator("[data-chart]").all()
         return {
             str(chart.get_attribute("data-chart")): int(chart.get_attribute("data-points") or 0) for chart in charts

@@ -1,4 +1,4 @@
-"""JupyterLab's extension on the screen: the list of runs at the side, panels beside the notebook, the status bar."""
+"""Drive JupyterLab's extension on the screen: the list of runs, panels beside the notebook, the status bar."""
 
 from __future__ import annotations
 
@@ -36,43 +36,43 @@ class SidePanel:
 
     @property
     def root(self) -> Locator:
-        """The side panel."""
+        """Return the side panel."""
         return self._lab_page.page.locator(SIDE)
 
     @property
     def runs(self) -> Locator:
-        """The rows of the table, the newest first."""
+        """Return the rows of the table, the newest first."""
         return self.root.locator("tr[data-run]")
 
     @property
     def status(self) -> Locator:
-        """The item in the status bar."""
+        """Return the item in the status bar."""
         return self._lab_page.page.locator(".jaxdebug-Status")
 
     def events(self) -> list[str | None]:
-        """How many events each row of the table says that its run has."""
+        """Return the number of events that each row of the table shows."""
         return self.runs.evaluate_all("rows => rows.map(row => row.dataset.events)")
 
     def show(self) -> None:
-        """Bring it to the front by its shortcut."""
+        """Open the side panel with its shortcut."""
         self._lab_page.page.keyboard.press("Alt+j")
         self.root.wait_for(state="visible")
 
     def wait_for_row(self, timeout_s: float = 60, **expected: Any) -> None:
-        """Wait until a row's numbers are these, e.g. `state="done"`, `events=12`."""
+        """Wait until a row has these numbers, e.g. `state="done"`, `events=12`."""
         wanted = {name: str(value) for name, value in expected.items()}
         self._lab_page.wait_for_js(_ROW_SHOWS, [TABLE, wanted], timeout_s)
 
     def wait_for_status(self, timeout_s: float = 60, **expected: Any) -> None:
-        """The same for the item in the status bar."""
+        """Wait until the item in the status bar has these numbers."""
         wanted = {name: str(value) for name, value in expected.items()}
         self._lab_page.wait_for_js(_SHOWS, [".jaxdebug-Status", wanted], timeout_s)
 
     def wait_for_panel(self, where: str, timeout_s: float = 60, **expected: Any) -> None:
-        """Wait until a live panel in `SIDE` or `BESIDE` shows these numbers."""
+        """Wait until a live panel in `SIDE` or `BESIDE` has these numbers."""
         wanted = {name: str(value) for name, value in expected.items()}
         self._lab_page.wait_for_js(_PANEL_SHOWS, [where, wanted], timeout_s)
 
     def panel(self, where: str) -> Locator:
-        """The live panel in `SIDE` or `BESIDE`."""
+        """Return the live panel in `SIDE` or `BESIDE`."""
         return self._lab_page.page.locator(where).get_by_test_id("jaxdebug-panel")

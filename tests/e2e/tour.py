@@ -1,4 +1,4 @@
-"""The tour's training loop in JupyterLab, and a way to hold it half way, for tests that look while it runs."""
+"""Open the tour's training loop in JupyterLab, and hold it half way for tests that look while it runs."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def keep_best(accuracy, keep=keep_best, heard=itertools.count()):
 
 
 def open_tour(lab: JupyterLab, lab_page: LabPage, hold: Hold) -> Notebook:
-    """A copy of the tour; a last cell of it makes the training wait half way, see `prepare`."""
+    """Open a copy of the tour with a further cell that makes the training wait half way, see `prepare`."""
     tour = nbformat.read(TOUR, as_version=4)
     tour.cells.append(nbformat.v4.new_code_cell(hold.define + HOLDING))
     nbformat.write(tour, lab.notebooks / TOUR.name)
@@ -40,7 +40,7 @@ def open_tour(lab: JupyterLab, lab_page: LabPage, hold: Hold) -> Notebook:
 
 
 def prepare(tour: Notebook, *, held: bool = False) -> None:
-    """Run the cells before the training, `held` half way or not."""
+    """Run the cells before the training; `held` makes it wait half way."""
     for index in BEFORE:
         tour.run_cell(index, timeout_s=120)
     if held:

@@ -1,1 +1,1 @@
-"""`python -m tests.gpu`: the tests that one GPU can run, and what watching costs there, with a report."""
+"""Run the tests that one GPU can run, measure the cost of watching there, and write a report: `python -m tests.gpu`."""

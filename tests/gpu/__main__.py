@@ -1,6 +1,7 @@
-"""`python -m tests.gpu [tests]`: run the tests with a GPU as default device, measure, and write `gpu-report.json` and `.md`.
+"""Run the tests with a GPU as default device, measure, and write `gpu-report.json` and `gpu-report.md`.
 
-Ends within eight minutes, whatever hangs. `JDW_PLATFORM=cpu` runs the same without a GPU.
+Usage: `python -m tests.gpu [tests]`. It ends within eight minutes, even if something hangs. `JDW_PLATFORM=cpu` runs the
+same without a GPU.
 """
 
 from __future__ import annotations
@@ -23,23 +24,23 @@ from tests.gpu.report import lines_in, report_of, text_of
 ROOT = Path(__file__).parents[2]
 
 PANEL = Path(str(resources.files("jax_debug_widgets")), "static", "panel.js")
-"""The front end, which the wheel has, and a checkout once it is built."""
+"""The front end, which is in the wheel, and in a checkout after its build."""
 
 ROOMS = [
     f"tests/{room}"
     for room in ["_jax", "taps", "callbacks", "session", "watch", "breakpoints", "plots", "magics", "widgets", "checks"]
 ]
-"""Those whose tests run programs of JAX, and need neither JupyterLab nor a browser."""
+"""The folders with tests that run JAX programs and need neither JupyterLab nor a browser."""
 
 COSTS_SHARE = 0.4
-"""How much of the time the tables of costs may take."""
+"""The part of the time that the tables of costs may take."""
 
 ENDING_S = 15
-"""How long before its time is over the last process is ended."""
+"""How many seconds before the end of the time the last process is ended."""
 
 
 def arguments() -> argparse.Namespace:
-    """What the command was given."""
+    """Parse the arguments of the command."""
     parser = argparse.ArgumentParser(prog="python -m tests.gpu", description=__doc__)
     parser.add_argument(
         "tests",
@@ -55,22 +56,22 @@ def arguments() -> argparse.Namespace:
 
 
 def run(command: list[str], seconds: float, **environment: str) -> str:
-    """Run a part of it in a process of its own; why it was ended, empty if it ended itself."""
+    """Run a part of the command in a process of its own; return why it was ended, empty if it ended by itself."""
     with subprocess.Popen(
         [sys.executable, *command], cwd=ROOT, env={**os.environ, **environment}, start_new_session=True
     ) as process:
         try:
             process.wait(max(seconds, 1))
         except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)  # Its workers as well.
+            os.killpg(process.pid, signal.SIGKILL)  # Kills its workers, too.
             return f"`{' '.join(command[:3])}` was ended after {seconds:.0f} s"
     return ""
 
 
 def tests(asked: argparse.Namespace, seconds: float, lines: Path) -> str:
-    """Run the tests; why they were ended early."""
+    """Run the tests; return why they were ended early."""
     command = ["-m", "pytest", "-q", "-p", "tests.gpu.recorder", "-p", "no:cacheprovider", "--cases", "each"]
-    # A plugin that warns where several processes run tests: warnings are errors.
+    # This plugin warns if several processes run tests, and warnings are errors.
     command += ["-p", "no:benchmark", "-c", "tests/gpu/settings.ini", "--rootdir", ".", "--confcutdir", "."]
     if asked.workers > 1 and importlib.util.find_spec("xdist") is not None:
         command += ["-n", str(asked.workers)]
@@ -78,14 +79,14 @@ def tests(asked: argparse.Namespace, seconds: float, lines: Path) -> str:
 
 
 def main() -> int:
-    """Do all, and write the report; 1 where a test failed or none ran."""
+    """Run everything and write the report; return 1 if a test failed or none ran."""
     asked = arguments()
     if not PANEL.is_file():
         sys.stderr.write(f"{PANEL} is not there: tests of what opens a panel would all fail\n")
         return 1
     over = time.monotonic() + 60 * asked.minutes - ENDING_S
     os.environ.setdefault("JDW_PLATFORM", "gpu")
-    # Several processes share the GPU: none may take all of its memory.
+    # Several processes share the GPU, so none may take all of its memory.
     os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
     asked.out.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as folder:

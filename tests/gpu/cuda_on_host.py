@@ -1,4 +1,7 @@
-"""The CUDA kernels and their handler without a GPU: a C++ compiler makes the kernels, XLA's CPU backend calls the handler."""
+"""Run the CUDA kernels and their handler without a GPU.
+
+A C++ compiler compiles the kernels, and XLA's CPU backend calls the handler.
+"""
 
 from __future__ import annotations
 
@@ -54,7 +57,7 @@ def _register(register: Callable[..., None], target: str, handle: Any, platform:
 def computed_by_cuda(
     _target: Any, arrays: Sequence[Any], shape: Any, _otherwise: Any, *, on_cuda: tuple[str, int], **_rest: Any
 ) -> Sequence[Any]:
-    """In place of `computed_natively`: what its lowering for CUDA emits."""
+    """Replace `computed_natively`: emit what its lowering for CUDA emits."""
     target, size = on_cuda
     results = [jax.ShapeDtypeStruct(shape, jnp.float32), jax.ShapeDtypeStruct((size,), jnp.float32)]
     return jax.ffi.ffi_call(target, results)(*arrays)[:1]

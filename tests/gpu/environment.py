@@ -1,4 +1,7 @@
-"""Print the versions and the device as JSON. A process of its own: who asks for a GPU holds memory on it."""
+"""Print the versions and the device as JSON.
+
+This runs in a process of its own, because a process that asks for a GPU holds memory on it.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ PACKAGES = ("jax", "jaxlib", "jax-cuda13-plugin", "jax-cuda12-plugin", "numpy", 
 
 
 def versions() -> dict[str, str]:
-    """Of Python and the packages that are installed."""
+    """Return the versions of Python and of the installed packages."""
     found = {"Python": platform.python_version()}
     for package in PACKAGES:
         try:
@@ -22,7 +25,7 @@ def versions() -> dict[str, str]:
 
 
 def main() -> None:
-    """Print them."""
+    """Print the versions and the device."""
     import jax
 
     from tests.devices import PLATFORMS

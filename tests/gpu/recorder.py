@@ -1,6 +1,6 @@
-"""A plugin of pytest: what became of each test as a line of JSON, at once, and a time limit for each.
+"""Write the outcome of each test as a line of JSON at once, and give each test a time limit, as a plugin of pytest.
 
-A run that is ended, or that ends with its process, has told all until then. `JDW_GPU_LINES` names the file.
+If the run is ended, the lines up to then are there. `JDW_GPU_LINES` names the file.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 LIMIT_S = 60
-"""A test that has not ended by then fails."""
+"""The time limit of a test in seconds; a longer test fails."""
 
 
 def tell(**what: Any) -> None:
@@ -26,8 +26,11 @@ def tell(**what: Any) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
-    """End a test that takes too long. What hangs outside of Python is ended by `faulthandler_exit_on_timeout`."""
-    if callable(signal.getsignal(signal.SIGALRM)):  # A fixture of the test has a handler that it is about.
+    """End a test that takes too long.
+
+    `faulthandler_exit_on_timeout` ends tests that hang outside of Python.
+    """
+    if callable(signal.getsignal(signal.SIGALRM)):  # The test is about signals: its fixture has a handler of its own.
         return (yield)
 
     def over(*_: object) -> None:
@@ -43,10 +46,10 @@ def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
 
 
 class Telling:
-    """What the process that has all reports tells: pytest's only one, or the controller of its workers."""
+    """Writes the outcomes in the process that receives all reports: pytest's only one, or the controller of workers."""
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Tell of a test that has run, was skipped, or failed while it was set up or taken down."""
+        """Write the outcome of a test that has run, was skipped, or failed in setup or teardown."""
         if report.when != "call" and not (report.failed or report.skipped):
             return
         why = ""
@@ -59,7 +62,7 @@ class Telling:
         tell(test=report.nodeid, outcome=report.outcome, when=report.when, seconds=report.duration, why=why, text=text)
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
-        """Tell of a file that could not be imported."""
+        """Write the error of a file that could not be imported."""
         if report.failed:
             tell(
                 test=report.nodeid,
@@ -71,28 +74,28 @@ class Telling:
             )
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
-        """Tell how many tests there are."""
+        """Write the number of tests."""
         if session.items:
             tell(collected=len(session.items))
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_node_collection_finished(self, node: Any, ids: Sequence[str]) -> None:
-        """The same of the first worker."""
+        """Write the number of tests of the first worker."""
         if node.gateway.id == "gw0":
             tell(collected=len(ids))
 
 
 class LeftOut:
-    """Tells how many tests are of the CPU alone, by their reasons."""
+    """Writes how many tests run only on a CPU, by reason."""
 
     def pytest_deselected(self, items: Sequence[pytest.Item]) -> None:
-        """Count those with the marker; the others are cases that `--cases` leaves out."""
+        """Count the tests with the marker; `--cases` leaves out the others."""
         marks = (item.get_closest_marker("cpu") for item in items)
         tell(left_out=Counter(str(mark.args[0]) for mark in marks if mark is not None))
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Tell of all tests once, whoever runs them."""
+    """Register the plugins so that each test is reported once, whichever process runs it."""
     worker = getattr(config, "workerinput", {}).get("workerid", "")
     if not worker:
         config.pluginmanager.register(Telling())

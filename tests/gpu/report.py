@@ -1,4 +1,4 @@
-"""What was found on a GPU, of lines of JSON: as one object, and as text."""
+"""Make a report of the results on a GPU from lines of JSON: as one object, and as text."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 
 def lines_in(path: Path) -> list[dict[str, Any]]:
-    """The lines of a file; none where nothing was told. The last one may have been broken off."""
+    """Read the lines of a file; none if there is no file. An incomplete last line is left out."""
     found = []
     for line in path.read_text().splitlines() if path.exists() else []:
         try:
@@ -23,7 +23,7 @@ def lines_in(path: Path) -> list[dict[str, Any]]:
 def report_of(
     environment: Mapping[str, Any], lines: list[dict[str, Any]], costs: list[dict[str, Any]]
 ) -> dict[str, Any]:
-    """All as one object."""
+    """Return the whole report as one object."""
     ran = [line for line in lines if "test" in line]
     failures = [line for line in ran if line["outcome"] == "failed"]
     left_out = Counter[str]()
@@ -40,7 +40,7 @@ def report_of(
 
 
 def text_of(report: Mapping[str, Any]) -> str:
-    """The report for people: failures by test function, with one reason; the costs as tables."""
+    """Return the report for people: failures by test function, with one reason each, and the costs as tables."""
     return "\n".join(_lines_of(report)) + "\n"
 
 

@@ -1,4 +1,7 @@
-"""Programs, and what must be told of each: the table that the questions about programs were designed by."""
+"""List programs and the answers that must be given about each.
+
+The questions about programs were designed with this table.
+"""
 
 from __future__ import annotations
 
@@ -7,16 +10,17 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Case:
-    """A program.
+    """A program with a question and the expected answer.
 
     Attributes:
-      id: its name; `row`: what it is about, see docs/behaviours.md.
+      id: its name; `row`: its row in docs/behaviours.md.
       asks: the question about it, see `ASK` in test_cases.py.
-      source: makes `f` and `args`, and `g` where two functions are compared; lines that must be named end in `#!`.
-      expects: what holds of the answer, `found`; `text` is what it prints, `lines` are the numbers of the marked lines,
-        `module` and `host` are files that an export has written.
-      host: the functions that an export leaves to be filled in.
-      varies: why it is not the same program each time that it is traced.
+      source: code that defines `f` and `args`, and `g` if two functions are compared; `#!` marks lines that must be
+        named.
+      expects: expressions that are true for the answer, `found`; `text` is the printed answer, `lines` are the numbers
+        of the marked lines, `module` and `host` are files that an export has written.
+      host: the functions that an export leaves for the user to fill in.
+      varies: why its traces differ.
     """
 
     id: str
@@ -29,7 +33,7 @@ class Case:
 
     @property
     def lines(self) -> list[int]:
-        """The numbers of the lines that must be named."""
+        """Return the numbers of the lines that must be named."""
         return [number for number, line in enumerate(self.source.splitlines(), 1) if line.endswith("#!")]
 
 

@@ -1,4 +1,4 @@
-"""A shell for the tests of the magics."""
+"""Import the shell fixtures for tests of the magics."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What holds of every package that is written, see `jdw.to_folder`."""
+"""Check an exported package, see `jdw.to_folder`."""
 
 from __future__ import annotations
 
@@ -14,11 +14,12 @@ if TYPE_CHECKING:
 def check_export(
     exported: Any, function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any], folder: Path
 ) -> None:
-    """It gives the same bits, is written alike again, and what is exported of it is the same in turn.
+    """Check that a package computes the same bits, is written the same way again, and exports to the same package.
 
     Args:
-      exported: of this function and arguments.
-      folder: where the further packages go.
+      exported: the export of `function` with these arguments.
+      function, args, kwargs: the function and its arguments.
+      folder: where further packages are written.
     """
     exported.check()
     assert "bind(" not in text_in(exported.path)
@@ -26,10 +27,10 @@ def check_export(
     assert text_in(twice.path) == text_in(exported.path)
     again = jdw.to_folder(exported.function, *args, path=folder / "again", **kwargs)
     again.check()
-    if exported.is_same:  # What is written otherwise, such as a checkpoint's barrier, is another program.
+    if exported.is_same:  # Parts that are written differently, such as a checkpoint's barrier, give another program.
         assert again.is_same, again.difference
 
 
 def text_in(folder: Path) -> str:
-    """The module of a package."""
+    """Return the text of a package's module."""
     return (folder / "module.py").read_text()

@@ -1,4 +1,4 @@
-"""Cells that must do under `%%jaxdebug` what they do without."""
+"""List cells that must do the same with `%%jaxdebug` as without."""
 
 from __future__ import annotations
 

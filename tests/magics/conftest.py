@@ -1,4 +1,4 @@
-"""Shells for the tests of the magics."""
+"""Define shells for the tests of the magics."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def _shell():
 
 @pytest.fixture
 def ours(_shell):
-    """A shell with the extension and a fresh namespace, capturing nothing."""
+    """Return a shell with the extension and a fresh namespace, and without a capture."""
     _shell.start_anew()
     yield _shell
     if _shell.ip._jax_debug_widgets.cells.lasting is not None:
@@ -24,6 +24,6 @@ def ours(_shell):
 
 @pytest.fixture
 def plain():
-    """A shell without the extension."""
+    """Return a shell without the extension."""
     with shell(extension=False) as one:
         yield one

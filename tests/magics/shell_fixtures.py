@@ -1,4 +1,4 @@
-"""The fixtures of a shell, for the conftests of the folders whose tests run cells."""
+"""Define the fixtures of a shell, for folders with tests that run cells."""
 
 from __future__ import annotations
 
@@ -15,6 +15,6 @@ def _shell():
 
 @pytest.fixture
 def ours(_shell):
-    """A shell with the extension and a fresh namespace."""
+    """Return a shell with the extension and a fresh namespace."""
     _shell.start_anew()
     return _shell

@@ -1,4 +1,7 @@
-"""A real IPython shell whose every effect of a cell can be looked at, to compare cells with and without the magic."""
+"""Make real IPython shells that show every effect of a cell.
+
+Tests compare cells with and without the magic.
+"""
 
 from __future__ import annotations
 
@@ -24,12 +27,12 @@ from jax_debug_widgets.widgets import summary
 f = jax.jit(lambda x: (jax.debug.print("x {}", x), x * 2)[1])
 g = jax.jit(lambda x: x + 1)
 NAMES = {"jax": jax, "jnp": jnp, "f": f, "g": g}
-"""What cells find in their namespace: `f` prints, `g` does not. Compiled once for all shells."""
+"""The namespace of cells: `f` prints, `g` does not. They are compiled once for all shells."""
 
 
 @dataclass
 class Outcome:
-    """What one cell did, as far as a person or the next cell can see it; names that hash the cell's text left out."""
+    """The effects of one cell that a person or the next cell can see, without names that hash the cell's text."""
 
     stdout: str
     stderr: str
@@ -68,15 +71,15 @@ class Shell:
         InteractiveShell.clear_instance()
 
     def use(self) -> None:
-        """Be the shell that `get_ipython()` and `display` mean."""
+        """Make it the shell that `get_ipython()` and `display` use."""
         InteractiveShell.clear_instance()
         for kind in InteractiveShell._walk_mro():
             kind._instance = self.ip
 
     def start_anew(self) -> None:
-        """An empty namespace and history, counting from one."""
+        """Begin with an empty namespace and history; cells are counted from one."""
         self.use()
-        gc.freeze()  # IPython collects garbage here: in a process of many tests more than a second each time.
+        gc.freeze()  # IPython would collect garbage here, which takes more than a second in a process with many tests.
         self.ip.reset(new_session=True)
         gc.unfreeze()
         self.ip.history_manager.reset()
@@ -108,7 +111,7 @@ class Shell:
         )
 
     def state(self) -> dict[str, Any]:
-        """What the next cell finds."""
+        """Return the state that the next cell finds."""
         space = self.ip.user_ns
         names = {name for name in space if not re.fullmatch(r"_i+|_ih|_i\d+", name)}  # Told by the raw history.
         return {
@@ -126,13 +129,13 @@ _CHECKED_ABOVE = frozenset({"__warningregistry__", "In", "Out", "_oh", "_dh", "_
 
 
 def without_hashes(text: str) -> str:
-    """`<ipython-input-3-d110e924c82e>` and addresses, as they would be whatever the cell's text."""
+    """Replace names such as `<ipython-input-3-d110e924c82e>` and addresses, which differ between equal cells."""
     return re.sub(r"(ipython-input-\d+)-[0-9a-f]{12}", r"\1", re.sub(r"0x[0-9a-f]{6,}", "0x", text))
 
 
 @contextlib.contextmanager
 def shell(*, extension: bool = True, **settings: Any) -> Iterator[Shell]:
-    """A fresh shell, gone afterwards."""
+    """Return a new shell, which is removed afterwards."""
     one = Shell(extension=extension, **settings)
     try:
         yield one

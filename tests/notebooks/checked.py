@@ -1,6 +1,7 @@
-"""`python -m tests.notebooks.checked [FILE …]`: run notebooks with every check on, and list what is found by cell.
+"""Run notebooks with every check on, and list the findings by cell.
 
-No test of a change: it compiles each program with its checks, which takes minutes.
+Usage: `python -m tests.notebooks.checked [FILE …]`. This is not run for a change: it compiles each program with its
+checks, which takes minutes.
 """
 
 from __future__ import annotations
@@ -22,7 +23,10 @@ _asked = options.checks_of
 
 
 def checked(code: str) -> str:
-    """The cell in a capture with all checks; one that begins with another magic, or says which checks, stays as it is."""
+    """Put a cell into a capture with all checks.
+
+    A cell with another magic, or with checks of its own, stays as it is.
+    """
     first, _, rest = code.partition("\n")
     if first.startswith("%%jaxdebug"):
         has_own = "--check" in first or "--exact" in first
@@ -31,7 +35,7 @@ def checked(code: str) -> str:
 
 
 def run(path: Path) -> int:
-    """Print what is found in a notebook; how many cells failed."""
+    """Print the findings in a notebook; return how many cells failed."""
     shell = InteractiveShell.instance()
     shell.reset(new_session=False)
     os.chdir(path.parent)
@@ -53,7 +57,7 @@ def run(path: Path) -> int:
 
 
 def main() -> int:
-    """Run what the command line names; all of them where it names none."""
+    """Run the notebooks on the command line; all notebooks by default."""
     paths = [Path(one).resolve() for one in sys.argv[1:]] or NOTEBOOKS
     with mock.patch.object(options, "checks_of", lambda asked: _asked(asked or "all")):
         return min(sum(map(run, paths)), 1)

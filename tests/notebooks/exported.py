@@ -1,6 +1,7 @@
-"""`python -m tests.notebooks.exported [FILE …]`: run notebooks, export each function that they jit, and compare the bits.
+"""Run notebooks, export each function that they jit, and compare the bits.
 
-No test of a change: it takes two minutes. What calls the host is exported with stubs, and not run.
+Usage: `python -m tests.notebooks.exported [FILE …]`. This is not run for a change: it takes two minutes. Functions that
+call the host are exported with stubs, and not run.
 """
 
 from __future__ import annotations
@@ -22,19 +23,19 @@ import jax_debug_widgets as jdw
 NOTEBOOKS = sorted((Path(__file__).parents[2] / "notebooks").glob("*.ipynb"))
 
 MANY = ("09_many_processes.ipynb",)
-"""Notebooks whose programs run in processes of their own."""
+"""The notebooks with programs that run in other processes."""
 
 
 class Jitted:
-    """The functions of a notebook that were jitted and called, each with the arguments of its first call."""
+    """The functions that a notebook has jitted and called, each with the arguments of its first call."""
 
     def __init__(self) -> None:
         self.called: dict[str, tuple[Any, Any, Any]] = {}
-        """Cell, line and name -> the jitted function and its arguments."""
+        """(cell, line, name) -> the jitted function and its arguments."""
         self._jit = jax.jit
 
     def jit(self, function: Any = None, **options: Any) -> Any:
-        """Stands for `jax.jit` while a notebook runs."""
+        """Replace `jax.jit` while a notebook runs."""
         if function is None:
             return functools.partial(self.jit, **options)
         made = self._jit(function, **options)
@@ -54,12 +55,12 @@ class Jitted:
 
 
 def _kept(leaf: Any) -> Any:
-    """An array that a call may give away is copied."""
+    """Copy an array, as the call may donate it."""
     return leaf.copy() if isinstance(leaf, jax.Array) and not isinstance(leaf, jax.core.Tracer) else leaf
 
 
 def run(path: Path) -> int:
-    """Print what was exported of a notebook; how many functions were not, or are not equal to the bit."""
+    """Export the functions of a notebook and print the results; return how many failed or differ in a bit."""
     shell = InteractiveShell.instance()
     shell.reset(new_session=False)
     os.chdir(path.parent)
@@ -68,7 +69,7 @@ def run(path: Path) -> int:
         for cell in nbformat.read(path, as_version=4).cells:
             if cell.cell_type == "code" and cell.source.strip():
                 shell.run_cell(cell.source, store_history=True, silent=False)
-    jax.clear_caches()  # A global may have changed since: the original is traced as the export is.
+    jax.clear_caches()  # A global may have changed since the call: trace the original again, as the export does.
     return sum(not _is_exported(path.name, *one) for one in jitted.called.items())
 
 
@@ -79,7 +80,7 @@ def _is_exported(notebook: str, name: str, called: tuple[Any, Any, Any]) -> bool
             exported = jdw.to_folder(function, *args, path=Path(folder) / "written", name="written", **kwargs)
             if not exported.hosts:
                 exported.check()
-        except Exception as error:  # noqa: BLE001 - told below, for each function.
+        except Exception as error:  # noqa: BLE001 - printed below, for each function.
             print(f"FAILED {notebook} {name}: {type(error).__name__}: {error}", file=sys.stderr, flush=True)
             return False
         told = f"calls the host: {', '.join(exported.hosts)}" if exported.hosts else "equal to the bit"
@@ -88,7 +89,7 @@ def _is_exported(notebook: str, name: str, called: tuple[Any, Any, Any]) -> bool
 
 
 def main() -> int:
-    """Export what the command line names; all notebooks where it names none."""
+    """Export the notebooks on the command line; all notebooks by default."""
     paths = [Path(one).resolve() for one in sys.argv[1:]] or [one for one in NOTEBOOKS if one.name not in MANY]
     return min(sum(map(run, paths)), 1)
 

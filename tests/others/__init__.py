@@ -1,5 +1,5 @@
-"""JAX's and flax's own tests, each in a capture of its own: what passes without one passes in it.
+"""Run JAX's and flax's own tests, each in a capture of its own: a test that passes without a capture must pass in one.
 
-Not part of the tests of a change: their files are taken where they are found, from the sources of the installed versions.
-They need absl-py and cloudpickle besides. `python -m tests.others FOLDER` prints the table.
+These are not run for a change. Their files come from the sources of the installed versions. They also need absl-py and
+cloudpickle. `python -m tests.others FOLDER` prints the table.
 """

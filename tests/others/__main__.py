@@ -1,4 +1,7 @@
-"""`python -m tests.others FOLDER [FILE …]`: a table of JAX's and flax's tests: plain, captured, watched, and checked."""
+"""Print a table of JAX's and flax's tests: plain, captured, watched, and checked.
+
+Usage: `python -m tests.others FOLDER [FILE …]`.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,7 @@ FILES = (
     "api_test.py",
     "nnx/transforms_test.py",
 )
-"""Of JAX but for the last, which is flax's."""
+"""The files of tests: those of JAX, and the last one of flax."""
 
 REASONS: dict[str, str] = {
     "JaxAotTest.test_with_constants": "it asserts that JAX's C++ dispatches what was compiled ahead of time; a watched program "
@@ -36,13 +39,17 @@ REASONS: dict[str, str] = {
     "test_slicing_with_vjp3": "it asserts that a cotangent is added to a Ref in place; a watched value stands between, so JAX "
     "makes an array of zeros first",
 }
-"""Why a test that passes without a capture fails in one: a part of its name, and the sentence."""
+"""Part of the name of a test -> why it passes without a capture and fails in one."""
 
 _ROOT = Path(__file__).parent.parent.parent
 
 
 def outcomes(file: Path, mode: str, chosen: str, seconds: int) -> Mapping[str, str]:
-    """Run the tests of a file: by name, nothing for one that has passed, else the first line of what was wrong."""
+    """Run the tests of a file.
+
+    Returns:
+      For each test by its name the first line of its error; an empty string if it has passed.
+    """
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "report.xml"
         path = os.pathsep.join([str(_ROOT), os.environ.get("PYTHONPATH", "")])
@@ -95,12 +102,16 @@ def _read(report: Path) -> Iterator[tuple[str, str]]:
 
 
 def reason_of(test: str) -> str:
-    """Why a test fails in a capture; empty where that is a fault."""
+    """Return why a test fails in a capture; empty if that is a fault of ours."""
     return next((why for part, why in REASONS.items() if part in test), "")
 
 
 def compare(file: Path, modes: list[str], chosen: str, seconds: int) -> bool:
-    """Print the row of a file, and what fails in a capture alone; answers with whether it keeps what is promised."""
+    """Print the row of a file, and its tests that fail only in a capture.
+
+    Returns:
+      Whether there are none; if watched, at most one in a hundred may fail for a known reason.
+    """
     plain = {test for test, wrong in outcomes(file, "plain", chosen, seconds).items() if not wrong}
     row, told, is_kept = [f"{file.name:<24}{len(plain):>7}"], [], bool(plain)
     for mode in modes:
@@ -116,7 +127,10 @@ def compare(file: Path, modes: list[str], chosen: str, seconds: int) -> bool:
 
 
 def find(folder: Path, name: str) -> Path | None:
-    """A file of the tests. Of several, flax has a `pickle_test.py` too, the one beside JAX's `api_test.py`."""
+    """Find a file of tests.
+
+    Of several files, return the one beside JAX's `api_test.py`; flax has a `pickle_test.py`, too.
+    """
     return max(sorted(folder.rglob(name)), key=lambda file: (file.parent / "api_test.py").exists(), default=None)
 
 

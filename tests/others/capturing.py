@@ -1,4 +1,4 @@
-"""A plugin of pytest: each test runs in a capture of its own, as `JAXDEBUG_OTHERS` says."""
+"""Run each test in a capture of its own, as a plugin of pytest; `JAXDEBUG_OTHERS` sets the kind of capture."""
 
 from __future__ import annotations
 
@@ -20,12 +20,15 @@ OPTIONS: dict[str, dict[str, Any] | None] = {
 }
 
 FOUND = "findings.txt"
-"""The file, in the folder that pytest runs in, with a line for each finding: its kind, and what it says."""
+"""The file, in pytest's working folder, with one line for each finding: its kind and its text."""
 
 
 @pytest.fixture(autouse=True)
 def capture_of_its_own() -> Iterator[None]:
-    """Around a test and its `setUp`; a test that fails does so in the capture, and is told by pytest."""
+    """Capture a test and its `setUp`.
+
+    A test fails inside its capture, and pytest reports the failure as usual.
+    """
     options = OPTIONS[os.environ["JAXDEBUG_OTHERS"]]
     if options is None:
         yield

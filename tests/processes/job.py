@@ -1,7 +1,8 @@
-"""One of two processes of a job, each with two CPU devices, which writes what its captures saw as JSON.
+"""Run one of two processes of a job, with two CPU devices each, and write what its captures saw as JSON.
 
-`python job.py NUMBER PORT FOLDER`. They capture differently wherever that made a job hang, or ended it; the last of them
-capture alike, and record it. The clock of process 1 is three seconds ahead.
+Usage: `python job.py NUMBER PORT FOLDER`. In the first cases the processes capture differently: such differences made
+jobs hang or fail. In the last cases both capture the same way, and record the job. The clock of process 1 is three
+seconds ahead.
 """
 
 from __future__ import annotations
@@ -77,7 +78,7 @@ def sharded(x):
 
 
 def captured(function, first: dict | None, second: dict | None, *, calls: int = 2):
-    """Call a function in the capture that this process makes, if any; the calls are at work together."""
+    """Call a function in this process's capture, if it has one; the calls run at the same time."""
     options = (first, second)[OWN]
     with contextlib.nullcontext() if options is None else jdw.capture(**options) as run:
         results = [function(X) for _ in range(calls)]
@@ -85,7 +86,7 @@ def captured(function, first: dict | None, second: dict | None, *, calls: int = 
 
 
 def told(results, run) -> dict:
-    """What a run saw, for JSON."""
+    """Return what a run saw, for JSON."""
     if run is None:
         return {"results": results}
     return {
@@ -150,13 +151,13 @@ with jdw.capture(record=sys.argv[3]) as run:
 
 
 def until(condition):
-    """Look again and again."""
+    """Wait until the condition is true."""
     while not condition():
         threading.Event().wait(0.005)
 
 
 def asked(run, wish):
-    """What the panel's button says when the processes have agreed on it."""
+    """Return the text of the panel's button when the processes have agreed on it."""
     answers = []
     answer(current_session().debugger, run.key, 1, {"type": wish}, lambda message: answers.append(message[0]["type"]))
     until(lambda: answers)
@@ -164,7 +165,7 @@ def asked(run, wish):
 
 
 def at_the_panel(run, seen):
-    """Process 0 pauses all, and goes on when process 1 stands too; then process 1 ends all."""
+    """Process 0 pauses all processes, and resumes them when process 1 has stopped; then process 1 ends all."""
     debugger, store, job = current_session().debugger, shared_store(), run.policy.job
     assert store and job
     if OWN == 0:
@@ -187,7 +188,7 @@ def at_the_panel(run, seen):
 
 
 def stopped(seen):
-    """Call until it is ended; process 0 has calls of its own between."""
+    """Call a function until it is ended; process 0 makes other calls in between."""
     with jdw.capture() as run:
         user = threading.Thread(target=at_the_panel, args=(run, seen))
         user.start()

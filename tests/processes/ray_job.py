@@ -1,4 +1,7 @@
-"""Two workers of Ray Train record one run as docs/processes.md says: `python ray_job.py FOLDER` prints what is read of it."""
+"""Record one run from two workers of Ray Train, as docs/processes.md describes it.
+
+`python ray_job.py FOLDER` prints what is read from the recording.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ from typing import Any
 
 
 def train_loop_per_worker(config: dict[str, Any]) -> None:
-    """Three steps of gradient descent under a capture."""
+    """Run three steps of gradient descent in a capture."""
     import jax
     import jax.numpy as jnp
     from ray import train

@@ -1,6 +1,6 @@
-"""Write the golden folder of the present version of the format: `python tests/run_cases/make_case.py`.
+"""Write the golden folder for the present version of the format: `python tests/run_cases/make_case.py`.
 
-A folder of a version that has been released is never written again: the tests read it, to see that we still can.
+The folder of a released version is never written again: tests read it to check that we still can.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def lanes(x):
 
 
 def described(run: Any) -> dict[str, Any]:
-    """What the test compares of a run."""
+    """Return the facts about a run that the test compares."""
     return {
         "events": [
             {
@@ -68,10 +68,10 @@ def described(run: Any) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Run the program, and write it down."""
+    """Run the program, and write its run and the facts."""
     target, names = HERE / f"v{VERSION}.jdw", {}
     linecache.cache[FILE] = (len(PROGRAM), None, PROGRAM.splitlines(keepends=True), FILE)
-    exec(compile(PROGRAM, FILE, "exec"), names)  # noqa: S102 - our own program, as that of another machine.
+    exec(compile(PROGRAM, FILE, "exec"), names)  # noqa: S102 - our own program, compiled with the file name of another machine.
     with jdw.capture(title="golden", watch="h", values=True, name="golden", config={"lr": 0.1}) as run:
         names["step"](jnp.ones((2, 10)) / 8, jnp.ones((3, 2)))
         names["lanes"](jnp.arange(3.0))

@@ -1,4 +1,4 @@
-"""Shells, and programs whose callbacks wait until the test lets them go."""
+"""Define shells, and programs with callbacks that wait until the test releases them."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from tests.devices import cpu_pmap
 from tests.magics.shell_fixtures import _shell, ours  # noqa: F401 - fixtures.
 
 PATIENCE = 20
-"""Seconds after which something that must happen has not."""
+"""The most seconds to wait for something that must happen."""
 
 
 class SlowProgram:
-    """`run()` dispatches a program on all devices, whose effects are pending until `release()`."""
+    """Runs a program on all devices with `run()`; its effects are pending until `release()`."""
 
     def __init__(self) -> None:
         self._gate = threading.Event()

@@ -1,4 +1,4 @@
-"""Firings for the store, without JAX."""
+"""Make firings for the store, without JAX."""
 
 from __future__ import annotations
 
@@ -47,7 +47,10 @@ def shapes_with_lanes(tap: Tap) -> list[tuple[int, ...]]:
 
 @pytest.fixture
 def make_tap() -> Callable[..., Tap]:
-    """Give a maker of taps: a site's number, lanes; each value's shape, lane axes and dtype; what is around."""
+    """Return a function that makes a tap.
+
+    It takes the number of its site and the lanes; shape, mapped axes and dtype of each value; and the nesting.
+    """
 
     def make(number, lanes=(), shapes=((),), *, mapped=None, dtypes=None, nesting=UNNESTED) -> Tap:
         tap = Tap(
@@ -70,7 +73,7 @@ def make_tap() -> Callable[..., Tap]:
 
 @pytest.fixture
 def fire() -> Callable[..., Fired]:
-    """Give a maker of firings with random values."""
+    """Return a function that makes a firing with random values."""
 
     def make(tap, time_ns, rng) -> Fired:
         shapes = zip(shapes_with_lanes(tap), tap.dtypes, strict=True)

@@ -1,4 +1,4 @@
-"""Lots of firings, as the store is given them."""
+"""Make batches of firings, as the store receives them."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import numpy as np
 from jax_debug_widgets.events import FiringBatch, Inbox, Tap
 
 Fired = tuple[Tap, int, tuple[np.ndarray, ...]]
-"""A tap, when it fires, and what it hands over."""
+"""A tap, the time of its firing in ns, and the values that it hands over."""
 
 
 def batch_of(fired: Iterable[Fired]) -> FiringBatch:
-    """What an inbox gives out after these have fired."""
+    """Return the batch that an inbox returns after these firings."""
     inbox = Inbox()
     for tap, time_ns, arrays in fired:
         inbox.putter(tap)((time_ns, *arrays))

@@ -1,4 +1,4 @@
-"""Watch a program, and compare what was seen with what the same expressions give un-jitted."""
+"""Define fixtures that watch a program and compare the watched values with those of the un-jitted expressions."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import jax_debug_widgets as jdw
 
 @pytest.fixture
 def watched() -> Callable[..., Any]:
-    """Give a function that runs `f(*args)` watched, to its last effect: the run, which holds `run.result`."""
+    """Return a function that runs `f(*args)` watched until its effects are over; it returns a run with `run.result`."""
 
     def run_it(f: Callable[..., Any], *args: Any, watch: Any = True, **options: Any) -> Any:
         with jdw.capture(watch=watch, **options) as run:
@@ -27,7 +27,7 @@ def watched() -> Callable[..., Any]:
 
 @pytest.fixture
 def whole() -> Callable[..., list[np.ndarray]]:
-    """Give what a run with `values=True` has told by a name, in the order of its steps."""
+    """Return a function that returns the values of a name in a run with `values=True`, in the order of steps."""
 
     def of(run: Any, name: str) -> list[np.ndarray]:
         events = [event for event in run.events if event.site.label == name]
@@ -38,7 +38,7 @@ def whole() -> Callable[..., list[np.ndarray]]:
 
 @pytest.fixture
 def agrees() -> Callable[..., None]:
-    """Give an assertion that a watched value has these statistics at a step, up to the rounding of float32."""
+    """Return an assertion that a watched value has the statistics of an array at a step, up to rounding of float32."""
 
     def check(value: Any, array: Any, step: int = 0) -> None:
         array = np.asarray(array).astype(np.complex128 if np.iscomplexobj(array) else np.float64)

@@ -1,4 +1,7 @@
-"""Random Python functions, as text: what a watched name shows is told apart by how the source is written."""
+"""Generate random Python functions as text, for tests of watched names.
+
+Which value a watched name shows depends on how the source is written.
+"""
 
 from __future__ import annotations
 
@@ -72,7 +75,7 @@ HEADER = [
 ]
 NOTED = {"    g = jnp.tanh(a)": "g", "    o = g * b": "o", "    u = a * 0.7 + b": "u", "    v = jnp.sin(u)": "v",
          "    s = a - b * 0.4": "s"}  # fmt: skip
-"""What the helpers assign."""
+"""The names that the helper functions assign."""
 
 PLAIN = [
     "jnp.tanh({a})",
@@ -98,7 +101,7 @@ PLAIN = [
     "gated({a}, {b})",
     "gated({a}, {b}) + {a}",
 ]
-"""Expressions of arrays that are all of one shape, and so alike for all that does not look closely."""
+"""Expressions of arrays with one common shape: only exact code tells their values apart."""
 
 HIGHER = [
     "jax.jit(gated)({a}, {b})",
@@ -126,7 +129,10 @@ PAIRS = [
 
 
 class Source:
-    """A module being written, as it is and with each value noted: `h = tanh(x)` and `h = tanh(x); h = at(3, 'h', h)`."""
+    """A module under construction, plain and with a note of each value.
+
+    For example `h = tanh(x)` and `h = tanh(x); h = at(3, 'h', h)`.
+    """
 
     def __init__(self, draw):
         self.draw, self.plain, self.noted, self.indent, self.count = draw, list(HEADER), list(HEADER), "", 0
@@ -134,7 +140,11 @@ class Source:
             self.noted[number - 1] += noted(number, NOTED.get(text, ""))
 
     def line(self, text, names=(), noting=None):
-        """A line of source; `noting` is what it says where each value is noted, if it assigns in its midst as well."""
+        """Add a line of source.
+
+        `names` are noted after the line. `noting` replaces the line in the noted source, if it must note values inside
+        the line.
+        """
         self.plain.append(self.indent + text)
         self.noted.append(self.indent + (noting or text) + noted(len(self.plain), names))
 
@@ -145,7 +155,7 @@ class Source:
         return self.one_of(templates).format(a=self.one_of(known[-3:]), b=self.one_of(known))
 
     def statements(self, known, least, most, depth):
-        """Some statements; gives the names that are known after them."""
+        """Add some statements; return the names that are known after them."""
         kinds = [self.plainly] * 4 + [self.augmented, self.annotated, self.walrus, self.pair, self.nested, self.rest]
         kinds += [self.higher, self.dictionary, self.object, self.pulled_back]
         if depth:
@@ -255,7 +265,7 @@ def noted(line, names):
 
 @st.composite
 def sources(draw):
-    """A module with `loss(p, x)`, plain and noted."""
+    """Draw a module with `loss(p, x)`, plain and noted."""
     source = Source(draw)
     source.line("def loss(p, x):")
     source.indent = "    "

@@ -1,4 +1,4 @@
-"""What an un-jitted run of a program assigns to the variables of its source: what a watched value must equal."""
+"""Record what an un-jitted run assigns to the variables of its source: watched values must equal these."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from jax_debug_widgets.watch.syntax.source import source_of
 from jax_debug_widgets.watch.syntax.statements import Function, Target
 
 Assigned = dict[tuple[int, str], list[Any]]
-"""Line of the expression and name -> what it was each time, in order: each leaf of a tree by its path, `['w']`."""
+"""(line of the expression, name) -> its values, in order; each is a mapping from path (`['w']`) to leaf."""
 
 
 def assigned_un_jitted(program: Callable[[], Any], file: str, lines: range) -> Assigned:
-    """Run `program` without `jit` and note what its assignments assign: plain names and the elements of tuples."""
+    """Run `program` without `jit` and note the values that it assigns to plain names and elements of tuples."""
     found: Assigned = defaultdict(list)
     source = source_of(file)
     before: dict[Any, int] = {}
@@ -73,4 +73,4 @@ def _array(leaf: Any) -> np.ndarray | None:
         array = np.asarray(leaf)
     except TypeError:  # A PRNG key.
         return None
-    return None if array.dtype == object else array  # Nothing but a type: a pass that only looks for shapes.
+    return None if array.dtype == object else array  # An abstract value: this pass only computes shapes.

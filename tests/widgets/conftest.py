@@ -1,4 +1,4 @@
-"""Snapshots to show, and a comm that records."""
+"""Make snapshots to show, and a comm that records."""
 
 from __future__ import annotations
 
@@ -56,7 +56,10 @@ CALL = Call(
 
 @pytest.fixture
 def snapshot() -> Callable[..., Snapshot]:
-    """Make a snapshot of a run with three ordered prints; fields of the snapshot or of its status can be changed."""
+    """Return a function that makes a snapshot of a run with three ordered prints.
+
+    Its arguments change fields of the snapshot or of the run's status.
+    """
 
     def make(**changes: Any):
         barrier = changes.pop("barrier", Barrier(state="drained", pending=(), waited=0.1, timeout=60.0))
@@ -92,7 +95,7 @@ def snapshot() -> Callable[..., Snapshot]:
 
 @pytest.fixture
 def comms(monkeypatch) -> list[RecordingComm]:
-    """The comms that widgets open from now on."""
+    """Return the comms that widgets open from now on."""
     opened: list[RecordingComm] = []
 
     def create(**options: Any):

@@ -1,8 +1,8 @@
-"""Write the golden messages that both sides decode: `wire.py`, `columns.py` here, `js/src/transport` under vitest.
+"""Write the golden messages that both sides decode.
 
-Each case is `NAME.json` (content), `NAME.bin` (buffer) and `NAME.expected.json` (columns and texts that decoding
-must give; NaN and the infinities as strings); of an answer to `array` the last is `NAME.decoded.json`. Run again after
-a change of the format:
+The two sides are `wire.py` and `columns.py` here, and `js/src/transport` under vitest. Each case is `NAME.json`
+(content), `NAME.bin` (buffer) and `NAME.expected.json`: the decoded columns and texts, with NaN and the infinities as
+strings. For an answer to `array` the last file is `NAME.decoded.json`. After a change of the format run
 
     python tests/wire_cases/make_cases.py
 """
@@ -23,7 +23,7 @@ TRANSPORT = HERE.parents[1] / "jax_debug_widgets" / "transport"
 
 
 def loaded(name: str) -> Any:
-    """A module by its path: the cases need the format alone, not the package with JAX."""
+    """Import a module by its path: the cases need only the format, not the package with JAX."""
     spec = importlib.util.spec_from_file_location(name, TRANSPORT / f"{name}.py")
     assert spec and spec.loader
     module = importlib.util.module_from_spec(spec)
@@ -50,7 +50,7 @@ EVENT_DTYPES = {
     "type": "uint16",
 }
 UNTOLD = {"execution": -1, "step": -1, "inner": -1, "device": -1, "phantom": 0, "type": 0}
-"""What the cases that do not say otherwise have in these columns."""
+"""The default values of these columns."""
 
 SPAN_DTYPES = {"span_site": "int32", "span_thread": "int32", "span_from": "float64", "span_to": "float64"}
 POINT_DTYPES = {"point_row": "uint32", "point_value": "uint16", "point_element": "uint16", "point_y": "float64"}
@@ -344,7 +344,7 @@ def out_of_order() -> tuple[dict[str, Any], bytes]:
 def large() -> tuple[dict[str, Any], bytes]:
     n = 10_000
     at = np.arange(n)
-    losses = 2.3 / (1 + at / 2000) + 0.1  # The same bytes on every processor, as `np.exp` has not.
+    losses = 2.3 / (1 + at / 2000) + 0.1  # `np.exp` gives other bytes on other processors.
     return batch(
         {"site": 1 + at % 2, "time": at * 1e-4, "occurrence": at // 2, "lane": at * 0 - 1, "call": at * 0 + 1},
         points={"point_row": at, "point_value": at * 0, "point_y": losses},
@@ -487,7 +487,7 @@ def module() -> tuple[dict[str, Any], bytes]:
 
 
 def array(value: np.ndarray, rows: np.ndarray, stride: list[int], **fields: Any) -> tuple[dict[str, Any], bytes]:
-    """The answer for `value`, of which `rows` is the slice sent."""
+    """Make the answer for `value`; `rows` is the slice that is sent."""
     finite = value[np.isfinite(value)]
     counts, _ = np.histogram(finite, bins=8, range=(finite.min(), finite.max()))
     specs, buffer = packing.pack({"data": rows.astype("float32").ravel(), "histogram": counts.astype("uint32")})
@@ -663,7 +663,7 @@ CASES = {
 
 
 def as_json(value: Any) -> Any:
-    """Numbers that JSON has not, as strings."""
+    """Convert numbers that JSON does not have to strings."""
     if isinstance(value, float) and not math.isfinite(value):
         return {math.inf: "Infinity", -math.inf: "-Infinity"}.get(value, "NaN")
     return value

@@ -1,8 +1,8 @@
-"""Find the arrays whose parts XLA cannot prove equal: it does not merge calls that have different parts as operands.
+"""Find the arrays whose parts XLA cannot prove equal.
 
-With `vmap_method="sequential_unrolled"`, a callback becomes a call for each lane, side by side, and XLA merges the calls
-whose operands it finds equal. The number of the lane as a further operand would prevent that, so it may be added only where
-XLA cannot merge the calls anyway.
+XLA does not merge calls that have different parts as operands. With `vmap_method="sequential_unrolled"`, a callback
+becomes one call for each lane, side by side, and XLA merges the calls with operands that it finds equal. The number of
+the lane as a further operand would prevent that, so it may be added only where XLA cannot merge the calls anyway.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ _ELEMENTWISE = frozenset({
     "abs", "add", "atan2", "convert_element_type", "copy", "cos", "div", "erf", "exp", "exp2", "expm1", "log", "log1p", "named",
     "logistic", "mul", "neg", "pow", "rsqrt", "sin", "sqrt", "square", "sub", "tan", "tanh", "transpose",
 })  # fmt: skip
-"""Operations whose results XLA cannot prove equal for elements that it cannot prove equal; it simplifies no floats away."""
+"""The operations that keep elements apart: XLA does not simplify floats, so it cannot prove their results equal."""
 
 
 def keeps_apart(equation: core.JaxprEqn, apart: Container[Any]) -> bool:
-    """Whether XLA cannot prove two parts of an equation's result equal, along any axis.
+    """Return whether XLA cannot prove any two parts of an equation's result equal, along any axis.
 
-    `apart` holds the variables for which that is known. A broadcast repeats elements, so it is not.
+    `apart` holds the variables with this property. A broadcast repeats elements, so its result does not have it.
     """
     variables = [one for one in equation.invars if not isinstance(one, core.Literal)]
     literals = [np.asarray(one.val) for one in equation.invars if isinstance(one, core.Literal)]

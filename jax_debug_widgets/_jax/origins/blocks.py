@@ -1,4 +1,7 @@
-"""Handle an un-jitted `shard_map`: JAX runs operations on all devices, but debugging equations block by block on the host."""
+"""Handle an un-jitted `shard_map`.
+
+JAX runs operations on all devices, but debugging equations block by block on the host.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,8 @@ class Block:
     Attributes:
       values: the block of each operand.
       axes: the mesh axes over which the equation fires, in the order of the mesh.
-      devices: the name of the device at each coordinate of these, nested lists; None where it fires for several at once.
+      devices: the name of the device at each coordinate of these axes, as nested lists; None if it fires for several at
+        once.
       coordinates: the coordinate on each of these axes, int32[].
     """
 
@@ -31,17 +35,19 @@ class Block:
 
 
 NO_BLOCK = Block(())
-"""The block of an equation that is in no `shard_map`."""
+"""The block of an equation that is not in a `shard_map`."""
 
 
 def blocks_of(mesh: Any, operands: Sequence[Any]) -> list[Block]:
-    """The firings of an equation. They tell no place where JAX brings together blocks of different devices.
+    """Return the firings of an equation.
+
+    They have no coordinates if JAX brings together blocks of different devices.
 
     Args:
-      mesh: that of the `shard_map`.
-      operands: arrays whose first axis goes over the devices on which they differ.
+      mesh: the mesh of the `shard_map`.
+      operands: arrays with a first axis over the devices on which they differ.
     """
-    firings = list(zip(*map(list, operands), strict=False))  # As JAX does: it fires for the shortest.
+    firings = list(zip(*map(list, operands), strict=False))  # Like JAX, as often as the shortest operand.
     differing = [_axes_of(mesh, operand) for operand in operands]
     axes = tuple(name for name in mesh.axis_names if any(name in names for names in differing))
     devices = device_names(mesh, axes)
@@ -55,7 +61,10 @@ def blocks_of(mesh: Any, operands: Sequence[Any]) -> list[Block]:
 
 
 def as_jax_would(rule: Callable[..., Any], mesh: Any, block: Block) -> Callable[..., Any]:
-    """Make a function that calls JAX's rule with the values of `block`; its own operands, copies on the host, are ignored."""
+    """Return a function that calls JAX's rule with the values of `block`.
+
+    It ignores its own operands, which are copies on the host.
+    """
     return lambda *_copies, **params: rule(mesh, *[[value] for value in block.values], **params)
 
 
@@ -67,7 +76,7 @@ def _coordinates(mesh: Any, names: Sequence[str], number: int) -> Iterator[tuple
 
 
 def _axes_of(mesh: Any, operand: Any) -> tuple[str, ...]:
-    """Over which axes of the mesh an operand differs, as far as its sharding says it."""
+    """Return the axes of the mesh along which an operand differs, according to its sharding."""
     sharding = operand.sharding
     if not isinstance(sharding, jax.sharding.NamedSharding) or not sharding.spec:
         return ()

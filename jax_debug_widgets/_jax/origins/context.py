@@ -1,7 +1,7 @@
-"""Keep the current thread's capture settings in a user context of JAX's, which is part of the keys of its caches.
+"""Keep the current thread's capture settings in a user context of JAX, which is part of the keys of JAX's caches.
 
-When a context is made, the keys of all programs change, and programs compiled before are compiled once more. So our contexts
-are made together, and as early as possible: this module imports little besides JAX.
+Making a context changes the keys of all programs, and programs compiled before are compiled again. So our contexts are
+made together, and as early as possible: this module imports little besides JAX.
 """
 
 from __future__ import annotations
@@ -28,27 +28,27 @@ _here = threading.local()
 
 
 def capturing(settings: Settings | None) -> AbstractContextManager[Any]:
-    """A context in which the current thread's programs are compiled with taps.
+    """Return a context in which the current thread's programs are compiled with taps.
 
     Args:
-      settings: None for no taps; part of the key of JAX's caches, so equal values run the same executables.
+      settings: None for no taps. They are part of the key of JAX's caches, so equal settings run the same executables.
     """
     return _settings(settings)
 
 
 def uncached() -> AbstractContextManager[Any]:
-    """Trace and lower as if JAX had no such program in its caches: a cached one is not lowered again."""
+    """Return a context in which JAX traces and lowers as if its caches had no such program."""
     return _surveying(object())
 
 
 def is_uncached() -> bool:
-    """Whether the current thread is inside `uncached`: what it traces then is traced for us."""
+    """Return whether the current thread is inside `uncached`; then it traces for us, not for the user."""
     return _surveying.value is not None
 
 
 @contextmanager
 def calling_for_us() -> Iterator[None]:
-    """Note that the current thread calls a function of the user's for us: a watched twin, or to compare programs."""
+    """Note that the current thread calls a function of the user for us: a watched twin, or to compare programs."""
     before, _here.calls_for_us = is_called_for_us(), True
     try:
         yield
@@ -57,33 +57,36 @@ def calling_for_us() -> Iterator[None]:
 
 
 def is_called_for_us() -> bool:
-    """Whether the current thread is inside `calling_for_us`."""
+    """Return whether the current thread is inside `calling_for_us`."""
     return getattr(_here, "calls_for_us", False)
 
 
 def cache_key() -> tuple[Any, Any] | None:
-    """The key for programs of the current thread, which are compiled apart from others; None outside of captures."""
+    """Return the key for programs that the current thread compiles apart from others; None outside captures."""
     key = (_settings.value, _surveying.value)
     return None if key == (None, None) else key
 
 
 def captured_settings() -> Any:
-    """The settings of the current thread's capture; None outside of captures."""
+    """Return the settings of the current thread's capture; None outside captures."""
     return _settings.value
 
 
 def is_capturing() -> bool:
-    """Whether the current thread is inside `capturing`."""
+    """Return whether the current thread is inside `capturing`."""
     return _settings.value is not None
 
 
 def leaves_out_debugging() -> bool:
-    """Whether the current thread's programs are compiled without what they say through `jax.debug`."""
+    """Return whether the current thread's programs are compiled without their `jax.debug` calls."""
     settings: Settings | None = _settings.value
     return settings is not None and not settings.debug and not is_captured_alone()
 
 
 def is_captured_alone() -> bool:
-    """Whether other processes may run what this thread compiles, without a capture: then it has to stay JAX's program."""
+    """Return whether other processes may run this thread's programs without a capture.
+
+    Then the programs must stay as JAX makes them.
+    """
     settings: Settings | None = _settings.value
     return settings is not None and settings.processes < joined()

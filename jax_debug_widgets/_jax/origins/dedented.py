@@ -1,7 +1,7 @@
 """Find by how many columns code was dedented before it was compiled, as marimo does with the bodies of cells.
 
-Such code has the right line numbers (`ast.increment_lineno`), but not the right columns. So the names that the instructions
-of a function load and store are looked for in its lines.
+Such code has the right line numbers (`ast.increment_lineno`), but the wrong columns. So the names that a function's
+instructions load and store are searched in its lines.
 """
 
 from __future__ import annotations
@@ -18,14 +18,17 @@ _NAMED = ("LOAD_FAST", "LOAD_GLOBAL", "LOAD_NAME", "LOAD_DEREF", "STORE_FAST", "
 
 
 _ENOUGH = 12
-"""How many names are compared. Not all must fit: in f-strings, older Python versions have wrong columns."""
+"""How many names are compared. Not all must match: older Python versions have wrong columns in f-strings."""
 
 
 @cached_by_identity
 def dedent_of(code: CodeType) -> int:
-    """How many columns the lines of the file are indented further than the code's positions say; 0 if that is unknown."""
+    """Return how many columns the lines of the file are indented further than the code's positions say.
+
+    Return 0 if that is unknown.
+    """
     file = code.co_filename
-    linecache.checkcache(file)  # It may have been edited, and loaded again.
+    linecache.checkcache(file)  # The file may have been edited and reloaded.
     lines = linecache.getlines(file)
     written = (one for one in _names(code) if one[0] <= len(lines))
     names = list(itertools.islice(written, _ENOUGH))
@@ -37,11 +40,11 @@ def dedent_of(code: CodeType) -> int:
         return 0
     indents = {len(line) - len(line.lstrip()) for line in lines if line.strip()}
     best = max([0, *sorted(indents)], key=fitting)
-    return best if 2 * fitting(best) > len(names) else 0  # In a file that has changed since, most names do not fit.
+    return best if 2 * fitting(best) > len(names) else 0  # If the file has changed since, most names do not match.
 
 
 def _names(code: CodeType) -> Iterator[tuple[int, int, bytes]]:
-    """Line, column and text of each variable that is written somewhere in the code."""
+    """Yield line, column and text of each variable that is written in the code."""
     for instruction in dis.get_instructions(code):
         where, name = instruction.positions, instruction.argval
         if where is None or not instruction.opname.startswith(_NAMED) or not isinstance(name, str):

@@ -1,4 +1,7 @@
-"""Describe the equations of JAX's debugging primitives: the print or callback, and a function that does what JAX does."""
+"""Describe the equations of JAX's debugging primitives.
+
+A description has the facts about a print or callback, and a function that does what JAX does.
+"""
 
 from __future__ import annotations
 
@@ -18,8 +21,8 @@ from jax_debug_widgets.events.function_names import short_function
 def describe_print(
     params: Mapping[str, Any], frame: Frame, name_stack: str, avals: Sequence[Any], lanes: Lanes
 ) -> DebugCall:
-    """The equation of a `debug_print` primitive with these parameters."""
-    record = params.get("logging_record")  # `jax.debug.log` is younger than 0.8
+    """Describe the equation of a `debug_print` primitive with these parameters."""
+    record = params.get("logging_record")  # jax 0.8 has no `jax.debug.log`
     format_string, has_placeholders = params["fmt"], params["has_placeholders"]
 
     def text(args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
@@ -57,12 +60,12 @@ def describe_callback(
     lanes: Lanes,
     stop: StopPoint | None = None,
 ) -> DebugCall:
-    """The equation of a `debug_callback` primitive with these parameters; `stop` if it is known."""
+    """Describe the equation of a `debug_callback` primitive with these parameters; `stop` is given if it is known."""
     flat_callback = params["callback"]
     user_callback, in_tree, static = _opened(flat_callback)
 
     def run(*operands: Any) -> None:
-        # `debug_callback_impl` without its `device_put`: the operands are on the host already, and it takes 10 µs to see it.
+        # `debug_callback_impl` without its `device_put`, which takes 10 µs although the operands are on the host already.
         with versions.callback_context(cpu()[0]):
             try:
                 flat_callback(*operands)
@@ -89,7 +92,10 @@ def describe_callback(
 
 
 def stop_point(user_callback: Any) -> StopPoint | None:
-    """The breakpoint that `jax.debug.breakpoint` made a callback of; None where it is none, or another debugger's."""
+    """Return the stop point of a callback that `jax.debug.breakpoint` has made.
+
+    Return None for other callbacks, and for a breakpoint of another debugger.
+    """
     if not is_breakpoint(user_callback) or not features.available(features.BREAKPOINTS):
         return None
     from jax_debug_widgets._jax.origins.stack import frames_of_breakpoint, names_in_breakpoint
@@ -103,12 +109,15 @@ def stop_point(user_callback: Any) -> StopPoint | None:
 
 
 def stop_point_in(flat_callback: Any) -> StopPoint | None:
-    """The stop point of the function inside the callback that `jax.debug.callback` has made; see `stop_point`."""
+    """Return the stop point of the function inside the callback that `jax.debug.callback` made; see `stop_point`."""
     return stop_point(_opened(flat_callback)[0])
 
 
 def function_name(function: Any) -> str:
-    """The name to show for a function. It has no address, as a `repr` has, since sites are matched by it."""
+    """Return the name to show for a function.
+
+    It has no address, unlike a `repr`, because sites are matched by it.
+    """
     if is_breakpoint(function):
         return "breakpoint"
     if isinstance(function, partial):
@@ -117,16 +126,16 @@ def function_name(function: Any) -> str:
 
 
 def is_breakpoint(function: Any) -> bool:
-    """Whether a function is the one that `jax.debug.breakpoint` passes to its callback."""
+    """Return whether a function is the one that `jax.debug.breakpoint` passes to its callback."""
     name = getattr(function, "__qualname__", "")
     return name.startswith("breakpoint.<locals>") and getattr(function, "__module__", "") == "jax._src.debugger.core"
 
 
 def _opened(flat_callback: Any) -> tuple[Any, Any, Mapping[int, Any]]:
-    """The user's function and the structure of its arguments, out of the closure that `jax.debug.callback` made.
+    """Return the user's function and the structure of its arguments, from the closure that `jax.debug.callback` made.
 
-    JAX keeps them nowhere else. A callback bound by other code (equinox binds the primitive itself) has no such
-    closure: it is its own user function and its arguments are flat.
+    JAX keeps them nowhere else. A callback bound by other code has no such closure (equinox binds the primitive
+    itself). Then it is the user's function itself, and its arguments are flat.
     """
     code, cells = getattr(flat_callback, "__code__", None), getattr(flat_callback, "__closure__", None)
     if code is None or cells is None:

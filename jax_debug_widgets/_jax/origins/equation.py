@@ -1,4 +1,4 @@
-"""A debugging equation of a JAX program, as it is found at lowering or when it runs un-jitted."""
+"""Define a debugging equation of a JAX program, as it is found at lowering or when it runs un-jitted."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Lanes:
-    """The `vmap` axes that an equation carries, outermost first, and which operands have them as leading axes."""
+    """The `vmap` axes of an equation, outermost first, and which operands have them as leading axes."""
 
     sizes: tuple[int, ...]
     mapped: tuple[tuple[bool, ...], ...]
@@ -33,7 +33,7 @@ class OperandType:
     """The type of an un-jitted operand besides its numbers; compiled programs hand over plain numbers, as in JAX.
 
     Attributes:
-      key: the implementation of a typed PRNG key, None for other operands.
+      key: the implementation of a typed PRNG key; None for other operands.
       weak: whether it is weakly typed, as Python scalars are.
     """
 
@@ -51,7 +51,7 @@ class Loop:
       unrolled: whether its body has several iterations side by side, so that XLA may run them in any order.
       lanes: whether JAX has made it from the lanes of a `vmap`, to call a callback for one lane after the other.
       apart: whether XLA cannot prove two of its iterations equal, see `apart.keeps_apart`.
-      ends_by_lane: whether it is a vmapped `while`, which goes on until the last lane has left it.
+      ends_by_lane: whether it is a vmapped `while`, which continues until the last lane has left it.
     """
 
     length: int | None
@@ -64,7 +64,7 @@ class Loop:
 
 @dataclass(frozen=True)
 class Guard:
-    """Whether an event is real, or fires only because of a `vmap` (see `phantoms`), as an operand of the equation.
+    """An operand that tells whether an event is real, or fires only because of a `vmap` (see `phantoms`).
 
     Attributes:
       operand: the variable with the booleans: True for a real event.
@@ -84,7 +84,7 @@ class StopPoint:
     Attributes:
       name: the name to show; may be empty.
       conditional: whether the first operand is the condition, a boolean for each lane.
-      going_on: the operands that the program goes on with: the user may replace these.
+      going_on: the operands with which the program continues; the user may replace them.
       tree: their treedef.
       names: the name of each operand in the frames.
       frames: takes the operands of one lane (`jax.Array`s); returns the frames (`stack.StackFrame`), innermost first.
@@ -104,34 +104,34 @@ class DebugCall:
 
     Attributes:
       frame, name_stack: its place in the user's source and in the program.
-      shapes, dtypes: those of each operand, `vmap` axes leading (see `lanes`).
-      in_tree, static: the structure of `(args, kwargs)`, and those leaves (by position) that are no arrays;
+      shapes, dtypes: those of each operand, with leading `vmap` axes (see `lanes`).
+      in_tree, static: the structure of `(args, kwargs)`, and those leaves (by position) that are not arrays;
         `in_tree` is None if the structure is not found.
       loops: the loops around it, outermost first.
       conditional: whether it may be skipped: it is in a branch of `cond`.
       in_condition: whether it is in the condition of a `while`.
       steady: whether its operands are the same in all iterations of the innermost loop, so that XLA may hoist it.
-      countable: whether a firing can hand over the iteration of each loop without preventing an optimization of XLA's.
+      countable: whether a firing can hand over the iteration of each loop without preventing an optimization of XLA.
       guard: the operand after the values that says whether an event is real; None if all are.
       hoisted: the lengths of the loops that JAX has moved it out of, outermost first (see `hoisting`).
-      axes: the mesh axes over whose devices it is mapped; each firing hands over its coordinates after all else.
-      devices: the name of the device at each of these coordinates, nested lists; None where it is not known.
+      axes: the mesh axes over which it is mapped; each firing hands over its coordinates after all other values.
+      devices: the name of the device at each of these coordinates, as nested lists; None if unknown.
       order: how many debugging equations stand before it in its program; -1 for un-jitted ones.
       callers: the user's frames outside `frame` in its program, innermost first.
       results: the types of what the user's function returns to the program, `float32[3]`; empty for debugging calls.
-      returns: shape and dtype of each of these; None where JAX looks at none.
+      returns: shape and dtype of each of these results; None if JAX does not look at them.
       vmap_method: the `vmap_method` of a `pure_callback`.
       stop: the stop point of a breakpoint that our debugger may open.
       replicas: how many devices run the program.
-      in_parts: whether each of them fires with its own part of the operands, cut as the compiler likes.
+      in_parts: whether each device fires with its own part of the operands, as the compiler has cut them.
       groups: how many groups of devices there are, if one device of each fires, see `Place.groups`.
-      numbered: whether each firing hands over, as the last value, how many of the lanes called one by one come before it.
-      version: see `Place`: a call runs one of the versions.
+      numbered: whether the last value of each firing is its number among the lanes that are called one by one.
+      version: the version of the program that it is in, see `Place`; a call runs one version.
       in_python: whether the loops are Python's (`python_loops`): each firing hands over their iterations, and what the
         program's text says of how often it fires is not known.
       format: the format string of a print; the callback's name otherwise.
       text: values `(args, kwargs)` -> the text that JAX would write, under `text_options`; None for callbacks.
-      text_options: NumPy's print options when the program was traced, as items; empty where they do not matter.
+      text_options: NumPy's print options when the program was traced, as items; empty if they do not matter.
       types: the type of each operand of an un-jitted equation; empty for compiled ones.
       run: operands (`jax.Array`s of one lane) -> None, does exactly what JAX does when the equation fires: writes
         the print, logs, calls the user's callback.
@@ -181,27 +181,33 @@ class DebugCall:
 
     @property
     def shuffled(self) -> bool:
-        """Whether it may fire for a later iteration before an earlier one, or on several devices without naming them."""
+        """Whether events may be out of order.
+
+        It may fire for a later iteration before an earlier one, or on several devices without naming them.
+        """
         return self.in_parts or (not self.ordered and any(loop.unrolled for loop in self.loops))
 
     def with_types(self, types: tuple[OperandType, ...]) -> DebugCall:
-        """Return the equation with a `run` that gives the operands their types back before the user's code gets them."""
+        """Return the equation with another `run`.
+
+        It restores the types of the operands before the user's code gets them.
+        """
         run = self.run
         return replace(self, types=types, run=lambda *operands: run(*restore_types(operands, types)))
 
 
 def type_of(operand: Any) -> OperandType:
-    """The type of a `jax.Array`."""
+    """Return the type of a `jax.Array`."""
     is_key = jax.dtypes.issubdtype(operand.dtype, jax.dtypes.prng_key)
     return OperandType(jax.random.key_impl(operand) if is_key else None, getattr(operand, "weak_type", False))
 
 
 def on_host(operands: Sequence[Any]) -> tuple[list[np.ndarray], tuple[OperandType, ...]]:
-    """Un-jitted operands as plain numbers, and their types.
+    """Return un-jitted operands as plain numbers on the host, and their types.
 
-    As JAX's own rule does: Python scalars become arrays of JAX's dtype, and all are on the host afterwards.
+    As in JAX's own rule, Python scalars become arrays of JAX's dtype.
     """
-    # JAX would take the memory of the user's arrays as it is.
+    # JAX would share the memory of the user's arrays, which may change.
     now = [unchanging(one) if isinstance(one, np.ndarray) else one for one in operands]
     moved = jax.device_put(now, jax.local_devices(backend="cpu")[0])
     types = tuple(map(type_of, moved))
@@ -210,7 +216,10 @@ def on_host(operands: Sequence[Any]) -> tuple[list[np.ndarray], tuple[OperandTyp
 
 
 def restore_types(operands: Sequence[Any], types: tuple[OperandType, ...]) -> list[Any]:
-    """The operands (`jax.Array`s of plain numbers) with the types that they had; as they are if there are none."""
+    """Return the operands (`jax.Array`s of plain numbers) with their original types.
+
+    Without types they are returned as they are.
+    """
     if not types:
         return list(operands)
     return [_restored(operand, kind) for operand, kind in zip(operands, types, strict=True)]
@@ -230,15 +239,18 @@ Recorder = Callable[..., tuple[()]]
 
 
 def record_every(record: Recorder) -> int | None:
-    """The n for which the program calls `record` in each n-th iteration, with the number of the iteration.
+    """Return n if the program calls `record` only in every n-th iteration, with the number of the iteration.
 
-    None if the program calls it in all iterations, without their numbers.
+    Return None if the program calls it in all iterations, without their numbers.
     """
     return getattr(record, "every", None)
 
 
 def parts_of(record: Any) -> Sequence[tuple[Any, slice]]:
-    """The recorders that `record` calls, each with the slice of its operands; for a plain recorder itself, with all."""
+    """Return the recorders that `record` calls, each with the slice of its operands.
+
+    For a plain recorder, that is the recorder itself with all operands.
+    """
     return getattr(record, "parts", ((record, slice(None)),))
 
 
@@ -248,11 +260,11 @@ class Recorders:
     Attributes:
       taps: the taps of all recorders; they are read at each call of the program.
       on_many_devices: whether the program runs on several devices.
-      are_counted: whether it is known for each recorder how often a call of the program calls it.
-      fire_elsewhere: whether threads of XLA's call them, or did once, rather than the thread that calls the program.
-      are_results: whether they record results of the program. Then their call is known.
+      are_counted: whether it is known how often a call of the program calls each recorder.
+      fire_elsewhere: whether threads of XLA call them, now or earlier, not the thread that calls the program.
+      are_results: whether they record results of the program; then the call of each result is known.
       share: the share of this process in the execution that begins; None if it runs all of the program.
-      program: returns the program that JAX has traced; None if that is gone or unknown.
+      program: returns the program that JAX has traced; None if it is gone or unknown.
     """
 
     def __init__(self, recorders: Iterable[Any], *, fire_elsewhere: bool, are_results: bool = False) -> None:
@@ -274,7 +286,7 @@ class Settings(Hashable, Protocol):
 
     @property
     def processes(self) -> int:
-        """How many processes of the job have agreed to compile the same."""
+        """How many processes of the job have agreed to compile the same programs."""
         ...
 
 

@@ -1,7 +1,7 @@
 """Find the arguments of a library's `jit`: `equinox.filter_jit` and `flax.nnx.jit` pass lists of leaves to `jax.jit`.
 
-JAX names the leaves `dynamic_nodonate['first'][3]` and `model.states[0][3]`. The frame of the library's call is on Python's
-stack while the program is lowered, and its arguments hold the same arrays: there, the leaf is `model.layers[1].weight`.
+JAX names the leaves `dynamic_nodonate['first'][3]` and `model.states[0][3]`. While the program is lowered, the frame of
+the library's call is on Python's stack. Its arguments hold the same arrays under their names: `model.layers[1].weight`.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from jax_debug_widgets._jax.compat.private import pjit
 from jax_debug_widgets._jax.compat.trees import leaves_with_paths
 
 _MAX_FRAMES = 8
-"""How many frames outwards from `jax.jit` are searched for the call that the user has made."""
+"""How many frames outwards from `jax.jit` are searched for the user's call."""
 
 
 @dataclass(frozen=True)
 class LibraryCall:
-    """The function that a library has jitted, and what it was called with.
+    """The function that a library has jitted, and the names of its arguments.
 
     Attributes:
-      file, line, name: those of the user's function's code object.
-      names: what JAX calls an input of the program -> what the user does: `model.layers[1].weight`.
+      file, line, name: the place and name of the user's function.
+      names: JAX's name of an input of the program -> the user's name: `model.layers[1].weight`.
     """
 
     file: str
@@ -40,7 +40,7 @@ class LibraryCall:
 
 
 def given(program: Any) -> LibraryCall | None:
-    """The library's call of the program that is being lowered; None if no library has jitted it."""
+    """Return the library's call of the program that is being lowered; None if no library has jitted it."""
     if not features.available(features.GIVEN):
         return None
     frames = (frame for frame, _ in traceback.walk_stack(sys._getframe()))
@@ -62,7 +62,7 @@ def given(program: Any) -> LibraryCall | None:
 
 
 def _leaves_of(frame: FrameType, program: Any) -> Sequence[tuple[str, Any]] | None:
-    """The name and value of each argument of the program, if it is a frame in which JAX holds these; else None."""
+    """Return name and value of each argument of the program, if JAX holds these in this frame; else None."""
     if frame.f_code.co_filename != pjit.__file__:
         return None
     parameters = frame.f_locals.get("p")
@@ -79,10 +79,10 @@ def _leaves_of(frame: FrameType, program: Any) -> Sequence[tuple[str, Any]] | No
 
 
 def _call_of(frame: FrameType, name: str) -> tuple[FunctionType, tuple[Any, ...], dict[str, Any]] | None:
-    """The function `name` and its arguments, if the frame is a call of a wrapper of that function; else None."""
+    """Return the function `name` and its arguments, if the frame is a call of a wrapper of that function; else None."""
     code = frame.f_code
     if not code.co_argcount or not {"args", "kwargs"} <= set(code.co_varnames):
-        return None  # Read no locals needlessly: Python keeps the copy until the frame ends.
+        return None  # Reading `f_locals` makes a copy, which Python keeps until the frame ends.
     values = frame.f_locals
     wrapper: Any = values.get(code.co_varnames[0])
     args, kwargs = values.get("args"), values.get("kwargs")
@@ -90,7 +90,7 @@ def _call_of(frame: FrameType, name: str) -> tuple[FunctionType, tuple[Any, ...]
         return None
     function: Any = inspect.unwrap(wrapper)
     called = getattr(function, "__name__", type(function).__name__)
-    if not isinstance(function, FunctionType):  # A module that is called itself: `filter_jit(model)(x)`.
+    if not isinstance(function, FunctionType):  # A module that is itself called: `filter_jit(model)(x)`.
         args, function = (function, *args), type(function).__call__ if callable(function) else None
     return (function, args, kwargs) if isinstance(function, FunctionType) and called == name else None
 
@@ -108,5 +108,5 @@ def _paths(signature: inspect.Signature, args: tuple[Any, ...], kwargs: dict[str
 
 
 def _is_variable(node: Any) -> bool:
-    """Whether an object is a variable of flax.nnx, which holds an array; users leave out its `.value`."""
+    """Return whether an object is a variable of flax.nnx, which holds an array; users leave out its `.value`."""
     return any(own.__name__ == "Variable" and own.__module__.startswith("flax.") for own in type(node).__mro__)

@@ -21,7 +21,7 @@ from jax_debug_widgets._jax.origins.inlining import Rule, rule_run_by
 
 @dataclass(frozen=True)
 class Frame:
-    """The user's frame that made the equation; columns from 0, -1 where unknown."""
+    """The user's frame that made the equation; columns count from 0, -1 if unknown."""
 
     file: str
     line: int
@@ -32,12 +32,12 @@ class Frame:
 
 
 def is_ours(file: str) -> bool:
-    """Whether a file is one of this package: its frames are not the user's."""
+    """Return whether a file belongs to this package: its frames are not the user's."""
     return file.startswith(FOLDER)
 
 
 def calling_frame() -> FrameType:
-    """The innermost frame that is not ours: JAX's or the user's."""
+    """Return the innermost frame that is not ours: one of JAX or the user."""
     frame = sys._getframe(1)
     while is_ours(frame.f_code.co_filename) and frame.f_back is not None:
         frame = frame.f_back
@@ -45,7 +45,7 @@ def calling_frame() -> FrameType:
 
 
 def is_inside_ours() -> bool:
-    """Whether ours has called the user's code that has called us, as where a collector of garbage closes a generator there."""
+    """Return whether our code has called the user's code that calls us, as when garbage collection ends a generator."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and (is_ours(file := frame.f_code.co_filename) or file == contextlib.__file__):
         frame = frame.f_back
@@ -55,7 +55,7 @@ def is_inside_ours() -> bool:
 
 
 def users_stack() -> tuple[tuple[CodeType, int], ...]:
-    """The code and the instruction of each of the user's frames on the Python stack, innermost first, for `frame_at`."""
+    """Return code and instruction of each user frame on the Python stack, innermost first, for `frame_at`."""
     found: list[tuple[CodeType, int]] = []
     frame: FrameType | None = calling_frame()
     while frame is not None:
@@ -67,22 +67,22 @@ def users_stack() -> tuple[tuple[CodeType, int], ...]:
 
 @functools.lru_cache(maxsize=4096)
 def is_users(file: str) -> bool:
-    """Whether a file is neither of this package nor of JAX."""
+    """Return whether a file belongs neither to this package nor to JAX."""
     return source_info_util.is_user_filename(file) and not is_ours(file)
 
 
 UNKNOWN_FRAME = Frame("<unknown>", 0, -1, 0, -1, "<unknown>")
-"""The frame of equations that JAX made without a user's frame."""
+"""The frame of equations without a user frame."""
 
 
 def frame_of(traceback: Any) -> Frame:
-    """The innermost frame of the user's in a JAX traceback."""
+    """Return the innermost user frame in a JAX traceback."""
     return next(iter(frames_of(traceback)), UNKNOWN_FRAME)
 
 
 @functools.lru_cache(maxsize=16)
 def frames_of(traceback: Any) -> tuple[Frame, ...]:
-    """The user's frames in a JAX traceback, innermost first. Cached, as several callers ask for those of one equation."""
+    """Return the user frames in a JAX traceback, innermost first; cached, because several callers need the same."""
     codes, offsets = traceback.raw_frames() if traceback is not None else ((), ())
     return tuple(
         frame_at(code, offset) for code, offset in zip(codes, list(offsets), strict=True) if is_users(code.co_filename)
@@ -91,7 +91,7 @@ def frames_of(traceback: Any) -> tuple[Frame, ...]:
 
 @cached_by_identity
 def frame_at(code: CodeType, offset: int) -> Frame:
-    """The frame of an instruction: its range in the file, with the columns of the file."""
+    """Return the frame of an instruction: its range in the file, with the columns in the file."""
     line, column, end_line, end_column = xla_client.Traceback.code_addr2location(code, offset)
     dedent = dedent_of(code) if column >= 0 else 0
     return Frame(code.co_filename, line, column + dedent, end_line, end_column + dedent, code.co_qualname)
@@ -99,9 +99,9 @@ def frame_at(code: CodeType, offset: int) -> Frame:
 
 @contextmanager
 def called_from_here() -> Iterator[None]:
-    """Give equations that are made inside the traceback of the current Python stack.
+    """Give the equations made inside this context the traceback of the current Python stack.
 
-    In a derivative rule JAX says that they come from where the function was called; the user's own call is on the stack.
+    In a derivative rule, JAX's traceback is that of the function's call; the user's own call is on the stack.
     """
     context = source_info_util._source_info_context
     outer = context.context
@@ -113,7 +113,7 @@ def called_from_here() -> Iterator[None]:
 
 
 def frames_inside(traceback: Any) -> tuple[Frame, ...]:
-    """The user's frames inside the program being lowered, innermost first, without those that call the jitted function."""
+    """Return the user frames inside the program being lowered, innermost first, without those that call the program."""
     frames = frames_of(traceback)
     if versions.TRACEBACKS_LEAVE_THEIR_PROGRAM:
         outside = {(one.file, one.function) for one in frames_of(xla_client.Traceback.get_traceback())}
@@ -123,10 +123,10 @@ def frames_inside(traceback: Any) -> tuple[Frame, ...]:
 
 
 def frames_in_body(traceback: Any, jaxpr: Any, around: tuple[Frame, ...]) -> tuple[Frame, ...]:
-    """The user's frames of an equation in a body that an equation with the frames `around` runs, without these.
+    """Return the user frames of an equation in a body, without the frames `around` of the equation that runs the body.
 
-    Before JAX 0.9 they are on each equation, or those of another call for which the same function was traced: what a
-    function of JAX's has made for another call cannot be told from what it has called, and is taken to be JAX's.
+    Before JAX 0.9, equations of the body have these frames, too, or those of another call for which it was traced. Then
+    the equations of a JAX function cannot be told from those of the functions that it calls, and are taken to be JAX's.
     """
     frames = frames_of(traceback)
     if not versions.TRACEBACKS_LEAVE_THEIR_PROGRAM or not around:
@@ -138,38 +138,40 @@ def frames_in_body(traceback: Any, jaxpr: Any, around: tuple[Frame, ...]) -> tup
 
 
 def callers_of(traceback: Any, around: tuple[Frame, ...]) -> tuple[Frame, ...]:
-    """The user's frames that called the one of `frame_of(traceback)`, innermost first, in a program called by `around`."""
+    """Return the user frames that called `frame_of(traceback)`, innermost first; `around` called the program."""
     return joined(frames_inside(traceback) or (UNKNOWN_FRAME,), around)[1:]
 
 
 def callers_now(traceback: Any) -> tuple[Frame, ...]:
-    """The user's frames that called the frame of an un-jitted equation, innermost first, up to the module or cell."""
+    """Return the user frames that called an un-jitted equation's frame, innermost first, up to the module or cell."""
     callers = frames_of(traceback)[1:]
     modules = [number for number, frame in enumerate(callers) if frame.function == "<module>"]
     return callers[: modules[0] + 1] if modules else callers
 
 
 def joined(inner: tuple[Frame, ...], outer: tuple[Frame, ...]) -> tuple[Frame, ...]:
-    """The frames of an equation and of what it lies in; older versions of JAX have the outer ones in both."""
+    """Return the frames of an equation and those around it; in older JAX versions `inner` ends with `outer` already."""
     return inner if inner[len(inner) - len(outer) :] == outer else (*inner, *outer)
 
 
 INLINED = ".<locals>.<comprehension>"
-"""How the name of the function of a comprehension without a frame of its own ends."""
+"""The end of the function name of a comprehension without a frame of its own."""
 
 
 @dataclass(frozen=True)
 class Level:
-    """One of the user's frames around an equation.
+    """One user frame around an equation.
 
     Attributes:
       code_line: the line at which the code object of its function begins.
-      differentiates: the name of JAX's function, called from here, that differentiates the next frame's function; else empty.
+      differentiates: the name of JAX's function, called from here, that differentiates the next frame's function; else
+        empty.
       derivatives: how many derivatives are taken there: two in `jax.grad(jax.grad(f))(x)`.
-      pushes: how many of JAX's functions there push tangents forward, beside the values.
+      pushes: how many of these functions of JAX push tangents forward, beside the values.
       maps: whether it is called for each leaf of a tree.
-      runs_rule: whether the next frame is that of a rule for derivatives or `vmap`, and which pass runs it.
-      through: a hash of JAX's frames between this one and the next: `lax.associative_scan` calls a function from several lines.
+      runs_rule: which pass runs the next frame, if that is a rule for derivatives or `vmap`; else None.
+      through: a hash of JAX's frames between this one and the next: `lax.associative_scan` calls a function from
+        several lines.
     """
 
     file: str
@@ -190,7 +192,7 @@ class Level:
 
 
 def levels_around_program() -> tuple[Level, ...]:
-    """The user's frames that a program being lowered has around its own; none where JAX cuts them off."""
+    """Return the user frames around a program being lowered; none if JAX cuts them off."""
     return levels_of(xla_client.Traceback.get_traceback()) if versions.TRACEBACKS_LEAVE_THEIR_PROGRAM else ()
 
 
@@ -224,7 +226,7 @@ GIVING_BACK = "give_back"
 
 
 def levels_of(traceback: Any) -> tuple[Level, ...]:
-    """The user's frames in a JAX traceback, outermost first."""
+    """Return the user frames in a JAX traceback, outermost first."""
     if traceback is None:
         return ()
     codes, offsets = traceback.raw_frames()
@@ -259,13 +261,13 @@ def levels_of(traceback: Any) -> tuple[Level, ...]:
         differentiates, maps = "", False
         asked.clear()
         through.clear()
-    if rule and levels:  # There is no user frame around the rule: the rule's own function is differentiated.
+    if rule and levels:  # No user frame is around the rule: the function with the rule is itself differentiated.
         levels.append(Level("", (0, 0, 0, 0), "", 0, runs_rule=rule))
     return tuple(reversed(levels))
 
 
 def frames_from(traceback: Any, users: int) -> list[tuple[CodeType, int, bool]]:
-    """Code, instruction and whether it is the user's of each frame from the last but `users - 1` of the user's on, inward."""
+    """Return code, instruction and whether it is a user's, for each frame from the `users`-th user frame inward."""
     found: list[tuple[CodeType, int, bool]] = []
     codes, offsets = traceback.raw_frames()
     for code, offset in zip(codes, list(offsets), strict=True):
@@ -278,7 +280,7 @@ def frames_from(traceback: Any, users: int) -> list[tuple[CodeType, int, bool]]:
 
 
 def users_lines(traceback: Any) -> tuple[tuple[CodeType, int], ...]:
-    """Code and line of the user's frames in a JAX traceback, innermost first."""
+    """Return code and line of the user frames in a JAX traceback, innermost first."""
     codes, offsets = traceback.raw_frames() if traceback is not None else ((), ())
     return tuple(
         (code, xla_client.Traceback.code_addr2line(code, offset))
@@ -288,10 +290,10 @@ def users_lines(traceback: Any) -> tuple[tuple[CodeType, int], ...]:
 
 
 def _derivatives(asked: Sequence[str]) -> int:
-    """How many derivatives these functions take. A reverse one is several functions, and not all are on each stack."""
+    """Return how many derivatives these functions take; a reverse one has several functions, not all on each stack."""
     reverse = max(asked.count(name) for name in (VALUE_AND_GRADIENT, "_vjp", "vjp", "linearize"))
     return max(reverse + asked.count(PUSHING), int(bool(asked)))
 
 
 PUSHES = (PUSHING, "linearize")
-"""Functions of JAX that compute tangents, beside the values or in a linear function that they return."""
+"""The functions of JAX that compute tangents, beside the values or in a linear function that they return."""

@@ -1,4 +1,4 @@
-"""Keep the calls of functions that JAX inlines: checkpointed functions, and the rules of `custom_jvp` and its like.
+"""Keep the call sites of functions that JAX inlines: checkpointed functions, and rules of `custom_jvp` and similar.
 
 A function that JAX traces by itself (a jitted function, a loop's body, the function of `jax.checkpoint`) has tracebacks that
 begin in it; the equation that runs it has the traceback of the call. When JAX differentiates a `jax.checkpoint`, it evaluates
@@ -26,7 +26,7 @@ Rule = Literal["forward", "backward", "batching"]
 
 @dataclass(frozen=True)
 class CalledFrom:
-    """A part of a name stack: the traceback of the call."""
+    """A part of a name stack that holds the traceback of the call."""
 
     traceback: Any
 
@@ -36,19 +36,19 @@ class CalledFrom:
 
 @dataclass(frozen=True)
 class CalledByRule(CalledFrom):
-    """A part of a name stack: the traceback of the call of a rule, and the kind of the rule."""
+    """A part of a name stack that holds the traceback of a rule's call, and the kind of the rule."""
 
     rule: Rule
 
 
 @dataclass(frozen=True)
 class JoinedTraceback:
-    """JAX's traceback of an inlined equation, and those of the calls that led to its program, innermost first."""
+    """The traceback of an inlined equation, joined with those of the calls that led to its program, innermost first."""
 
     parts: tuple[Any, ...]
 
     def raw_frames(self) -> tuple[list[Any], list[int]]:
-        """Code and instruction of each frame, innermost first, as JAX's own has them."""
+        """Return code and instruction of each frame, innermost first, in JAX's form."""
         parts = [part.raw_frames() for part in self.parts]
         return [code for codes, _ in parts for code in codes], [at for _, offsets in parts for at in offsets]
 
@@ -61,14 +61,17 @@ class OfRule:
     rule: Rule
 
     def raw_frames(self) -> tuple[list[Any], list[int]]:
-        """Code and instruction of each frame, innermost first; the last frame runs the rule."""
+        """Return code and instruction of each frame, innermost first; the last frame runs the rule."""
         codes, offsets = self.traceback.raw_frames()
         end = next((number for number, code in enumerate(codes) if rule_run_by(code)), len(codes))
         return [*codes[:end], _RUNNING[self.rule]], [*offsets[:end], 0]
 
 
 def evaluate_checkpointed(theirs: Any, *args: Any, **params: Any) -> Callable[[], Any]:
-    """Wrap JAX's rule that evaluates the known part of a `checkpoint`, the forward pass; mark its equations with the call."""
+    """Wrap JAX's rule that evaluates the known part of a `checkpoint`, the forward pass.
+
+    It marks the equations with the call.
+    """
     called = source_info_util.current().traceback
 
     def evaluate() -> Any:
@@ -101,26 +104,26 @@ _RUNNING: dict[Rule, CodeType] = {
     "backward": run_backward_rule.__code__,
     "batching": run_batching_rule.__code__,
 }
-"""The code of the functions that run rules, by which tracebacks show them."""
+"""The code objects of the functions that run rules; in tracebacks they show where a rule runs."""
 
 _RULES: dict[int, Rule] = {id(code): rule for rule, code in _RUNNING.items()}
-"""Maps the `id` of that code to the rule: code compares by content, which is slow for each frame of each traceback."""
+"""Maps the `id` of that code to the rule: comparing code objects by content for each frame would be slow."""
 
 
 def rule_run_by(code: CodeType) -> Rule | None:
-    """The kind of rule that a frame with this code runs; None if it runs none."""
+    """Return the kind of rule that a frame with this code runs; None if it runs none."""
     return _RULES.get(id(code))
 
 
 def _from_here(rule: Rule) -> AbstractContextManager[None]:
-    """Equations made inside have the Python stack, and a mark of what JAX says of them: that may be the same."""
+    """Give the equations made inside the Python stack as traceback, and a mark with the one that JAX would give."""
     told = source_info_util._source_info_context.context.traceback
     return nullcontext() if told is None else _marked(CalledByRule(told, rule), None)
 
 
 @contextmanager
 def _marked(mark: Any, traceback: Any) -> Iterator[None]:
-    """Equations made inside have the mark and this traceback, or where it is None that of who makes them."""
+    """Give the equations made inside the mark and this traceback; None stands for the traceback at each equation."""
     context = source_info_util._source_info_context
     outer = context.context
     stack = outer.name_stack + source_info_util.NameStack((mark,))
@@ -133,7 +136,7 @@ def _marked(mark: Any, traceback: Any) -> Iterator[None]:
 
 @contextmanager
 def as_what_makes(equation: Any) -> Iterator[None]:
-    """Equations made inside come from where this one does."""
+    """Give the equations made inside the traceback of this equation."""
     context = source_info_util._source_info_context
     outer = context.context
     context.context = source_info_util.SourceInfo(equation.source_info.traceback, source_info_util.NameStack())
@@ -144,17 +147,22 @@ def as_what_makes(equation: Any) -> Iterator[None]:
 
 
 def inlined_from(equation: Any) -> list[Any]:
-    """The tracebacks of the calls of checkpointed functions that JAX has inlined around an equation, outermost first."""
+    """Return the tracebacks of the calls of checkpointed functions inlined around an equation, outermost first."""
     own, marks = equation.source_info.traceback, equation.source_info.name_stack.stack
     calls = [one.traceback for one in marks if isinstance(one, CalledFrom) and not isinstance(one, CalledByRule)]
-    return [one for one in calls if one is not own]  # Those that run the backward pass have the call's.
+    return [
+        one for one in calls if one is not own
+    ]  # In the backward pass, equations have the traceback of the call itself.
 
 
 def traceback_of(source_info: Any) -> Any:
-    """The traceback of an equation, with those of the calls around its program if JAX has inlined it; None if it has none."""
+    """Return the traceback of an equation; None if it has none.
+
+    If JAX has inlined the equation, the tracebacks of the calls around its program are added.
+    """
     own = source_info.traceback
     marks: list[CalledFrom] = [one for one in source_info.name_stack.stack if isinstance(one, CalledFrom)]
-    # Equations that run the backward pass have the traceback of the call itself.
+    # In the backward pass, equations have the traceback of the call itself.
     callers = [one.traceback for one in reversed(marks) if one.traceback is not None and one.traceback is not own]
     if own is None or not callers:
         return own

@@ -8,11 +8,14 @@ from typing import Any
 from jax_debug_widgets._jax.compat.private import core
 
 JITS = frozenset({"jit", "pjit"})
-"""The names of the primitive of a jitted function, in all JAX versions."""
+"""The names of the primitive for a jitted function, in all JAX versions."""
 
 
 def operands_of(equation: core.JaxprEqn, key: str, operands: Sequence[Any]) -> list[Any]:
-    """Select from `operands`, one item for each operand, those of the inputs of the program that is the parameter `key`."""
+    """Select from `operands` those for the inputs of the program that is the parameter `key`.
+
+    `operands` has one item for each operand of the equation.
+    """
     match equation.primitive.name:
         case "cond":
             return [*operands[1:]]
@@ -24,7 +27,10 @@ def operands_of(equation: core.JaxprEqn, key: str, operands: Sequence[Any]) -> l
 
 
 def only_pulls_back(equation: core.JaxprEqn, variable: Any) -> bool:
-    """Whether an equation runs programs that take a variable for their backward passes alone: a `pull_back` in a loop."""
+    """Return whether an equation's programs use a variable only in their backward passes.
+
+    An example is a `pull_back` in a loop.
+    """
     inside = [(program, atoms) for program, atoms in _given_inside(equation, variable) if atoms]
     takers = [
         (one, atom)
@@ -43,7 +49,7 @@ def only_pulls_back(equation: core.JaxprEqn, variable: Any) -> bool:
 
 
 def _given_inside(equation: core.JaxprEqn, variable: Any) -> Iterator[tuple[core.Jaxpr, set[Any]]]:
-    """The programs that an equation runs, each with the inputs for which it is given a variable."""
+    """Yield the programs that an equation runs, each with the inputs that are this variable."""
     params: Any = equation.params
     programs: dict[str, core.Jaxpr] = {}
     if equation.primitive.name == "while":

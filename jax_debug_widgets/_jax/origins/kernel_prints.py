@@ -1,4 +1,7 @@
-"""Handle prints in Pallas kernels; JAX's interpreter (`interpret=True`) runs a kernel's programs one by one, in a loop."""
+"""Handle prints in Pallas kernels.
+
+JAX's interpreter (`interpret=True`) runs the programs of a kernel one by one, in a loop.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,10 @@ from jax_debug_widgets._jax.origins.equation import Loop
 
 
 def has_printing_kernels(jaxpr: core.Jaxpr) -> bool:
-    """Whether an interpreted kernel in the program prints: of that the program's own effects say nothing."""
+    """Return whether an interpreted kernel in the program prints.
+
+    The program's own effects do not tell that.
+    """
     return any(
         (_is_interpreted(equation) and has_debugging(equation.params["jaxpr"]))
         or any(map(has_printing_kernels, core.jaxprs_in_params(equation.params)))
@@ -18,7 +24,7 @@ def has_printing_kernels(jaxpr: core.Jaxpr) -> bool:
 
 
 def grid_loops(params: dict[str, Any]) -> tuple[Loop, ...]:
-    """The axes of a kernel's grid as loops, outermost first, with which `pl.program_id` counts."""
+    """Return the axes of a kernel's grid as loops, outermost first, in which `pl.program_id` counts."""
     return tuple(Loop(length if isinstance(length, int) else None) for length in params["grid_mapping"].grid)
 
 
@@ -27,6 +33,6 @@ def _is_interpreted(equation: core.JaxprEqn) -> bool:
 
 
 def has_debugging(jaxpr: core.Jaxpr) -> bool:
-    """Whether a program, or one inside it, prints or calls back for debugging."""
+    """Return whether a program, or one inside it, prints or calls back for debugging."""
     effects = (debugging.DebugEffect, debugging.OrderedDebugEffect)
     return any(isinstance(effect, effects) for effect in jaxpr.effects)

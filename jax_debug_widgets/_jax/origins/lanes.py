@@ -1,8 +1,10 @@
-"""Note which axes of a watched value are the lanes of a `vmap`, while JAX batches the program; for prints see `passes/tap.py`.
+"""Note which axes of a watched value are the lanes of a `vmap`, while JAX batches the program.
 
-A program that JAX lowers has been batched, and nothing in it says which axes the batching has added. An equation keeps its
-place in the source through all transformations. So the axes are looked up by that place, the shape of the result, and the
-number of `vmap`s that JAX's name stack says are around the equation.
+`passes/tap.py` does the same for prints.
+
+A program that JAX lowers has been batched, and nothing in it says which axes the batching has added. An equation keeps
+its place in the source through all transformations. So the axes are looked up by that place, the shape of the result,
+and the number of `vmap`s around the equation, which JAX's name stack tells.
 """
 
 from __future__ import annotations
@@ -24,7 +26,7 @@ Axes = tuple[int, ...]
 
 
 class LaneHooks(Replacing):
-    """Note the lanes of all results that JAX batches while `wanted()` is true."""
+    """Notes the lanes of all results that JAX batches while `wanted()` is true."""
 
     def __init__(self, wanted: Callable[[], bool]) -> None:
         super().__init__()
@@ -34,39 +36,39 @@ class LaneHooks(Replacing):
         self._batching = threading.local()
 
     def axes_of(self, traceback: Any, shape: tuple[int, ...], vmaps: int) -> Axes:
-        """The axes that are lanes, in a result of this shape whose equation has this traceback; () if none is known.
+        """Return the axes that are lanes in a result with this shape and traceback; () if none is known.
 
-        `vmaps` is how many are around the equation: without one it has no lanes, though JAX may have batched elsewhere what it
-        has traced once for all calls.
+        `vmaps` is the number of `vmap`s around the equation. Without a `vmap` the equation has no lanes, even if JAX
+        has batched an equation elsewhere that it traced once for all calls.
         """
         return self._known((_place(traceback), shape), vmaps)
 
     def axes_inside(self, traceback: Any, shape: tuple[int, ...], vmaps: int, frame: Frame) -> Axes:
-        """The same for an equation in what the user's `frame` calls.
+        """Return the same for an equation in a function that the user's `frame` calls.
 
-        JAX traces some of its functions once for all calls: no frame of the user's is in the traceback of their equations.
+        JAX traces some of its functions once for all calls: the tracebacks of their equations have no user frame.
         """
         at = (frame.file, (frame.line, frame.column, frame.end_line, frame.end_column))
         if at not in self._ranges:
             return ()
         if _place(traceback):
             return self.axes_of(traceback, shape, vmaps)
-        # JAX has batched it once, too: of another call than the first only what holds for all calls is known.
+        # JAX has also batched it only once: for calls other than the first, only facts about all calls are known.
         traced = _Traced(traceback)
         return self._known(((traced, at), shape), vmaps) or self._known((traced, shape), vmaps)
 
     def axes_of_call(self, traceback: Any, at: tuple[str, tuple[int, ...]], shape: tuple[int, ...], vmaps: int) -> Axes:
-        """The axes that are lanes, in a result of this shape of the call at `at`, (file, range); () if none is known.
+        """Return the axes that are lanes in a result of this shape of the call at `at`, (file, range).
 
-        `traceback` is that of an equation inside the call. JAX batches a call of a `custom_vmap` function, but not the
-        equations that its rule has made.
+        Return () if none is known. `traceback` belongs to an equation inside the call. JAX batches a call of a
+        `custom_vmap` function, but not the equations that its rule has made.
         """
         place = _place(traceback)
         end = place.index(at) + 1 if at in place else 0
         return self._known((place[:end], shape), vmaps)
 
     def axes_at(self, file: str, span: tuple[int, int, int, int], shape: tuple[int, ...], vmaps: int) -> Axes:
-        """The axes that are lanes, in results of this shape at a range of a file; () if its callers differ in them."""
+        """Return the axes that are lanes in results of this shape at a range of a file; () if they differ by caller."""
         return self._known(((file, tuple(span)), shape), vmaps)
 
     def _known(self, key: Any, most: int) -> Axes:
@@ -92,7 +94,7 @@ class LaneHooks(Replacing):
             results = theirs(trace, *args, **options)
         finally:
             self._batching.at = before
-        # Without a frame of the user's, code that `vmap` has run directly has no place.
+        # Code that `vmap` runs directly, without a user frame, has no place.
         origins = [one for one, is_known in ((_Traced(traced), traced), (_Written(place), place)) if is_known]
         also = (place, *place) if place else tuple((one, at) for one in origins)
         for result in results if isinstance(results, list | tuple) else (results,):
@@ -113,7 +115,7 @@ class LaneHooks(Replacing):
         return (*outer, *(rest[axis] for axis in inner))
 
     def _note(self, key: Any, axes: Axes) -> None:
-        # An outer `vmap` batches what an inner one made, and sees fewer lanes. Of equally many that differ none is kept.
+        # An outer `vmap` batches the results of an inner one, and sees fewer lanes. Contradicting notes are dropped.
         known = self._found.setdefault(key, {})
         if known.setdefault(len(axes), axes) != axes:
             known[len(axes)] = None
@@ -121,14 +123,14 @@ class LaneHooks(Replacing):
 
 @dataclass(frozen=True)
 class _Written:
-    """The key of code that `vmap` runs directly: its place in the source, as there was no equation before."""
+    """The key for code that `vmap` runs directly: its place in the source, because there was no equation before."""
 
     place: Any
 
 
 @dataclass(frozen=True, eq=False)
 class _Traced:
-    """The key of an equation traced before, and of all that JAX makes of it: they share one traceback object."""
+    """The key for an equation traced before, and for all equations made from it: they share one traceback object."""
 
     traceback: Any
 
@@ -144,7 +146,7 @@ def _place(traceback: Any) -> Any:
 
 
 def _lanes(tracer: Any) -> tuple[tuple[int, ...], Axes]:
-    """The shape of the array behind a tracer, and which of its axes are lanes."""
+    """Return the shape of the array behind a tracer, and which of its axes are lanes."""
     dims: list[int] = []
     while isinstance(tracer, core.Tracer):
         if isinstance(tracer, batching.BatchTracer):

@@ -1,7 +1,7 @@
-"""Find out whether a checkpointed program is recomputed, for tangents, or is a part of the forward pass.
+"""Find out whether a checkpointed program is recomputed for tangents, or is part of the forward pass.
 
-When JAX differentiates a loop, it splits the loop's forward pass into a part that depends on the iteration and one that does
-not, and marks checkpointed programs in it as differentiated, though nothing is recomputed.
+When JAX differentiates a loop, it splits the loop's forward pass into a part that depends on the iteration and one that
+does not. It marks checkpointed programs in it as differentiated, although nothing is recomputed.
 """
 
 from __future__ import annotations
@@ -13,12 +13,15 @@ from jax_debug_widgets._jax.compat.caching import cached
 from jax_debug_widgets._jax.compat.private import ad, core
 
 _ONE_AT_A_TIME = frozenset({"mul", "dot_general", "conv_general_dilated", "div"})
-"""Linear in each of their operands, and not in two of them together."""
+"""The primitives that are linear in each operand, but not in two operands together."""
 
 
 @cached
 def is_linearized(jaxpr: core.Jaxpr) -> bool:
-    """Whether all that a program gives is linear in its last operands, the tangents, and tells the host nothing of them."""
+    """Return whether all results of a program are linear in its last operands, the tangents.
+
+    No effect may depend on the tangents.
+    """
     count = len(jaxpr.invars)
     return any(
         (linear := _linear_results(jaxpr, [first <= one for one in range(count)])) is not None and all(linear)
@@ -27,7 +30,7 @@ def is_linearized(jaxpr: core.Jaxpr) -> bool:
 
 
 def _linear_results(jaxpr: core.Jaxpr, operands: Sequence[bool]) -> list[bool] | None:
-    """Which results of a program depend on the inputs that are tangents; None if an equation is not linear in them."""
+    """Return which results depend on the inputs that are tangents; None if an equation is not linear in them."""
     tangents = {variable for variable, is_tangent in zip(jaxpr.invars, operands, strict=True) if is_tangent}
 
     def is_tangent(atom: Any) -> bool:
@@ -49,4 +52,4 @@ def _results_of(equation: core.JaxprEqn, operands: Sequence[bool]) -> list[bool]
     is_linear = primitive in ad.primitive_transposes or primitive in getattr(ad, "fancy_transposes", {})
     if not programs and (not is_linear or equation.effects or (primitive.name in _ONE_AT_A_TIME and sum(operands) > 1)):
         return None
-    return [True] * len(equation.outvars)  # Loops and branches are taken to be linear.
+    return [True] * len(equation.outvars)  # Loops and branches are assumed to be linear.

@@ -1,4 +1,4 @@
-"""The places at which names are noted: a statement, or the arguments of a call."""
+"""Define the places at which names are noted: a statement, or the arguments of a call."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ from collections.abc import Hashable
 from typing import NamedTuple
 
 NamePlace = tuple[str, Hashable]
-"""A file, and what there: the range that computes what is assigned, or see `place_of_arguments`."""
+"""A file, and the range of the assigned expression in it; for arguments see `place_of_arguments`."""
 
 
 def place_of_arguments(file: str, line: int) -> NamePlace:
-    """The place of the arguments of the function whose code begins at `line`."""
+    """Return the place of the arguments of the function with code that begins at `line`."""
     return file, line
 
 
 Span = tuple[int, int, int, int]
-"""First line and column, last line and column."""
+"""The first line and column, and the last line and column."""
 
 
 class CallPlace(NamedTuple):
@@ -23,7 +23,7 @@ class CallPlace(NamedTuple):
 
     Attributes:
       line: the line at which the code of the function begins.
-      callers: file and range of the call, and of those around it, innermost first.
+      callers: file and range of the call, and of the calls around it, innermost first.
     """
 
     line: int
@@ -31,5 +31,5 @@ class CallPlace(NamedTuple):
 
 
 def is_of_arguments(place: NamePlace) -> bool:
-    """Whether arguments are noted there, as opposed to what a statement assigns or returns."""
+    """Return whether a place is that of arguments, not of a statement that assigns or returns."""
     return isinstance(place[1], int)

@@ -1,6 +1,6 @@
-"""Keep the notes of variables, made while programs are traced, and find them again in the programs that JAX makes from these.
+"""Keep the names of variables that were noted while programs were traced, and find them in the programs that JAX makes.
 
-`bindings.py` and `cotangents.py` write it, `names_noted.py` reads it.
+`bindings.py` and `cotangents.py` write the notes, `names_noted.py` reads them.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ class VariableNote:
 
     Attributes:
       names: its names at each place.
-      times: when it got its first name at each place, as `Book.time_of` counts; 0 if that was as soon as it was made.
-      of: for the tangent of a value: the note of the value; else None.
+      times: when it got its first name at each place, as `Book.time_of` counts; 0 if that was when it was made.
+      of: for the tangent of a value, the note of the value; else None.
     """
 
     names: dict[NamePlace, list[str]] = field(default_factory=dict[NamePlace, list[str]])
@@ -54,7 +54,7 @@ class VariableNote:
 
 
 _MOST = 2**16
-"""How many keys a table keeps: the newest ones."""
+"""How many keys a table keeps; the oldest ones are dropped."""
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -64,7 +64,7 @@ class _Newest(dict[K, V]):
     """A dictionary that keeps the `_MOST` newest keys."""
 
     def put(self, key: K, value: V) -> V:
-        self.pop(key, None)  # So that a known key becomes the newest.
+        self.pop(key, None)  # Makes a known key the newest.
         self[key] = value
         while len(self) > _MOST:
             del self[next(iter(self))]
@@ -92,14 +92,14 @@ class Book:
         self.places: set[NamePlace] = set()
         """The places at which names were noted, whether or not a tracer was found there."""
         self._types = _Several[tuple[NamePlace, str], Type]()
-        """The types of the values that have a name at a place."""
+        """The types of the values with a name at a place."""
         self._names_at = _Several[NamePlace, str]()
         self._of_variables = _Newest[Any, VariableNote]()
         self._of_tangents = _Newest[Any, VariableNote]()
         self._of_derived = _Newest[Any, VariableNote]()
         """By variable, for results of a differentiated operation: equations of its rule have tracebacks of their own."""
         self._of_operations = _Newest[tuple[Operation, int], tuple[Sequence[VariableNote | None], str]]()
-        """By operation and number of results: the results' notes, and the primitive if only one equation has that traceback."""
+        """By operation and number of results: the notes of the results, and the primitive if the equation is the only one."""
         self._named = _Newest[Operation, None]()
         """The operations with a result that has a name."""
         self._of_operands = _Newest[tuple[Operation, int, int], VariableNote]()
@@ -148,25 +148,31 @@ class Book:
             self._of_derived.put(primal.val, noted)
 
     def add_given(self, tracer: Any, tangent: Any, noted: VariableNote) -> None:
-        """Note an input of a program (or of one inlined in it) that JAX differentiates, and the tangent pushed beside it."""
+        """Note an input of a program that JAX differentiates, and the tangent pushed beside it.
+
+        The program may also be one that is inlined in the differentiated one.
+        """
         with self._lock:
             for kept, one in ((self._of_given, tracer), (self._of_tangents_given, tangent)):
                 if isinstance(one, pe.DynamicJaxprTracer):
                     kept.add(one.val, noted)
 
     def add_made_of_one(self, operations: Sequence[Operation]) -> None:
-        """Note that JAX has made these operations from one."""
+        """Note that JAX has made these operations from one operation."""
         with self._lock:
             for one in operations[1:]:
                 self._made_of.put(one, operations[0])
 
     def made_of(self, operation: Operation) -> Operation:
-        """The key of an operation: the same for all operations that JAX has made from one."""
+        """Return the key of an operation, which is the same for all operations that JAX has made from one."""
         with self._lock:
             return self._made_of.get(operation, operation)
 
     def add_program(self, jaxpr: Any) -> None:
-        """Add a traced program: note the origins of its results and inputs, by which they are found in transformed programs."""
+        """Add a traced program.
+
+        The origins of its results and inputs are noted, by which they are found in transformed programs.
+        """
         with self._lock:
             ordinals = ordinals_of(jaxpr.eqns, map(is_transposed, jaxpr.eqns))
             own = {one: noted for one in jaxpr.invars if (noted := self._of_variables.get(one))}
@@ -195,13 +201,16 @@ class Book:
                     self._of_origins.add(origin, own[atom])
 
     def _derived(self, equation: Any, position: int) -> VariableNote | None:
-        """The note of a result that a derivative's rule has computed; None if there is none, or its origin gives the same."""
+        """Return the note of a result that a derivative's rule has computed.
+
+        Return None if there is none, or if the origin has the same note.
+        """
         noted = self._of_derived.get(equation.outvars[position])
         known = self._of_origins.get(next(origins_of_result(equation, position, None)), ())
         return None if noted in known else noted
 
     def add_equation(self, equation: Any, *, is_traced: bool) -> None:
-        """Add an equation that was made by Python (`is_traced`) or by a transformation; number its operation."""
+        """Add an equation that Python (`is_traced`) or a transformation has made; number its operation."""
         with self._lock:
             operation = operation_of(equation)
             if is_traced or operation not in self._times:
@@ -212,7 +221,7 @@ class Book:
                     self._traced.put(variable, None)
 
     def time_of(self, equation: Any) -> float:
-        """When Python made an equation, or the equation that JAX made it from; infinity where that is unknown."""
+        """Return when Python made an equation, or its original, as the number of its operation; infinity if unknown."""
         with self._lock:
             return self._times.get(operation_of(equation), math.inf)
 
@@ -221,7 +230,7 @@ class Book:
             return variable in self._traced
 
     def is_known_otherwise(self, equation: Any) -> bool:
-        """Whether the operation that an equation was has a result with a name, and another number of results."""
+        """Return whether the equation's operation had a result with a name, and another number of results."""
         operation = operation_of(equation)
         with self._lock:
             return operation in self._named and (operation, len(equation.outvars)) not in self._of_operations
@@ -247,23 +256,26 @@ class Book:
             return self._of_tangents.get(variable)
 
     def of_operation(self, operation: Operation, position: int, count: int, primitive: str = "") -> VariableNote | None:
-        """The note of a result of an operation with `count` results; with `primitive`, only if that one has made it."""
+        """Return the note for result `position` of an operation with `count` results.
+
+        If `primitive` is given, return it only if that primitive has made the result.
+        """
         with self._lock:
             results, only = self._of_operations.get((operation, count), ((), ""))
             return results[position] if results and primitive in ("", only) else None
 
     def of_operand(self, operation: Operation, position: int, count: int) -> VariableNote | None:
-        """The note of an operand of an operation with `count` operands, if it is an input of the program."""
+        """Return the note for operand `position` of an operation with `count` operands, if it is a program's input."""
         with self._lock:
             return self._of_operands.get((operation, position, count))
 
     def of_given(self, variable: Any) -> Sequence[VariableNote]:
-        """The notes of an input of a program that JAX has differentiated."""
+        """Return the notes of an input of a program that JAX has differentiated."""
         with self._lock:
             return tuple(self._of_given.get(variable, ()))
 
     def of_input_tangent(self, variable: Any) -> Sequence[VariableNote]:
-        """The notes of a tangent that is pushed beside an input of a program."""
+        """Return the notes of a tangent that is pushed beside an input of a program."""
         with self._lock:
             direct = self._of_tangents.get(variable)
             return (*((direct,) if direct else ()), *self._of_tangents_given.get(variable, ()))
@@ -274,7 +286,7 @@ class Book:
 
 
 def type_of(aval: Any) -> Type:
-    """The dtype and number of axes of a type; (None, 0) for one that has neither, such as a token's."""
+    """Return dtype and number of axes of an abstract value; (None, 0) if it has neither, such as a token."""
     return getattr(aval, "dtype", None), len(getattr(aval, "shape", ()))
 
 

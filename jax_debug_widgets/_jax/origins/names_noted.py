@@ -13,19 +13,19 @@ from jax_debug_widgets._jax.origins.origins import Operation, Ordinal, Origin, o
 
 
 def way_to(equation: Any) -> tuple[Hashable, ...]:
-    """The operations of the calls that JAX has inlined around an equation, inside of its program."""
+    """Return the operations of the calls that JAX has inlined around an equation, inside its program."""
     return tuple(book.made_of(Operation(call)) for call in inlined_from(equation))
 
 
 def is_noted(place: NamePlace) -> bool:
-    """Whether names were noted for values computed at a place."""
+    """Return whether names were noted for values computed at a place."""
     return place in book.places
 
 
 def may_be(variable: Any, place: NamePlace, name: str) -> bool:
-    """Whether a variable has a type that was noted for a name at a place; a batched variable has more axes.
+    """Return whether a variable has a type that was noted for a name at a place; a batched variable has more axes.
 
-    If no type was noted for the name, it may be, unless the name is that of a tree with noted leaves.
+    If no type was noted for the name, return True, unless the name is that of a tree with noted leaves.
     """
     known, (own, count) = book.types_of(place, name), type_of(variable.aval)
     if not known:
@@ -34,21 +34,24 @@ def may_be(variable: Any, place: NamePlace, name: str) -> bool:
 
 
 def gives_as_many(equation: Any) -> bool:
-    """Whether an equation has as many results as the operation it was made from, if a result of that has a name."""
+    """Return whether an equation has as many results as the operation from which it was made.
+
+    Return True if no result of that operation has a name.
+    """
     return not book.is_known_otherwise(equation)
 
 
 def are_as_traced(equations: Iterable[Any]) -> bool:
-    """Whether Python has made these equations, and JAX has not transformed them since."""
+    """Return whether Python has made these equations, and JAX has not transformed them since."""
     return all(book.is_traced(variable) for one in equations for variable in one.outvars)
 
 
 class ResultNames(NamedTuple):
-    """The names of a result of an equation at each place: its own, and those of the result that JAX made it from.
+    """The names of a result of an equation at each place: its own, and those of the result from which JAX made it.
 
     Attributes:
       names: its own names.
-      before: in a transformed program, the names of the result that JAX made it from.
+      before: in a transformed program, the names of the result from which JAX made it.
       origin: the origin of the result, by which `before` was found.
       noted: the notes of all these names.
     """
@@ -60,7 +63,7 @@ class ResultNames(NamedTuple):
 
 
 def names_of_results(equation: Any, ordinal: Ordinal) -> list[ResultNames]:
-    """The names of each result of an equation.
+    """Return the names of each result of an equation.
 
     Args:
       equation: the equation.
@@ -72,7 +75,7 @@ def names_of_results(equation: Any, ordinal: Ordinal) -> list[ResultNames]:
         origin = next(origins_of_result(equation, position, ordinal))
         before = () if is_new else book.of_origin(origin)
         if ordinal and not is_new and not ordinal[-1]:
-            # It may have been the only one, in a program that is inlined twice.
+            # The equation may have been the only one in a program that is inlined twice.
             first = next(origins_of_result(equation, position, None))
             if alone := book.of_origin(first):
                 origin, before = first, (*before, *alone)
@@ -87,11 +90,13 @@ def names_of_results(equation: Any, ordinal: Ordinal) -> list[ResultNames]:
 def noted_of_input(
     variable: Any, uses: Sequence[tuple[Any, int]]
 ) -> Sequence[tuple[tuple[Hashable, ...], VariableNote]]:
-    """The notes of an input of a program, the latest last, each with the inlined calls around its use (see `way_to`).
+    """Return the notes of an input of a program, the latest last.
+
+    Each comes with the inlined calls around the use of the input, see `way_to`.
 
     Args:
       variable: the input.
-      uses: the equations of the forward pass that take it, each with the number of the operand.
+      uses: the equations of the forward pass that use it, each with the position of the operand.
     """
     origins = ((one, origin) for one, position in uses for origin in origins_of_uses(one, position, is_traced=False))
     taker, before = next(((one, noted) for one, origin in origins if (noted := book.of_origin(origin))), (None, ()))

@@ -1,9 +1,9 @@
-"""Identify an equation, or an input, of a transformed program with what it was before JAX transformed it.
+"""Identify an equation, or an input, of a transformed program with its original before JAX transformed it.
 
-An equation keeps its traceback object when JAX differentiates, batches or partially evaluates its program. All equations that
-one operation is batched or transposed into share that object, and are numbered. An equation that keeps its primitive keeps
-the order of its operands and results. An equation that runs a program does not: JAX reorders them and adds others. There, the
-equation inside that takes the operand, or makes the result, identifies it.
+An equation keeps its traceback object when JAX differentiates, batches or partially evaluates its program. All
+equations into which one operation is batched or transposed share that object, and are numbered. An equation that keeps
+its primitive keeps the order of its operands and results. An equation that runs a program does not: JAX reorders them
+and adds others. Then the equation inside that uses the operand, or computes the result, identifies it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _LOOPS = ("scan", "while")
 
 
 class Operation:
-    """Identifies an operation by the traceback object that all equations share that JAX has made from it.
+    """Identifies an operation by the traceback object of all equations that JAX has made from it.
 
     Two tracebacks compare equal if their frames do. Two `Operation`s are equal only if they hold the same object.
     """
@@ -45,31 +45,32 @@ class Operation:
 
 
 def operation_of(equation: Any) -> Operation:
-    """The operation that JAX has made an equation from."""
+    """Return the operation from which JAX has made an equation."""
     return Operation(equation.source_info.traceback)
 
 
 def loop_called_by(equation: Any) -> Any:
-    """The loop that JAX has wrapped into the call `equation`, with the same traceback; None if there is none."""
+    """Return the loop that JAX has wrapped into the call `equation`, with the same traceback; None if there is none."""
     inner = _program_of(equation).eqns if equation.primitive.name in versions.CALLS else ()
     are_one = (one for one in inner if operation_of(one) == operation_of(equation))
     return next((one for one in are_one if one.primitive.name in _LOOPS), None)
 
 
 Ordinal = tuple[int, int, bool] | None
-"""(number, count, is_transposed) among equations of one operation and kind; None if it is the only one, not transposed."""
+"""(number, count, is_transposed) among equations of one operation and kind; None for a single, not transposed one."""
 
 
 def is_transposed(equation: Any) -> bool:
-    """Whether a derivative that the program itself asks for has transposed an equation."""
+    """Return whether a derivative that the program itself computes has transposed an equation."""
     stack = equation.source_info.name_stack.stack
     return any(getattr(one, "name", "") == "transpose" for one in stack)
 
 
 def ordinals_of(equations: Sequence[Any], transposed: Iterable[bool]) -> list[Ordinal]:
-    """Number the equations of a program that share a traceback: those that one operation is batched or transposed into.
+    """Number the equations of a program that share a traceback.
 
-    If JAX drops one of them, the counts differ, and none of the others is recognized.
+    One operation is batched or transposed into them. If JAX drops one of them, the counts differ, and none of the
+    others is recognized.
     """
     keys = [(operation_of(one), _kind_of(one), of) for one, of in zip(equations, transposed, strict=True)]
     counts, seen = Counter(keys), Counter[Any]()
@@ -82,7 +83,11 @@ def ordinals_of(equations: Sequence[Any], transposed: Iterable[bool]) -> list[Or
 
 
 def origins_of_result(equation: Any, position: int, ordinal: Ordinal) -> Iterator[Origin]:
-    """Yield the origins of a result: that of the equation and, if JAX may inline it, that of what makes it inside."""
+    """Yield the origins of a result.
+
+    These are that of the equation and, if JAX may inline the equation, that of the equation inside that computes the
+    result.
+    """
     jaxpr = _program_of(equation)
     made = _made_in(jaxpr, position) if jaxpr is not None else None
     if jaxpr is None or made is None:
@@ -100,13 +105,16 @@ def origins_of_result(equation: Any, position: int, ordinal: Ordinal) -> Iterato
 
 
 def is_residual_result(equation: Any, position: int) -> bool:
-    """Whether a result of an equation, in any branch of a `cond`, is what a derivative's rule computes beside the value."""
+    """Return whether a result of an equation is a residual: computed by a derivative's rule beside the value.
+
+    For a `cond`, one branch is enough.
+    """
     made = (_made_in(program, position) for program in core.jaxprs_in_params(equation.params))
     return is_residual(equation) or any(is_residual_result(one.equation, one.position) for one in made if one)
 
 
 class _Made(NamedTuple):
-    """The equation that makes a variable, the position among its results, and the equation's ordinal.
+    """The equation that computes a variable, the position among its results, and the equation's ordinal.
 
     Attributes:
       is_alone: whether no other equation has its traceback; equations that JAX inlines have that of the call.
@@ -119,14 +127,17 @@ class _Made(NamedTuple):
 
 
 def _made_in(jaxpr: Any, position: int) -> _Made | None:
-    """The equation that makes a result of a program; None if the result is an input or a constant, or does not exist."""
+    """Return the equation that computes a result of a program.
+
+    Return None if the result is an input or a constant, or does not exist.
+    """
     inner = jaxpr.outvars[position] if position < len(jaxpr.outvars) else None
     return _made_by(jaxpr).get(inner) if isinstance(inner, core.Var) else None
 
 
 @cached
 def _made_by(jaxpr: core.Jaxpr) -> dict[Any, _Made]:
-    """Map each result of a program to the equation that makes it."""
+    """Map each result of a program to the equation that computes it."""
     wanted = {atom for atom in jaxpr.outvars if isinstance(atom, core.Var)}
     ordinals = ordinals_of(jaxpr.eqns, map(is_transposed, jaxpr.eqns))
     counts = Counter(map(operation_of, jaxpr.eqns))
@@ -144,8 +155,8 @@ def origins_of_uses(equation: Any, position: int, *, is_traced: bool) -> Iterato
     Args:
       equation: the equation.
       position: the position of the operand.
-      is_traced: whether the equation is as Python has traced it. If not, JAX may have made several equations from one inside
-        it: each then yields the origin of that one, too.
+      is_traced: whether the equation is as Python has traced it. If not, JAX may have made several equations from one
+        inside it: each then yields the origin of that one, too.
     """
     jaxpr = _program_of(equation)
     if jaxpr is None:
@@ -164,7 +175,7 @@ def origins_of_uses(equation: Any, position: int, *, is_traced: bool) -> Iterato
 
 
 def _kind_of(equation: Any) -> tuple[str, bool]:
-    """The primitive's name, and whether a derivative's rule made the equation to compute a residual."""
+    """Return the primitive's name, and whether a derivative's rule made the equation to compute a residual."""
     return equation.primitive.name, is_residual(equation)
 
 

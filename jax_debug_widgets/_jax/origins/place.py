@@ -1,4 +1,4 @@
-"""The place of an equation in its program: the scopes, loops, branches and mesh axes around it."""
+"""Describe the place of an equation in its program: the scopes, loops, branches and mesh axes around it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from jax_debug_widgets._jax.origins.kernel_prints import grid_loops
 from jax_debug_widgets._jax.origins.linearized import is_linearized
 
 VERSION = "<watched_or_plain>"
-"""The name of our own branches, in a program that is only sometimes watched: none of them is in its source."""
+"""The name of our own branches, which are not in the source, in a program that is only sometimes watched."""
 
 
 @dataclass(frozen=True)
@@ -31,16 +31,16 @@ class Place:
     Attributes:
       stack: JAX's name stack around the jaxpr.
       loops: the loops around it, outermost first.
-      conditional: whether it may be skipped, as it is in a branch of a `cond`.
+      conditional: whether it may be skipped, because it is in a branch of a `cond`.
       in_condition: whether it is the condition of a `while`.
-      mesh: the mesh whose devices each run it (`shard_map`); None outside.
+      mesh: the mesh of the `shard_map` around it, each device runs the jaxpr; None if there is none.
       axes: the mapped axes of that mesh, in its order; the compiler handles the others.
       callers: the user's frames around the jaxpr, innermost first: JAX cuts the traceback of an equation at its jaxpr.
       steady: variables that do not change from one iteration of the innermost loop to the next.
       pinned: whether it runs in some iterations of the innermost loop only, so that nothing in it can leave the loop.
-      apart: variables whose parts XLA cannot prove equal, see `apart.py`; empty if this is not needed.
+      apart: variables with parts that XLA cannot prove equal, see `apart.py`; empty if this is not needed.
       counters: variables that hold the iteration of each of `loops`; fewer if some have none.
-      version: the branch that runs it of a program that is only sometimes watched, `branch_1_fun`; empty elsewhere.
+      version: in a program that is only sometimes watched, the branch that runs it, `branch_1_fun`; else empty.
       in_python: whether the loops are Python's, around a callback that runs un-jitted.
     """
 
@@ -59,31 +59,35 @@ class Place:
     in_python: bool = False
 
     def is_steady(self, atom: Any) -> bool:
-        """Whether a variable or literal of the jaxpr stays the same over the innermost loop."""
+        """Return whether a variable or literal of the jaxpr is the same in all iterations of the innermost loop."""
         return not self.loops or isinstance(atom, core.Literal) or atom in self.steady
 
     def is_apart(self, atom: Any) -> bool:
-        """Whether XLA cannot find two parts of a variable of the jaxpr to be alike."""
+        """Return whether XLA cannot prove any two parts of a variable of the jaxpr equal."""
         return not isinstance(atom, core.Literal) and atom in self.apart
 
     @property
     def numbers_tell(self) -> bool:
-        """Whether the number of a firing in its call tells the iteration of each loop: all run as often as their text says."""
+        """Whether the number of a firing in its call tells the iteration of each loop.
+
+        It does if each loop has a known length, and no branch may be skipped.
+        """
         is_known = all(loop.length is not None for loop in self.loops[1:])
         return is_known and not self.conditional
 
     @property
     def groups(self) -> int:
-        """The number of groups of devices that fire once each, as some axes are left to the compiler; 0 where all devices fire.
+        """The number of groups of devices that fire once each; 0 if all devices fire.
 
-        JAX gathers what such a group has, and calls the host on one of its devices; it does not say which one.
+        There are groups if some axes are left to the compiler. JAX gathers the values of a group, and calls the host on
+        one of its devices. It does not say on which one.
         """
         if self.mesh is None or len(self.axes) == len(self.mesh.axis_names):
             return 0
         return math.prod(self.mesh.shape[name] for name in self.axes)
 
     def after(self, equation: core.JaxprEqn) -> Place:
-        """The place with the results of `equation` added to `steady` or `apart`, if its operands make them so."""
+        """Return the place after `equation`, with its results in `steady` or `apart` if its operands make them so."""
         is_apart = bool(self.apart) and keeps_apart(equation, self.apart)
         changes = equation.effects or equation.primitive.name == "program_id"
         is_steady = self.loops and not changes and all(map(self.is_steady, equation.invars))
@@ -93,7 +97,10 @@ class Place:
         return replace(self, steady=steady, apart=self.apart.union(equation.outvars if is_apart else ()))
 
     def inside(self, equation: core.JaxprEqn, key: str, jaxpr: core.Jaxpr) -> Place:
-        """The place of the program `jaxpr`, which `equation` has as its parameter `key` (`branch_1_fun` of a tuple)."""
+        """Return the place of the program `jaxpr` inside `equation`.
+
+        `key` is the parameter that holds the program; `branch_1_fun` stands for an element of a tuple.
+        """
         stack = self.stack + equation.source_info.name_stack
         is_version = jaxpr.debug_info.func_name == VERSION
         for scope in () if is_version else _scopes(equation, key, str(stack)):
@@ -112,7 +119,7 @@ class Place:
                     unrolled=params["unroll"] > 1,
                     apart=any(map(self.is_apart, sliced)),
                 )
-                # The slices of an array that is apart are apart, too.
+                # If the parts of an array are apart, so are those of its slices.
                 pairs = zip(sliced, jaxpr.invars[len(jaxpr.invars) - len(sliced) :], strict=True)
                 apart = frozenset(inner for outer, inner in pairs if self.is_apart(outer))
                 return replace(place, loops=(*self.loops, loop), steady=steady, pinned=False, apart=apart)
@@ -136,13 +143,13 @@ class Place:
             case "shard_map":
                 manual = params.get("manual_axes", params.get("newly_manual_axes", ()))
                 mapped = {*self.axes, *manual}
-                mesh = params["mesh"] if self.mesh is None else self.mesh  # The same, but the inner one is abstract.
+                mesh = params["mesh"] if self.mesh is None else self.mesh  # The inner mesh is the same, but abstract.
                 axes = tuple(name for name in mesh.axis_names if name in mapped)
                 return replace(place, mesh=mesh, axes=axes)._handed_on(equation.invars, jaxpr)
         return place._handed_on(equation.invars, jaxpr)
 
     def _handed_on(self, operands: Sequence[Any], jaxpr: core.Jaxpr) -> Place:
-        """Map `steady` and `apart` from operands of an equation to inputs of its program, if there are as many."""
+        """Map `steady` and `apart` from operands of an equation to the inputs of its program, if there are as many."""
         if len(operands) != len(jaxpr.invars):
             return replace(self, steady=frozenset())
         pairs = list(zip(operands, jaxpr.invars, strict=True))
@@ -152,8 +159,11 @@ class Place:
 
 
 def device_names(mesh: Any, axes: Sequence[str]) -> Any:
-    """The name of the device at each coordinate of these axes of a mesh, nested lists; None where they are not all known."""
-    if isinstance(mesh, jax.sharding.AbstractMesh):  # That of `jax.set_mesh`, which has the devices.
+    """Return the name of the device at each coordinate of these axes of a mesh, as nested lists.
+
+    Return None if not all are known.
+    """
+    if isinstance(mesh, jax.sharding.AbstractMesh):  # The mesh of `jax.set_mesh` has the devices.
         current = getattr(mesh_lib, "get_concrete_mesh", lambda: None)()
         mesh = current if getattr(current, "abstract_mesh", None) == mesh else None
     devices = getattr(mesh, "devices", None)
@@ -163,7 +173,10 @@ def device_names(mesh: Any, axes: Sequence[str]) -> Any:
 
 
 def _scopes(equation: core.JaxprEqn, key: str, around: str) -> Iterator[str]:
-    """Yield the scopes that JAX's name stack would have for a program inside an equation; `around` is the stack around that."""
+    """Yield the scopes that JAX's name stack would have for a program inside an equation.
+
+    `around` is the name stack around the equation.
+    """
     primitive, params = equation.primitive.name, equation.params
     if primitive in ("jit", "pjit", *versions.CALLS):
         if params.get("name"):
@@ -177,7 +190,7 @@ def _scopes(equation: core.JaxprEqn, key: str, around: str) -> Iterator[str]:
         yield "cond"
         yield key
     elif primitive in ("checkpoint", "remat", "remat2"):
-        # Linearized, it computes again. In a backward pass its equations' own stacks say so.
+        # A linearized program recomputes. In a backward pass the name stacks of its equations say so.
         if "transpose(" not in around:
             yield (
                 "rematted_computation"

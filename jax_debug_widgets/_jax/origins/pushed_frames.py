@@ -1,4 +1,7 @@
-"""Find out from frames which derivatives have pushed an equation forward: forward mode, rules, and linear functions."""
+"""Find out from frames which derivatives have pushed an equation forward.
+
+These are derivatives in forward mode, rules, and linear functions.
+"""
 
 from __future__ import annotations
 
@@ -12,22 +15,30 @@ from jax_debug_widgets._jax.compat.private import xla_client
 from jax_debug_widgets._jax.origins.frames import PUSHES, Level
 
 _TRACES = ("LinearizeTrace.process_", "JVPTrace.process_")
-"""How the names of JAX's functions begin that push tangents forward."""
+"""The beginnings of the names of JAX's functions that push tangents forward."""
 
 
 def asked_outside(derived: Sequence[bool], levels: Sequence[Level]) -> int:
-    """How many of the derivatives that an equation is inside are asked for outside its frames; see `VariableUses.derived`."""
+    """Return how many derivatives of an equation are requested outside its frames.
+
+    See `VariableUses.derived`.
+    """
     return max(len(derived) - sum(level.derivatives for level in levels), 0)
 
 
 def pushes_in(traceback: Any) -> int:
-    """How many `jax.jvp`, `jacfwd` and `jax.linearize` have asked for an equation: each computes tangents beside it."""
+    """Return how many calls of `jax.jvp`, `jacfwd` and `jax.linearize` are in a traceback.
+
+    Each computes tangents beside the equation.
+    """
     codes, _ = traceback.raw_frames() if traceback is not None else ((), ())
     return sum(code.co_name in PUSHES and code.co_filename.endswith("api.py") for code in codes)
 
 
 def pushed_at(levels: Sequence[Level], traceback: Any) -> int | None:
-    """The number of the frame that calls `jax.linearize`, if an equation is a part of the linear function; else None.
+    """Return the number of the frame that calls `jax.linearize`, if an equation is part of the linear function.
+
+    Else return None.
 
     Args:
       levels: the user's frames of the traceback.
@@ -37,7 +48,7 @@ def pushed_at(levels: Sequence[Level], traceback: Any) -> int | None:
     if at is None:
         return None
     codes, offsets = traceback.raw_frames()
-    # The outermost of derivatives is the innermost here: what the others do is done by it.
+    # The outermost derivative is the innermost here, because it runs the others.
     ways = [
         (code, offset)
         for code, offset in zip(codes, list(offsets), strict=True)
@@ -49,17 +60,17 @@ def pushed_at(levels: Sequence[Level], traceback: Any) -> int | None:
 
 @cached_by_identity
 def _computes_tangents(code: CodeType, offset: int) -> bool:
-    """Whether such a function calls there what an operation's rule gives for its tangents, and not the rule."""
+    """Return whether such a function calls the linear function of an operation's rule there, not the rule itself."""
     line = xla_client.Traceback.code_addr2line(code, offset)
     return "linearized(" in linecache.getline(code.co_filename, line)
 
 
 def is_pushed_by_rule(traceback: Any) -> bool:
-    """Whether JAX has made an equation while it pushed tangents through a function called by a primitive's rule."""
+    """Return whether JAX made an equation while it pushed tangents through a function called by a primitive's rule."""
     codes, _ = traceback.raw_frames() if traceback is not None else ((), ())
     return any(code.co_name == "linearize_from_jvp" and code.co_filename.endswith("ad.py") for code in codes)
 
 
 def is_pushed_now() -> bool:
-    """Whether `jax.jvp` or `jacfwd` is on the Python stack."""
+    """Return whether `jax.jvp` or `jacfwd` is on the Python stack."""
     return pushes_in(xla_client.Traceback.get_traceback()) > 0

@@ -1,6 +1,7 @@
-"""Find the loops around un-jitted code under `jax.disable_jit()`: JAX's loops are Python loops there, whose frames count.
+"""Find the loops around un-jitted code under `jax.disable_jit()`.
 
-The frame of a `while_loop` does not count, but it calls `tree_map` before the first iteration and after each.
+JAX's loops are Python loops there. The frame of a `scan` holds the iteration. The frame of a `while_loop` does not, but
+it calls `tree_map` before the first iteration and after each one.
 """
 
 from __future__ import annotations
@@ -23,11 +24,11 @@ from jax_debug_widgets._jax.origins.frames import calling_frame
 _FILE = inspect.unwrap(jax.lax.scan).__code__.co_filename
 
 _iterations: dict[int, int] = {}
-"""The identity of the frame of a `while_loop` -> its iteration; that of one that is over stays until another has the frame."""
+"""The id of the frame of a `while_loop` -> its iteration. An entry stays until another frame has the same id."""
 
 
 def count_iterations(replace: Replacements) -> None:
-    """Count the iterations of the `while_loop`s that begin from now on."""
+    """Begin to count the iterations of all `while_loop`s that begin from now on."""
     _iterations.clear()
     if features.available(features.PYTHON_LOOPS):
         replace.attribute(loops, "tree_map", _map_and_count)
@@ -44,9 +45,10 @@ def _map_and_count(theirs: Callable[..., Any], *args: Any, **options: Any) -> An
 
 
 def loops_now() -> tuple[tuple[Loop, ...], tuple[np.ndarray, ...]]:
-    """The loops around the caller, outermost first, and the iteration of each, int32[].
+    """Return the loops around the caller, outermost first, and the iteration of each, int32[].
 
-    Nothing at all if one of them does not know: a `while_loop` that began before the capture, or a JAX with other names.
+    Return none at all if one of the iterations is unknown: the `while_loop` began before the capture, or JAX has other
+    names.
     """
     if not features.available(features.PYTHON_LOOPS) or not config.disable_jit.value:
         return (), ()

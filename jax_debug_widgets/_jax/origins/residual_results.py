@@ -1,7 +1,7 @@
-"""Find out whether a program is the forward pass of an un-jitted derivative, and then how many results are its own.
+"""Find out whether a program is the forward pass of an un-jitted derivative, and how many results are its own.
 
-Such a program returns residuals for the backward pass after its own results, and does not say where they begin. JAX's function
-that made the program knows the number, and its frame is on Python's stack while the program is lowered.
+Such a program returns residuals for the backward pass after its own results, and does not say where they begin. JAX's
+function that made the program knows the number. Its frame is on Python's stack while the program is lowered.
 """
 
 from __future__ import annotations
@@ -13,20 +13,20 @@ from types import FrameType
 from jax_debug_widgets._jax.compat import features
 
 _LINEARIZING = frozenset({"_pjit_linearize", "_scan_linearize"})
-"""JAX's functions that make a forward pass and run it."""
+"""The functions of JAX that make a forward pass and run it."""
 
 _DIFFERENTIATING = ("_jvp", "_linearize")
-"""How the names of JAX's rules end that make and run the forward pass of a derivative: `_pjit_linearize`, `_pjit_jvp`."""
+"""The ends of the names of JAX's rules that run the forward pass of a derivative: `_pjit_linearize`, `_pjit_jvp`."""
 
 _COUNT = "num_primals_out"
-"""Their local variable with the number of the program's own results."""
+"""The local variable of these functions with the number of the program's own results."""
 
 _TRACING = "trace_to_jaxpr"
-"""How the names of JAX's tracing functions begin: a program that runs un-jitted inside one is another program."""
+"""The beginning of the names of JAX's tracing functions; a program that runs un-jitted inside one is another program."""
 
 
 def own_results_now() -> int | None:
-    """How many of the first results of the program being lowered are its own, and no residuals; None if that is unknown.
+    """Return how many of the first results of the program being lowered are its own, not residuals; None if unknown.
 
     If a function is differentiated twice, the residuals of the inner derivative are own results for the outer one.
     """
@@ -38,9 +38,9 @@ def own_results_now() -> int | None:
 
 
 def is_differentiated_now() -> bool:
-    """Whether the program being lowered is what an un-jitted derivative makes of a forward pass.
+    """Return whether the program being lowered is the forward pass of an un-jitted derivative.
 
-    Nothing in such a program says so: the scope `jvp(...)` is of the call, and stays outside.
+    The program itself does not tell: the scope `jvp(...)` belongs to the call, and stays outside.
     """
     frames = _inside_of_tracing(sys._getframe())
     return any(

@@ -13,7 +13,7 @@ from jax_debug_widgets._jax.origins.inlining import run_backward_rule, run_batch
 
 
 def put_in(replace: Replacements) -> None:
-    """Replace JAX's methods by ours."""
+    """Replace JAX's methods with ours."""
     forward, backward, batching = map(replace.around, (run_forward_rule, run_backward_rule, run_batching_rule))
     for trace in (ad.JVPTrace, ad.LinearizeTrace):
         replace.attribute(trace, "process_custom_jvp_call", partial(_differentiate_jvp, forward))

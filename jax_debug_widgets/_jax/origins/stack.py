@@ -1,4 +1,4 @@
-"""The Python frames around a breakpoint: captured while tracing, filled with values when the program stops."""
+"""Capture the Python frames around a breakpoint while tracing, and fill them with values when the program stops."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ class StackFrame:
     Attributes:
       file: the file's name, as the interpreter has it; `line`: the current line, from 1.
       source: the text of the enclosing function, or as much of the file as is known; it starts at `first_line`.
-      variables: the local variables; in a traced program tracers, and arrays once it has stopped.
+      variables: the local variables: tracers in a traced program, and arrays after it has stopped.
       globals: the globals of the module; empty if they are unknown.
       unset: why a variable of its function may have no value here, and what to do.
-      elsewhere: what else is known by name, of a frame that is made of what has fired.
+      elsewhere: further values by name, for a frame that is made from firings.
     """
 
     file: str
@@ -45,10 +45,10 @@ class StackFrame:
 
 
 class Stack:
-    """Frames whose variables may be traced: the tracers are operands of the program, the rest is kept here.
+    """Frames with variables that may be traced: the tracers become operands of the program, the rest is kept here.
 
     Attributes:
-      frames: innermost first.
+      frames: the frames, innermost first.
       operands: the tracers among their variables, once each.
       names: the name of each operand: `h`, `params['w']`.
     """
@@ -63,12 +63,12 @@ class Stack:
             self._leaves.append({name: self._opened(name, value, found) for name, value in frame.variables.items()})
 
     def _opened(self, name: str, value: Any, found: dict[int, int]) -> tuple[Any, list[Any], list[int]]:
-        """A variable as a tree, its leaves, and for each of these which operand it is (-1: none)."""
+        """Return a variable as a tree with its leaves, and the operand number of each leaf (-1 for none)."""
         try:
             if is_endless(value):
                 return None, [value], [-1]
             paths, tree = jax.tree_util.tree_flatten_with_path(value)
-        except Exception:  # noqa: BLE001 - a pytree of the user's may raise anything; then it is kept as it is.
+        except Exception:  # noqa: BLE001 - a pytree of the user may raise anything; then it is kept as it is.
             return None, [value], [-1]
         leaves, numbers = [leaf for _, leaf in paths], []
         for path, leaf in paths:
@@ -80,16 +80,16 @@ class Stack:
                 self.operands.append(leaf)
                 self.names.append(name + jax.tree_util.keystr(path))
             numbers.append(found[id(leaf)])
-        # A tracer must not outlive its trace: what is kept of it is its number.
+        # A tracer must not outlive its trace: only its number is kept.
         return tree, [leaf if number < 0 else None for leaf, number in zip(leaves, numbers, strict=True)], numbers
 
     def release(self) -> None:
-        """The operands have been bound: forget the tracers."""
+        """Forget the tracers, after the operands have been bound."""
         self.operands = []
         self.frames = [replace(frame, variables={}) for frame in self.frames]
 
     def filled(self, values: Sequence[Any]) -> list[StackFrame]:
-        """The frames with `values` instead of the operands."""
+        """Return the frames with `values` in place of the operands."""
         return [
             replace(frame, variables={name: _closed(*opened, values) for name, opened in leaves.items()})
             for frame, leaves in zip(self.frames, self._leaves, strict=True)
@@ -102,7 +102,7 @@ def _closed(tree: Any, leaves: Sequence[Any], numbers: Sequence[int], values: Se
 
 
 def calling_stack(count: int) -> Stack:
-    """The innermost `count` frames of the user's that called us."""
+    """Return the innermost `count` user frames that called us."""
     frames: list[StackFrame] = []
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and len(frames) < count:
@@ -124,14 +124,14 @@ def _of_python(frame: FrameType) -> StackFrame:
         function=code.co_qualname,
         first_line=first,
         source=tuple(line.rstrip("\n") for line in lines[first - 1 : last]),
-        # The variables of a module are its globals: all that was ever defined there, and no matter of this frame.
+        # The variables of a module are its globals, which hold everything defined there: they do not belong to the frame.
         variables={} if is_module else dict(frame.f_locals),
         globals=frame.f_globals,
     )
 
 
 def of_jax(frame: Any) -> StackFrame:
-    """A frame as JAX's own debugger has it."""
+    """Convert a frame of JAX's own debugger."""
     source = tuple(frame.source)
     first = frame.lineno - (frame.offset or 0)
     defined = _DEFINITION.match(next((line for line in source if line.lstrip().startswith(("def ", "async "))), ""))
@@ -153,11 +153,11 @@ _MACHINERY = re.compile(
     r"|[\\/]ipykernel(?:_launcher\.py|[\\/]\w+\.py)$|^<frozen "
     r"|[\\/]lib[\\/]python[\d.]+[\\/](?:asyncio[\\/]|runpy\.py|threading\.py|contextlib\.py)"
 )
-"""Files of what calls the user's program: no frames of the user's."""
+"""Matches files of code that calls the user's program; their frames are not the user's."""
 
 
 def is_machinery(file: str) -> bool:
-    """Whether a file is of what calls the user's program."""
+    """Return whether a file belongs to code that calls the user's program."""
     return is_ours(file) or bool(_MACHINERY.search(file))
 
 
@@ -166,7 +166,7 @@ def _is_namespace(variables: Mapping[str, Any]) -> bool:
 
 
 def _globals_of(frame: Any) -> dict[str, Any]:
-    """The globals of the module that `frame` is of; JAX does not keep them."""
+    """Return the globals of the module of `frame`, which JAX does not keep."""
     if _is_namespace(frame.locals):
         return dict(frame.locals)
     for module in list(sys.modules.values()):
@@ -192,9 +192,10 @@ def jax_prompt(frames: Sequence[StackFrame]) -> None:
 
 
 def frames_of_breakpoint(callback: Callable[..., Any]) -> Callable[[Sequence[Any]], list[StackFrame]] | None:
-    """Make the function that turns the operands of the callback of `jax.debug.breakpoint` into frames.
+    """Return a function that turns the operands of the callback of `jax.debug.breakpoint` into frames.
 
-    None where the user chose a debugger (`backend=...`, or one registered above JAX's prompt): it is theirs to open.
+    Return None if the user chose a debugger (`backend=...`, or one registered above JAX's prompt): that debugger opens
+    then.
     """
     closure = _closure_of(callback)
     if "frames_tree" not in closure or closure.get("backend") is not None or not _has_own_prompt():
@@ -209,7 +210,7 @@ def frames_of_breakpoint(callback: Callable[..., Any]) -> Callable[[Sequence[Any
 
 
 def names_in_breakpoint(callback: Callable[..., Any]) -> tuple[str, ...]:
-    """The names, in the frames, of the values that JAX hands to the callback of a breakpoint."""
+    """Return the names, in the frames, of the values that JAX passes to the callback of a breakpoint."""
     tree = _closure_of(callback).get("frames_tree")
     if tree is None:
         return ()
@@ -237,5 +238,5 @@ def _closure_of(callback: Any) -> dict[str, Any]:
     if code is None or cells is None:
         return {}
     closure = dict(zip(code.co_freevars, (cell.cell_contents for cell in cells), strict=True))
-    # With a token JAX wraps the callback that has the frames.
+    # With a token, JAX wraps the callback that has the frames.
     return _closure_of(closure["_breakpoint_callback"]) if "_breakpoint_callback" in closure else closure

@@ -1,8 +1,9 @@
-"""Handle programs compiled ahead of time in a capture, and called in another one, in another thread, or outside of all.
+"""Handle programs that are compiled ahead of time in a capture and called elsewhere.
 
-In JAX, such a program is one executable for all callers. Ours has the taps of one capture: for each other capture, and outside
-of all, it is compiled once more when it is first called there, as jitted functions are. Exported and serialized programs, and
-their texts, have no taps: they are JAX's own program, which is made when it is asked for.
+They may be called in another capture, in another thread, or outside of captures. In JAX, such a program is one
+executable for all callers. Ours has the taps of one capture. For each other capture, and outside of captures, it is
+compiled again when it is first called there, as jitted functions are. Exported and serialized programs, and their
+texts, have no taps: they are JAX's own program, which is made when it is requested.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from jax_debug_widgets._jax.running.dispatch import recorders_in, recorders_of
 
 
 class AheadHooks(Replacing):
-    """Install and remove, counted, so that captures may nest and overlap."""
+    """Installs hooks for `jax.stages.Traced.lower`; installing is counted, so that captures may nest and overlap."""
 
     def _put_in(self, replace: Replacements) -> None:
         if features.available(features.AHEAD):
@@ -47,12 +48,12 @@ def _lower(theirs: Callable[..., Any], traced: Any, **options: Any) -> Any:
 
 
 def _lower_again(device: Any, theirs: Callable[..., Any], traced: Any, **options: Any) -> Any:
-    """Lower a traced program again, for `device`, the default device then, and without `inspect_array_sharding`."""
+    """Lower a traced program again, for the earlier default device `device`, and without `inspect_array_sharding`."""
     program = without(traced.jaxpr.jaxpr, inspections())
     if program is not traced.jaxpr.jaxpr:
         traced = copy(traced)
         traced._params = {**traced._params, "jaxpr": traced.jaxpr.replace(jaxpr=program)}
-        if hasattr(traced, "_lojax"):  # The jaxpr that jax 0.10 has lowered it to.
+        if hasattr(traced, "_lojax"):  # jax 0.10 keeps the lowered jaxpr here.
             traced._lojax = None
     with jax.default_device(device):
         return theirs(traced, **options)
@@ -62,7 +63,7 @@ def _compile(
     theirs: Callable[..., Any], lower_again: Callable[[], Any], settings: Any, *args: Any, **options: Any
 ) -> Any:
     compiled = theirs(*args, **options)
-    if recorders_of(compiled._executable.unsafe_call) is not None:  # Otherwise JAX's own behaviour stays.
+    if recorders_of(compiled._executable.unsafe_call) is not None:  # A program without recorders stays JAX's own.
         call = _CallByCapture({settings: copy(compiled)}, partial(_lower_and_compile, lower_again, *args, **options))
         compiled._call = call
         compiled._executable = _WithoutTaps(lambda: call.here()._executable)
@@ -83,7 +84,7 @@ class _CallByCapture:
         return self.here()(*args, **kwargs)
 
     def here(self) -> Any:
-        """The program compiled for the current capture, or for none; compiled now if it is not there."""
+        """Return the program for the current capture, or for no capture; compile it first if needed."""
         settings = captured_settings()
         if settings not in self._executables:
             self._executables[settings] = self._compile_again()
@@ -91,7 +92,7 @@ class _CallByCapture:
 
 
 class _WithoutTaps:
-    """Stands for an object that JAX makes outside of captures; it is made when an attribute is first read."""
+    """Stands for an object that JAX makes outside of captures; the object is made when an attribute is first read."""
 
     def __init__(self, make: Callable[[], Any]) -> None:
         self._make = make

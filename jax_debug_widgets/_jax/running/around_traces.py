@@ -1,6 +1,7 @@
-"""Call observers before and after each look-up of the program of a user's function, which may trace the function.
+"""Call observers before and after JAX looks up the program of a user's function, which may trace the function.
 
-`pjit._infer_params` finds the program of a call of a jitted function. For loops and branches, JAX calls other functions.
+`pjit._infer_params` finds the program for a call of a jitted function. For loops and branches, JAX calls other
+functions.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ class TraceVisitor(Protocol):
     """Observes one look-up of a program."""
 
     def around(self) -> Any:
-        """A context in which JAX looks up the program."""
+        """Return a context in which JAX looks up the program."""
 
     def found(
         self, program: Any, operands: Sequence[Any], /, *, is_traced: bool, differs: Callable[[], CachedProgram | None]
@@ -49,12 +50,15 @@ class TraceObserver(Protocol):
     """Observes the look-ups and traces of functions."""
 
     def look(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], jit: Any) -> TraceVisitor | None:
-        """Called when JAX looks up a function's program; `jit`, JAX's options, is None for a body of a loop or a branch."""
+        """Called when JAX looks up a function's program.
+
+        `jit` holds JAX's options; it is None for a body of a loop or a branch.
+        """
         ...
 
 
 class AroundTraces(Replacing):
-    """Install and remove, counted, so that captures may nest and overlap.
+    """Installs the hooks for look-ups and traces; installing is counted, so that captures may nest and overlap.
 
     Attributes:
       checks: the checks that need this.
@@ -68,7 +72,7 @@ class AroundTraces(Replacing):
         self.observers: list[TraceObserver] = []
         self._here = _Here()
         self._in_python: weakref.WeakSet[Any] = weakref.WeakSet()
-        """The programs whose calls must all go through Python."""
+        """The programs that Python must dispatch at each call."""
 
     def _put_in(self, replace: Replacements) -> None:
         if features.available(features.RETRACED):
@@ -111,7 +115,7 @@ class AroundTraces(Replacing):
         try:
             with uncached():
                 found = difference(program, trace())
-        except Exception:  # noqa: BLE001 - what cannot be traced any more is not known to differ.
+        except Exception:  # noqa: BLE001 - a function that cannot be traced any more is not known to differ.
             return None
         return found and differing(fun, found)
 

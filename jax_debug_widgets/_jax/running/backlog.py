@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from jax_debug_widgets._jax.passes.result_passing import ReportingProgram
 
 MANY = 256
-"""With more calls than this in the backlog, the next call looks which of them are over."""
+"""With more new calls than this in the backlog, the next call reports those that are over."""
 
 SOME = 32
-"""When so many calls are over and not yet read, they are read together, in a tenth of the time."""
+"""This many calls are read together, which takes a tenth of the time of reading them one by one."""
 
 Heard = Callable[[Exception | None], None]
 
@@ -36,7 +36,7 @@ class PendingResult:
       thread: the ident of the thread that made the call.
       was_over: whether the call was over when it was handed over.
       over_ns: when the call was seen to be over, `perf_counter_ns()`; None until then.
-      ended_ns: the time of its last event, once its events have been reported; None until then.
+      ended_ns: the time of its last event, after its events have been reported; None until then.
     """
 
     __slots__ = (
@@ -64,14 +64,14 @@ class PendingResult:
         self._heard: list[Heard] = []
 
     def is_ready(self) -> bool:
-        """Whether the call is over; its results are there together."""
+        """Return whether the call is over; all its results become ready together."""
         return self.over_ns is not None or self._arrays[-1].is_ready()
 
     def block_until_ready(self) -> None:
-        """Wait until the call is over, and the calls before it.
+        """Wait until the call and the calls before it are over.
 
         Raises:
-          Exception: what the program raised.
+          Exception: the error of the program.
         """
         if self.over_ns is None:
             self._backlog.wait_for(self)
@@ -89,20 +89,28 @@ class PendingResult:
         """Wait until the call is over; ignore the error if it fails."""
         try:  # noqa: SIM105 - it would be three functions more.
             self.wait()
-        except RuntimeError:  # JAX's: code that waits for the outputs gets it. A signal handler's exception goes on.
+        except (
+            RuntimeError
+        ):  # JAX's error: code that waits for the outputs gets it. Exceptions of signal handlers pass.
             pass
 
     def then(self, heard: Heard) -> None:
-        """Call `heard` with the program's error, or None, when the events are reported, by the thread that does so."""
+        """Call `heard` with the program's error, or None, when the events have been reported.
+
+        The thread that reports them calls it.
+        """
         self._heard.append(heard)
         if self.ended_ns is not None:
             self._call_who_heard()
 
     def read(self) -> Sequence[np.ndarray] | None:
-        """Read the further results when the call is over; None if it failed: code that waits for its outputs gets the error."""
+        """Read the further results when the call is over; return None if the call failed.
+
+        The error goes to the code that waits for the call's outputs.
+        """
         try:
             return read(self._arrays)
-        except RuntimeError as error:  # JAX's, see `settle`.
+        except RuntimeError as error:  # From JAX, see `settle`.
             self._error = error
             return None
 
@@ -118,7 +126,7 @@ class PendingResult:
 
 
 class Backlog:
-    """The calls whose events are not yet reported, in the order in which they were made. Safe from any thread."""
+    """The calls with events that are not yet reported, in the order of the calls. Safe from any thread."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -144,7 +152,7 @@ class Backlog:
         return True
 
     def tell(self) -> None:
-        """Report the events of the calls that are over, except those after a call of the same program that is not over."""
+        """Report the events of finished calls, except calls after an unfinished one of the same program."""
         with self._lock:
             self._over = 0
             self._take_in()
@@ -165,7 +173,7 @@ class Backlog:
         return over
 
     def _telling(self, calls: Collection[PendingResult]) -> Iterator[Callable[[], None]]:
-        """Yield the steps that report `calls`, which one thread has made of one program one after the other."""
+        """Yield the steps that report `calls`: successive calls of one program by one thread."""
         said = {handed: (handed.read(), self._end_of(handed)) for handed in calls}
         says, thread = next((handed.says, handed.thread) for handed in calls)
         spoken = [(values, end_ns + 1 - len(says.lines)) for values, end_ns in said.values() if values is not None]
@@ -176,7 +184,10 @@ class Backlog:
             yield partial(handed.told, end_ns)
 
     def _end_of(self, handed: PendingResult) -> int:
-        """The time of a call's last event. No two calls share a time, so each event's time identifies its call."""
+        """Return the time of a call's last event.
+
+        No two calls share a time, so each event's time identifies its call.
+        """
         over_ns = handed.over_ns or time.perf_counter_ns()
         self._told_ns = max(over_ns, self._told_ns + 1 + len(handed.says.lines))
         return self._told_ns
@@ -185,7 +196,7 @@ class Backlog:
         """Wait until the call `last` and those before it are over.
 
         Raises:
-          Exception: what its program raised.
+          Exception: the error of its program.
         """
         with self._lock:
             self._take_in()

@@ -1,4 +1,4 @@
-"""Describe a cached program of JAX's that differs from a trace of its function now."""
+"""Describe a program in JAX's cache that differs from a new trace of its function."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from jax_debug_widgets._jax.passes.program_difference import (
 
 @dataclass(frozen=True, eq=False)
 class CachedProgram:
-    """A function whose program, traced anew, differs from the one that JAX has cached and runs.
+    """A function with a cached program that differs from a new trace; JAX runs the cached one.
 
     Attributes:
       function: a weak reference to the user's function.
-      frames: code and line of the user's frames where they differ, innermost first.
+      frames: code and line of the user's frames at the difference, innermost first.
       before, after: the number that differs, see `ProgramDifference`.
-      why: why the program that JAX has runs, where it is not known that they differ.
+      why: why the cached program runs, if it is not known to differ.
     """
 
     function: Callable[[], Any]
@@ -37,7 +37,7 @@ class CachedProgram:
 
 
 def differing(function: Any, found: ProgramDifference) -> CachedProgram:
-    """Describe a function whose two programs differ as `found` says."""
+    """Describe a function with two programs that differ as `found` says."""
     traceback = None if found.equation is None else traceback_of(found.equation.source_info)
     return CachedProgram(weakref.ref(function), inside(function, users_lines(traceback)), found.before, found.after)
 
@@ -49,6 +49,6 @@ def failing(function: Any, error: Exception) -> CachedProgram:
 
 
 def inside(function: Any, lines: Sequence[tuple[CodeType, int]]) -> tuple[tuple[CodeType, int], ...]:
-    """Cut `lines`, innermost first, after that of the traced function; all of them if it is not among them."""
+    """Cut `lines`, innermost first, after the line in the traced function; keep all if that is not among them."""
     code = getattr(unwrap(function), "__code__", None)
     return tuple(lines[: next((number for number, (one, _) in enumerate(lines, 1) if one is code), len(lines))])

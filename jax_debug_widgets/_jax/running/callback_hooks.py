@@ -1,7 +1,8 @@
-"""Replace JAX's rules for callbacks with results while a capture is on; note the error when JAX refuses one.
+"""Replace JAX's rules for callbacks with results while a capture is on; report the error when JAX refuses one.
 
-`program` taps the custom calls themselves. This module handles un-jitted callbacks, the place of a call inside derivative
-rules, the callbacks that JAX removes before it compiles, and the errors of transformations that have no rule.
+`passes/program.py` taps the custom calls themselves. This module handles un-jitted callbacks, the places of calls in
+derivative rules, the callbacks that JAX eliminates before it compiles, and the errors of transformations without a
+rule.
 """
 
 from __future__ import annotations
@@ -51,11 +52,11 @@ _ENTRY_POINTS = ("pure_callback", "io_callback")
 
 @dataclass(frozen=True)
 class Refusal:
-    """JAX has just raised `error`, because of a callback of the user's.
+    """Describes the exception `error` that JAX is about to raise because of a callback of the user.
 
     Attributes:
       primitive: `pure_callback`, `io_callback`, `debug_callback` or `debug_print`.
-      ordered: whether it asked for `ordered=True`.
+      ordered: whether the callback is called with `ordered=True`.
       frame: the user's frame that calls it.
       format: the name of the user's function, or the format of a print.
     """
@@ -72,20 +73,26 @@ class Listener(Protocol):
     """Makes recorders and takes reports for the hooks."""
 
     def recorder_of(self, equation: DebugCall) -> Recorder:
-        """The recorder of an un-jitted `inspect_array_sharding`."""
+        """Return the recorder of an un-jitted `inspect_array_sharding`."""
         ...
 
     def lowered(self, traced: Sequence[DebugCall], kept: Sequence[DebugCall]) -> None:
-        """A program was lowered: its callbacks with results as traced, and those left by JAX's dead-code elimination."""
+        """Called when a program was lowered.
+
+        `traced` are its callbacks with results as traced, `kept` those left by JAX's dead-code elimination.
+        """
         ...
 
     def refused(self, refusal: Refusal) -> None:
-        """JAX is about to raise."""
+        """Called when JAX is about to raise."""
         ...
 
 
 class CallbackHooks(Replacing):
-    """Install and remove, counted, so that captures may nest and overlap. Lie on top of `Hooks`, which come first."""
+    """Installs the hooks for callbacks; installing is counted, so that captures may nest and overlap.
+
+    They lie on top of `Hooks`, which are installed first.
+    """
 
     def __init__(
         self, listener: Listener, is_capturing: Callable[[], bool], leaves_out_debugging: Callable[[], bool]
@@ -99,7 +106,7 @@ class CallbackHooks(Replacing):
 
     @contextmanager
     def explaining(self) -> Iterator[None]:
-        """Tell of what JAX refuses in this thread, without capturing anything."""
+        """Report what JAX refuses in this thread, without capturing anything."""
         with self.in_place():
             self._local.explains = True
             try:
@@ -108,7 +115,7 @@ class CallbackHooks(Replacing):
                 self._local.explains = False
 
     def is_explaining(self) -> bool:
-        """Whether the current thread is inside `explaining`."""
+        """Return whether the current thread is inside `explaining`."""
         return getattr(self._local, "explains", False)
 
     def _is_heard(self) -> bool:
@@ -137,7 +144,7 @@ class CallbackHooks(Replacing):
     def _run(self, primitive: Any, theirs: Any, *operands: Any, **params: Any) -> Callable[[], Any]:
         if not self._is_capturing():
             return partial(theirs, *operands, **params)
-        # JAX compiles it once for all places that call the same function; for us each place is a site.
+        # JAX compiles it once for all lines that call the same function; for us each line is a site.
         current = source_info_util.current()
         params, axes = without_lanes(params)
         found, iterations = loops_now()
@@ -152,7 +159,7 @@ class CallbackHooks(Replacing):
         if not self._is_heard() or not called_by_user:
             return theirs(*operands, **params)
         if self._leaves_out_debugging() and is_breakpoint(params["callback"].callback_func):
-            return list(operands[: len(params["result_avals"])])  # `jax.debug.breakpoint(token=x)` answers with `x`.
+            return list(operands[: len(params["result_avals"])])  # `jax.debug.breakpoint(token=x)` returns `x`.
         # In a derivative rule JAX says that equations come from where the function was called: see `Hooks._bind`.
         with called_from_here():
             return theirs(*operands, **params)
@@ -215,14 +222,14 @@ class CallbackHooks(Replacing):
         try:
             return theirs(closed_jaxpr, module_name, *args, **options)
         except (ValueError, NotImplementedError) as error:
-            # Raised before the program comes to be lowered, and while one of its callbacks is.
+            # JAX raises these before it lowers the program, or while it lowers one of the callbacks.
             if self._is_heard() and "ordered effects are not supported" in str(error):
                 self._refuse("devices", "debug_callback", [closed_jaxpr], _is_ordered_debugging, error)
             elif self._is_heard() and "no partial automatic sharding" in str(error):
                 self._refuse("partly manual", "callback", [closed_jaxpr], lambda one: one.kind in ("pure", "io"), error)
             raise
         finally:
-            # A program that JAX has lowered before does not come to `_lower`, and must not be taken for the next one.
+            # JAX does not call `_lower` for a program that it has lowered before: forget its trace before the next one.
             self._traced.program = None
 
     def _refuse(
@@ -233,7 +240,7 @@ class CallbackHooks(Replacing):
         chosen: Callable[[DebugCall], bool],
         error: Exception,
     ) -> None:
-        """Tell of each of the chosen calls in these programs: JAX does not say which of them it was."""
+        """Report each of the chosen calls in these programs: JAX does not say which of them caused the error."""
         for equation in (one for program in programs for one in equations_in(program, "jit(f)") if chosen(one)):
             name = _PRIMITIVES.get(equation.kind, primitive)
             self._listener.refused(Refusal(reason, name, equation.ordered, equation.frame, equation.format, error))

@@ -1,8 +1,9 @@
-"""Compile programs that return the records of checks as further results, in a capture that checks; the records are read later.
+"""Compile programs that return the records of checks as further results, in a capture that checks.
 
-This is done only for programs that a call of a jitted function compiles. A program compiled ahead of time stays as JAX makes
-it, as the user can look at it. JAX does not see the further results: they are taken off before it counts the results. From
-the second call on, JAX's C++ dispatches such a program, and calls us when it unflattens the results.
+The records are read later. This is done only for programs that a call of a jitted function compiles. A program compiled
+ahead of time stays as JAX makes it, because the user can look at it. JAX does not see the further results: they are
+removed before it counts the results. From the second call on, JAX's C++ dispatches such a program, and calls us when it
+unflattens the results.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from jax_debug_widgets._jax.passes.out_of_bounds import OutOfBounds
 from jax_debug_widgets._jax.running.further_results import fast_path_data
 
 CHECKERS: dict[str, Checker] = {"oob": OutOfBounds(), "nonfinite": Births(), "casts": Casts(), "numpy": NanArguments()}
-"""The checks of programs that run, as `--check` calls them."""
+"""The checks of running programs, by their names in `--check`."""
 
 
 class CheckingSettings(Protocol):
@@ -48,15 +49,16 @@ class CheckingSettings(Protocol):
 
 
 class CheckHooks(Replacing):
-    """Install and remove, counted, so that captures may nest and overlap."""
+    """Installs the hooks of the checks; installing is counted, so that captures may nest and overlap."""
 
     def __init__(
         self, found: Callable[[CheckedProgram, Sequence[Any]], None], lanes_of: LanesOf, note: Callable[[str], object]
     ) -> None:
-        """Make them.
+        """Make the hooks, not yet installed.
 
         Args:
-          found: takes the further results of a program after each call.
+          found: takes a program and its further results after each call.
+          lanes_of: tells which axes of a value are lanes.
           note: takes a sentence for the user.
         """
         super().__init__()
@@ -111,7 +113,7 @@ class CheckHooks(Replacing):
         try:
             with uninterrupted():
                 lowered = theirs(checked.program, *rest, shardings, in_layouts, layouts, donated, **options)
-        except Exception as error:  # noqa: BLE001 - what cannot be lowered with them may be without.
+        except Exception as error:  # noqa: BLE001 - it may be possible to lower the program without checks.
             self._is_unchecked(name, error)
             return theirs(program, *rest, out_shardings, in_layouts, out_layouts, donated, **options)
         lowered.compile = partial(self._compile, lowered.compile, checked)
@@ -122,7 +124,7 @@ class CheckHooks(Replacing):
         settings: CheckingSettings | None = captured_settings()
         if settings is None or not settings.takes_checks:
             return None
-        # JAX caches what it makes of a program by identity: the same program must stay the same when checked.
+        # JAX caches by the identity of a program: checking a program must always give the same object.
         known, key = self._programs.setdefault(program, {}), settings.check
         if key not in known:
             known[key] = None
@@ -134,7 +136,7 @@ class CheckHooks(Replacing):
                 known[key] = checked_program(program, checkers, self._lanes_of, part, left=left, forward=self._forward)
                 if checkers and left:
                     self._note(f"{name}: not checked ({', '.join(checkers)}): {', '.join(sorted(left))}.")
-            except Exception as error:  # noqa: BLE001 - whatever goes wrong with our checks, the user's program runs.
+            except Exception as error:  # noqa: BLE001 - the user's program runs, whatever fails in our checks.
                 self._is_unchecked(name, error)
         return known[key]
 
@@ -144,7 +146,7 @@ class CheckHooks(Replacing):
 
     def _compile(self, theirs: Any, checked: CheckedProgram, *args: Any, **options: Any) -> Any:
         executable = theirs(*args, **options)
-        # JAX keeps the executable, and asks for it at each call.
+        # JAX caches the executable, and compiles through here again.
         if not isinstance(executable.build_unsafe_call, _Build):
             executable.build_unsafe_call = _Build(executable.build_unsafe_call, checked, self._found)
         return executable
@@ -161,7 +163,7 @@ class _Build:
 
 
 class Checking:
-    """An `ExecuteReplicated` whose last results are what its checks find."""
+    """An `ExecuteReplicated` with the records of its checks as the last results."""
 
     def __init__(
         self, program: Any, checked: CheckedProgram, found: Callable[[CheckedProgram, Sequence[Any]], None]
@@ -186,6 +188,6 @@ class Checking:
         self._found(self._checked, records)
 
     def take_latest(self) -> Sequence[Any] | None:
-        """The records of the latest call; None if they were taken before."""
+        """Return the records of the latest call; None if they were taken before."""
         latest, self._latest = self._latest, None
         return latest

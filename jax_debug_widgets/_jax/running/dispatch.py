@@ -40,10 +40,10 @@ class Execution:
     """One execution of a program with effects or callbacks, just dispatched by the current thread.
 
     Attributes:
-      finished: whether it had run to its end when the dispatch returned, as programs with callbacks do on one CPU.
+      finished: whether it was over when the dispatch returned, as programs with callbacks are on one CPU.
       outputs, effects: arrays and tokens to wait for if it has not finished; their `block_until_ready()` raises if the
         program failed.
-      error: the exception that it raised, as far as that is known.
+      error: the exception that it raised, if that is known.
     """
 
     finished: bool
@@ -53,17 +53,17 @@ class Execution:
 
     @property
     def handed(self) -> PendingResult | None:
-        """The further results of the call, if it has some."""
+        """The further results of the call; None if it has none."""
         return next((one for one in self.effects if isinstance(one, PendingResult)), None)
 
     @property
     def is_silent(self) -> bool:
-        """Whether one can only wait for its end, as it has no output that says whether it is ready."""
+        """Whether one can only wait for its end, because no output tells whether it is over."""
         return not (self.finished or self.outputs or self.handed)
 
 
 _CALLBACK = "CpuCallback error"
-"""XLA's error message has this text if a callback has raised; it is a `ValueError` if JAX's C++ dispatched the program."""
+"""The text in XLA's error after a callback has raised; the error is a `ValueError` if JAX's C++ dispatched the program."""
 
 
 class Observer(Protocol):
@@ -72,8 +72,8 @@ class Observer(Protocol):
     def executing(self, name: str, ordered: bool, recorders: Recorders | None) -> Callable[[Execution], None]:
         """Called before a program with effects or callbacks is dispatched; the returned function is called after that.
 
-        May raise: then it is not dispatched.
-        The recorders are None where it was compiled outside a capture.
+        If it raises, the program is not dispatched. The recorders are None if the program was compiled outside a
+        capture.
         """
         ...
 
@@ -86,12 +86,12 @@ class Observer(Protocol):
         ...
 
     def compiled(self, stage: Stage, name: str, seconds: float) -> None:
-        """Called when a function was traced, lowered or compiled, which took so many seconds."""
+        """Called when a function was traced, lowered or compiled, with the seconds that this took."""
         ...
 
 
 class DispatchWatch:
-    """Report executions and compilations of this process to `observer` between `start` and `stop`."""
+    """Reports executions and compilations of this process to `observer` between `start` and `stop`."""
 
     def __init__(self, observer: Observer) -> None:
         self._observer = observer
@@ -103,11 +103,11 @@ class DispatchWatch:
 
         def execute(program: Any, *args: Any) -> Any:
             run = partial(original, program, *args)
-            # A program with nothing but pure callbacks has no effect, and yet JAX waits for what it calls on the host.
+            # A program with only pure callbacks has no effects, but JAX waits for its host calls, too.
             if not (program.has_unordered_effects or program.ordered_effects or program.has_host_callbacks):
                 return run()
             ordered, recorders = bool(program.ordered_effects), recorders_of(program)
-            if recorders is None and not program.has_host_callbacks:  # A check of `checkify`'s: it says nothing.
+            if recorders is None and not program.has_host_callbacks:  # A check of `checkify`, which has no prints.
                 return run()
             if recorders is not None and jax.process_count() > 1 and features.available(features.PROCESSES):
                 recorders.share = share_of(program)
@@ -119,7 +119,10 @@ class DispatchWatch:
         self._is_on = True
 
     def observe(self, name: str, ordered: bool, recorders: Recorders | None, execute: Callable[[], Any]) -> Any:
-        """Call `execute`, which dispatches this program, see `Observer.executing`, and gives its outputs; report that."""
+        """Call `execute`, and report the execution, see `Observer.executing`.
+
+        `execute` dispatches a program and returns its outputs.
+        """
         if not self._is_on:
             return execute()
         before = pending_tokens()
@@ -128,7 +131,7 @@ class DispatchWatch:
             outputs = execute()
             execution = _dispatched(outputs, before)
         except api_util.InternalFloatingPointError as error:
-            # Its caller sees another, when JAX has found where it came from.
+            # The caller gets another error, after JAX has found the operation.
             told = f"invalid value ({error.ty}) encountered in {function_of(name)}"
             executed(Execution(finished=True, error=FloatingPointError(told)))
             raise
@@ -143,7 +146,7 @@ class DispatchWatch:
         return outputs
 
     def dispatched(self, name: str, recorders: Recorders, hand_over: Callable[[], PendingResult]) -> None:
-        """Report a program that C++ has dispatched, and that hands over further results."""
+        """Report a program with further results that C++ has dispatched."""
         if self._is_on:
             self._observer.dispatched(name, recorders, hand_over)
         else:
@@ -163,10 +166,10 @@ class DispatchWatch:
 
 
 def _dispatched(outputs: Sequence[Any], before: Sequence[Any]) -> Execution:
-    """The execution of a program with these outputs; `before` are the tokens that were pending when it was called."""
-    # Tokens of earlier programs may still be there, on other devices, and may have failed: they are not this one's.
+    """Return the execution of a program with these outputs; `before` are the tokens pending before its call."""
+    # Tokens of earlier programs may still be pending on other devices, or have failed: they are not of this program.
     effects = tuple(token for token in pending_tokens() if not any(token is old for old in before))
-    # A program's outputs are ready together, when it has run to its end.
+    # All outputs of a program become ready together, when the program is over.
     said = any(isinstance(one, PendingResult) for one in effects)
     if outputs and not said and _is_ready(outputs[-1]):
         return Execution(finished=True, error=wait(effects or outputs[-1:]))
@@ -174,11 +177,11 @@ def _dispatched(outputs: Sequence[Any], before: Sequence[Any]) -> Execution:
 
 
 _REFUSED = (AttributeError, RuntimeError, ValueError)
-"""Errors of arrays and tracers without a value; the exception of a signal handler, as for a time limit, is none of these."""
+"""The errors of arrays and tracers without a value; exceptions of signal handlers, as for a time limit, are none of them."""
 
 
 def execution_of(outputs: Sequence[Any]) -> Execution:
-    """The execution of programs without effects that gave these arrays; finished if all of them are ready."""
+    """Return the execution of programs without effects that returned these arrays; finished if all are ready."""
     try:
         finished = all(map(_is_ready, outputs))
     except _REFUSED:  # Tracers and donated arrays raise this; `wait` handles them.
@@ -187,27 +190,27 @@ def execution_of(outputs: Sequence[Any]) -> Execution:
 
 
 def _is_ready(output: Any) -> bool:
-    """Whether an output is ready; for a typed key its numbers are asked, for a token the array in it."""
+    """Return whether an output is ready; a typed key is as ready as its numbers, a token as the array in it."""
     array = getattr(output, "_base_array", getattr(output, "_buf", output))
     return hasattr(array, "is_ready") and array.is_ready()
 
 
 def recorders_of(program: Any) -> Recorders | None:
-    """The recorders of a compiled program, an `ExecuteReplicated`; None if it has none."""
+    """Return the recorders of a compiled program, an `ExecuteReplicated`; None if it has none."""
     return recorders_in(getattr(program, "keepalive", None))
 
 
 def recorders_in(kept: Iterable[Any] | None) -> Recorders | None:
-    """The recorders among the objects that a program keeps alive; None if there are none."""
+    """Return the recorders among the objects that a program keeps alive; None if there are none."""
     return next((one for one in kept or () if isinstance(one, Recorders)), None)
 
 
 def share_of(program: Any) -> ProcessShare | None:
-    """The share of this process in a compiled program, an `ExecuteReplicated`; None if it runs all of it."""
+    """Return this process's share of a compiled program, an `ExecuteReplicated`; None if the process runs all of it."""
     here = program._local_devices
     shardings = (*program.in_handler.in_shardings, *program.out_handler.out_shardings)
     devices = next((one._device_assignment for one in shardings if hasattr(one, "_device_assignment")), None)
-    if devices is None:  # It has neither arguments nor results.
+    if devices is None:  # The program has neither arguments nor results.
         return ProcessShare(len(here), teller=None, is_teller=False)
     if len(devices) == len(here):
         return None
@@ -218,14 +221,14 @@ def share_of(program: Any) -> ProcessShare | None:
 
 @functools.lru_cache(maxsize=64)
 def _processes_of(devices: tuple[Any, ...]) -> int:
-    """The number of processes that these devices belong to."""
+    """Return the number of processes to which these devices belong."""
     return len({device.process_index for device in devices})
 
 
 def pending_tokens() -> tuple[Any, ...]:
-    """The tokens that `jax.effects_barrier` in this thread would wait for; any thread may wait for them.
+    """Return the tokens that `jax.effects_barrier` in this thread would wait for; any thread may wait for them.
 
-    If JAX does not expose them, the barrier is called here, and there are none.
+    If JAX does not expose them, call the barrier here and return none.
     """
     if not features.available(features.CALLS):
         with suppress(*_REFUSED):
@@ -236,7 +239,10 @@ def pending_tokens() -> tuple[Any, ...]:
 
 
 def forget_failed_tokens() -> None:
-    """Wait for this thread's effects, and let go of those that failed: JAX's barrier would raise their error for ever."""
+    """Wait for this thread's effects, and remove those that failed.
+
+    Otherwise JAX's barrier would raise their error at each later call.
+    """
     if not features.available(features.CALLS):
         return
     tokens = dispatch.runtime_tokens
@@ -247,33 +253,33 @@ def forget_failed_tokens() -> None:
 
 
 def wait(values: Sequence[Any]) -> Exception | None:
-    """Block until outputs or effects of a program are ready; the program's error if one failed.
+    """Block until outputs or effects of a program are ready; return the program's error if one failed.
 
-    A value that a later program took over (donated outputs, the token of ordered effects) counts as ready.
+    A value that a later program has taken over (donated outputs, the token of ordered effects) counts as ready.
     """
     failed: Exception | None = None
     for value in values:
         try:
             value.block_until_ready()
-        except _REFUSED as error:  # What XLA raises belongs to the program: report it, do not handle it.
+        except _REFUSED as error:  # An error of XLA belongs to the program: it is reported, not handled.
             if "deleted" not in str(error) and "donated" not in str(error):
                 failed = error
     return failed
 
 
 def is_of_effects(error: BaseException | None) -> bool:
-    """Whether a program raised the error while it ran, rather than JAX, for an argument or a NaN in its outputs."""
+    """Return whether a program raised the error while it ran, not JAX for an argument or a NaN in its outputs."""
     return isinstance(error, jax.errors.JaxRuntimeError) or (isinstance(error, ValueError) and _CALLBACK in str(error))
 
 
 def is_compiled_function(function: object) -> bool:
-    """Whether calling `function` runs a compiled JAX program: jitted, pmapped, AOT-compiled, or wrapped to be so; a method too.
+    """Return whether calling `function` runs a compiled JAX program.
 
-    `jax.stages.Wrapped` is the public protocol of such functions. It is asked of the type: asking the object could
-    run a user's `__getattr__`.
+    Such functions are jitted, pmapped, AOT-compiled, wrapped like these, or methods of this kind. `jax.stages.Wrapped`
+    is their public protocol. The type is asked, because asking the object could run a `__getattr__` of the user.
     """
     if isinstance(function, FunctionType):
-        return "lower" in vars(function)  # What `jax.pmap` returns has no `trace`.
+        return "lower" in vars(function)  # The result of `jax.pmap` has no `trace`.
     if isinstance(function, MethodType):
         return is_compiled_function(function.__func__)
     if isinstance(function, functools.partial):

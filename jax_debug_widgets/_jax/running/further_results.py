@@ -1,7 +1,7 @@
-"""Let JAX's C++ dispatch programs that have further results besides the user's, and take these off.
+"""Let JAX's C++ dispatch programs that have further results besides the user's, and remove these.
 
-JAX's C++ unflattens the results of a program to a pytree. For these programs, the tree is a node of ours, whose unflattening
-hands the further results over and returns the user's.
+JAX's C++ unflattens the results of a program to a pytree. For these programs, the tree is a node of ours. Unflattening
+it hands the further results over and returns the user's results.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ class ProgramWithFurtherResults(Protocol):
     """A program with further results, as Python calls it.
 
     Attributes:
-      program: the `ExecuteReplicated` that gives all of them.
+      program: the `ExecuteReplicated` that returns all results.
     """
 
     program: Any
 
     def dispatched(self, further: Sequence[Any], /) -> None:
-        """C++ has dispatched a call, which will give these."""
+        """Called when C++ has dispatched a call, with the call's further results."""
         ...
 
 
@@ -42,7 +42,7 @@ def fast_path_data(
     effects: Any,
     *others: Any,
 ) -> Any:
-    """JAX's data for the C++ dispatch of the program of `call`; `further` are the further results of one call of it."""
+    """Return JAX's data for the C++ dispatch of the program of `call`; `further` are the further results of a call."""
     plain = copy(executable)
     plain._unsafe_call = call.program
     whole = _Outputs(call, jax.tree.unflatten(out_tree, outputs), further)

@@ -1,8 +1,9 @@
 """Compile programs that return the operands of their prints as further results, and read these at each call.
 
-This is done while a capture is on, and only for programs that a call of a jitted function compiles. A program compiled ahead
-of time stays as JAX makes it, as the user can look at it. JAX does not see the further results: they are taken off before it
-counts the results. From the second call on, JAX's C++ dispatches such a program, and calls us when it unflattens the results.
+This is done while a capture is on, and only for programs that a call of a jitted function compiles. A program compiled
+ahead of time stays as JAX makes it, because the user can look at it. JAX does not see the further results: they are
+removed before it counts the results. From the second call on, JAX's C++ dispatches such a program, and calls us when it
+unflattens the results.
 """
 
 from __future__ import annotations
@@ -61,7 +62,7 @@ class _Unwatched:
 
 
 class HandoverHooks(Replacing):
-    """Install and remove, counted, so that captures may nest and overlap.
+    """Installs the hooks of the handover; installing is counted, so that captures may nest and overlap.
 
     Attributes:
       backlog: the results that have been handed over and not yet reported.
@@ -77,10 +78,10 @@ class HandoverHooks(Replacing):
         """Make the hooks, not yet installed.
 
         Args:
-          offer: takes a print's equation and the capture's settings; returns what reads its results, or None if it must be a
-            callback.
+          offer: takes a print's equation and the capture's settings; returns the reader of its results, or None if the
+            print must be a callback.
           watch_hooks: puts the taps of watched values into a program.
-          is_held: whether programs are to be held at their prints. Then these must be callbacks.
+          is_held: whether programs are to be held at their prints; then the prints must be callbacks.
         """
         super().__init__()
         self._offer = offer
@@ -89,13 +90,13 @@ class HandoverHooks(Replacing):
         self._is_fast = False
         """Whether JAX's C++ caches may hold programs of ours."""
         self._is_fast_with_effects = False
-        """Whether they may hold some with effects of their own; without us, Python dispatches such programs."""
+        """Whether these may include programs with effects, which plain JAX dispatches from Python."""
         self._are_given_away = False
-        """Whether a program was seen that has donated arguments."""
+        """Whether any program with donated arguments was seen."""
         self._cache: Any = getattr(pxla, "_cached_lowering_to_hlo", None)
-        """JAX's cache of lowered programs; it is looked up once, as others may replace the attribute later."""
+        """JAX's cache of lowered programs; it is looked up once, because other hooks may replace the attribute later."""
         self._lowered = 0
-        """How many programs JAX had lowered at the last look for donated arguments: no new look without new programs."""
+        """How many programs JAX had lowered at the last search for donated arguments; without new ones, none is needed."""
         self.backlog = Backlog()
         self.watch: Watching = _Unwatched()
 
@@ -132,14 +133,20 @@ class HandoverHooks(Replacing):
         return fast_path_data(theirs, executable, call, said, out_tree, arguments, outputs, (), *others)
 
     def gives_away(self) -> None:
-        """Note that a program with donated arguments exists: programs with effects are dispatched by Python from now on."""
+        """Note that a program with donated arguments exists.
+
+        From now on, Python dispatches programs with effects.
+        """
         if not self._are_given_away:
             self._are_given_away = True
             if self._is_fast_with_effects:
                 self.hold()
 
     def hold(self) -> None:
-        """Clear JAX's C++ caches, so that each program's next call comes through Python; may be called from any thread."""
+        """Clear JAX's C++ caches, so that Python dispatches each program's next call.
+
+        This may be called from any thread.
+        """
         if self._is_fast:
             self._is_fast = self._is_fast_with_effects = False
             pjit._cpp_pjit_cache_fun_only.clear()
@@ -191,7 +198,7 @@ class HandoverHooks(Replacing):
                 lowered = lower()
         except Exception:  # noqa: BLE001 - it may be possible to lower the program without further results.
             return None
-        # Watched values are read by functions for one device.
+        # The functions that read watched values work on one device only.
         return lowered if told.watches is None or len(lowered._device_list) == 1 else None
 
     @uninterrupted()
@@ -251,7 +258,7 @@ class HandoverExecutable:
         self.hooks.dispatched(self, said)
 
     def take_latest(self) -> Sequence[Any] | None:
-        """The further results of the latest call; None if they were taken before."""
+        """Return the further results of the latest call; None if they were taken before."""
         latest, self._latest = self._latest, None
         return latest
 

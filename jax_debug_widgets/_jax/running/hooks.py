@@ -53,11 +53,11 @@ from jax_debug_widgets._jax.passes.tap import bind_batched, debug_tap_p
 from jax_debug_widgets._jax.passes.watch_tap import recorders_in
 
 _ENTRY_POINTS = ("_debug_print", "_debug_callback", "debug_print", "debug_callback")
-"""The functions inside `jax.debug.print` and `jax.debug.callback` that bind the primitive on the user's behalf."""
+"""The functions inside `jax.debug.print` and `jax.debug.callback` that bind the primitive for the user."""
 
 
 class Hooks(Replacing):
-    """Our rules in JAX's tables: `install` and `remove`, counted, so that captures may nest and overlap.
+    """Installs our rules in JAX's tables; installing is counted, so that captures may nest and overlap.
 
     Attributes:
       left_out: called with the parts that a program lacks, because other processes may run it without a capture.
@@ -122,8 +122,8 @@ class Hooks(Replacing):
             program = with_recorders(program, module_name, devices, make_recorder)
         lowered = theirs(module_name, program, **options)
         if not (recorders or jaxpr.effects or lowered.keepalive or lowered.host_callbacks):
-            return lowered  # JAX exports and serializes only what keeps nothing alive.
-        # The executable keeps these alive, and by them an execution is known to have recorders.
+            return lowered  # JAX can export and serialize only programs that keep nothing alive.
+        # The executable keeps the recorders alive. They tell that an execution has recorders.
         kept = Recorders(recorders, fire_elsewhere=devices > 1 or tuple(options["platforms"]) != ("cpu",))
         return lowered._replace(keepalive=[*(lowered.keepalive or ()), kept])
 
@@ -146,14 +146,14 @@ class Hooks(Replacing):
         return partial(bind_batched, primitive, params, operands, dims, Lanes((), ((),) * len(operands)))
 
     def _run(self, primitive: Any, theirs: Any, *operands: Any, **params: Any) -> Callable[[], Any]:
-        # Callbacks of programs that JAX lowered without us (compiled ahead of time, say) come from its own file.
+        # Programs that JAX lowered without us, such as those compiled ahead of time, call back from JAX's own file.
         is_eager = calling_frame().f_code.co_filename != debugging.__file__
         if not is_capturing() or not is_eager:
             return partial(theirs, *operands, **params)
         return self._run_eagerly(primitive, operands, params, Lanes((), ((),) * len(operands)))
 
     def _run_on_mesh(self, primitive: Any, theirs: Any, mesh: Any, *operands: Any, **params: Any) -> Callable[[], Any]:
-        """The rule of an un-jitted `shard_map`: once a device, with its block of each operand."""
+        """Run the equation for an un-jitted `shard_map`: for each device, with the device's block of each operand."""
         if not is_capturing():
             return partial(theirs, mesh, *operands, **params)
         with core.eval_context():
@@ -216,7 +216,7 @@ class Hooks(Replacing):
         equation = debugging_readers()[primitive](
             params, frame_of(current.traceback), str(current.name_stack), arrays, lanes
         )
-        # JAX's own way to the user's function: what it raises goes up through these frames, and none are missing.
+        # This is JAX's own path to the user's function, so that the traceback of an exception has the same frames.
         if own_way is None:
             own_way = {debugging.debug_print_p: debugging.debug_print_impl}.get(
                 primitive, debugging.debug_callback_impl
@@ -244,7 +244,7 @@ class Hooks(Replacing):
 
 
 def _fast_path(theirs: Any, executable: Any, *args: Any, **options: Any) -> Any:
-    """JAX's data for the C++ dispatch of a program; None if the program calls Python, so that we see each call."""
+    """Return JAX's data for the C++ dispatch of a program; None if it calls Python, so that we see each call."""
     if getattr(getattr(executable, "unsafe_call", None), "has_host_callbacks", False) and is_capturing():
         return None
     return theirs(executable, *args, **options)

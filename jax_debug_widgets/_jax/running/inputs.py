@@ -1,7 +1,7 @@
-"""Keep the arguments of calls of jitted functions, so that a call can be made once more.
+"""Keep the arguments of calls of jitted functions, so that a call can be repeated.
 
-Donated arguments (`donate_argnums`) are copied on their device before the program runs. Python dispatches all these programs,
-as JAX's C++ would not call us.
+Donated arguments (`donate_argnums`) are copied on their device before the program runs. Python dispatches all these
+programs, because JAX's C++ would not call us.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Inputs:
 
 
 class InputHooks(Replacing):
-    """Notes the calls of captures that keep inputs. Installed and removed, counted."""
+    """Notes the calls in captures that keep inputs; installing is counted."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -57,7 +57,7 @@ class InputHooks(Replacing):
             replace.attribute(pjit, "_get_fastpath_data", self._fast_path, retries=True)
 
     def take(self) -> Inputs | None:
-        """The inputs of the program that this thread dispatches; None if there are none, or they were taken before."""
+        """Return the inputs of the program that this thread dispatches; None if there are none, or they are taken."""
         running, self._here.running = self._here.running, None
         return running
 
@@ -76,9 +76,11 @@ class InputHooks(Replacing):
     def _call(self, theirs: Callable[..., Any], *args: Any, jaxpr: Any, **params: Any) -> Any:
         here = self._here
         before, here.running = here.running, None
-        if here.called is not None and here.called[0] is jaxpr:  # A watched twin runs before it, see `twins`.
+        if (
+            here.called is not None and here.called[0] is jaxpr
+        ):  # Else it is a watched twin, which runs before, see `twins`.
             here.running, here.called = here.called[1], None
-        try:  # Until the program is dispatched it may be compiled, and that calls and traces jitted functions, too.
+        try:  # Compiling the program may call and trace other jitted functions.
             return theirs(*args, jaxpr=jaxpr, **params)
         finally:
             here.running = before
@@ -91,7 +93,7 @@ class _Here(threading.local):
     """The state of the current thread.
 
     Attributes:
-      called: the program that it has looked up last, with the inputs of the call.
+      called: the program that was looked up last, with the inputs of the call.
       running: the inputs of the program that is being compiled and dispatched.
       is_copying: whether inputs are being copied, which calls jitted functions, too.
     """
@@ -123,7 +125,7 @@ def _inputs(fun: Any, ji: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
 
 
 def _kept(tree: Any, is_given: bool) -> Any:
-    """An argument as it is now: what the call gives away is copied, and what its user may write to later."""
+    """Copy the leaves of an argument that may change: donated arrays, and NumPy arrays that the user may write to."""
 
     def kept(leaf: Any) -> Any:
         if isinstance(leaf, np.ndarray):

@@ -31,8 +31,8 @@ class HandoverSettings(Protocol):
 
 
 def are_given_away_already(lowered: Any) -> bool:
-    """Whether JAX has lowered a program with donated arguments, for any caller."""
-    # The keys have the program's arguments among the rest, and no other tuples of truth values.
+    """Return whether JAX has lowered a program with donated arguments, for any caller."""
+    # The tuple of donated arguments is the only tuple of booleans in the cache's keys.
     parts = (part for key in lowered.cache_keys() for part in key[2])
     return any(isinstance(part, tuple) and True in map(_is_true, part) for part in parts)
 
@@ -48,13 +48,13 @@ def may_hand_over(program: Any, settings: HandoverSettings) -> bool:
 
 
 def must_call() -> bool:
-    # JAX looks for NaNs in all results of a program, and these are none that its user has asked for; and of what several
-    # processes compute each has a part.
+    # With `debug_nans`, JAX would search our results for NaNs, too. With several processes, each has only a part of a
+    # result.
     return config.debug_nans.value or config.debug_infs.value or jax.process_count() > 1
 
 
 def would_take(told: ReportingProgram, program: Any, donated: Sequence[bool]) -> bool:
-    """Whether JAX would put a print into a donated argument that no result of the user's takes."""
+    """Return whether JAX would reuse a donated argument for a print, which no result of the user can reuse."""
 
     def types(avals: Iterable[Any]) -> Counter[Any]:
         return Counter((aval.shape, aval.dtype) for aval in avals if hasattr(aval, "shape"))  # No token.

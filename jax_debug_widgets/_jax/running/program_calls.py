@@ -1,6 +1,6 @@
-"""Call an observer before and after each call of a program that un-jitted code makes, with its operands and its results.
+"""Call an observer before and after each call of a program from un-jitted code, with its operands and results.
 
-A look-up of a program is no call: `jax.eval_shape`, `lower` and `make_jaxpr` look programs up as well.
+A look-up of a program is not a call: `jax.eval_shape`, `lower` and `make_jaxpr` look programs up as well.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ Ended = Callable[[Sequence[Any]], object]
 """Takes the results of a call."""
 
 Called = Callable[[str, Any, Sequence[Any]], Ended | None]
-"""Takes the name, the program and the operands of a call; None where it is nothing to the observer."""
+"""Takes the name, the program and the operands of a call; returns None if the observer does not need the results."""
 
 
 class ProgramCalls(Replacing):
-    """Install and remove, counted, so that captures may nest and overlap.
+    """Installs the hooks for calls; installing is counted, so that captures may nest and overlap.
 
     Attributes:
-      observer: called in the thread that calls a program. Python dispatches what it has asked to see the results of.
+      observer: called in the thread that calls a program. Python dispatches the programs with results that it needs.
     """
 
     def __init__(self) -> None:
@@ -51,7 +51,7 @@ class ProgramCalls(Replacing):
         return called
 
     def _observed(self, observer: Callable[..., Any], *args: Any) -> Any:
-        """Call the observer, and return its answer; the programs that the observer calls are not observed."""
+        """Call the observer, and return its answer; programs that the observer itself calls are not observed."""
         self._here.is_inside = True
         try:
             return quiet(observer, self._report_failure)(*args)

@@ -1,8 +1,8 @@
-"""Run a function that a capture traces anew as plain JAX would run it: with the globals of its first trace.
+"""Run a function that a capture traces again as plain JAX would run it: with the globals of its first trace.
 
-JAX traces a function once. The globals that the function reads become constants of its program; a later change of a global
-changes nothing. A capture is part of the keys of JAX's caches, so it traces the function once more, for our hooks, which reads
-the globals as they are now. If that gives another program than the one that JAX has cached, the cached one is run.
+JAX traces a function once. The globals that the function reads become constants of its program, and a later change of a
+global changes nothing. A capture is part of the keys of JAX's caches, so a capture traces the function again for our
+hooks, with the globals as they are now. If that gives another program than the cached one, the cached one is run.
 """
 
 from __future__ import annotations
@@ -41,25 +41,26 @@ from jax_debug_widgets._jax.running.cached_programs import CachedProgram, differ
 
 
 def traces_apart() -> Sequence[tuple[Any, str]]:
-    """The functions with which this JAX traces loops, branches and checkpointed functions, and remembers them."""
+    """Return the functions with which this JAX traces and caches loops, branches and checkpointed functions."""
     known = (pe, "trace_to_jaxpr"), (common, "_initial_style_open_jaxpr"), (ad_checkpoint, "_trace_to_jaxpr")
     return [(module, name) for module, name in known if hasattr(module, name)]
 
 
 class RetracedHooks(Replacing):
-    """Install and remove, counted, so that captures may nest and overlap. To be put in before `ReuseHooks`."""
+    """Installs the hooks for new traces, counted, so that captures may nest and overlap; needed before `ReuseHooks`."""
 
     def __init__(self, told: Callable[[CachedProgram], None]) -> None:
         """Make the hooks, not yet installed.
 
         Args:
-          told: called in a capture whenever Python dispatches a function whose cached program runs instead of the new one.
+          told: called in a capture whenever Python dispatches a function and its cached program runs instead of the new
+            one.
         """
         super().__init__()
         self._told = told
         self._here = _Here()
         self._retraced: weakref.WeakKeyDictionary[Any, CachedProgram | None] = weakref.WeakKeyDictionary()
-        """For each program that was traced anew, or that runs instead: how it differs; None if it does not."""
+        """For each program that was traced again, or that runs instead: how it differs; None if it does not."""
         self._inside: weakref.WeakKeyDictionary[Any, tuple[CachedProgram, ...]] = weakref.WeakKeyDictionary()
 
     def _put_in(self, replace: Replacements) -> None:
@@ -74,11 +75,11 @@ class RetracedHooks(Replacing):
 
     @cached_property
     def _first(self) -> Callable[..., list[Any]]:
-        """A cache by function and JAX's context without ours: a list with the program that a capture traced first, if any."""
+        """Return a cache by function and JAX's context without ours: a list with the program of the first capture."""
         return util.weakref_lru_cache(lambda *_signature, **_options: [], maxsize=8192)
 
     def _known(self, theirs: Callable[..., Any], *signature: Any) -> Any:
-        """JAX's cache entry for a jitted function with such arguments; JAX fills it in if it has not traced the function."""
+        """Return JAX's cache entry for a jitted function with such arguments; JAX fills it in if it is empty."""
         here = theirs(*signature)
         if not is_capturing() or id(here) in self._here.filling:
             return here
@@ -97,29 +98,29 @@ class RetracedHooks(Replacing):
         return here
 
     def _fill(self, here: Any, plain: Any, infer: partial[Any]) -> None:
-        """Trace a jitted function for this capture, or take what JAX has."""
+        """Trace a jitted function for this capture, or use the program that JAX has cached."""
         function, jaxpr, found = infer.args[0], plain.params["jaxpr"], None
         self._here.filling.add(id(here))
         try:
             anew, _ = infer()
-        except Exception as error:  # noqa: BLE001 - plain JAX does not trace it, so this is not raised there.
+        except Exception as error:  # noqa: BLE001 - plain JAX would not trace it again, and so not raise this.
             found = failing(function, error)
         else:
-            if not (anew.consts or plain.consts):  # These are traced by who calls it, now.
+            if not (anew.consts or plain.consts):  # With closed-over tracers there is nothing to compare.
                 found = _compared(function, jaxpr, anew.params["jaxpr"], lambda: infer()[0].params["jaxpr"])
-            if here.pjit_params is None:  # It has been found meanwhile that it says nothing, and runs untouched.
+            if here.pjit_params is None:  # Else the function has nothing to observe, and its own executable is reused.
                 here.pjit_params = anew
         finally:
             self._here.filling.discard(id(here))
         if found is not None:
-            # Another object than that which runs untouched elsewhere.
+            # A new object: the old one stands for the program that is reused elsewhere.
             jaxpr = ClosedJaxpr(jaxpr.jaxpr, jaxpr.consts)
             here.pjit_params = plain._replace(params={**plain.params, "jaxpr": jaxpr})
             self._retraced[jaxpr] = found
             self._tell(jaxpr)
 
     def _traced(self, theirs: Callable[..., Any], function: Any, *signature: Any, **options: Any) -> Any:
-        """The program of a function that is not jitted itself: the body of a loop."""
+        """Return the program of a function that is not jitted itself, such as the body of a loop."""
         if not is_capturing() or self._here.looks_up or _is_jitted(signature):
             return theirs(function, *signature, **options)
         with capturing(None):
@@ -141,7 +142,7 @@ class RetracedHooks(Replacing):
         return anew if self._retraced[key] is None else known
 
     def _looked_up(self, trace: Callable[[], Any]) -> Any:
-        """The program that JAX has cached, looked up by `trace`; None if there is none."""
+        """Return the program that JAX has cached and `trace` looks up; None if there is none."""
         self._here.looks_up = True
         try:
             with config.explain_cache_misses(False), _uncounted():
@@ -161,7 +162,7 @@ class RetracedHooks(Replacing):
             self._told(found)
 
     def _retraced_in(self, program: Any) -> tuple[CachedProgram, ...]:
-        """The cached programs that run instead of newly traced ones: of a program, and of those inside it."""
+        """Return the cached programs that run instead of new traces: for a program and the programs inside it."""
         if program not in self._inside:
             found = self._retraced.get(program)
             inside = [
@@ -180,7 +181,7 @@ class RetracedHooks(Replacing):
         return lowered
 
     def _fast_path(self, theirs: Callable[..., Any], *args: Any, **options: Any) -> Any:
-        """JAX's data for the C++ dispatch of a program; None for a program whose calls must all go through Python."""
+        """Return JAX's data for the C++ dispatch of a program; None if Python must dispatch each call."""
         data = theirs(*args, **options)
         return None if self._here.is_retraced else data
 
@@ -202,11 +203,11 @@ class _Here(threading.local):
 
 
 class _NotTraced(BaseException):
-    """JAX has not traced the function."""
+    """Raised when JAX has not traced a function that is only looked up."""
 
 
 class _FirstTraced:
-    """The cache entry of a function first traced in a capture; fills the entry outside, too, if no hook changed the program."""
+    """The cache entry of a function first traced in a capture; fills the outer entry, too, if no hook changed it."""
 
     def __init__(self, here: Any, plain: Any, told: Told) -> None:
         self._here, self._plain = here, plain
@@ -230,11 +231,11 @@ class _FirstTraced:
 
 
 _ARGUMENTS = ("fun", "ji", "args", "kwargs")
-"""The parameters of JAX's function that asks the cache."""
+"""The parameters of JAX's function that looks a program up in the cache."""
 
 
 def _call_here() -> FrameType | None:
-    """The frame of JAX's function that asks the cache; None if there is none."""
+    """Return the frame of JAX's function that looks a program up in the cache; None if there is none."""
     frame: FrameType | None = sys._getframe(2)
     while frame is not None and frame.f_code.co_filename != pjit.__file__:
         frame = frame.f_back
@@ -242,16 +243,16 @@ def _call_here() -> FrameType | None:
 
 
 def _inferring(call: FrameType) -> partial[Any]:
-    """JAX's `_infer_params`, which asks the cache and traces if needed, with the arguments of `call`."""
+    """Return a call of JAX's `_infer_params`, which looks up and traces if needed, with the arguments of `call`."""
     return partial(pjit._infer_params, *(call.f_locals[name] for name in _ARGUMENTS))
 
 
 def _compared(function: Any, known: Any, anew: Any, trace_plainly: Callable[[], Any]) -> CachedProgram | None:
-    """How the program `anew`, traced in a capture, differs from `known`; None if only our hooks changed it."""
+    """Return how `anew`, traced in a capture, differs from `known`; None if not, or only because of our hooks."""
     try:
         found = difference(without_debugging(known) if leaves_out_debugging() else known, anew)
         is_of_hooks = captured_settings().watch is not None or leaves_out_debugging() or has_marks(anew.jaxpr)
-    except Exception as error:  # noqa: BLE001 - a fault of ours, or a JAX that we do not know: the user's program runs.
+    except Exception as error:  # noqa: BLE001 - a fault of ours, or an unknown JAX version: the user's program runs.
         why = f"it could not be compared with one traced now ({format_exception_only(error)[0].strip()})"
         return CachedProgram(weakref.ref(function), (), why=why)
     if found is None or not is_of_hooks:
@@ -260,25 +261,25 @@ def _compared(function: Any, known: Any, anew: Any, trace_plainly: Callable[[], 
     with capturing(None), uncached():
         try:
             found = difference(known, trace_plainly())
-        except Exception as error:  # noqa: BLE001 - what plain JAX does not trace is not raised there.
+        except Exception as error:  # noqa: BLE001 - plain JAX would not trace it again, and so not raise this.
             return failing(function, error)
     return found and differing(function, found)
 
 
 def _closed(traced: tuple[Any, ...]) -> Any:
-    """The result of a function of `_TRACING` as a program with its constants."""
+    """Return the result of a function of `traces_apart` as a program with its constants."""
     program, *rest = traced
     return program if isinstance(program, ClosedJaxpr) else ClosedJaxpr(program, rest[0])
 
 
 def _is_jitted(signature: tuple[Any, ...]) -> bool:
-    """Whether a function is traced for `jax.jit`, which has asked its own cache."""
+    """Return whether a function is traced for `jax.jit`, which has its own cache."""
     return any(isinstance(one, core.DebugInfo) and one.traced_for in ("jit", "pjit") for one in signature)
 
 
 @contextmanager
 def _uncounted() -> Iterator[None]:
-    """Inside, what JAX's own tests count of its caches does not: nothing is traced."""
+    """Turn off JAX's event listener for its own cache tests, because a look-up here traces nothing."""
     module, name = place_of(util, "test_event_listener")
     listener = getattr(module, name, None)
     if listener is None:

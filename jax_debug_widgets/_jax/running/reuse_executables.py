@@ -1,8 +1,8 @@
 """Reuse the executables from outside a capture for programs without prints, callbacks or watched values.
 
-A capture is part of the keys of JAX's caches. So JAX finds no program that was called before, not even the operations of
-`jax.numpy`, and would trace, lower and compile them once more. Here, the entries outside the capture are looked up first. A
-program found there, in which the capture has nothing to observe, runs from there.
+A capture is part of the keys of JAX's caches. So in a capture JAX finds no program that was called before, not even the
+operations of `jax.numpy`, and would trace, lower and compile them again. Here, the entries outside the capture are
+looked up first. A program found there runs from there, if the capture has nothing to observe in it.
 """
 
 from __future__ import annotations
@@ -22,23 +22,23 @@ from jax_debug_widgets._jax.passes.callbacks import has_callbacks
 from jax_debug_widgets._jax.passes.watch_pass import calls_users, is_jaxs
 
 _left_out = threading.Event()
-"""Set when a program was traced outside of captures that has a `jdw.breakpoint`, which left no equation in it."""
+"""Set after a program with a `jdw.breakpoint` was traced outside of captures: the breakpoint left no equation in it."""
 
 
 def leave_out_breakpoint() -> None:
-    """Note that a `jdw.breakpoint` was called outside any capture: it leaves no equation in a program being traced."""
+    """Note that a `jdw.breakpoint` was called outside captures: it leaves no equation in the program being traced."""
     if features.available(features.UNTOUCHED) and not core.trace_state_clean():
         _left_out.set()
 
 
 class ReuseHooks(Replacing):
-    """Install and remove, counted, so that captures may nest and overlap."""
+    """Installs the hooks for reusing executables; installing is counted, so that captures may nest and overlap."""
 
     def __init__(self, gives_away: Callable[[], None]) -> None:
-        """Make them.
+        """Make the hooks, not yet installed.
 
         Args:
-          gives_away: called where arguments are given away to a program that is left as it was.
+          gives_away: called when a program with donated arguments is reused.
         """
         super().__init__()
         self._gives_away = gives_away
@@ -51,7 +51,7 @@ class ReuseHooks(Replacing):
             replace.attribute(dispatch, "xla_primitive_callable", self._operation, wrap=CachedFunction)
 
     def _known(self, theirs: Callable[..., Any], *signature: Any) -> Any:
-        """JAX's cache entry for a jitted function with such arguments; JAX fills it in if it has not traced the function."""
+        """Return JAX's cache entry for a jitted function with such arguments; JAX fills it in if it is empty."""
         if not is_capturing() or _left_out.is_set():
             return theirs(*signature)
         with capturing(None):
@@ -75,20 +75,20 @@ class ReuseHooks(Replacing):
             return theirs(*args, jaxpr=jaxpr, **params)
 
     def _operation(self, theirs: Callable[..., Any], primitive: Any, **params: Any) -> Any:
-        """The jitted function of an un-jitted operation."""
+        """Return the jitted function of an un-jitted operation."""
         if not is_capturing() or not all(map(_says_nothing, core.jaxprs_in_params(params))):
             return theirs(primitive, **params)
         with capturing(None):
             return theirs(primitive, **params)
 
 
-@cached  # A library calls few functions of JAX's, many times.
+@cached  # A library calls few functions of JAX many times.
 def _says_nothing(jaxpr: core.Jaxpr) -> bool:
     return not (has_debugging(jaxpr) or has_callbacks(jaxpr) or has_printing_kernels(jaxpr))
 
 
 def _may_be_watched(jaxpr: core.Jaxpr) -> bool:
-    # Older versions have the lines of who called it first on the equations of a function of JAX's, and would find names there.
+    # In older versions, equations of JAX's own functions have the lines of the first caller, so names would be found there.
     return versions.TRACEBACKS_LEAVE_THEIR_PROGRAM or not _is_jaxs_throughout(jaxpr)
 
 

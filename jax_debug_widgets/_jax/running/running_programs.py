@@ -1,4 +1,4 @@
-"""Find the program that the current thread runs, as the object that JAX has traced, rather than by its name."""
+"""Find the program that the current thread runs, as the object that JAX has traced, not by its name."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from jax_debug_widgets._jax.compat.private import pjit
 from jax_debug_widgets._jax.compat.replacements import Replacements, Replacing
 
 Ran = Callable[[], Any]
-"""A weak reference to a program; returns None if the program is gone, or was not known."""
+"""A weak reference to a program: returns None if the program is gone or unknown."""
 
 
 def unknown() -> None:
-    """Return None, in place of a program."""
+    """Return None, for an unknown program."""
 
 
 class RunningPrograms(Replacing):
@@ -57,6 +57,9 @@ class _Here(threading.local):
 
 
 def may_have_run(function: Any, program: Any) -> bool:
-    """Whether a call of a jitted function that C++ has dispatched was of this program: the only one that C++ has of it."""
+    """Return whether a call of a jitted function that C++ has dispatched was a call of this program.
+
+    It was if C++ has only one program of the function.
+    """
     count = getattr(function, "_cache_size", None)
     return count is not None and not program.effects and count() == 1

@@ -27,17 +27,17 @@ from jax_debug_widgets._jax.origins.frames import is_users
 from jax_debug_widgets._jax.passes.program import has
 
 _TRACES_ONLY = "jit_trace"
-"""JAX's function by which `.trace` and `.lower` look up a program, without calling it."""
+"""JAX's function with which `.trace` and `.lower` look up a program without calling it."""
 
 
 class TwinHooks(Replacing):
-    """Calls the twins of functions in captures whose settings have `twin`. Installed and removed, counted."""
+    """Calls the twins of functions in captures with `twin` in their settings; installing is counted."""
 
     def __init__(self, on: Callable[[Any], AbstractContextManager[None]], told: Callable[[str], object]) -> None:
-        """Make them.
+        """Make the hooks, not yet installed.
 
         Args:
-          on: a context in which the current thread captures with other settings.
+          on: returns a context in which the current thread captures with other settings.
           told: called with notes for the user.
         """
         super().__init__()
@@ -84,28 +84,28 @@ class TwinHooks(Replacing):
             )
             with self._on(twin), calling_for_us():
                 watched(*args, **kwargs)
-        except Exception as error:  # noqa: BLE001 - the program itself runs now, and raises what is wrong with it.
+        except Exception as error:  # noqa: BLE001 - the program itself runs next, and raises its own errors.
             self._tell(fun, f"was not watched in a call: its watched twin raised {type(error).__name__}: {error}")
         finally:
             self._here.is_in_twin = False
 
     def _tell(self, fun: Any, what: str) -> None:
-        """Report it for a user's function only: JAX's functions, and ours, have names that the user has not written."""
+        """Report a note for a function of the user; names of JAX's or our functions would mean nothing to the user."""
         code = getattr(inspect.unwrap(fun), "__code__", None)
         if code is None or is_users(code.co_filename):
             self._told(f"`{_name_of(fun)}` {what}")
 
     def restart(self) -> None:
-        """Count calls anew: the next one of each function is the first."""
+        """Restart the counts of calls: the next call of each function is the first."""
         self._calls.clear()
 
     def named(self, name: str) -> str:
-        """The name to show for a program that this thread dispatches; a twin's name says that it is one."""
+        """Return the name to show for a program that this thread dispatches; a twin's name says that it is a twin."""
         return f"{function_of(name)}, watched twin" if getattr(self._here, "is_in_twin", False) else name
 
 
 def _is_called() -> bool:
-    """Whether JAX is about to run what it has asked for."""
+    """Return whether JAX is about to run the program that it looks up."""
     frame = sys._getframe(2)
     while frame is not None and frame.f_code.co_filename != pjit.__file__:
         frame = frame.f_back
@@ -117,7 +117,7 @@ def _name_of(fun: Any) -> str:
 
 
 def _why_alone(program: Any) -> str:
-    """Why a program may not run twice; empty where it may."""
+    """Return why a program may not run twice; empty if it may."""
     if is_captured_alone():
         return "other processes run it without a capture"
     if has(program, (jax_callback.io_callback_p, jax_callback.pure_callback_p)):
@@ -127,5 +127,5 @@ def _why_alone(program: Any) -> str:
 
 
 def _fast_path(theirs: Callable[..., Any], *args: Any) -> Any:
-    """JAX's data for the C++ dispatch of a program; None if a twin is to run, as C++ would not call us."""
+    """Return JAX's data for the C++ dispatch of a program; None if a twin is to run, because C++ would not call us."""
     return None if getattr(captured_settings(), "twin", None) is not None else theirs(*args)

@@ -1,7 +1,8 @@
-"""Handle `jax.debug.breakpoint()` instead of JAX where it fires in a program that no capture has compiled.
+"""Handle `jax.debug.breakpoint()` instead of JAX in programs that no capture has compiled.
 
-It is no debugger in JAX's registry: for one, JAX would make `jax.Array`s of the values first, which never become ready if the
-threads that copy them wait at breakpoints, too; and it would hold a lock, so that the other threads could not be counted.
+It is not registered as a debugger of JAX. JAX would first make `jax.Array`s of the values, and these never become ready
+if the threads that copy them wait at breakpoints, too. JAX would also hold a lock, so that the other threads could not
+be counted.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ Fired = Callable[[DebugCall, tuple[np.ndarray, ...]], None]
 class UncapturedBreakpoints(Replacing):
     """Calls `fired` at breakpoints outside captures, and `made` when one is traced.
 
-    Those for which the user has chosen a debugger stay JAX's, and those that take a token.
+    JAX keeps the breakpoints for which the user has chosen a debugger, and those that take a token.
     """
 
     def __init__(self, fired: Fired, made: Callable[[], None]) -> None:
@@ -63,9 +64,12 @@ class UncapturedBreakpoints(Replacing):
         return stop
 
     def _find(self, callback: Any, operands: Sequence[Any]) -> tuple[StopPoint, Frame] | None:
-        """The stop point and frame of a callback that is a breakpoint, else None. Cached: to find it takes a millisecond."""
+        """Return the stop point and frame of a callback that is a breakpoint, else None.
+
+        The result is cached, because finding it takes a millisecond.
+        """
         if not isinstance(callback, FunctionType):
-            return None  # Bound by others than JAX.
+            return None  # Code outside JAX has bound the primitive.
         if callback not in self._found:
             stop = stop_point_in(callback)
             frames = stop.frames(operands) if stop else ()
@@ -77,7 +81,7 @@ class UncapturedBreakpoints(Replacing):
 
 
 def _replicas() -> int:
-    """How many devices may run the program whose breakpoint this thread has come to."""
+    """Return how many devices may run the program that has reached its breakpoint in this thread."""
     frame, is_compiled = sys._getframe(1), False
     while frame is not None:
         place = frame.f_code.co_filename, frame.f_code.co_name
@@ -85,5 +89,5 @@ def _replicas() -> int:
         if is_compiled and place == (pxla.__file__, "__call__"):
             return len(frame.f_locals["self"].xla_executable.local_devices())
         frame = frame.f_back
-    # In a thread of XLA's it is not to be found out. Who makes several devices of a CPU wants them to be used.
+    # In a thread of XLA this cannot be determined. Several CPU devices are assumed to be in use.
     return jax.local_device_count() if is_compiled and jax.default_backend() == "cpu" else 1

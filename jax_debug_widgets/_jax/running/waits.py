@@ -1,4 +1,4 @@
-"""Observe the waits of the program: in `jax.effects_barrier`, `jax.block_until_ready`, and the array method of that name."""
+"""Observe when the program waits: in `jax.effects_barrier`, `jax.block_until_ready`, and the array's method."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from jax_debug_widgets._jax.compat.replacements import Replacements, Replacing
 from jax_debug_widgets._jax.origins.context import is_capturing
 
 Wait = Literal["effects_barrier", "block_until_ready"]
-"""JAX's function in which the program waited."""
+"""The JAX function in which the program waited."""
 
 _SHORTEST_NS = 100_000
-"""A shorter wait is not reported: the result was ready, and training loops ask often."""
+"""Shorter waits are not reported: the result was ready, and training loops wait often."""
 
 Waited = Callable[[Wait, int, int], None]
-"""Takes the function that waited, and when it began and ended, in ns of `perf_counter_ns`; called by the thread that waited."""
+"""Takes the function, and when the wait began and ended, in ns of `perf_counter_ns`; called in the thread that waited."""
 
 
 class Waits(Replacing):
-    """Report the waits of threads that capture to `waited`."""
+    """Reports the waits of capturing threads to `waited`."""
 
     def __init__(self, waited: Waited) -> None:
         super().__init__()
@@ -34,7 +34,7 @@ class Waits(Replacing):
     def _put_in(self, replace: Replacements) -> None:
         if not features.available(features.WAITS):
             return
-        # What the public functions call: a program may have imported those by name before the capture.
+        # These are called by the public functions, which a program may have imported by name before the capture.
         waits: tuple[tuple[Any, str, Wait], ...] = (
             (dispatch.RuntimeTokenSet, "block_until_ready", "effects_barrier"),
             (array.ArrayImpl, "block_until_ready", "block_until_ready"),
@@ -45,14 +45,13 @@ class Waits(Replacing):
 
     def _timed(self, what: Wait, theirs: Callable[[Any], Any], waited_for: Any) -> Any:
         if not is_capturing() or hasattr(self._here, "waits"):
-            return theirs(waited_for)  # Within the barrier JAX waits for its tokens, which are arrays.
+            return theirs(waited_for)  # Inside the barrier JAX waits for its tokens, which are arrays.
         self._here.waits, began = True, time.perf_counter_ns()
         try:
             return theirs(waited_for)
         except BaseException as error:
-            hidden_frames.clean(
-                error
-            )  # On a GPU a callback's exception comes here, and not where the program was called.
+            # On a GPU a callback's exception is raised here, not where the program was called.
+            hidden_frames.clean(error)
             raise
         finally:
             ended = time.perf_counter_ns()

@@ -1,4 +1,4 @@
-"""Make findings of the side effects of a function while it is traced (S1, S4)."""
+"""Make findings of the side effects that a function has while it is traced (S1, S4)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _WHY_LOOP = "JAX traces the body once, and the compiled loop or branch runs what
 
 
 def side_effect(seen: LineHits, name_file: NameFile) -> Finding:
-    """The finding."""
+    """Make the finding of a side effect."""
     frame = seen.checked.frames[0]
     effect: Effect = seen.checked.facts
     headline, why, fix, advice = _WORDS[effect.kind](effect)

@@ -1,4 +1,4 @@
-"""Whether a function may be traced once more for us: only if nothing that it names can have an effect."""
+"""Decide whether a function may be traced again for a check: only if nothing that it names can have an effect."""
 
 from __future__ import annotations
 
@@ -53,14 +53,14 @@ _HARMLESS = frozenset(
         "typing_extensions",
     ]
 )
-"""Packages whose functions compute, and do nothing else."""
+"""The packages with functions that only compute."""
 
 _HARMFUL = frozenset({"breakpoint", "exec", "eval", "input", "next", "open", "print", "setattr", "delattr"})
-"""Built-in functions that may do something else."""
+"""The built-in functions that may have an effect."""
 
 
 def may_run_again(functions: Reached) -> bool:
-    """Whether these functions can be run without anybody noticing."""
+    """Return whether these functions can run again without an effect that anybody could notice."""
     for function, given in functions.items():
         for name, value, _ in named(function, given):
             root = name.partition(".")[0].partition("[")[0]

@@ -1,6 +1,7 @@
-"""See calls of clocks, random numbers and files that the user's own lines make while JAX traces.
+"""Notice calls of clocks, random numbers and files that the user's own lines make while JAX traces.
 
-Python tells a profile function of each call of a function of C. The user's function runs once, as ever.
+Python calls a profile function (`sys.setprofile`) for each call of a C function. The user's function itself runs once,
+as always.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from typing import Any
 from jax_debug_widgets.watch import is_library
 
 Called = Callable[[FrameType, str], None]
-"""Takes the user's frame, and the function that it calls: `time.time`."""
+"""Takes the user's frame, and the name of the function that it calls: `time.time`."""
 
 _MODULES = {
     "time": {name for name in vars(time) if name.startswith(("time", "perf_counter", "monotonic", "process_time"))},
@@ -36,7 +37,7 @@ _WRITING = ("write", "writelines")
 
 @contextmanager
 def calls_seen(called: Called) -> Iterator[None]:
-    """Tell of such calls inside, in this thread; not where somebody profiles already."""
+    """Report such calls made inside the context, in this thread; reports nothing if another profiler is active."""
     if sys.getprofile() is not None:
         yield
         return
@@ -67,7 +68,7 @@ def _profile(called: Called) -> Callable[[FrameType, str, Any], None]:
 
 
 def _name_of(function: Any) -> str:
-    """The name of a function of C, if it gives something else at each call, or writes; else empty."""
+    """Return the name of a C function if it returns something else at each call, or writes; else an empty string."""
     of, name = getattr(function, "__self__", None), function.__name__
     if isinstance(of, ModuleType):
         module = of.__name__

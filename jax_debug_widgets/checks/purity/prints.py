@@ -1,7 +1,7 @@
-"""A print of a value: equal for equal contents, small, and made without running any of the user's code.
+"""Make a fingerprint ("print") of a value: equal for equal contents, small, and made without running the user's code.
 
-Values are not kept, only their prints, so nothing lives longer than without us. Of an iterator it is the
-position; no iterator is advanced.
+Only the prints are kept, not the values, so no object lives longer than without the check. The print of an iterator is
+its position; no iterator is advanced.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ _SIMPLE = (bool, int, float, complex, str, bytes, type(None), np.generic)
 
 @dataclass(frozen=True)
 class Print:
-    """A value as it was.
+    """The print of a value at one moment.
 
     Attributes:
       kind: `number`, `iterator`, `tracer`, or the name of its class.
-      key: what is equal for equal contents, but for the parts.
-      text: for people.
-      parts: step to a part, such as `['lr']` or `.scale` -> its print.
+      key: an object that is equal for equal contents, apart from the parts.
+      text: a description for people.
+      parts: the step to each part, such as `['lr']` or `.scale`, with its print.
     """
 
     kind: str
@@ -47,13 +47,13 @@ class Print:
     parts: tuple[tuple[str, Print], ...] = ()
 
     def has_tracer(self) -> bool:
-        """Whether it, or a part of it, is a value that JAX was tracing."""
+        """Return whether the value, or a part of it, was a tracer."""
         return self.kind == "tracer" or any(part.has_tracer() for _, part in self.parts)
 
 
 @dataclass(frozen=True)
 class PartChange:
-    """A difference in a value: the steps to the part, and its prints before and after."""
+    """A difference between two prints: the path to the part, and the part's prints before and after."""
 
     path: str
     before: Print
@@ -64,7 +64,7 @@ ABSENT = Print("absent", None, "absent")
 
 
 def print_of(value: Any, depth: int = 0) -> Print:
-    """The print of a value as it is now."""
+    """Return the print of a value as it is now."""
     kind = type(value).__name__
     if value is UNKNOWN:
         return ABSENT
@@ -90,7 +90,7 @@ def _array(value: Any) -> Print | None:
 
 
 def change_of(before: Print, after: Print) -> PartChange | None:
-    """Where two prints differ first; None where they are equal."""
+    """Return the first difference between two prints; None if they are equal."""
     if before == after:
         return None
     if before.kind == after.kind and before.parts and after.parts:
@@ -128,7 +128,7 @@ def _container(value: Any, kind: str, depth: int) -> Print:
 
 
 def _attributes(value: Any) -> Mapping[str, Any] | None:
-    """The attributes of an object whose class is the user's; None for other objects."""
+    """Return the attributes of an object of a class that the user has defined; None for other objects."""
     kind = type(value)
     own = next((one for one in vars(kind).values() if hasattr(one, "__code__")), None)
     if own is None or is_library(own.__code__.co_filename) or isinstance(value, type):
@@ -154,7 +154,7 @@ def _position(iterator: Any) -> Any:
 
 
 def _reduced(iterator: Any) -> Any:
-    """The position of an iterator around others."""
+    """Return the position of an iterator that wraps other iterators."""
     if isinstance(iterator, itertools.count):
         return repr(iterator)
     try:

@@ -1,6 +1,6 @@
-"""The user's functions that a call may run, and the values that they name besides their arguments.
+"""Find the user's functions that a call may run, and the values that they name besides their arguments.
 
-Found by the names in the bytecode, and looked up without running any of the user's code.
+The names come from the bytecode. They are looked up without running any of the user's code.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ from jax_debug_widgets.taps.reads import chains, inside, written
 from jax_debug_widgets.watch import is_library
 
 _DEEPEST = 4
-"""How many wrappers of libraries are looked into for a function of the user's, one in another."""
+"""How many nested wrappers of libraries are searched for a function of the user."""
 
 _MOST_FUNCTIONS = 500
 
 Given = Mapping[str, Any]
-"""Arguments that are known while a function is traced: the object that it is a method of, and static objects."""
+"""The arguments that are known while a function is traced: the object of a method, and static objects."""
 
 Reached = dict[FunctionType, Given]
-"""A function -> what is known of its arguments."""
+"""A function -> its known arguments."""
 
 
 def reached(function: Any, static: Given | None = None) -> Reached:
-    """The user's functions that calling this one may run; `static` are objects that are static arguments of it."""
+    """Find the user's functions that a call of `function` may run; `static` are its known static arguments."""
     found: Reached = {}
     todo: list[tuple[Any, int]] = [(function, 0)]
     while todo and len(found) < _MOST_FUNCTIONS:
@@ -49,7 +49,7 @@ def reached(function: Any, static: Given | None = None) -> Reached:
 
 
 def named(function: FunctionType, given: Given) -> Iterator[tuple[str, Any, int]]:
-    """Each expression that a function reads or assigns to besides its traced arguments, its value now, and the line."""
+    """Yield each expression that a function reads or assigns, except its traced arguments, with value and line."""
     code = function.__code__
     cells = {name: _content(cell) for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=False)}
     for body in _bodies(code):
@@ -72,7 +72,7 @@ def named(function: FunctionType, given: Given) -> Iterator[tuple[str, Any, int]
                 if _is_cached(value, step):
                     break
                 part = _step(value, step)
-                if part is UNKNOWN and value is not UNKNOWN:  # A method of a list, or an index that is no constant.
+                if part is UNKNOWN and value is not UNKNOWN:  # Such as a method of a list, or a computed index.
                     yield written(names[:number]), value, line
                 value = part
             else:
@@ -85,12 +85,12 @@ def _chains(code: CodeType) -> tuple[tuple[tuple[Any, ...], int], ...]:
 
 
 def is_state(value: Any) -> bool:
-    """Whether it is something that may change, and no function, class or module."""
+    """Return whether a value may change: it is no function, class or module."""
     return not (isinstance(value, ModuleType | type | BuiltinFunctionType) or _is_code(value))
 
 
 def static_objects(code: CodeType, args: tuple[Any, ...], kwargs: Mapping[str, Any], jit: Any) -> Given:
-    """The static arguments of a call that may change and stay equal: objects, such as the `self` of a jitted method."""
+    """Return the static arguments of a call that may change but stay equal, such as `self` of a jitted method."""
     if jit is None:
         return {}
     numbers, names = set(jit.static_argnums or ()), set(jit.static_argnames or ())
@@ -105,7 +105,7 @@ def static_objects(code: CodeType, args: tuple[Any, ...], kwargs: Mapping[str, A
 
 
 def _is_cached(value: Any, step: Any) -> bool:
-    """Whether a step leads to a `functools.cached_property`: that it is computed once is meant."""
+    """Return whether a step leads to a `functools.cached_property`, which is meant to be computed once."""
     name = step[1:] if isinstance(step, str) and step.startswith(".") else ""
     return bool(name) and isinstance(inspect.getattr_static(type(value), name, None), cached_property)
 
@@ -118,7 +118,7 @@ def _step(value: Any, step: Any) -> Any:
 
 
 def _is_code(value: Any) -> bool:
-    """Whether it is a function of Python's, in whatever wrapper, or an object that is called as one."""
+    """Return whether a value is a Python function, wrapped or not, or an object of the user that can be called."""
     if isinstance(value, FunctionType | MethodType | partial):
         return True
     if isinstance(value, type) or value is UNKNOWN:
@@ -130,7 +130,7 @@ def _is_code(value: Any) -> bool:
 
 
 def _plain(function: Any) -> tuple[FunctionType | None, Any]:
-    """The function inside wrappers, and the object that it is a method of."""
+    """Return the function inside wrappers, and the object to which it is bound."""
     for _ in range(_DEEPEST):
         if isinstance(function, MethodType):
             return (
@@ -149,7 +149,7 @@ def _plain(function: Any) -> tuple[FunctionType | None, Any]:
 
 
 def _held(function: FunctionType, given: Any) -> Iterator[Any]:
-    """The functions that one of a library's holds: what it wraps."""
+    """Yield the functions that a library's function holds: those that it wraps."""
     values = [_content(cell) for cell in function.__closure__ or ()]
     if isinstance(given, partial):
         values += [*given.args, *given.keywords.values()]
@@ -160,7 +160,7 @@ def _held(function: FunctionType, given: Any) -> Iterator[Any]:
 
 
 def _bodies(code: CodeType) -> Iterator[CodeType]:
-    """A function's code, and that of the functions in it."""
+    """Yield the code of a function, and that of the functions defined in it."""
     yield code
     for constant in code.co_consts:
         if isinstance(constant, CodeType):

@@ -1,4 +1,4 @@
-"""Where a function changes what a name holds, read off its syntax tree."""
+"""Find in the syntax tree where a function changes the value of a name."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import numpy as np
 from jax_debug_widgets._jax.origins.frames import Frame
 
 _GLOBAL_RANDOM = np.random.rand.__self__
-"""The generator that the functions of np.random draw from."""
+"""The generator from which the functions of np.random draw."""
 
 _CHANGING = frozenset(
     {
@@ -39,12 +39,12 @@ _CHANGING = frozenset(
 
 
 def changing(function: FunctionType, name: str) -> ast.AST | None:
-    """The statement or call that changes what a name or an attribute holds; None where none is seen."""
+    """Return the statement or call that changes the value of a name or an attribute; None if none is found."""
     return next((node for node in _nodes(function) if _changes(node, name)), None)
 
 
 def advancing(function: FunctionType, name: str) -> ast.AST | None:
-    """The expression that takes elements out of an iterator; None if there is none."""
+    """Return the expression that takes elements from an iterator; None if none is found."""
     for node in _nodes(function):
         if isinstance(node, ast.Call) and any(_text(one) == name for one in node.args):
             return node
@@ -54,7 +54,7 @@ def advancing(function: FunctionType, name: str) -> ast.AST | None:
 
 
 def drawing(function: FunctionType) -> ast.Call | None:
-    """The call that draws from NumPy's global random numbers."""
+    """Return the call that draws from NumPy's global random generator; None if none is found."""
     for node in _nodes(function):
         if isinstance(node, ast.Call) and _is_global_random(node.func, function.__globals__):
             return node
@@ -62,7 +62,10 @@ def drawing(function: FunctionType) -> ast.Call | None:
 
 
 def is_memo(function: FunctionType, name: str) -> bool:
-    """Whether a function looks up whether something is there already: what it puts there is the same at each trace."""
+    """Return whether a function looks something up in the value of a name before it stores it there.
+
+    Such a cache gets the same entries at each trace.
+    """
     for node in _nodes(function):
         if isinstance(node, ast.Compare) and name in (_text(node.left), *map(_text, node.comparators)):
             if any(isinstance(one, ast.In | ast.NotIn | ast.Is | ast.IsNot) for one in node.ops):
@@ -82,7 +85,7 @@ def is_memo(function: FunctionType, name: str) -> bool:
 
 
 def frame_at(function: FunctionType, node: ast.AST | None, line: int = 0) -> Frame:
-    """The range of a node; of a whole line where there is none."""
+    """Return the range of a node; without a node, the whole line."""
     code = function.__code__
     if not isinstance(node, ast.expr | ast.stmt):
         line = line or code.co_firstlineno
@@ -102,7 +105,7 @@ def _changes(node: ast.AST, name: str) -> bool:
 
 
 def _is_of(target: ast.expr, name: str) -> bool:
-    """Whether it is what a name holds, or a part of that."""
+    """Return whether a target is the value of a name, or a part of it."""
     if isinstance(target, ast.Tuple | ast.List):
         return any(_is_of(one, name) for one in target.elts)
     text = _text(target)
@@ -127,7 +130,7 @@ def _text(node: ast.AST | None) -> str:
 
 
 def _nodes(function: FunctionType) -> Iterator[ast.AST]:
-    """The nodes in the lines of a function, outermost first."""
+    """Yield the syntax tree's nodes in the lines of a function, the outermost first."""
     code = function.__code__
     lines = [line for _, _, line in _lines(code) if line]
     first, last = code.co_firstlineno, max(lines, default=code.co_firstlineno)

@@ -1,4 +1,4 @@
-"""Compare what the user's functions name before and after each trace, and at each call of a program."""
+"""Compare the values that the user's functions name before and after each trace, and at each call of a program."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ from jax_debug_widgets.checks.purity.prints import ABSENT, PartChange, Print, ch
 from jax_debug_widgets.checks.purity.reached import Reached, is_state, named, reached, static_objects
 
 Snapshot = Mapping[tuple[FunctionType, str], tuple[Print, int]]
-"""A function and an expression in it -> its value as it was, and the line."""
+"""A function and an expression in it -> the print of its value, and the line."""
 
 
 @dataclass(frozen=True)
 class Effect:
-    """Something that happens while a function is traced, and not when its program runs.
+    """An effect that happens while a function is traced, and not when its program runs.
 
     Attributes:
-      kind: `changed`, `advanced` (an iterator), `called` (a clock, a file), `random` (NumPy's global random numbers).
-      name: what: `log`, `self.calls`, `time.time`.
+      kind: `changed`, `advanced` (an iterator), `called` (a clock, a file), `random` (NumPy's global random generator).
+      name: the expression or function: `log`, `self.calls`, `time.time`.
       traced: the function that was traced.
-      before, after: what it was and became, as text.
+      before, after: the value before and after, as text.
       is_loop: whether the body of a loop or branch was traced.
     """
 
@@ -51,12 +51,12 @@ class Effect:
 
 @dataclass
 class _Known:
-    """The facts that are known of a program.
+    """The known facts about a program.
 
     Attributes:
-      snapshot: the values that it was traced with.
-      has_effects: whether tracing its function changes something, so that it must not be traced once more.
-      stale: what is to be told where a value has changed, once that is known to make another program.
+      snapshot: the values with which it was traced.
+      has_effects: whether tracing its function has effects, so that it must not be traced again.
+      stale: the report for a changed value that is known to make another program; else None.
     """
 
     snapshot: Snapshot
@@ -65,7 +65,7 @@ class _Known:
 
 
 class PurityWatch:
-    """See `_jax.running.around_traces.TraceObserver`."""
+    """Observes traces for the checks `purity`, `stale` and `lists`; see `_jax.running.around_traces.TraceObserver`."""
 
     def __init__(
         self, wants: Callable[[str], bool], note: Callable[[Checked], object], stale: Callable[[CachedProgram], object]
@@ -74,8 +74,8 @@ class PurityWatch:
 
         Args:
           wants: whether the current thread's capture has asked for a check.
-          note: takes what was found at a line.
-          stale: takes a function whose program was made with a value that has changed.
+          note: takes a record of what was found at a line.
+          stale: takes a function with a program that was made with a value that has changed.
         """
         self._wants, self._note, self._stale = wants, note, stale
         self._known: weakref.WeakKeyDictionary[Any, _Known] = weakref.WeakKeyDictionary()
@@ -84,7 +84,7 @@ class PurityWatch:
     def look(self, function: Any, args: Any, kwargs: Any, jit: Any) -> _Look | None:
         """See `TraceObserver`."""
         code = getattr(inspect.unwrap(function), "__code__", None) if callable(function) else None
-        # Of JAX's own functions the bodies of loops alone hold a function of the user's.
+        # Among JAX's own functions, only bodies of loops and branches hold a function of the user.
         is_asked = self._wants("purity") or (jit is not None and (self._wants("stale") or self._wants("lists")))
         if code is None or not (is_asked and (jit is None or is_users(code.co_filename))):
             return None
@@ -98,7 +98,7 @@ class PurityWatch:
 
     @contextmanager
     def tracing(self, look: _Look) -> Iterator[None]:
-        """Inside, a program is looked for."""
+        """Count the nesting of look-ups, and watch for impure calls during the outermost one."""
         here = self._here
         here.depth += 1
         try:
@@ -111,7 +111,7 @@ class PurityWatch:
             here.depth -= 1
 
     def found(self, look: _Look, program: Any, differs: Callable[[], CachedProgram | None], *, is_traced: bool) -> bool:
-        """See `Look`."""
+        """Handle the end of a look-up, see `TraceVisitor.found`."""
         known = None if is_traced else self._known.get(program)
         for checked in look.arguments() if is_traced else ():
             self._note(checked)
@@ -122,19 +122,19 @@ class PurityWatch:
         if look.is_body or not self._wants("stale"):
             return False
         if known is None:
-            # What was traced unseen may have had effects.
+            # A trace that was not observed may have had effects.
             has_effects = look.has_effects or not is_traced or not may_run_again(look.functions)
             self._known[program] = _Known(look.snapshot() if is_traced else look.before, has_effects)
         elif any(_changes(known.snapshot, look.before)):
             known.stale = known.stale or (None if known.has_effects else differs())
-            if known.stale is None:  # Nobody knows, or the program does not depend on it.
+            if known.stale is None:  # It is unknown whether the program depends on it, or it does not.
                 known.snapshot = look.before
             else:
                 self._stale(known.stale)
         return bool(look.before)
 
     def _effects(self, look: _Look) -> Iterator[Checked]:
-        """The changes meanwhile; a value with several names is listed once, where it is changed."""
+        """Yield the effects of a trace; a value with several names is listed once, at the place that changes it."""
         is_inner = self._here.depth > 0
         found = list(_changes(look.before, look.snapshot()))
         look.has_effects = bool(found or look.called or look.draws())
@@ -171,7 +171,7 @@ class PurityWatch:
 
 
 class _Look:
-    """See `_jax.running.around_traces.TraceVisitor`."""
+    """Observes one look-up of a program, see `_jax.running.around_traces.TraceVisitor`."""
 
     def __init__(self, watch: PurityWatch, function: Any, functions: Reached, *, is_body: bool) -> None:
         self._watch, self.functions, self.is_body = watch, functions, is_body
@@ -185,26 +185,26 @@ class _Look:
         self.arguments: Callable[[], Iterable[Checked]] = tuple
 
     def around(self) -> Any:
-        """See `Look`."""
+        """See `TraceVisitor`."""
         return self._watch.tracing(self)
 
     def found(
         self, program: Any, _operands: Any, *, is_traced: bool, differs: Callable[[], CachedProgram | None]
     ) -> bool:
-        """See `Look`."""
+        """See `TraceVisitor`."""
         return self._watch.found(self, program, differs, is_traced=is_traced)
 
     def calls(self, frame: FrameType, name: str) -> None:
-        """A line of the user's has called a clock, a random number or a file."""
+        """Note that a line of the user has called a clock, a random generator or a file."""
         place = frame_at(frame.f_code, frame.f_lasti)
         self.called.append(Checked("purity", name, (place,), Effect("called", name, self.name)))
 
     def draws(self) -> bool:
-        """Whether NumPy's global random numbers have moved."""
+        """Return whether NumPy's global random generator has advanced."""
         return _random_state() != self._random
 
     def drawn(self) -> Iterator[Checked]:
-        """The lines that have drawn from NumPy's global random numbers."""
+        """Yield records of the lines that draw from NumPy's global random generator."""
         for function in self.functions if self.draws() else ():
             node = source.drawing(function)
             if node is not None:
@@ -212,7 +212,7 @@ class _Look:
                 yield Checked("purity", "np.random", (frame,), Effect("random", "np.random", self.name))
 
     def snapshot(self) -> Snapshot:
-        """The values that the functions name, as they are now."""
+        """Return the prints of the values that the functions name, as they are now."""
         found: dict[tuple[FunctionType, str], tuple[Print, int]] = {}
         for function, given in self.functions.items():
             for name, value, line in named(function, given):
@@ -223,7 +223,7 @@ class _Look:
 
 @dataclass
 class _Here(threading.local):
-    """How many looks the current thread is in."""
+    """How many nested look-ups the current thread is in."""
 
     depth: int = field(default=0)
 
@@ -237,7 +237,7 @@ def _changes(before: Snapshot, after: Snapshot) -> Iterator[tuple[FunctionType, 
 
 
 def _is_memo(functions: Reached, name: str, change: PartChange) -> bool:
-    """Whether something was filled in that is looked up: a table, or an attribute that was None."""
+    """Return whether a change only fills a cache that is looked up: a table, or an attribute that was None."""
     before, after = change.before, change.after
     grows = before.kind == after.kind and isinstance(after.key, int) and isinstance(before.key, int)
     is_table = grows and after.key > before.key and all(part in after.parts for part in before.parts)
@@ -247,6 +247,6 @@ def _is_memo(functions: Reached, name: str, change: PartChange) -> bool:
 
 
 def _random_state() -> Any:
-    state = np.random.get_state(legacy=False)  # noqa: NPY002 - the user's, which is only looked at.
+    state = np.random.get_state(legacy=False)  # noqa: NPY002 - the user's generator, which is only read.
     inner: Any = state["state"]
     return inner["pos"], inner["key"][:4].tobytes(), state["has_gauss"]

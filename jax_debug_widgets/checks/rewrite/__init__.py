@@ -1,4 +1,5 @@
-"""Rewrite a statement of the user's so that JAX can trace it. Each function is pure: syntax tree and values in, lines out.
+"""Rewrite a statement of the user so that JAX can trace it.
 
-A function answers None where no rewrite is certain to mean the same. It never guesses.
+Each function is pure: it takes a syntax tree and values, and returns text. A function that rewrites a statement returns
+None where it is not certain that a rewrite means the same; it never guesses.
 """

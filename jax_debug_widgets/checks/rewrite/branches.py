@@ -11,12 +11,13 @@ from jax_debug_widgets.checks.rewrite.names import assigned_in, has_jump, read_i
 
 
 def branch(statement: ast.If, after: Sequence[ast.stmt], names: Mapping[str, Any]) -> list[str] | None:
-    """Rewrite an `if`.
+    """Rewrite an `if`; return None if no rewrite is certain.
 
-    Assignments of the same names in both branches, and returns, become `jnp.where`; other bodies become functions for
+    Assignments of the same names in both branches, and returns, become `jnp.where`. Other bodies become functions for
     `jax.lax.cond`, if their names exist before the `if` or are assigned in both branches.
 
     Args:
+      statement: the `if`.
       after: the statements that follow the `if` in its block.
       names: the variables of its frame.
     """
@@ -34,7 +35,7 @@ def branch(statement: ast.If, after: Sequence[ast.stmt], names: Mapping[str, Any
 
 
 def _chosen(statement: ast.If, names: Mapping[str, Any]) -> dict[str, str] | None:
-    """Name -> the expression that chooses its value; None where the branches do more than assign the same names."""
+    """Map names to expressions that choose their values; None if the branches do more than assign the same names."""
     then, other = _assignments(statement.body), _assignments(statement.orelse)
     if len(statement.orelse) == 1 and isinstance(statement.orelse[0], ast.If):
         other = _chosen(statement.orelse[0], names)
@@ -43,13 +44,13 @@ def _chosen(statement: ast.If, names: Mapping[str, Any]) -> dict[str, str] | Non
     if not then.keys() <= {*other, *names}:
         return None
     if len(then) > 1 and any(name in read_in(statement.test) for name in then):
-        return None  # The second line would see what the first has assigned.
+        return None  # The test in the second line would read what the first line assigns.
     test = condition(statement.test)
     return {name: f"jnp.where({test}, {value}, {other.get(name, name)})" for name, value in then.items()}
 
 
 def _assignments(block: Sequence[ast.stmt]) -> dict[str, str] | None:
-    """Name -> expression, where a block assigns each name once and uses none that it has assigned; else None."""
+    """Map names to expressions if a block assigns each name once and reads none that it has assigned; else None."""
     values: dict[str, str] = {}
     for statement in block:
         if isinstance(statement, ast.Pass):

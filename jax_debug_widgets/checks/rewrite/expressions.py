@@ -1,4 +1,4 @@
-"""Rewrite expressions whose value Python needs while JAX traces: `and`, `not`, `a if c else b`, `max(x, y)`, `float(x)`."""
+"""Rewrite expressions that need a value while JAX traces: `and`, `not`, `a if c else b`, `max(x, y)`, `float(x)`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _PAIR = 2
 
 
 def condition(node: ast.expr) -> str:
-    """A condition as an expression over arrays: `a and not b < c < d` -> `a & ~((b < c) & (c < d))`."""
+    """Write a condition as an expression of arrays: `a and not b < c < d` -> `a & ~((b < c) & (c < d))`."""
     if isinstance(node, ast.BoolOp):
         sign = " & " if isinstance(node.op, ast.And) else " | "
         return sign.join(f"({_truth(value)})" for value in node.values)
@@ -29,7 +29,7 @@ def condition(node: ast.expr) -> str:
 
 
 def _truth(node: ast.expr) -> str:
-    """An operand of `and`, `or` or `not` as a boolean array: `&` of numbers would be that of their bits."""
+    """Write an operand of `and`, `or` or `not` as a boolean array, because `&` of numbers works on their bits."""
     is_boolean = isinstance(node, ast.Compare | ast.BoolOp) or (
         isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not | ast.Invert)
     )
@@ -38,7 +38,7 @@ def _truth(node: ast.expr) -> str:
 
 
 def expression(statement: ast.stmt, names: Mapping[str, Any]) -> list[str] | None:
-    """Rewrite the first part of a statement that needs a value, or None if there is none."""
+    """Rewrite the first part of a statement that needs a value; return None if there is none."""
     for old, new in _rewritten(statement, names):
         replaced = replace(statement, old, new)
         return ast.unparse(ast.fix_missing_locations(replaced)).splitlines()
@@ -64,7 +64,7 @@ def _rewritten(statement: ast.stmt, names: Mapping[str, Any]) -> Iterator[tuple[
 
 def _builtin(name: str, arguments: list[ast.expr], names: Mapping[str, Any]) -> str:
     if name in names and getattr(names[name], "__module__", "") != "builtins":
-        return ""  # A function of the user's of that name.
+        return ""  # The user has defined a function with this name.
     texts = list(map(ast.unparse, arguments))
     if name in ("max", "min") and len(arguments) == _PAIR:
         return f"jnp.{name}imum({', '.join(texts)})"
@@ -97,7 +97,7 @@ def list_argument(statement: ast.stmt, is_list: Callable[[ast.expr], bool]) -> l
 
 
 def replace(statement: ast.stmt, old: ast.expr, new: str) -> ast.stmt:
-    """The statement with the expression `old` written as `new`; the given one is not changed."""
+    """Return a copy of the statement with the expression `old` replaced by `new`."""
     expression = ast.parse(new, mode="eval").body
 
     class Replacing(ast.NodeTransformer):
@@ -116,7 +116,7 @@ def replace(statement: ast.stmt, old: ast.expr, new: str) -> ast.stmt:
 
 
 def checkified(statement: ast.stmt) -> list[str] | None:
-    """Rewrite the check of a batch as a batch of checks: `checkify(vmap(f))` -> `vmap(checkify(f))`."""
+    """Swap the two transformations: `checkify(vmap(f))` -> `vmap(checkify(f))`."""
     for node in ast.walk(statement):
         if isinstance(node, ast.Call) and _called(node) == "checkify" and node.args:
             mapped = node.args[0]

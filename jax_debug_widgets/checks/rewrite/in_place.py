@@ -15,19 +15,20 @@ _METHODS: dict[type[ast.operator], str] = {
     ast.Div: "divide",
     ast.Pow: "power",
 }
-"""Augmented assignments that `.at[...]` has a method for; of a subtraction the negative is added."""
+"""The methods of `.at[...]` for augmented assignments; for a subtraction the negative is added."""
 
 
 class _UncertainError(Exception):
-    """No rewrite is certain to mean the same."""
+    """Raised if it is not certain that any rewrite means the same."""
 
 
 def in_place(statement: ast.stmt, names: Mapping[str, Any]) -> list[str] | None:
-    """Rewrite a statement that changes an array in place.
+    """Rewrite a statement that changes an array in place; return None if no rewrite is certain.
 
-    Covers `x[i] = y`, `x[i] += y` and the like, `x[i][j] = y`, `a.b[i] = y`, `x[i], y = p`, `x[i] = z = y` and `del x[i]`.
+    Covers `x[i] = y`, `x[i] += y` and similar, `x[i][j] = y`, `a.b[i] = y`, `x[i], y = p`, `x[i] = z = y`, `del x[i]`.
 
     Args:
+      statement: the statement.
       names: the variables of its frame. They tell which part of `d["w"][0]` is the array.
     """
     try:
@@ -55,7 +56,7 @@ def _rewritten(statement: ast.stmt, names: Mapping[str, Any]) -> list[str] | Non
 
 def _augmented(statement: ast.AugAssign, target: ast.Subscript, names: Mapping[str, Any]) -> list[str]:
     method = _METHODS.get(type(statement.op))
-    if method is None:  # `x[i] //= 2`: there is no method for it.
+    if method is None:  # For example `x[i] //= 2`.
         return [_set(target, ast.unparse(ast.BinOp(target, statement.op, statement.value)), names)]
     value = statement.value
     if isinstance(statement.op, ast.Sub):
@@ -94,17 +95,17 @@ def _unpacked(target: ast.Tuple | ast.List, value: ast.expr, names: Mapping[str,
 
 
 def _set(target: ast.Subscript, value: str, names: Mapping[str, Any], method: str = "set") -> str:
-    """The line that replaces an assignment of `value` to `target`.
+    """Return the line that replaces an assignment of `value` to `target`.
 
     Raises:
-      _UncertainError: NumPy would assign to a copy, or it is not known whether it would.
+      _UncertainError: NumPy would assign to a copy, or it is unknown whether it would.
     """
     array, indices = _array_of(target, names)
     if not all(_is_view(one.slice, names) for one in indices[:-1]):
         raise _UncertainError
     base = ast.unparse(array)
     if len(indices) > 1 and all(is_whole_number(value_of(one.slice, names)) for one in indices):
-        # `x[i][j]` is `x[i, j]` where both are numbers.
+        # `x[i][j]` is `x[i, j]` if both are numbers.
         return f"{base} = {base}.at[{', '.join(map(_index, indices))}].{method}({value})"
     return f"{base} = {_nested(base, indices, value, method)}"
 
@@ -117,7 +118,7 @@ def _nested(base: str, indices: list[ast.Subscript], value: str, method: str) ->
 
 
 def _is_view(index: ast.expr, names: Mapping[str, Any]) -> bool:
-    """Whether an index by it gives a part of the array, and no copy: slices and whole numbers."""
+    """Return whether indexing by it gives a view, not a copy: it consists of slices and whole numbers."""
     if isinstance(index, ast.Tuple):
         return all(_is_view(one, names) for one in index.elts)
     if isinstance(index, ast.UnaryOp) and isinstance(index.op, ast.USub):
@@ -126,7 +127,7 @@ def _is_view(index: ast.expr, names: Mapping[str, Any]) -> bool:
 
 
 def _array_of(target: ast.Subscript, names: Mapping[str, Any]) -> tuple[ast.expr, list[ast.Subscript]]:
-    """The expression that is the array, and the subscripts after it, the outermost array's index first."""
+    """Return the expression for the array, and the subscripts after it, the outermost index first."""
     chain: list[ast.Subscript] = []
     node: ast.expr = target
     while isinstance(node, ast.Subscript):

@@ -13,11 +13,15 @@ _BOUNDS = 2
 
 
 def while_loop(statement: ast.While, after: Sequence[ast.stmt], names: Mapping[str, Any]) -> list[str] | None:
-    """Rewrite a `while` whose condition is traced; the names that it changes become the loop's state.
+    """Rewrite a `while` with a traced condition; the names that it changes become the loop's state.
 
     Args:
+      statement: the loop.
       after: the statements that follow the loop in its block.
-      names: the variables of its frame, which say which names exist before the loop.
+      names: the variables of its frame, which tell the names that exist before the loop.
+
+    Returns:
+      None if no rewrite is certain.
     """
     state = _state(statement.body, (statement.test, *after), names)
     if not state or statement.orelse or has_jump(statement.body):
@@ -31,7 +35,7 @@ def while_loop(statement: ast.While, after: Sequence[ast.stmt], names: Mapping[s
 
 
 def for_loop(statement: ast.For, after: Sequence[ast.stmt], names: Mapping[str, Any]) -> list[str] | None:
-    """Rewrite `for i in range(n)` where `n` is traced; arguments as for `while_loop`."""
+    """Rewrite `for i in range(n)` with a traced `n`; the arguments are those of `while_loop`."""
     call = statement.iter
     if not (
         isinstance(call, ast.Call)
@@ -54,14 +58,17 @@ def for_loop(statement: ast.For, after: Sequence[ast.stmt], names: Mapping[str, 
 
 
 def _state(block: Sequence[ast.stmt], later: Sequence[ast.AST], names: Mapping[str, Any]) -> list[str] | None:
-    """The names that a loop carries, sorted; None where one that is needed later does not exist before the loop."""
+    """Return the names that a loop carries, sorted; None if a name read later does not exist before the loop."""
     changed = assigned_in(block)
     carried = sorted(name for name in changed if name in names)
     return None if (changed - set(carried)) & read_in(*later) else carried
 
 
 def _function(name: str, state: Sequence[str], lines: Sequence[str], before: str = "") -> list[str]:
-    """The lines of a function of the state, which is unpacked if it has several parts; `before` is its first argument."""
+    """Return the lines of a function of the state.
+
+    A state with several parts is unpacked. `before` is the function's first argument, if any.
+    """
     given = state[0] if len(state) == 1 else "state"
     unpacking = [] if len(state) == 1 else [f"{', '.join(state)} = state"]
     arguments = ", ".join(filter(None, (before, given)))

@@ -1,4 +1,4 @@
-"""Rewrite code whose shape depends on values: `x[mask].sum()`, `jnp.nonzero(x)`."""
+"""Rewrite code with shapes that depend on values: `x[mask].sum()`, `jnp.nonzero(x)`."""
 
 from __future__ import annotations
 
@@ -8,19 +8,20 @@ from collections.abc import Iterator, Sequence
 from jax_debug_widgets.checks.rewrite.expressions import replace
 
 _NEUTRAL = {"sum": "0", "prod": "1", "max": "-jnp.inf", "min": "jnp.inf", "any": "False", "all": "True"}
-"""Reductions with the element that does not change their result."""
+"""Each reduction and its neutral element, which does not change its result."""
 
 _BY_WHERE = ("mean", "std", "var")
-"""Reductions that take `where=`."""
+"""The reductions that take `where=`."""
 
 _SIZED = ("nonzero", "flatnonzero", "argwhere", "unique", "where", "union1d", "intersect1d", "setdiff1d")
-"""Functions of `jax.numpy` that take `size=`."""
+"""The functions of `jax.numpy` that take `size=`."""
 
 
 def boolean_mask(statement: ast.stmt, block: Sequence[ast.stmt]) -> list[str] | None:
-    """Rewrite `x[mask]`, where it is reduced in this statement or in a later one.
+    """Rewrite `x[mask]` if it is reduced in this statement or a later one; else return None.
 
     Args:
+      statement: the statement.
       block: the statements that follow.
     """
     for node in ast.walk(statement):
@@ -40,7 +41,7 @@ def _reduced_later(name: str, array: str, mask: str, block: Sequence[ast.stmt]) 
     uses = [node for later in block for node in ast.walk(later) if isinstance(node, ast.Name) and node.id == name]
     reduced = {reduction: call for later in block for node in uses for call, reduction in _reductions(later, node)}
     if len(uses) != 1 or len(reduced) != 1:
-        return None  # Used otherwise as well, such as by its length.
+        return None  # The selection has other uses, such as its length.
     ((reduction, call),) = reduced.items()
     if reduction in _NEUTRAL:
         return [f"{name} = jnp.where({mask}, {array}, {_NEUTRAL[reduction]})"]
@@ -48,7 +49,7 @@ def _reduced_later(name: str, array: str, mask: str, block: Sequence[ast.stmt]) 
 
 
 def _reductions(statement: ast.stmt, of: ast.expr) -> Iterator[tuple[ast.Call, str]]:
-    """Yield the calls that reduce the expression `of` to one number: `of.sum()`, `jnp.sum(of)`; with the reduction's name."""
+    """Yield each call that reduces `of` to one number (`of.sum()`, `jnp.sum(of)`), and the reduction's name."""
     for node in ast.walk(statement):
         if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)) or node.keywords:
             continue
@@ -66,7 +67,7 @@ def _reduced(array: str, mask: str, name: str) -> str:
 
 
 def sized(statement: ast.stmt) -> list[str] | None:
-    """Rewrite `jnp.nonzero(x)` and the like with `size=N`."""
+    """Add `size=N` to `jnp.nonzero(x)` and similar calls."""
     for node in ast.walk(statement):
         if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)):
             continue

@@ -1,4 +1,4 @@
-"""Which names a block of statements assigns and reads."""
+"""Find the names that a block of statements assigns and reads."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 
 def _walk(nodes: Iterable[ast.AST]) -> Iterator[ast.AST]:
-    """Yield all nodes but those in functions, lambdas and classes, whose names are their own."""
+    """Yield all nodes except those inside functions, lambdas and classes, which have their own names."""
     todo = list(nodes)
     while todo:
         node = todo.pop()
@@ -17,12 +17,12 @@ def _walk(nodes: Iterable[ast.AST]) -> Iterator[ast.AST]:
 
 
 def assigned_in(block: Iterable[ast.stmt]) -> set[str]:
-    """The names that a block assigns."""
+    """Return the names that a block assigns."""
     return {node.id for node in _walk(block) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
 
 
 def read_in(*nodes: ast.AST) -> set[str]:
-    """The names that are read, in inner functions too; `x += 1` reads `x`."""
+    """Return the names that are read, in inner functions too; `x += 1` reads `x`."""
     read = set()
     for node in nodes:
         for one in ast.walk(node):
@@ -34,7 +34,7 @@ def read_in(*nodes: ast.AST) -> set[str]:
 
 
 def has_jump(block: Iterable[ast.stmt]) -> bool:
-    """Whether a block returns, raises, yields, leaves a loop, or changes what is outside (attributes, items, globals)."""
+    """Return whether a block leaves its flow (return, raise, yield, break) or changes attributes, items or globals."""
     jumps = ast.Return | ast.Raise | ast.Break | ast.Continue | ast.Yield | ast.YieldFrom | ast.Await
     outside = ast.Global | ast.Nonlocal | ast.Delete
     return any(
@@ -45,5 +45,5 @@ def has_jump(block: Iterable[ast.stmt]) -> bool:
 
 
 def state_of(names: Sequence[str]) -> str:
-    """The names as one value: `x`, `(x, y)`."""
+    """Write the names as one value: `x`, or `(x, y)`."""
     return names[0] if len(names) == 1 else f"({', '.join(names)})"
