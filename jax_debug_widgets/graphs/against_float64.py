@@ -204,20 +204,7 @@ class AgainstFloat64:
             )
             for one in self.roundings
         ]
-        columns = [
-            "name",
-            "primitive",
-            "error",
-            "growth",
-            "born",
-            "ulp",
-            "first_step",
-            "otherwise",
-            "invented",
-            "source",
-            "role",
-        ]
-        return pd.DataFrame(rows, columns=columns)
+        return pd.DataFrame(rows, columns=list(_COLUMNS))
 
     def __repr__(self) -> str:
         return self.page().text()
