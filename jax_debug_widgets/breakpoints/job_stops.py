@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 Wish = Literal["pause", "halt"]
 
 _PATIENCE_S = 10.0
-"""Seconds within which all processes write their number of calls. They begin no call meanwhile; XLA's collectives wait longer."""
+"""Seconds within which all processes write their number of calls. They begin no call meanwhile; collectives wait longer."""
 
 _LOOK_S, _SLICE_S = 30.0, 0.5
 """How long one wait for the store may take: for the next wish, and for the decision to go on."""
@@ -48,7 +48,7 @@ _BEGUN: Counter[str] = Counter()
 
 @dataclass(frozen=True)
 class _Agreed:
-    """One agreed stop: its key in the store, the wish (`pause` or `halt`), the call that it comes before, the asking process."""
+    """One agreed stop: its key in the store, the wish (`pause` or `halt`), the call that it precedes, the asking process."""
 
     key: str
     wish: str
@@ -98,7 +98,7 @@ class JobStops:
         self._thread.start()
 
     def ask(self, wish: Wish, answer: Callable[[str], None]) -> None:
-        """Ask all processes to stand or to end. `answer` is called later, with an empty text if they will, else with a reason."""
+        """Ask all processes to stand or to end. `answer` is called later, with an empty text if they will, else a reason."""
         if self._over.is_set():
             answer(_TOO_LATE)
             return
