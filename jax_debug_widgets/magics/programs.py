@@ -30,7 +30,7 @@ from jax_debug_widgets.session.studies.seeds.told import CannotBeToldError
 
 
 def cost_of(session: Session, line: str, namespace: dict[str, Any], name_code: NameCode = nameless) -> Any:
-    """Return the cost of prints, callbacks and watched values in the program of `[--run] [--timeout S] f(x)`.
+    """Return the cost of the debugging calls and callbacks in the program of `[--run] [--timeout S] f(x)`.
 
     The call runs only with `--run`.
 
