@@ -196,7 +196,7 @@ class LoadedRuns(Sequence["LoadedRun"]):
 _PARTS = ("config", "options")
 
 _LONG, _LONG_RUN = 500_000, 20_000
-"""If the runs have more events than the first number, a run with more events than the second is drawn from its overview."""
+"""If all runs have more than the first number of events, runs with more than the second are drawn from their overview."""
 
 
 def _last(row: RunRow, *, with_name: bool) -> str:
