@@ -203,7 +203,7 @@ class JobStops:
             answer("" if verdict.isdecimal() else f"The job goes on: {verdict}")
 
     def _verdict(self, key: str, earliest: int) -> str:
-        """Return the number of a call that no process has begun, or why there is none. The first verdict put counts."""
+        """Return the number of a call that no process has begun, or why that is impossible. The first stored verdict counts."""
         self._store.put(f"{key}/from/{own_number()}", str(earliest))
         found, deadline = [], time.monotonic() + _PATIENCE_S
         for number in range(self._processes):

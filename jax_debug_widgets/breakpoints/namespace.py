@@ -93,7 +93,7 @@ def to_compute_with(value: Any) -> Any:
         return value
     try:
         return apart(value)
-    except Exception:  # noqa: BLE001 - a dictionary whose keys have no order is no pytree; nor may be a user's own.
+    except Exception:  # noqa: BLE001 - dictionaries with keys that cannot be sorted, and some user types, are not pytrees.
         return value
 
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from jax_debug_widgets.session.ports import Loading
 
 LOADED_MB, LOADED_EVENTS = 2048.0, 5_000_000
-"""The default limits of what is loaded of a run, in MB and in events. The rest is drawn from the run's overview."""
+"""The default limits of a loaded run, in MB and in events. The rest is drawn from the run's overview."""
 
 _MEGABYTE = 1_000_000
 

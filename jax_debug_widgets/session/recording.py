@@ -220,7 +220,7 @@ class Recording:
 
 
 def _say_without_a_front_end(lines: Iterable[str]) -> None:
-    """Write to stderr what a panel would show. Does nothing where there is a front end."""
+    """Write lines to stderr that a panel would show; do nothing if there is a front end."""
     if has_front_end():
         return
     for line in lines:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from jax_debug_widgets._jax.passes.checked import Checked, CheckedProgram
 
 _MOST_PENDING = 64
-"""The most calls whose results wait to be read; one more makes the log read the oldest."""
+"""The most calls with results that wait to be read; one more makes the log read the oldest."""
 
 
 @dataclass

@@ -21,7 +21,7 @@ class Failures:
     """Writes a note about each failed hook. If the hook failed while a function was traced, that function is not watched.
 
     Attributes:
-      functions: the names of the functions whose programs may have no taps.
+      functions: the names of functions with programs that may have no taps.
     """
 
     def __init__(self, watch_hooks: WatchHooks, note: Callable[[str], object]) -> None:

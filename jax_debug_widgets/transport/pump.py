@@ -19,7 +19,7 @@ LONGEST_PAUSE_S = 0.06
 """The longest pause between two ticks because of their cost, so that the charts still move. A tick may ask for a longer one."""
 
 _FAILURES_TOLD = 3
-"""The most failed ticks in a row whose errors are written; 30 tracebacks a second would bury the user's own output."""
+"""The most failed ticks in a row that log an error; 30 tracebacks a second would bury the user's own output."""
 
 _log = logging.getLogger(__name__)
 

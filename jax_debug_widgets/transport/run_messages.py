@@ -41,7 +41,7 @@ class FindingMessage(TypedDict):
 
 
 class DerivativeMessage(TypedDict):
-    """A line whose derivative computes a gradient, see `events.Derivative`."""
+    """A line with a derivative that computes a gradient, see `events.Derivative`."""
 
     text: str
     file: str

@@ -121,9 +121,10 @@ class LoadedRuns(Sequence["LoadedRun"]):
         return series_of(self._run(row), name)
 
     def to_pandas(self) -> pd.DataFrame:
-        """Return a frame with a row for each run: name, title, state, started, elapsed, steps, ms_a_step, value, last, findings.
+        """Return a frame with a row for each run.
 
-        Further columns are `events`, each name in `config` (`config.lr`) and each option that was set (`options.watch`).
+        Columns: name, title, state, started, elapsed, steps, ms_a_step, value, last, findings, events; then each name in
+        `config`, `config.lr`, and each option that was set, `options.watch`.
 
         Raises:
           ImportError: pandas is not installed (`pip install "jax-debug-widgets[pandas]"`).
