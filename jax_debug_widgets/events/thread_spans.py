@@ -16,8 +16,8 @@ class ThreadSpans:
     Attributes:
       first: the number of the first span, counted from the first span of the run.
       threads: the names of the threads.
-      site: int64[n], the id of the site that called its host function in the span; -1 if the thread waited in
-        `jax.effects_barrier`, -2 in `jax.block_until_ready`.
+      site: int64[n], the id of the site with the host function that ran; -1 if the thread waited in `jax.effects_barrier`,
+        -2 in `jax.block_until_ready`.
       thread: int64[n], index into `threads`.
       from_ns, to_ns: int64[n], begin and end in ns since the run started.
     """

@@ -27,7 +27,7 @@ class EquationTaps:
         """Return the tap of an equal equation if there is one; otherwise make the tap.
 
         Args:
-          counted: whether a counter in the program selects the firings that are recorded.
+          counted: whether each firing hands over the iterations of its loops, see `_jax.origins.equation.record_every`.
           on_device: the program itself calls the host for one firing of `on_device`.
           every: one firing of `every` is recorded in all.
         """

@@ -1,4 +1,4 @@
-"""Define the messages between kernel and browser. This module and those that it names are the twin of `wire.ts` in `js/`.
+"""Define the messages between kernel and browser. With the modules named here, it is the twin of `js/src/transport/wire.ts`.
 
 Every message is one JSON object, `content`, and at most one binary buffer (`columns.py`). Kernel to browser:
 
@@ -41,7 +41,7 @@ Columns of a `batch` (one array each, little-endian, 8-byte aligned in the buffe
 | `point_value`| uint16  | points | ... which value of the site (index into the site's `values`), ...        |
 | `point_element`| uint16 | points | ... which element of it (a vector of at most 16; 0 of a scalar), ...         |
 | `point_y`    | float64 | points | ... and the number (bool and int converted)                              |
-| `span_site`  | int32   | spans  | what a thread did: id of the site that called it; -1 wait for effects, -2 for outputs, ... |
+| `span_site`  | int32   | spans  | id of the site with the host function that ran; -1 a wait for effects, -2 for outputs, ... |
 | `span_thread`| int32   | spans  | ... index into the message's `threads`, ...                              |
 | `span_from`, `span_to` | float64 | spans | ... and when: seconds since `status.started`                    |
 | `text_row`   | uint32  | texts  | a formatted line: index of its event in this batch (`rows`: from `first`)|

@@ -34,7 +34,7 @@ class ProgramOrder:
         return self._is_called_before(one, other, within=later)
 
     def _is_written_before(self, one: Event, other: Event) -> bool:
-        """Whether the line of `one` comes first. Of two watched values, the outer one must have a line that does not repeat."""
+        """Whether the line of `one` comes first. Two watched values are only compared by an outer line that does not repeat."""
         own, its = self._path(one), self._path(other)
         at = _parting(own, its)
         if one.site.watch and other.site.watch:
