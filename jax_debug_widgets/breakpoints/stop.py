@@ -152,7 +152,7 @@ class Stop:
         return self._ended
 
     def frames(self) -> list[StackFrame]:
-        """The frames of the chosen lane, innermost first."""
+        """Return the frames of the chosen lane, innermost first."""
         lane = self.lane
         if lane not in self._frames:
             self._frames[lane] = self.scene.frames(lane)

@@ -241,7 +241,7 @@ class LoadedRun(RunView):
             return None
 
     def name_file(self, file: str) -> str:
-        """The name of a file for people."""
+        """Return the name of a file for people."""
         return str(self._saved.sources.get(file, {}).get("where", file))
 
     def watch_seen(self) -> CompiledPrograms | None:

@@ -157,7 +157,7 @@ class _PartsReader:
         return [number for number in range(max(part.place.count for part in self.parts)) if number not in there]
 
     def shifts_ns(self) -> list[int]:
-        """The nanoseconds to add to the times of each process."""
+        """Return the nanoseconds to add to the times of each process."""
         return [round((part.place.began - self.base) * 1e9) for part in self.parts]
 
     def has_changed(self) -> bool:

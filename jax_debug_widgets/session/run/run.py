@@ -157,7 +157,7 @@ class Run(RunView):
         return self._trace_prints.all()
 
     def trace_prints_found(self) -> list[Finding]:
-        """The findings about prints while tracing."""
+        """Return the findings about prints while tracing."""
         return self._trace_prints.findings()
 
     def take_trace(self, trace: Trace, program: Any) -> None:

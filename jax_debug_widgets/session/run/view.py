@@ -195,7 +195,7 @@ class RunView(ABC):
         return name in self.values
 
     def __iter__(self) -> Iterator[str]:
-        """The names of the watched values."""
+        """Iterate over the names of the watched values."""
         return iter(self.values)
 
     def series(self, name: str, *, phantoms: bool = False) -> tuple[np.ndarray, np.ndarray]:
