@@ -1,7 +1,7 @@
 """Hold a running program where the user asks, show where it stands, and let it go on or end.
 
 In:   firings of breakpoints and of other taps, on the program's own threads; requests of the browser, from any thread.
-Out:  `stop` messages and answers; values that replace others when the program goes on; `Stopped`, raised into the program.
+Out:  `stop` messages and answers; values that the program goes on with instead of its own; `Stopped`, raised into the program.
 May know: _jax, events, taps, transport, watch.   Must not know: widgets, IPython, the session.
 """
 

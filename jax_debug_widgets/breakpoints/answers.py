@@ -1,4 +1,4 @@
-"""Answer what the browser asks of a stop."""
+"""Answer the browser's requests about stops."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Send = Callable[[Message], None]
 KINDS = frozenset({
     "here", "resume", "frame", "lane", "command", "complete", "set", "local", "breakpoint", "pause", "halt",
 })  # fmt: skip
-"""The requests that are answered here."""
+"""The types of the requests that `answer` answers."""
 
 _IN_JOB = (
     "The processes of this job have not agreed on this capture: a process that stops would leave the others "
@@ -31,10 +31,10 @@ _HOW = frozenset({"continue", "next", "all", "quit", "step", "into", "out", "lin
 
 
 def answer(debugger: Debugger, run: str, number: int, request: Mapping[str, Any], send: Send) -> Iterable[Message]:
-    """The messages that answer a request of one of `KINDS`; those that come later go to `send`.
+    """Return the messages that answer a request of one of `KINDS`. Messages that come later go to `send`.
 
     Raises:
-      LookupError, TypeError, ValueError: it cannot be done; the message says why.
+      LookupError, TypeError, ValueError: the request cannot be fulfilled; the message says why.
     """
     done = (reply("done", run, number), b"")
     match request["type"]:
@@ -57,7 +57,7 @@ def answer(debugger: Debugger, run: str, number: int, request: Mapping[str, Any]
             )
             return [done]
         case "here":
-            # It may cross the end of the stop on its way, and nothing is lost then.
+            # The message may arrive after the end of the stop; then it means nothing.
             if debugger.stop is not None and debugger.stop.id == request.get("stop"):
                 debugger.stop.seen()
                 if request.get("keep"):
@@ -104,7 +104,7 @@ def _of_stop(
 
 
 def _stop_job(debugger: Debugger, wish: Any, run: str, number: int, send: Send) -> None:
-    """Stop all processes of the job, or let them go on; the answer comes when they have agreed."""
+    """Pause or end all processes of the job; the answer goes to `send` when they have agreed."""
     job = debugger.policy.job
     if job is None:
         raise ValueError(_IN_JOB)
@@ -112,7 +112,7 @@ def _stop_job(debugger: Debugger, wish: Any, run: str, number: int, send: Send) 
     def answered(problem: str) -> None:
         send((reply("error", run, number, message=problem) if problem else reply("done", run, number), b""))
 
-    if debugger.stop is not None and wish == "halt":  # It stands for all of them.
+    if debugger.stop is not None and wish == "halt":  # All processes stand at this stop.
         debugger.stop.resume("quit")
         answered("")
     else:
@@ -130,7 +130,7 @@ def _stop_of(debugger: Debugger, request: Mapping[str, Any]) -> Stop:
 def _command(
     debugger: Debugger, stop: Stop, run: str, number: int, text: str, send: Send, *, is_quiet: bool = False
 ) -> None:
-    """Run it in the console; `is_quiet` where the page asks by itself, so that it is not among what was typed."""
+    """Run a command in the console. `is_quiet` is for commands of the page itself: they are not among the typed commands."""
     console = debugger.stops.console
     assert console is not None
     before = (stop.frame, stop.lane)

@@ -1,8 +1,7 @@
-"""Programs on several devices: while one of them stands, the others may wait for it, and XLA's patience is limited.
+"""Hold and end programs on several devices, where other devices may wait in a collective for the one that stands.
 
-A device that waits in a collective for longer than XLA allows ends the whole process. So all devices that fire are held
-together, the stop of a device that others may be waiting for ends in time, and a program is ended on all of its devices at
-the same place.
+If a device waits in a collective for longer than XLA allows, XLA ends the whole process. So all devices that fire are held
+together. A stop ends in time if other devices may be waiting. A program is ended on all its devices at the same place.
 """
 
 from __future__ import annotations
@@ -17,13 +16,13 @@ _WARN_FLAG = "xla_cpu_collective_call_warn_stuck_timeout_seconds"
 _END_FLAG = "xla_cpu_collective_call_terminate_timeout_seconds"
 _WARN_DEFAULT, _END_DEFAULT = 20, 40
 _MARGIN = 10.0
-"""Seconds before the end of XLA's patience when we go on."""
+"""A stop ends this number of seconds before XLA would end the process."""
 
 ADVICE = f'set XLA_FLAGS="--{_END_FLAG}=86400" before JAX starts to stand longer'
 
 
 def patience_of_xla() -> float:
-    """Seconds after which XLA ends the process when a device does not come to a collective."""
+    """Return the seconds after which XLA ends the process if a device does not reach a collective."""
     flags = os.environ.get("XLA_FLAGS", "")
 
     def value(flag: str, default: int) -> int:
@@ -34,17 +33,21 @@ def patience_of_xla() -> float:
 
 
 def standing_time() -> float:
-    """Seconds that a stop may last while another device may be waiting."""
+    """Return the seconds that a stop may last while another device may be waiting."""
     return max(patience_of_xla() - _MARGIN, _MARGIN)
 
 
 def runs_on_several(tap: Tap | Bundle) -> bool:
-    """Whether other devices run the same program."""
+    """Whether several devices run the program of a tap."""
     return tap.nesting.replicas > 1
 
 
 def warning(tap: Tap | Bundle, held: int) -> str:
-    """A warning of what may go wrong while a stop stands and `held` of the devices are held with it; empty if nothing."""
+    """Warn that devices outside a stop may be waiting; empty if all are held.
+
+    Args:
+      held: the number of devices that the stop holds, the one that stands included.
+    """
     replicas = tap.nesting.replicas
     if replicas <= 1 or held >= replicas:
         return ""
@@ -56,10 +59,10 @@ def warning(tap: Tap | Bundle, held: int) -> str:
 
 
 class CollectiveStop:
-    """Where a program on several devices is to be held or ended: the same firing on each.
+    """Chooses one firing, the same on each device, at which a program on several devices is held or ended.
 
-    Each tap that fires after the decision gets a target one beyond what any device has reached, so no device is past it;
-    all run through the same sequence of firings, so all come first to the same target.
+    Each tap that fires after the decision gets a target: one firing beyond what any device has reached. So no device is past
+    the target. All devices run through the same sequence of firings, so they all come to the same target first.
     """
 
     def __init__(self) -> None:
@@ -71,9 +74,13 @@ class CollectiveStop:
         coordinates: tuple[int, ...],
         reached: Mapping[tuple[int, ...], int],
     ) -> bool:
-        """Whether the device at `coordinates` is there now; `reached`: how often each has fired, this time included."""
+        """Whether the device at `coordinates` is at the chosen firing now.
+
+        Args:
+          reached: mesh coordinates of a device -> how often the tap has fired on it, this firing included.
+        """
         if tap.nesting.conditional:
-            return False  # Not every device need come here.
+            return False  # Some devices may never reach this tap.
         if tap not in self._targets:
             self._targets[tap] = 1 + max(reached.values())
         return reached[coordinates] >= self._targets[tap]

@@ -1,7 +1,7 @@
-"""`--break-on`: when an event that is captured anyway stops the program.
+"""Check the conditions of `--break-on`: whether an event that is captured anyway stops the program.
 
-The values are on the host already, so they are looked at there, on the program's thread, each time any site fires: some
-microseconds an event. `jdw.breakpoint(when=...)` is looked at on the device.
+The values are on the host already. So the program's thread checks them there, each time any site fires, in some microseconds
+an event. The condition of `jdw.breakpoint(when=...)` is computed on the device.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ _PLACE = re.compile(r"(?:[^:]+:\d+)|\d+|[A-Za-z_]\w*")
 
 @dataclass(frozen=True)
 class StopCondition:
-    """When to stop.
+    """A condition on which the program stops.
 
     Attributes:
-      text: as the user wrote it.
-      holds: tap and its arrays -> the lanes for which it holds, `[()]` outside `vmap`; empty where it does not.
-      concerns: whether it can ever hold at a site.
-      trouble: why it could not be computed; empty where it could.
-      kinds: what it looks for, if that is NaN or infinity.
-      names: of the values that it looks at, the roots of trees: `params` of `params['w']`.
-      is_expression: whether it is one over values, and not a site.
+      text: the condition as the user wrote it.
+      holds: tap and its arrays -> the lanes for which the condition holds, `[()]` outside `vmap`; empty if it does not hold.
+      concerns: whether the condition can ever hold at a site.
+      trouble: returns why the condition could not be computed; empty if it could.
+      kinds: `nan`, `inf` or both, if the condition looks for these.
+      names: the names of the values that the condition uses, of a tree its root: `params` for `params['w']`.
+      is_expression: whether the condition is an expression over values.
     """
 
     text: str
@@ -50,7 +50,7 @@ class StopCondition:
     is_expression: bool = False
 
     def reason(self, tap: Tap, arrays: tuple[np.ndarray, ...]) -> str:
-        """A sentence of what is the matter."""
+        """Return the reason of a stop by this condition, for people."""
         if self.kinds:
             masked = f"; {tap.site.choice} may mask it" if tap.site.choice else ""
             return nonfinite_words(tap, arrays, self.kinds) + masked
@@ -58,10 +58,10 @@ class StopCondition:
 
 
 def conditions_of(break_on: Any) -> tuple[str, ...]:
-    """The conditions of `jdw.capture(break_on=...)`, each as a text.
+    """Return the conditions of `jdw.capture(break_on=...)` as texts.
 
     Raises:
-      TypeError: what is no text, no number of a site, and no several of these.
+      TypeError: `break_on` is not a text, the number of a site, or a list or tuple of these.
     """
     several = tuple(break_on) if isinstance(break_on, list | tuple) else (break_on,)
     for one in several:
@@ -74,17 +74,17 @@ _WANTED = "nonfinite, a site (train.py:41, its number or name), an expression (l
 
 
 _ALSO = {"nans": "nan", "infs": "inf", "infinite": "inf", "infinity": "inf"}
-"""What some write for a kind of number."""
+"""Other spelling of a kind of number -> the kind."""
 
 
 def parse_condition(text: str, watched: Iterable[str] = ()) -> StopCondition:
-    """`nonfinite`, `nan`, `inf`, a site (`train.py:41`, its number, its name), or an expression over values (`loss > 10`).
+    """Parse `nonfinite`, `nan`, `inf`, a site (`train.py:41`, its number, its name), or an expression (`loss > 10`).
 
     Args:
-      watched: patterns of the values that are watched by name.
+      watched: the name patterns of the watched values.
 
     Raises:
-      ValueError: none of these, or a word that is nearly `nonfinite` and no name that is watched.
+      ValueError: the text is none of these, or it nearly spells `nonfinite` and is not a watched name.
     """
     text = text.strip()
     kinds = KINDS.get(text.lower())
@@ -119,7 +119,7 @@ def _refuse_misspelled(text: str) -> None:
 
 
 def unmet(conditions: Iterable[StopCondition], sites: Iterable[CallSite]) -> list[str]:
-    """A sentence for each condition that could hold at none of the sites, or be computed of nothing."""
+    """Return a sentence for each condition that could hold at none of the sites, or could never be computed."""
     sites = list(sites)
     known = sorted(set(KINDS).union(*map(names_of, sites)))
     told = [
@@ -132,7 +132,7 @@ def unmet(conditions: Iterable[StopCondition], sites: Iterable[CallSite]) -> lis
 
 
 def unwatched(conditions: Iterable[StopCondition]) -> list[str]:
-    """A sentence for each condition over all values, in a capture that watches none."""
+    """Return a sentence for each condition over all values; for a capture that watches nothing."""
     return [
         f"--break-on {one.text} sees only the values of prints and callbacks, because nothing is watched. Add --watch-all "
         "to check every named value, or --watch NAMES."
@@ -144,7 +144,7 @@ def unwatched(conditions: Iterable[StopCondition]) -> list[str]:
 def _unmet(condition: StopCondition, sites: Sequence[CallSite], known: list[str]) -> str:
     text, watched = condition.text, _watched_names(condition, sites)
     if any(math.prod(site.shape) > 1 for site in watched.values()):
-        # The device has looked at the elements of those that it can hand over whole.
+        # Values with at most MOST_ELEMENTS elements are handed over whole, so the condition was checked for them.
         large = sorted(name for name, site in watched.items() if math.prod(site.shape) > MOST_ELEMENTS)
         if not large:
             return ""
@@ -160,7 +160,7 @@ def _unmet(condition: StopCondition, sites: Sequence[CallSite], known: list[str]
 
 
 def _watched_names(condition: StopCondition, sites: Sequence[CallSite]) -> dict[str, Watched]:
-    """The watched values that an expression is over, by name; none where one of its names is not watched."""
+    """Return the watched values that an expression uses, by name; empty if one of its names is not watched."""
     if not condition.is_expression:
         return {}
     watched = {_name_of(site.watch): site.watch for site in sites if site.watch}
@@ -169,7 +169,7 @@ def _watched_names(condition: StopCondition, sites: Sequence[CallSite]) -> dict[
 
 
 def _meant(text: str, known: list[str]) -> str:
-    """The name that somebody may have meant instead: a gradient, or a name that is nearly the same."""
+    """Suggest a name that the user may have meant: a gradient, or a name that is nearly the same; empty without one."""
     names = re.findall(r"[A-Za-z_]\w*", text)
     of_gradients = [f"{GRADIENT}{name}" for name in names if f"{GRADIENT}{name}" in known]
     if of_gradients and not any(name in known for name in names):
@@ -183,7 +183,7 @@ _WORDS = {**words_of(np), "float": float, "int": int, "bool": bool}
 
 
 class _Expression:
-    """Lanes in which an expression is true of any element; none where the event has not all of its names."""
+    """Finds the lanes in which an expression is true for any element; none if the event lacks one of its names."""
 
     def __init__(self, text: str, tree: ast.Expression) -> None:
         self._text, self._tree = text, tree
@@ -192,11 +192,11 @@ class _Expression:
         self._error = ""
 
     def trouble(self) -> str:
-        """Why it could never be computed; empty where it once was, and where nothing had its names."""
+        """Return why the expression could never be computed; empty if it was computed once, or no event had its names."""
         return "" if self._has_worked else self._error
 
     def concerns(self, site: CallSite) -> bool:
-        """Whether the site has all of its names."""
+        """Whether a site has all names of the expression."""
         return not resolved(self._tree, names_of(site), _WORDS).missing
 
     def __call__(self, tap: Tap, arrays: tuple[np.ndarray, ...]) -> Lanes:
@@ -222,14 +222,14 @@ class _Expression:
 
 
 class _Computed(NamedTuple):
-    """The names of an expression's values at one site, and the function that computes it from them."""
+    """An expression at one site: the names of its values, and the function that computes it from the values."""
 
     variables: Mapping[str, str]
     of: Callable[[Mapping[str, Any]], Any]
 
 
 def names_of(site: CallSite) -> set[str]:
-    """The names by which an expression may call the values of its events: a gradient is `grad.h`, and no `h`."""
+    """Return the names that an expression may use for the values of a site's events: a gradient is `grad.h`, not `h`."""
     watched = {_name_of(site.watch)} if site.watch and "value" in site.values else set[str]()
     names = {as_python_has(name) for name in (*site.values, *site.aliases) if name}
     return names - {"value" if watched else ""} | watched
@@ -240,7 +240,7 @@ def _name_of(watch: Watched) -> str:
 
 
 def variables_of(tap: Tap, arrays: tuple[np.ndarray, ...], lane: tuple[int, ...]) -> dict[str, Any]:
-    """The values of one lane by what an expression may call them."""
+    """Return the values of one lane by the names that an expression may use."""
     values = tap.values_of(arrays, lane)
     named = dict(zip(tap.site.values, values, strict=False))
     if tap.site.watch and "value" in named:

@@ -1,6 +1,6 @@
-"""The console of a stop: JAX's commands, and Python over the variables of a frame.
+"""Run the console of a stop: JAX's commands, and Python over the variables of a frame.
 
-Python runs in a thread of its own: an expression that never ends must not keep the program from going on.
+Python runs in a separate thread, because an expression that never ends must not keep the program from going on.
 """
 
 from __future__ import annotations
@@ -44,18 +44,18 @@ _RESUMING: dict[str, Ended] = {
 
 _COMMAND = re.compile(r"\s*([a-z]+|\?)(?:\s+(.*))?$", re.DOTALL)
 _PYTHON = re.compile(r"\s*(=|[-+*/%@&|^<>.,\[(]|if\b|in\b|is\b|and\b|or\b)")
-"""The pattern of what follows a variable that is called like a command."""
+"""The pattern of the text after a variable that has the name of a command: `c + 1`, not `c`."""
 
 _CONSOLE = "<console>"
 _SETTING = "write {name} = jdw.breakpoint({name}) there to be able to set it"
 _TOKEN = re.compile(r"[^\W\d][\w.]*$")
 
 Reply = Callable[[str, bool], None]
-"""Takes what a command printed, and whether it failed."""
+"""Called with the output of a command, and whether the command failed."""
 
 
 class Console:
-    """Runs commands for one stop, one after the other."""
+    """Runs the commands of one stop, one after the other."""
 
     def __init__(self, stop: Stop) -> None:
         self._stop = stop
@@ -64,7 +64,7 @@ class Console:
         self._thread: threading.Thread | None = None
 
     def run(self, text: str, reply: Reply) -> None:
-        """Run a command. Those that move or go on are done when this returns, Python later, in the console's thread."""
+        """Run a command. Commands that move or resume are done at the return; Python runs later, in the console's thread."""
         command = _COMMAND.match(text)
         if command is None or (command[2] and _PYTHON.match(command[2])):
             self._later(text, reply)
@@ -84,11 +84,11 @@ class Console:
             self._later(text, reply)
 
     def close(self) -> None:
-        """The stop is over: the thread ends when it is done."""
+        """End the thread after its present command, because the stop is over."""
         self._work.put(None)
 
     def namespace(self) -> dict[str, Any]:
-        """The namespace of Python in the chosen frame and lane; assignments stay until the stop is over."""
+        """Return the namespace of Python in the chosen frame and lane. Assignments stay until the stop is over."""
         stop = self._stop
         key = (stop.frame, stop.lane)
         if key not in self._namespaces:
@@ -101,7 +101,7 @@ class Console:
         return self._namespaces[key]
 
     def complete(self, text: str, cursor: int) -> tuple[int, list[str]]:
-        """Complete the name before `cursor`: where it starts, and its completions."""
+        """Complete the name before `cursor`: return where it starts, and its completions."""
         token = _TOKEN.search(text[:cursor])
         if token is None:
             return cursor, []
@@ -115,10 +115,11 @@ class Console:
         return token.start(), list(matches)
 
     def replace(self, expression: str) -> str:
-        """Go on with the value of an expression; what is to be said of it.
+        """Let the program go on with the value of an expression. Return a sentence about it.
 
         Raises:
-          ValueError: nothing goes on here, or not such a value. Exception: what the expression raises.
+          ValueError: the breakpoint returns no value, or the new value has another structure, shape or dtype.
+          Exception: the error that the expression raises.
         """
         replaceable = self._stop.replaceable
         if replaceable is None:
@@ -146,7 +147,7 @@ class Console:
     def _failed(self, text: str) -> bool:
         try:
             self._execute(text)
-        except BaseException as error:  # noqa: BLE001 - whatever it is, it is an answer.
+        except BaseException as error:  # noqa: BLE001 - the console prints every error.
             print("".join(_shown(error)), end="")  # noqa: T201
             return True
         return False
@@ -166,14 +167,14 @@ class Console:
         return self._run(ast.parse(expression.strip(), _CONSOLE, "eval"))
 
     def _run(self, tree: ast.Expression | ast.Module) -> Any:
-        """The value of code, None of statements."""
+        """Run code in the namespace. Return the value of an expression, None for statements."""
         namespace = self.namespace()
         require_values(tree, self._stop.frames()[self._stop.frame], namespace)
         mode = "eval" if isinstance(tree, ast.Expression) else "exec"
         try:
             return eval(compile(tree, _CONSOLE, mode), namespace)  # noqa: S307 - the console of the user's own kernel.
         except Exception as error:
-            # JAX refuses what is no array in words of its own, some functions before they look at it.
+            # JAX's own error for a value that is not an array would not say that only statistics were recorded.
             if isinstance(error, NumbersNotKeptError) or not (names := summarised_in(tree, namespace)):
                 raise
             raise NumbersNotKeptError(f"only statistics of {' and '.join(names)} were recorded: {KEEP}") from None
@@ -201,13 +202,13 @@ class Console:
             print(f"{other} has changed in this console only, not in the program: {_SETTING.format(name=other)}")  # noqa: T201
 
     def _changed_here_alone(self, tree: ast.AST) -> set[str]:
-        """The variables of the frame that code has assigned."""
+        """Return the variables of the frame that code assigns. The program does not see these assignments."""
         frame = self._stop.frames()[self._stop.frame]
         return assigned(tree) & (own_names(frame) | frame.variables.keys())
 
 
 def _shown(error: BaseException) -> list[str]:
-    """A traceback without our frames."""
+    """Return the lines of a traceback without the frames of this package."""
     if isinstance(error, NumbersNotKeptError):
         return [str(error)]
     if isinstance(error, SyntaxError) and error.filename == _CONSOLE:
@@ -268,7 +269,7 @@ _MOVING: dict[str, Callable[[Stop, str], str]] = {
 
 
 class _Split(io.TextIOBase):
-    """A stream whose writes from one thread go elsewhere: the rest of the program goes on printing meanwhile."""
+    """A stream that sends the writes of one thread elsewhere, because other threads go on printing meanwhile."""
 
     def __init__(self, usual: Any, thread: int, output: io.StringIO) -> None:
         self._usual, self._thread, self._output = usual, thread, output
@@ -286,7 +287,7 @@ class _Split(io.TextIOBase):
 
 @contextlib.contextmanager
 def _own_output() -> Iterator[io.StringIO]:
-    """Capture what this thread prints."""
+    """Capture the prints of this thread."""
     output, usual = io.StringIO(), sys.stdout
     split = _Split(usual, threading.get_ident(), output)
     sys.stdout = split  # pyright: ignore[reportAttributeAccessIssue]

@@ -1,4 +1,4 @@
-"""The help of the console."""
+"""Define the text of the console's help."""
 
 from __future__ import annotations
 

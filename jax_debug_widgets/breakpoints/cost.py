@@ -1,4 +1,4 @@
-"""Say what a breakpoint costs its program: what it keeps whole, moves, and makes wait."""
+"""Describe the cost of a breakpoint: which values it keeps whole, which it copies, and what waits for it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def cost_of(tap: Tap, equation: DebugCall) -> str:
-    """A sentence without its end: `3 values, 4.2 kB: computed in full up to here, and copied to the host each time; …`."""
+    """Return the cost, `3 values, 4.2 kB: computed in full up to here, and copied to the host each time; …`, without a stop."""
     point = equation.stop
     assert point is not None
     skipped = int(point.conditional)

@@ -35,13 +35,13 @@ Arrays = tuple[np.ndarray, ...]
 
 
 class Debugger:
-    """The debugger; a process has one.
+    """Decides about each firing of a breakpoint, and of other taps while the gate is closed. A process has one debugger.
 
     Attributes:
-      observers: who may be watching.
-      stops: the stop that is open.
+      observers: knows who can answer a stop.
+      stops: holds the open stop.
       ending: ends programs.
-      points: the breakpoints.
+      points: the breakpoints of this process.
     """
 
     def __init__(self, gate: Gate, observers: RunObservers) -> None:
@@ -65,7 +65,7 @@ class Debugger:
         return self.stops.policy
 
     def begin(self, policy: Policy) -> Policy:
-        """A run begins, with this policy; the answer is the one before, for `begin` at its end."""
+        """Use the policy of a run that begins. Return the policy before, to be passed to `begin` when the run ends."""
         with self.stops.lock:
             before, self.stops.policy = self.policy, policy
             for condition in policy.conditions:
@@ -85,7 +85,7 @@ class Debugger:
             self.stops.look()
 
     def stop_where(self, condition: StopCondition, *, on: bool) -> None:
-        """Stop the program that runs where the condition holds, or no longer."""
+        """Stop the running program where the condition holds; with `on=False`, do so no longer."""
         with self.stops.lock:
             point = self.points.of_condition(condition)
             others = [one for one in self.policy.conditions if one.text != condition.text]
@@ -109,7 +109,7 @@ class Debugger:
     # ---- the program's threads
 
     def recorder(self, tap: Tap, equation: DebugCall, switch: Switch, inbox: Inbox, plain: Recorder) -> Any:
-        """The recorder that a compiled program calls at a breakpoint; `plain` opens JAX's own prompt, once a lane."""
+        """Make the recorder that a compiled program calls at a breakpoint. `plain` opens JAX's own prompt, once a lane."""
         stop_point = equation.stop
         assert stop_point is not None
         text = text_of(tap.site)
@@ -124,7 +124,7 @@ class Debugger:
         def record(*arrays: np.ndarray) -> Any:
             place = self.observers.place()
             if place == "prompt" and is_jax_own:
-                return plain(*arrays)  # As without us.
+                return plain(*arrays)  # As in plain JAX.
             if not switch.off:
                 fire((stamps.now(), *arrays))
             if is_on_mesh:
@@ -152,10 +152,10 @@ class Debugger:
         return record
 
     def step(self, scene: StopLocation) -> tuple[Ended, int | None]:
-        """Stand at an equation of a program that runs step by step; how to go on, and to which line.
+        """Stand at an equation of a program that runs step by step. Return how to go on, and to which line.
 
         Raises:
-          Stopped: its user has ended it.
+          Stopped: the user has ended the program.
         """
         is_shown = self.observers.place() == "panel"
         is_awaited = is_shown and self.observers.patience > 0
@@ -168,14 +168,14 @@ class Debugger:
         return how, stop.line
 
     def _prompt(self, tap: Tap, arrays: Arrays, equation: DebugCall) -> Any:
-        """JAX's prompt at a breakpoint of ours, in each lane that stops."""
+        """Open JAX's prompt at a `jdw.breakpoint`, once for each lane that stops. Return the values that go on."""
         assert equation.stop is not None
         for lane in stopped_lanes(tap, arrays, equation.stop):
             equation.run(*(on_cpu(np.asarray(value)) for value in tap.values_of(arrays, lane)))
         return arrays[equation.stop.going_on]
 
     def _may_pass(self, fired: Tap | Bundle, arrays: Arrays, shown: Firings | None = None) -> None:
-        """See `taps.gate`: called at each firing while the gate is closed."""
+        """See `taps.gate.Pass`. Called at each firing while the gate is closed, on the program's thread."""
         if collectives.runs_on_several(fired):
             self.stops.stand_with_others(fired)
         self.ending.at(fired, arrays)
@@ -220,7 +220,7 @@ class Debugger:
         return stood
 
     def _stood(self, tap: Tap, scene: StopLocation, point: Point) -> bool:
-        """Stop here; whether the program has stood."""
+        """Stop here. Return whether the program stood."""
         if self.observers.patience > 0:
             how, stop = self.stops.hold(scene, None, tap)
             if how != "unanswered":
@@ -229,7 +229,7 @@ class Debugger:
         return False
 
     def _take_pause(self, tap: Tap | Bundle, arrays: Arrays) -> bool:
-        """Whether the pause that was asked for is here, and nobody else has taken it."""
+        """Take the pause that the user asked for. Return whether this firing takes it."""
         with self.stops.lock:
             on_mesh = collectives.runs_on_several(tap) and tap.nesting.on_each_device
             if on_mesh and not self._collective.is_here(tap, tap.coordinates_of(arrays), self._gate.reached(tap)):
@@ -239,9 +239,9 @@ class Debugger:
             return taken
 
     def _claim(self, tap: Tap, arrays: Arrays, point: Point) -> bool:
-        """Whether this firing of a breakpoint is to stop the program.
+        """Decide whether this firing of a breakpoint stops the program.
 
-        Devices that run the same program come to it each for itself; the first stands for all.
+        Each device that runs the program comes to the breakpoint. The first device stands for all.
         """
         with self.stops.lock:
             if tap.nesting.on_each_device and not tap.nesting.conditional:

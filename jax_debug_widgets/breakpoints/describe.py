@@ -1,4 +1,4 @@
-"""Describe a stop for the browser."""
+"""Describe a stop, its frames and its variables for the browser."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ _MOST_LINES = 400
 
 _MOST_LOCALS = 200
 _MOST_TEXT = 400
-"""Characters of a variable's text."""
+"""The most variables of a frame, and the most characters of a variable's text."""
 
 _MOST_COUNTED = 4_000_000
-"""Elements of an array whose statistics are taken unasked; those of larger ones come with its picture."""
+"""The most elements of an array for which statistics are sent with the stop; otherwise they come with the array's picture."""
 
 NameFile = Callable[[str], str]
 
 
 def stop_body(stop: Stop, way: str, name_file: NameFile) -> StopBody:
-    """The stop as it is now."""
+    """Describe a stop as it is now. `way` is how commands reach the kernel, see `StopBody`."""
     scene = stop.scene
     return {
         "id": stop.id,
@@ -93,7 +93,7 @@ def _frame(index: int, frame: StackFrame, name_file: NameFile, device: str) -> F
 
 
 def described(name: str, value: Any, device: str = "") -> LocalMessage:
-    """A variable."""
+    """Describe a variable of a frame."""
     if isinstance(value, Summarised):
         about: LocalMessage = {
             "name": name, "type": "Array", "text": "", "shape": list(value.shape), "dtype": value.dtype, "device": "",
@@ -113,12 +113,12 @@ def described(name: str, value: Any, device: str = "") -> LocalMessage:
 
 
 def is_key(value: Any) -> bool:
-    """Whether this is an array of typed PRNG keys."""
+    """Whether an array holds typed PRNG keys."""
     return jax.dtypes.issubdtype(value.dtype, jax.dtypes.prng_key)
 
 
 def as_array(value: Any) -> np.ndarray | None:
-    """`value` on the host; None where it is no array of numbers."""
+    """Return `value` as an array on the host; None if it is not an array of numbers."""
     if not isinstance(value, np.ndarray | jax.Array | np.generic | bool | int | float | complex) or (
         isinstance(value, jax.Array) and is_key(value)
     ):
@@ -128,7 +128,7 @@ def as_array(value: Any) -> np.ndarray | None:
 
 
 def brief(value: Any) -> str:
-    """Its `repr`, shortened; what raises is named."""
+    """Return the shortened `repr` of a value; if the `repr` raises, name the error."""
     with np.printoptions(threshold=20, edgeitems=3, precision=6):
         try:
             text = repr(value)

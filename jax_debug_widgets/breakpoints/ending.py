@@ -1,4 +1,4 @@
-"""End a program that its user has had enough of: at an event, on all its devices at the same one."""
+"""End a program that the user stops or interrupts: at an event, at the same event on all its devices."""
 
 from __future__ import annotations
 
@@ -16,41 +16,43 @@ if TYPE_CHECKING:
 
 
 class Ending:
-    """Raises `Stopped` into programs of a run that is to end, and finds it again in what XLA makes of it."""
+    """Raises `Stopped` into the programs of a run that must end, and recognizes it in the error that XLA makes of it."""
 
     def __init__(self, stops: StopQueue, gate: Gate) -> None:
         self._stops, self._gate = stops, gate
         self._meeting = collectives.CollectiveStop()
 
     def begin(self) -> None:
-        """Another run begins."""
+        """Reset for a run that begins."""
         self._meeting = collectives.CollectiveStop()
 
     def at(self, tap: Tap | Bundle, arrays: tuple[np.ndarray, ...], stood_at: CallSite | None = None) -> None:
-        """Raise into the program at this firing, if it is to end and may end here.
+        """Raise into the program at this firing if the run must end and may end here.
 
         Args:
-          stood_at: where its user has seen it stand, if not at the first of what fires here.
+          stood_at: the site where the user saw the program stand, if it is not the first site that fires here.
 
         Raises:
-          Stopped: it ends.
+          Stopped: the program ends here.
         """
         policy = self._stops.policy
         if policy.halted is None or policy.told:
             return
         if collectives.runs_on_several(tap):
             if not tap.nesting.on_each_device:
-                return  # It fires on one device for several; the program is ended before its next call.
+                return  # The tap fires on one device for several; the program is ended before its next call.
             with self._stops.lock:
                 if not self._meeting.is_here(tap, tap.coordinates_of(arrays), self._gate.reached(tap)):
                     return
         raise self.stopped(f"at {(stood_at or tap.site).where}")
 
     def before_call(self) -> None:
-        """A program is about to be dispatched. If an interrupt was raised before, it was handled: the run goes on.
+        """Raise if the run must end; called before a program is dispatched.
+
+        If an interrupt was raised before, the user's code has handled it. Then the run goes on.
 
         Raises:
-          Stopped: the run is to end.
+          Stopped: the run must end.
         """
         policy = self._stops.policy
         if policy.told:
@@ -61,19 +63,19 @@ class Ending:
             raise self._told("before the next call")
 
     def stopped(self, where: str) -> Stopped:
-        """The error to raise at this place."""
+        """Make the error to raise at this place, and note the place."""
         policy = self._stops.policy
         policy.ended = f"{policy.halted} {where}"
         return Stopped(policy.ended)
 
     def consequence(self, error: BaseException) -> BaseException:
-        """The error that the caller of a program is to see: `Stopped`, if it was raised because the run was ended."""
+        """Return the error that the caller of a program sees: `Stopped` if the run was ended, else the error itself."""
         policy = self._stops.policy
         if isinstance(error, Stopped) or policy.halted is None:
             policy.told = policy.halted == "interrupted"
             return error
         if policy.ended is None and "KeyboardInterrupt" in str(error):
-            # Python's own handler came before us, in a callback on the main thread.
+            # Python's own handler raised first, in a callback on the main thread.
             return self._told("in the program")
         if policy.ended is None or not policy.ends(error):
             return error

@@ -1,4 +1,4 @@
-"""The frames around an event that is no breakpoint, with the values that have fired together as their variables."""
+"""Make the frames of a stop at an event that is not a breakpoint. Their variables are the values that fired together."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ _NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
 def frames_of_firing(tap: Tap, arrays: Arrays, lane: tuple[int, ...], firings: Firings) -> list[StackFrame]:
-    """The frame of an event and those of who has called it, innermost first, each with what is known of its variables.
+    """Return the frame of an event and the frames of its callers, innermost first, each with its known variables.
 
     Args:
-      firings: all that have fired together, in the order of the program.
+      firings: all firings that came together, in the order of the program.
     """
     site, callers = tap.site, tap.callers or ()
     at = next((number for number, (one, _) in enumerate(firings) if one is tap), 0)
@@ -46,13 +46,13 @@ def frames_of_firing(tap: Tap, arrays: Arrays, lane: tuple[int, ...], firings: F
 
 
 def _with_enclosing(frame: StackFrame, firings: Firings, at: int, callers: Sequence[Caller]) -> StackFrame:
-    """With what has fired of the variables that its function has of the functions around it."""
+    """Add the known values of the variables that the frame's function takes from enclosing functions."""
     found: dict[str, Any] = {}
     for name, function in enclosing_functions(frame).items():
         calls = {_Where.of(tap) for tap, _ in firings if (tap.site.file, tap.site.function) == (frame.file, function)}
         own = {_Where(one.file, one.function, tuple(callers[number + 1 :])) for number, one in enumerate(callers)}
         calls = calls & own or calls
-        if len(calls) == 1:  # Of several calls it is not known which has made this function.
+        if len(calls) == 1:  # With several calls it is not known which one made this function.
             known = _known(firings, at, *calls)
             found |= {key: value for key, value in known.items() if root_of(key) == name}
     return replace(frame, variables={**found, **frame.variables}) if found else frame
@@ -61,7 +61,11 @@ def _with_enclosing(frame: StackFrame, firings: Firings, at: int, callers: Seque
 def frame_at(
     file: str, line: int, function: str, variables: Mapping[str, Any], elsewhere: Mapping[str, Any] = _NOTHING
 ) -> StackFrame:
-    """A place of the source as a frame."""
+    """Make a frame for a place in the source.
+
+    Args:
+      elsewhere: values that are known in other functions of the same step.
+    """
     return StackFrame(
         file=file,
         line=line,
@@ -79,7 +83,7 @@ def frame_at(
 
 
 def variables_shown(tap: Tap, arrays: Arrays, lane: tuple[int, ...]) -> dict[str, Any]:
-    """The values of an event as variables: arrays, and statistics where nothing else has left the program."""
+    """Return the values of an event as variables: arrays, or `Summarised` if only statistics have left the program."""
     site, values = tap.site, variables_of(tap, arrays, lane)
     if site.watch is None:
         return {name: shown(np.asarray(value)) for name, value in values.items()}
@@ -89,7 +93,7 @@ def variables_shown(tap: Tap, arrays: Arrays, lane: tuple[int, ...]) -> dict[str
 
 
 class _Where(NamedTuple):
-    """One call of a function."""
+    """One call of a function: the function, and the calls that led to it."""
 
     file: str
     function: str
@@ -97,12 +101,12 @@ class _Where(NamedTuple):
 
     @classmethod
     def of(cls, tap: Tap) -> _Where:
-        """The place in which a tap fires."""
+        """Return the call of the function in which a tap fires."""
         return cls(tap.site.file, tap.site.function, tap.callers)
 
 
 def _known(firings: Firings, at: int, where: _Where | None = None) -> dict[str, Any]:
-    """The values that have fired, in one call of a function or anywhere: for a name with several values that at firing `at`."""
+    """Return the watched values among the firings, of one call of a function or of all. A name has its value at firing `at`."""
     found: dict[str, tuple[Tap, Arrays]] = {}
     for number, (tap, arrays) in enumerate(firings):
         is_there = tap.site.watch is not None and where in (None, _Where.of(tap))
@@ -112,7 +116,7 @@ def _known(firings: Firings, at: int, where: _Where | None = None) -> dict[str, 
 
 
 def globals_of(file: str) -> dict[str, Any]:
-    """The globals of the module that a file is of; those of the notebook for a cell."""
+    """Return the globals of the module in a file; the globals of the notebook for a cell."""
     for module in list(sys.modules.values()):
         if getattr(module, "__file__", None) == file:
             return vars(module)

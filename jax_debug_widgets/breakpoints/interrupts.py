@@ -1,7 +1,7 @@
 """Notice Kernel → Interrupt while the main thread is inside XLA, where Python's signal handlers do not run.
 
 Python writes the number of each signal into a file descriptor at once, whatever the main thread does
-(`signal.set_wakeup_fd`); a thread of ours reads it.
+(`signal.set_wakeup_fd`). A thread of this module reads it.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ _watches: weakref.WeakSet[InterruptWatch] = weakref.WeakSet()
 class InterruptWatch:
     """Calls `interrupted` when SIGINT comes, between `start` and `stop`, which the main thread must call.
 
-    Other listeners (another descriptor, the handler) hear of it as well, and are restored afterwards. An interrupt that is
-    raised in a callback of the garbage collector's, in a `__del__` or in a weak reference's callback is dropped by Python,
-    which tells `sys.unraisablehook` of it; `dropped` hears of that.
+    Other listeners (another descriptor, the handler before) get the signal as well, and are restored afterwards. Python drops
+    an interrupt that is raised in a callback of the garbage collector, in a `__del__` or in the callback of a weak reference,
+    and calls `sys.unraisablehook`. The watch then calls `dropped`.
 
     Args:
-      interrupted: called from a thread of ours, and again from the handler.
-      is_in_program: whether the main thread runs a program that must not be interrupted at a place of its own choice: one
-        on several devices. Then the handler is not called, and the program ends as `interrupted` makes it.
-      told: called before the handler is.
-      dropped: called where Python has dropped what the handler raised; whether it is raised elsewhere.
+      interrupted: called from the watch's thread, and again from the signal handler.
+      is_in_program: whether the main thread runs a program on several devices, which must not end at an arbitrary place. Then
+        the handler before is not called, and `interrupted` makes the program end.
+      told: called before the handler before is called.
+      dropped: called when Python has dropped what the handler raised. Returns whether it is raised elsewhere.
     """
 
     def __init__(
@@ -47,26 +47,26 @@ class InterruptWatch:
         self._dropped = dropped
         self._users = self._handling = 0
         self._heard = self._raised = 0
-        """How many interrupts the thread has heard of, and how many Python has raised."""
+        """The number of interrupts that the thread has read, and the number that Python has raised."""
         self._is_dropped = False
-        """Whether Python has dropped the newest."""
+        """Whether Python has dropped the newest interrupt."""
         self._telling = threading.RLock()
-        """Held while an interrupt is raised or dropped: the thread may come late, and reports none that has been dropped."""
+        """Held while an interrupt is raised or dropped. The thread may be late, and must not call `told` for a dropped one."""
         self._is_waiting = False
         self._ends: tuple[socket.socket, socket.socket] | None = None
         self._outer = -1
         self._handler: Any = None
         self._late: list[tuple[int, FrameType | None]] | None = None
-        """The interrupts that have come while `stop` is at work."""
+        """The interrupts that came during `stop`; None outside it."""
         self._unraisable: Callable[[sys.UnraisableHookArgs], Any] = sys.unraisablehook
         self._thread: threading.Thread | None = None
         _watches.add(self)
 
     def start(self, *, handles: bool = True) -> None:
-        """Begin to listen; in other threads than the main one nothing happens.
+        """Begin to listen; outside the main thread it does nothing.
 
         Args:
-          handles: whether the handler becomes ours until `stop`. It is a frame in the traceback of an interrupt.
+          handles: whether to replace the signal handler until `stop`. The new handler is a frame in an interrupt's traceback.
         """
         if threading.current_thread() is not threading.main_thread():
             return
@@ -91,7 +91,7 @@ class InterruptWatch:
         self._thread.start()
 
     def stop(self, *, handles: bool = True) -> None:
-        """Listen no more; to be called as `start` was."""
+        """End listening; called with the same `handles` as `start`."""
         if threading.current_thread() is not threading.main_thread() or not self._users:
             return
         self._late = late = []
@@ -115,7 +115,7 @@ class InterruptWatch:
         reading, writing = self._ends
         current = signal.set_wakeup_fd(self._outer)
         if current not in (writing.fileno(), -1):
-            signal.set_wakeup_fd(current)  # Somebody came after us and has not gone.
+            signal.set_wakeup_fd(current)  # Somebody else has set a descriptor since, and still uses it.
         writing.close()
         if self._thread is not None:
             self._thread.join(1)
@@ -123,7 +123,7 @@ class InterruptWatch:
         self._ends = self._thread = None
 
     def forked(self) -> None:
-        """In a forked process, which shares the descriptor: its signals are no longer the first one's."""
+        """Stop listening in a forked child. It shares the descriptor, so its signals would reach the parent's thread."""
         if self._ends is None:
             return
         signal.set_wakeup_fd(self._outer)
@@ -135,7 +135,7 @@ class InterruptWatch:
             end.close()
         self._ends = self._thread = None
         self._users = self._handling = 0
-        self._telling = threading.RLock()  # The thread, which is not there, may have held it.
+        self._telling = threading.RLock()  # The parent's thread, which the child does not have, may have held it.
 
     def _on_unraisable(self, unraisable: sys.UnraisableHookArgs) -> None:
         if unraisable.exc_type is KeyboardInterrupt and self._handling:
@@ -152,8 +152,8 @@ class InterruptWatch:
         if not self._raises():
             self._handler(number, frame)
             return
-        self._interrupted()  # The thread may not have come to it yet.
-        # Asked a second time, do not wait for the program's next event: there may be none.
+        self._interrupted()  # The thread may not have read the signal yet.
+        # A second interrupt does not wait for the program's next event: there may be none.
         is_left_to_program = self._is_in_program() and not self._is_waiting
         self._is_waiting = is_left_to_program
         if not is_left_to_program:
@@ -164,7 +164,7 @@ class InterruptWatch:
             self._handler(number, frame)
 
     def _raises(self) -> bool:
-        """Whether an interrupt is one to the main thread's code: a handler of its own may only take a note of it."""
+        """Whether an interrupt raises `KeyboardInterrupt` in the main thread. A handler of the program's own may not raise."""
         handler = signal.getsignal(signal.SIGINT)
         return (self._handler if handler == self._on_signal else handler) == signal.default_int_handler
 
@@ -179,7 +179,7 @@ class InterruptWatch:
             if self._heard > self._raised and self._raises():
                 self._interrupted()
                 with self._telling:
-                    if self._raised >= self._heard and not self._is_dropped:  # Raised meanwhile.
+                    if self._raised >= self._heard and not self._is_dropped:  # The handler has raised it meanwhile.
                         self._told()
 
 

@@ -1,8 +1,8 @@
 """Pause a job of several processes, or end it, before the same call in all of them.
 
-A process that stands inside a program keeps the others waiting in a collective, and XLA ends them. So the processes agree, in
-JAX's coordination store, on a call that none of them has begun. Each dispatches the calls before it, waits until these are
-over, and stands there. No collective is open anywhere then, however long it takes.
+If a process stood inside a program, the others would wait for it in a collective, and XLA would end them. So the processes
+agree, through JAX's coordination store, on a call that none of them has begun. Each process dispatches the calls before this
+one, waits until they are over, and stands there. Then no collective is open, so the processes may stand for any time.
 """
 
 from __future__ import annotations
@@ -30,25 +30,25 @@ if TYPE_CHECKING:
 Wish = Literal["pause", "halt"]
 
 _PATIENCE_S = 10.0
-"""In which all processes say how far they are. Meanwhile they begin no call, and XLA's collectives wait longer than that."""
+"""Seconds within which all processes write their number of calls. They begin no call meanwhile; collectives wait longer."""
 
 _LOOK_S, _SLICE_S = 30.0, 0.5
-"""How long one question to the store may take: what is asked next, and whether to go on."""
+"""How long one wait for the store may take: for the next wish, and for the decision to go on."""
 
 _FRAMES = 16
 
 _OVER = "over"
-"""The wish of a process at the end of its capture: from then on no call can be agreed on."""
+"""The wish that a process writes at the end of its capture. After it, the processes can agree on no call."""
 
 _TOO_LATE = "the capture is over in one of its processes"
 
 _BEGUN: Counter[str] = Counter()
-"""How often a capture has begun at a place, which is the same in all processes."""
+"""Hash of a place -> how many captures began there; the same in all processes."""
 
 
 @dataclass(frozen=True)
 class _Agreed:
-    """One stop: its key in the store, what is wanted, before which call, and the process that has asked."""
+    """One agreed stop: its key in the store, the wish (`pause` or `halt`), the call that it precedes, the asking process."""
 
     key: str
     wish: str
@@ -57,15 +57,15 @@ class _Agreed:
 
     @property
     def go(self) -> str:
-        """Set to how all go on."""
+        """The key in the store that says how all processes go on."""
         return f"{self.key}/go"
 
 
 class JobStops:
-    """The stops of one capture that all processes of the job have begun. It counts the calls of programs over all of them.
+    """Stops all processes of a job in one capture that all have begun. It counts the calls of programs over all processes.
 
     Attributes:
-      standing: the call before which this process stands with the others; 0 if it does not.
+      standing: the number of the call before which this process stands with the others; 0 if it does not stand.
     """
 
     def __init__(
@@ -77,11 +77,11 @@ class JobStops:
         policy: Policy,
         settle: Callable[[], object],
     ) -> None:
-        """Begin to look for what the processes ask.
+        """Start the thread that looks for wishes of the processes.
 
         Args:
-          place: the same in all processes, and of no other capture that goes on.
-          settle: waits until all that was dispatched is over.
+          place: the key of the capture: the same in all processes, and different for each capture that goes on.
+          settle: waits until all dispatched calls are over.
         """
         name = hashlib.blake2b(place.encode(), digest_size=8).hexdigest()
         _BEGUN[name] += 1
@@ -98,7 +98,7 @@ class JobStops:
         self._thread.start()
 
     def ask(self, wish: Wish, answer: Callable[[str], None]) -> None:
-        """Want all processes to stand, or to end. `answer` is called later with why they do not; with nothing if they will."""
+        """Ask all processes to stand or to end. `answer` is called later, with an empty text if they will, else a reason."""
         if self._over.is_set():
             answer(_TOO_LATE)
             return
@@ -108,10 +108,10 @@ class JobStops:
         self._tell(f"{self._key}/{number}/wish", f"{wish} {own_number()}")
 
     def before_call(self, name: str) -> None:
-        """A program over all processes is about to be dispatched by this thread, which waits here if that is agreed on.
+        """Count a call, and stand here if the processes have agreed on it. The thread that dispatches the program calls it.
 
         Raises:
-          Stopped: the run is to end.
+          Stopped: the run must end.
         """
         with self._changed:
             self._begun += 1
@@ -119,7 +119,7 @@ class JobStops:
             self._changed.wait_for(lambda: not self._is_deciding)
             here = [one for one in self._agreed if one.call == call]
         for one in here:
-            with suppress(Exception):  # What a program raises its user sees from JAX.
+            with suppress(Exception):  # JAX raises a program's error to the user.
                 self._settle()
             where = f"before {name}, call {call} of this job's programs, in all {self._processes} processes"
             if one.wish == "halt" or self._stood(one, name, where) == "quit":
@@ -127,7 +127,7 @@ class JobStops:
                 raise self._debugger.ending.stopped(where)
 
     def close(self) -> None:
-        """The capture is over. The interpreter may end next, and a thread that asks the store then would abort it."""
+        """End the thread when the capture is over. A thread that asks the store while the interpreter ends would abort it."""
         self._over.set()
         self._tell(f"{self._key}/{self._number}/wish", f"{_OVER} {own_number()}")
         self._thread.join(2 * _SLICE_S)
@@ -136,7 +136,7 @@ class JobStops:
     # ---- the thread of the program
 
     def _stood(self, one: _Agreed, name: str, where: str) -> str:
-        """Stand here until the process that has asked goes on; how it does."""
+        """Stand here until the asking process goes on. Return how it goes on."""
         how = self._store.get(one.go)
         self.standing = one.call
         try:
@@ -177,7 +177,7 @@ class JobStops:
             elif wish is not None and not self._over.is_set():
                 self._agree(key, *wish.split())
             else:
-                self._over.wait(_SLICE_S)  # Where the store is gone it answers at once.
+                self._over.wait(_SLICE_S)  # A store that is gone answers at once, so the loop must not spin.
 
     def _agree(self, key: str, wish: str, asker: str) -> None:
         with self._changed:
@@ -203,7 +203,7 @@ class JobStops:
             answer("" if verdict.isdecimal() else f"The job goes on: {verdict}")
 
     def _verdict(self, key: str, earliest: int) -> str:
-        """The call that none has begun, or why there is none. The first process that puts its verdict has decided for all."""
+        """Return the number of a call that no process has begun, or why that is impossible. The first stored verdict counts."""
         self._store.put(f"{key}/from/{own_number()}", str(earliest))
         found, deadline = [], time.monotonic() + _PATIENCE_S
         for number in range(self._processes):
@@ -223,7 +223,7 @@ class JobStops:
         return self._store.wait_for(f"{key}/verdict", _PATIENCE_S) or proposal
 
     def _end_pauses(self, before: list[_Agreed]) -> None:
-        """The program is to end: nobody stands any longer for what this process has asked before."""
+        """End the pauses that this process asked for before, because the program must end."""
         for one in before:
             if one.asker == own_number():
                 self._tell(one.go, "quit")
@@ -232,7 +232,7 @@ class JobStops:
             stop.resume("quit")
 
     def _tell(self, key: str, text: str) -> None:
-        """Set a key for the others. Where the store is gone JAX ends the job, and no error of ours is to come before."""
+        """Set a key for the other processes. If the store is gone, JAX ends the job with its own error; none is raised here."""
         with suppress(jax.errors.JaxRuntimeError):
             self._store.put(key, text)
 

@@ -1,4 +1,4 @@
-"""The namespace of a frame for Python in the console: its variables, and those globals that none of its function's hides."""
+"""Make the namespace of a frame for the console: the frame's variables, and the globals that no local variable hides."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from jax_debug_widgets.events.function_names import short_function
 
 
 def variables_seen_from(frame: StackFrame) -> dict[str, Any]:
-    """The globals and the variables of a frame by name. A variable of its function that has no value here has none."""
+    """Return the globals and variables of a frame by name. A local variable without a value here hides its global."""
     own = own_names(frame)
     seen = {name: value for name, value in frame.globals.items() if name not in own}
     return {**seen, **_trees(frame.variables)}
 
 
 def values_seen_from(frame: StackFrame) -> dict[str, Any]:
-    """The same, with what else is known where the frame is made of what has fired, and its gradients."""
+    """Return what `variables_seen_from` does, with the values that are known in other functions, and the known gradients."""
     hidden = own_names(frame)
     elsewhere = {name: value for name, value in _trees(frame.elsewhere).items() if name not in hidden}
     found = {**elsewhere, **variables_seen_from(frame)}
@@ -42,13 +42,16 @@ GRADIENT_OF = "grad/"
 
 
 class Gradients:
-    """The gradients that are known at a stop: `grad("h")`, `grad.h`. All else is what `grad` was before, `jax.grad` say."""
+    """Gives access to the known gradients of a stop: `grad("h")`, `grad.h`.
+
+    For other arguments and attributes it passes on to what `grad` was before, such as `jax.grad`.
+    """
 
     def __init__(self, known: Mapping[str, Any], other: Any) -> None:
         self._known, self._other = known, other
 
     def __call__(self, name: Any, *args: Any, **options: Any) -> Any:
-        """The gradient of that name."""
+        """Return the gradient of a name; other arguments go to what `grad` was before."""
         if not isinstance(name, str):
             return self._other(name, *args, **options)
         return self._of(name)
@@ -59,7 +62,7 @@ class Gradients:
         return getattr(self._other, name) if hasattr(self._other, name) else self._of(name)
 
     def summarised_in(self, tree: ast.AST) -> list[str]:
-        """The names that code asks for and that have statistics only: `grad('h')`."""
+        """Return the gradients that code uses and that have only statistics: `grad('h')`."""
         found: dict[str, None] = {}
         for node in ast.walk(tree):
             match node:
@@ -85,40 +88,40 @@ class Gradients:
 
 
 def to_compute_with(value: Any) -> Any:
-    """A variable as the console computes with it; what is no array and no plain container of arrays stays what it is."""
+    """Make a copy of a variable for the console to compute with. A value that is not an array or a plain container stays."""
     if not isinstance(value, jax.Array | dict | list | tuple):
         return value
     try:
         return apart(value)
-    except Exception:  # noqa: BLE001 - a dictionary whose keys have no order is no pytree; nor may be a user's own.
+    except Exception:  # noqa: BLE001 - dictionaries with keys that cannot be sorted, and some user types, are not pytrees.
         return value
 
 
 def own_names(frame: StackFrame) -> frozenset[str]:
-    """The variables of a frame's function, those of the functions around it that it uses included."""
+    """Return the variables of a frame's function, including those that it takes from enclosing functions."""
     return frozenset(
         name for code in _around(frame)[-1:] for name in (*code.co_varnames, *code.co_cellvars, *code.co_freevars)
     )
 
 
 def enclosing_functions(frame: StackFrame) -> dict[str, str]:
-    """The variables that a frame's function has of the functions around it -> the qualified name of the one that has each."""
+    """Return the variables that a frame's function takes from enclosing functions -> the qualified name of that function."""
     *outer, own = _around(frame) or [None]
     free = own.co_freevars if own else ()
     return {name: code.co_qualname for name in free for code in outer if code and name in code.co_cellvars}
 
 
 def _around(frame: StackFrame) -> tuple[CodeType, ...]:
-    """The code of a frame's function, innermost last, after that of the functions around it."""
+    """Return the code of a frame's function, after the code of its enclosing functions, outermost first."""
     text = "".join(linecache.getlines(frame.file))
     return _functions_at(text, frame.line, frame.function.rpartition(".")[2])
 
 
 def require_values(tree: ast.AST, frame: StackFrame, namespace: Mapping[str, Any]) -> None:
-    """Refuse code that reads a variable of the function that has no value here: a global of its name is another one.
+    """Refuse code that reads a local variable without a value here; a global of the same name is another variable.
 
     Raises:
-      NameError: it does.
+      NameError: the code reads such a variable.
     """
     missing = own_names(frame) - namespace.keys() - _bound(tree)
     for node in ast.walk(tree):
@@ -128,7 +131,7 @@ def require_values(tree: ast.AST, frame: StackFrame, namespace: Mapping[str, Any
 
 
 def summarised_in(tree: ast.AST, namespace: Mapping[str, Any]) -> list[str]:
-    """The names that code computes with and that have statistics only; not where it asks for one of these, `h.nan`."""
+    """Return the names that code computes with and that have only statistics. Reading a statistic, `h.nan`, does not count."""
     asked = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
     names = [node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and id(node) not in asked]
     found = [name for name in dict.fromkeys(names) if isinstance(namespace.get(name), Summarised)]
@@ -137,7 +140,7 @@ def summarised_in(tree: ast.AST, namespace: Mapping[str, Any]) -> list[str]:
 
 
 def assigned(tree: ast.AST) -> set[str]:
-    """The variables that code assigns, or parts of them."""
+    """Return the variables that code assigns, as a whole or in part."""
     targets: list[ast.expr] = []
     for node in ast.walk(tree):
         if isinstance(node, ast.Assign):
@@ -161,7 +164,7 @@ def _roots(target: ast.expr) -> Iterator[str]:
 
 
 def _bound(tree: ast.AST) -> set[str]:
-    """The names to which code gives a value of its own, parameters of lambdas included."""
+    """Return the names that code binds itself, including the parameters of its functions."""
     stored = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
     return stored | {node.arg for node in ast.walk(tree) if isinstance(node, ast.arg)}
 
@@ -179,7 +182,7 @@ def _functions_at(text: str, line: int, function: str) -> tuple[CodeType, ...]:
 
 
 def _functions(code: CodeType, *around: CodeType) -> Iterator[tuple[CodeType, ...]]:
-    """Each function in code, after those around it."""
+    """Yield each function in code, after its enclosing functions."""
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
             yield (*around, constant)
@@ -191,7 +194,7 @@ def _has_line(code: CodeType, line: int) -> bool:
 
 
 class _Tree(dict[Any, Any]):
-    """A variable whose leaves are known: `params['w']`, `model.layers[0].weight`."""
+    """A variable with known leaves only: `params['w']`, `model.layers[0].weight`."""
 
     def __getattr__(self, name: str) -> Any:
         try:
@@ -202,7 +205,7 @@ class _Tree(dict[Any, Any]):
 
 
 def _trees(variables: Mapping[str, Any]) -> dict[str, Any]:
-    """Variables by name; where only leaves of one are there, it is a tree of these."""
+    """Return variables by name. A variable with known leaves only becomes a tree of its leaves."""
     found = {name: value for name, value in variables.items() if name.isidentifier()}
     trees: dict[str, Any] = {}
     for name, value in variables.items():
@@ -216,12 +219,12 @@ def _trees(variables: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def root_of(name: str) -> str:
-    """The variable that a value is part of: `model` of `model.layers[0]`."""
+    """Return the variable that a value is part of: `model` for `model.layers[0]`."""
     return str(_path(name)[0])
 
 
 def _path(name: str) -> list[Any]:
-    """`model.layers[0]` -> `model`, `layers`, 0; the whole name where it is no such path."""
+    """Split a name: `model.layers[0]` -> `model`, `layers`, 0; return the whole name if it is not such a path."""
     keys: list[Any] = []
     try:
         node = ast.parse(name, mode="eval").body

@@ -1,4 +1,4 @@
-"""`--break-on nonfinite`, `nan`, `inf`: the events whose values become so."""
+"""Check `--break-on nonfinite`, `nan` and `inf`: find events with values that become NaN or infinite."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ Arrays = tuple[np.ndarray, ...]
 Lanes = list[tuple[int, ...]]
 
 Kinds = Collection[str]
-"""The kinds that a condition looks for, of `nan` and `inf`."""
+"""The kinds that a condition looks for: `nan`, `inf` or both."""
 
 KINDS: dict[str, Kinds] = {"nonfinite": ("nan", "inf"), "nan": ("nan",), "inf": ("inf",)}
 """Name of a condition -> the kinds that it looks for."""
 
 
 class Onset:
-    """Lanes that are not finite and were at the firing before: who has seen a NaN need not stop for it in every iteration."""
+    """Finds lanes that are not finite now and were finite at the firing before, so that a NaN stops a loop only once."""
 
     def __init__(self, kinds: Kinds) -> None:
         self._kinds = kinds
         self._before: dict[tuple[int, tuple[int, ...]], Lanes] = {}
-        """By site and device."""
+        """Site and device -> the lanes that were not finite at the firing before."""
 
     def __call__(self, tap: Tap, arrays: Arrays) -> Lanes:
-        """The lanes that are not finite in this firing and were finite in the one before, at this site and device."""
+        """Return the lanes that are not finite in this firing and were finite in the one before, at this site and device."""
         here = tap.site.id, tap.coordinates_of(arrays)
         lanes, before = _lanes(tap, arrays, self._kinds), self._before.get(here, [])
         self._before[here] = lanes
@@ -37,14 +37,14 @@ class Onset:
 
 
 def finite_at(arrays: Arrays, numbers: Collection[int]) -> Arrays:
-    """The arrays with zeros for those of these numbers: a stop at their own lines tells of them."""
+    """Return the arrays with zeros at these positions. These values are watched too, and a stop at their lines reports them."""
     if not numbers:
         return arrays
     return tuple(np.zeros_like(one) if number in numbers else one for number, one in enumerate(arrays))
 
 
 def nonfinite_words(tap: Tap, arrays: Arrays, kinds: Kinds = KINDS["nonfinite"]) -> str:
-    """`h is not finite: 3 NaN`; empty where all are."""
+    """Describe the values that are not finite: `h is not finite: 3 NaN`; empty if all are finite."""
     watch = tap.site.watch
     meant = watch.meant if watch else ()
     if watch is not None and "nan" in tap.site.values:
@@ -52,7 +52,7 @@ def nonfinite_words(tap: Tap, arrays: Arrays, kinds: Kinds = KINDS["nonfinite"])
         odd = sum(int(told[name]) for name in ("posinf", "neginf") if name not in meant)
         words = _not_finite(_about(tap, ""), {"nan": int(told["nan"]), "inf": odd}, kinds)
         value = told.get("value")
-        if words and value is not None and value.shape == watch.shape:  # A large one may have been sampled.
+        if words and value is not None and value.shape == watch.shape:  # A large value may have been sampled.
             words += _first_at(value, meant, kinds)
         return words
     for name, array in zip(tap.site.values, arrays, strict=False):
@@ -64,14 +64,14 @@ def nonfinite_words(tap: Tap, arrays: Arrays, kinds: Kinds = KINDS["nonfinite"])
 
 
 def _first_at(value: np.ndarray, meant: Sequence[str], kinds: Kinds) -> str:
-    """Which element it is, or the first of several: `, at [3, 0]`."""
+    """Name the element that is not finite, or the first of several: `, at [3, 0]`."""
     odd = (np.isnan(value) & ("nan" in kinds)) | (infinite(value, meant) & ("inf" in kinds))
     at = np.argwhere(odd)
     return f", {'' if len(at) == 1 else 'the first '}at {at[0].tolist()}" if len(at) else ""
 
 
 def _about(tap: Tap, name: str) -> str:
-    """The name of a value for people: a watched one by its own name, its gradient as such."""
+    """Return the name of a value for people: a watched value has its own name, a gradient `gradient of h`."""
     watch = tap.site.watch
     if watch is None:
         return name
@@ -96,12 +96,12 @@ def _lanes(tap: Tap, arrays: Arrays, kinds: Kinds) -> Lanes:
 
 
 def _has(value: np.ndarray, kinds: Kinds) -> bool:
-    """Whether any element is of one of these kinds."""
+    """Whether any element is of one of these kinds (NaN or infinite)."""
     if not _is_inexact(value):
         return False
     return ("nan" in kinds and bool(np.isnan(value).any())) or ("inf" in kinds and bool(np.isinf(value).any()))
 
 
 def _is_inexact(array: np.ndarray) -> bool:
-    """Whether it may hold NaN; `bfloat16` and the like are no NumPy floats."""
+    """Whether an array may hold NaN. NumPy does not count `bfloat16` and the like as floats."""
     return array.dtype.kind in "fc" or (array.dtype.kind == "V" and array.dtype.name.startswith(("bfloat", "float")))

@@ -1,4 +1,4 @@
-"""The breakpoints of this process, each with its switch."""
+"""Keep the points of this process at which programs may stop, each with its switch."""
 
 from __future__ import annotations
 
@@ -12,12 +12,15 @@ from jax_debug_widgets.events import Breakpoint, CallSite
 
 @dataclass
 class Point:
-    """Where the program may stop: a breakpoint in its text, or a condition of `--break-on`.
+    """A place where the program may stop: a breakpoint in its source, or a condition of `--break-on`.
 
     Attributes:
-      number: of its call site; negative for a condition, which is of no site.
-      skip: how many more firings are let pass.
-      cost: what it costs its program, see `cost`.
+      number: the id of its call site; negative for a condition, which has no site.
+      name: the breakpoint's name; empty without one.
+      where: the place in the source, `train.py:41`.
+      condition: the condition as written; empty without one.
+      skip: how many more firings pass without a stop.
+      cost: what the breakpoint costs its program, see `cost`.
     """
 
     number: int
@@ -29,7 +32,7 @@ class Point:
     cost: str = ""
 
     def takes(self) -> bool:
-        """Whether a firing is to stop."""
+        """Count a firing. Return whether it stops the program."""
         if not self.enabled:
             return False
         if self.skip > 0:
@@ -38,12 +41,12 @@ class Point:
         return True
 
     def frozen(self, hits: int) -> Breakpoint:
-        """The breakpoint as it is now, in a run that has reached it `hits` times."""
+        """Return the breakpoint as it is now, in a run that has reached it `hits` times."""
         return Breakpoint(self.number, self.name, self.where, self.condition, self.enabled, self.skip, hits, self.cost)
 
 
 class PointBook:
-    """The points by number. Switches stay as they were set when a program is compiled again."""
+    """Holds the points by number. A point keeps its switch when its program is compiled again. Safe from any thread."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -52,14 +55,14 @@ class PointBook:
         self._numbers = itertools.count(-2, -1)
 
     def of_site(self, site: CallSite, name: str, condition: str, skip: int = 0) -> Point:
-        """The point of a breakpoint in a program."""
+        """Return the point of a breakpoint in a program."""
         with self._lock:
             if site.id not in self._points:
                 self._points[site.id] = Point(site.id, name, site.where, condition, skip=skip)
             return self._points[site.id]
 
     def of_condition(self, condition: StopCondition) -> Point:
-        """The point of a condition."""
+        """Return the point of a condition."""
         with self._lock:
             if condition.text not in self._conditions:
                 point = Point(next(self._numbers), "", "--break-on", condition.text)
@@ -67,7 +70,7 @@ class PointBook:
             return self._conditions[condition.text]
 
     def change(self, number: int, *, enabled: bool | None, skip: int | None) -> None:
-        """Throw the switch of a point, or let its next firings pass.
+        """Enable or disable a point, or let its next firings pass. None changes nothing.
 
         Raises:
           KeyError: there is no such point. ValueError: `skip` is negative.
@@ -84,6 +87,6 @@ class PointBook:
             point.skip = point.skip if skip is None else skip
 
     def all(self) -> list[Point]:
-        """The points of programs, by number."""
+        """Return the points in programs, without conditions, in the order of their numbers."""
         with self._lock:
             return [self._points[number] for number in sorted(self._points) if number >= 0]

@@ -1,4 +1,4 @@
-"""The policy of one run at its breakpoints."""
+"""Define the policy of one run at its breakpoints."""
 
 from __future__ import annotations
 
@@ -18,28 +18,28 @@ if TYPE_CHECKING:
 _MOST_TYPED = 500
 
 Halt = Literal["stopped", "interrupted"]
-"""How a user ends a program: in the panel, or by an interrupt."""
+"""How the user ends a program: in the panel, or by an interrupt."""
 
 
 class StopsOfJob(Protocol):
     """Stops all processes of a job at the same call, see `job_stops.JobStops`."""
 
     def ask(self, wish: Literal["pause", "halt"], answer: Callable[[str], None]) -> None:
-        """Want all processes to stand, or to end."""
+        """Ask all processes to stand or to end."""
         ...
 
     def before_call(self, name: str) -> None:
-        """A program over all processes is about to be dispatched."""
+        """Called before a program over all processes is dispatched."""
         ...
 
     def close(self) -> None:
-        """The capture is over."""
+        """Called when the capture is over."""
         ...
 
 
 @dataclass
 class Typed:
-    """A command of the console; `output` is None until it is there."""
+    """A command that the user typed in the console; `output` is None until the command has ended."""
 
     text: str
     output: str | None = None
@@ -48,31 +48,31 @@ class Typed:
 
 @dataclass
 class Policy:
-    """Set by the options of a run, changed by its user. Guarded by the debugger's lock.
+    """Says what a run does at its breakpoints. The options set it, and the user changes it. The debugger's lock guards it.
 
     Attributes:
-      conditions: what of `--break-on` is to be looked at, with the number that the panel calls it by.
+      conditions: the conditions of `--break-on`.
       timeout: seconds after which a stop goes on by itself; None for never.
-      prompt: ask on stdin where no panel answers.
-      context: of the cell that began the run: XLA's threads have none, and ipykernel 7.0 asks nothing without it.
-      printing_watched: the number of a site -> which of its values are watched beside it. XLA may call the print first; the
-        watched value says where a NaN is born.
-      pausing: stop at the next event.
-      passing: a site whose stops are passed until there is one at another site.
-      ignoring: stop no more.
-      halted: how the program is ended; None if it is not to be.
-      told: whether an interrupt has been raised where Python runs. What handles it there goes on as it wants.
-      ended: where a device was ended, a sentence; None while none was.
-      over: nothing of the run is left to stop.
-      resumed_ns: when a stop last ended, as `perf_counter_ns` tells it; 0 where there was none.
-      skipped: breakpoint -> how often nobody was there.
-      is_in_job: whether they were skipped because other processes would wait.
-      notes: what else became of stops, in sentences -> how often.
-      points: the breakpoints of this run's programs, which other runs may share; `hits`: by number, how often this one has
-        reached each.
-      known: the number of a site that has just fired -> what else is known of that step.
-      job: how it stops where several processes run it, and have agreed to; else None.
-      typed: what was typed at its stops, the newest last; a page that is loaded anew shows it again.
+      prompt: whether to ask on stdin if no panel answers.
+      context: the context of the cell that began the run. XLA's threads have none, and ipykernel 7.0 cannot ask without it.
+      printing_watched: the id of a site -> the positions of its values that are watched too. XLA may call the print first,
+        but the watched value says where a NaN is born.
+      pausing: whether to stop at the next event.
+      passing: the id of a site that does not stop until another site does; None for none.
+      ignoring: whether to ignore all further stops.
+      halted: how the user ends the program; None if the user does not.
+      told: whether an interrupt was raised where Python runs. The user's code that handles it decides whether to go on.
+      ended: a sentence that says where a device was ended; None if none was.
+      over: whether nothing of the run is left to stop.
+      resumed_ns: the end of the last stop in ns of `perf_counter_ns`; 0 before the first.
+      skipped: breakpoint -> how often it was skipped because nobody was there.
+      is_in_job: whether breakpoints were skipped because other processes would wait.
+      notes: a sentence about a stop that ended by itself -> how often that happened.
+      points: the points of this run's programs, by number; other runs may share them.
+      hits: the number of a point -> how often this run has reached it.
+      known: the id of a site that has just fired -> the other firings that are known of that step.
+      job: stops all processes of a job, if they run this capture together and have agreed to; else None.
+      typed: the commands that were typed at the stops, the newest last. A page that is loaded again shows them.
     """
 
     conditions: Sequence[StopCondition] = ()
@@ -98,24 +98,24 @@ class Policy:
     typed: deque[Typed] = field(default_factory=lambda: deque(maxlen=_MOST_TYPED))
 
     def reaches(self, point: Point) -> bool:
-        """Count a firing; whether it is to stop."""
+        """Count a firing of a point. Return whether it stops the program."""
         self.hits[point.number] += 1
         return point.takes()
 
     def ends(self, error: BaseException) -> bool:
-        """Whether `error` is there because the user has ended the program, as opposed to a failure."""
+        """Whether `error` comes from the user's ending of the program, and not from a failure."""
         if isinstance(error, KeyboardInterrupt):
             return True
-        # Python's own handler may have come before us, in a callback on the main thread.
+        # Python's own handler may have raised first, in a callback on the main thread.
         was_interrupted = self.halted == "interrupted" and "KeyboardInterrupt" in str(error)
         return is_of_effects(error) and (self.ended is not None or was_interrupted)
 
     def noted_lines(self) -> list[str]:
-        """The notes about what else became of stops; equal ones are one sentence."""
+        """Return the notes about stops that ended by themselves; equal notes become one sentence."""
         return [note if count == 1 else f"{note} ({count} times)" for note, count in self.notes.items()]
 
     def skipped_lines(self) -> list[str]:
-        """A sentence for each breakpoint that nobody was there for."""
+        """Return a sentence for each breakpoint that was skipped."""
         why = (
             "a stop would leave the other processes of this job waiting, so it is recorded like a print"
             if self.is_in_job

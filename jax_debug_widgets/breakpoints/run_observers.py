@@ -1,4 +1,4 @@
-"""Whether somebody is there to whom a stop can be shown."""
+"""Decide whether somebody can answer a stop: a page, a prompt, or nobody."""
 
 from __future__ import annotations
 
@@ -11,28 +11,29 @@ from typing import Literal
 PromptPlace = Literal["panel", "prompt", "nowhere", "job"]
 """Where a breakpoint opens: in the panel, as JAX's own prompt, or not at all.
 
-In a job of several processes none does: the others would wait for this one in a collective, and end it.
+In a job of several processes no breakpoint opens: the other processes would wait for this one in a collective, and XLA would
+end it.
 """
 
 FIRST_PATIENCE = 10.0
 """Seconds that the first stop waits for a page that may still be loading."""
 
 PATIENCE = 3.0
-"""Seconds in which a page that has been heard before says that it shows a stop."""
+"""Seconds within which a page that has sent something before says that it shows a stop."""
 
 UNATTENDED_PATIENCE = 1.0
-"""Seconds to wait for such a page where the kernel cannot ask (`allow_stdin` is off: nbclient, nbconvert, papermill)."""
+"""Seconds that the first stop waits where the kernel cannot ask (`allow_stdin` is off: nbclient, nbconvert, papermill)."""
 
 LEASE = 180.0
-"""Seconds after the last word of the page when its tab counts as closed; pages in the background speak once a minute."""
+"""A page counts as closed this number of seconds after its last message. Pages in the background send one a minute."""
 
 
 @dataclass
 class RunObservers:
-    """The observers of this process's runs.
+    """Knows who can answer the stops of this process's runs.
 
     Attributes:
-      place: where breakpoints open now, asked each time.
+      place: returns where breakpoints open now; called at each breakpoint.
       may_ask: whether the kernel may ask the user for input.
       way: how commands reach the kernel, see `StopBody.way`.
     """
@@ -45,18 +46,18 @@ class RunObservers:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def heard(self) -> None:
-        """A page has sent something."""
+        """Note that a page has sent something."""
         with self._lock:
             self._heard, self._in_vain = time.monotonic(), False
 
     def unanswered(self) -> None:
-        """No page has said that it shows a stop."""
+        """Note that no page has said that it shows a stop."""
         with self._lock:
             self._in_vain = True
 
     @property
     def patience(self) -> float:
-        """Seconds to wait for a page to answer a stop; 0 if none has answered the last one."""
+        """Seconds to wait for a page to answer a stop; 0 if no page answered the last stop."""
         with self._lock:
             if self._in_vain:
                 return 0.0

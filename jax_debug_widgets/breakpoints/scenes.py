@@ -1,4 +1,4 @@
-"""Where a program stands, seen from the tap that fired."""
+"""Make the location of a stop from the tap that fired and its values."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Lanes = Sequence[tuple[int, ...]]
 
 
 def text_of(site: CallSite) -> CallText:
-    """The call at a site, as written."""
+    """Return the call at a site as written."""
     return call_text(*_range_of(site))
 
 
@@ -33,7 +33,7 @@ def _range_of(site: CallSite) -> tuple[str, int, int, int, int]:
 
 
 def breakpoint_scene(tap: Tap, arrays: Arrays, point: StopPoint, condition: str, hits: int) -> StopLocation:
-    """At a breakpoint of the program's own."""
+    """Make the location of a stop at a breakpoint in the program."""
     stopped = stopped_lanes(tap, arrays, point)
 
     def frames(lane: tuple[int, ...]) -> list[StackFrame]:
@@ -57,11 +57,11 @@ def event_scene(
     hits: int = 0,
     stopped: Lanes | None = None,
 ) -> StopLocation:
-    """At an event that is no breakpoint: a pause, or a condition that holds.
+    """Make the location of a stop at another event: a pause, or a condition of `--break-on` that holds.
 
     Args:
-      firings: all that have fired together.
-      known: what else is known of this step, see `Policy`.
+      firings: all firings that came together.
+      known: returns the other firings that are known of this step, see `Policy`.
     """
 
     def frames(lane: tuple[int, ...]) -> list[StackFrame]:
@@ -98,14 +98,14 @@ def _scene(
 
 
 def stopped_lanes(tap: Tap, arrays: Arrays, point: StopPoint) -> list[tuple[int, ...]]:
-    """The lanes in which a breakpoint's condition holds; all where it has none."""
+    """Return the lanes in which a breakpoint's condition holds; all lanes without a condition."""
     if not point.conditional:
         return list(tap.lane_order)
     return [lane for lane in sorted(tap.lane_order) if bool(tap.values_of(arrays, lane)[0])]
 
 
 def replaceable_of(tap: Tap, arrays: Arrays, point: StopPoint) -> Replaceable | None:
-    """The values that a program goes on with from a breakpoint, if it takes any."""
+    """Return the values that a program goes on with after a breakpoint; None if it uses none."""
     if point.tree is None or not point.tree.num_leaves or is_statement(*_range_of(tap.site)):
         return None
     text = text_of(tap.site)
@@ -114,13 +114,13 @@ def replaceable_of(tap: Tap, arrays: Arrays, point: StopPoint) -> Replaceable | 
 
 
 def frame_of_site(tap: Tap, arrays: Arrays, lane: tuple[int, ...]) -> StackFrame:
-    """The place of a tap as a frame, its values as variables."""
+    """Make a frame for the place of a tap, with its values as variables."""
     site = tap.site
     return frame_at(site.file, site.line, site.function, variables_shown(tap, arrays, lane))
 
 
 def _called(site: CallSite) -> str:
-    """`jax.debug.breakpoint()`, out of the line it stands in."""
+    """Describe a breakpoint by its call: `jax.debug.breakpoint()`, or `breakpoint` with its name."""
     start = site.source.find("jax.debug.breakpoint")
     if start >= 0:
         return "jax.debug.breakpoint()"

@@ -1,4 +1,4 @@
-"""`%jaxdebug step f(x)`: stand at the equations of a program that is run one by one."""
+"""Step through a program (`%jaxdebug step f(x)`): stand at its equations while they run one by one."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from jax_debug_widgets.watch import Scope, Scopes
 
 
 class Stepper:
-    """Asked before each equation; remembers how its user wanted to go on."""
+    """Decides before each equation whether to stand there, by how the user went on the last time."""
 
     def __init__(self, debugger: Debugger) -> None:
         self._debugger = debugger
@@ -23,7 +23,7 @@ class Stepper:
         self._line = 0
         self._count = 0
         self._scopes: dict[tuple[Any, Any], Scopes] = {}
-        """By body and what runs it: a loop's is the same in each of its steps."""
+        """Body and the equation that runs it -> its scopes. The body of a loop is the same in all its steps."""
 
     def __call__(self, standing: Standing) -> bool:
         """See `_jax.studies.stepping.Ask`."""
@@ -31,7 +31,7 @@ class Stepper:
         if self._stops_at(standing):
             self._how, line = self._debugger.step(self._scene(standing))
             self._depth, self._line = len(standing.path), line or 0
-        # What one does not want to see is run as it is, by JAX; on the way to a line every body must be looked through.
+        # JAX runs a body that the user does not step into as a whole. On the way to a line, each body must be entered.
         return self._how == "into" or (self._how == "line" and standing.has_body)
 
     def _stops_at(self, standing: Standing) -> bool:

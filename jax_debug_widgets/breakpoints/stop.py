@@ -1,4 +1,4 @@
-"""One stop: what is to be seen where the program stands, and the wait of the thread that stands there."""
+"""Hold one thread of a program at a stop, and describe where it stands."""
 
 from __future__ import annotations
 
@@ -18,21 +18,26 @@ How = Literal["continue", "next", "all", "quit", "step", "into", "out", "line"]
 """How a program goes on, see `wire`'s `resume`."""
 
 Ended = Literal[How, "unanswered", "closed", "timeout", "collectives"]
-"""Why a stop is over: what its user said, or that nobody did."""
+"""Why a stop is over: the user's choice, or the reason why it ended by itself."""
 
 
 @dataclass(frozen=True)
 class StopLocation:
-    """Where the program stands.
+    """The place where a program stands.
 
     Attributes:
       kind: `breakpoint`, `pause` or `step`.
-      site: number of the call site, -1 where there is none; `name` and `reason` are for people.
-      event: number of the event at which it stands, -1 where none is recorded.
-      sizes: of the `vmap` axes; `stopped`: the lanes whose condition holds, None where there is none.
-      hits: how often the site was reached.
+      site: the id of the call site, -1 without one.
+      name: the name of the breakpoint, the site or the primitive, for people.
+      reason: why the program stands, for people.
+      phase: the phase of the site.
+      step: the steps of the loops around an equation; empty for an event.
+      device: the device that stands; empty outside a mesh.
+      hits: how often the point was reached; the number of the equation for a step.
+      sizes: the sizes of the `vmap` axes.
+      stopped: the lanes in which the condition holds; None without a condition.
       frames: lane -> the frames, innermost first.
-      names: what the values that go on are called.
+      event: the number of the event at which the program stands, -1 if none is recorded.
     """
 
     kind: Literal["breakpoint", "pause", "step"]
@@ -50,11 +55,11 @@ class StopLocation:
 
 
 class Replaceable:
-    """The values that the program goes on with, and others that the user sets.
+    """Holds the values that the program goes on with, which the user may replace.
 
     Attributes:
-      name: what the user calls them.
-      given: the arrays that go on, all lanes together.
+      name: the name of the values in the user's source.
+      given: the arrays that the program goes on with, all lanes together.
     """
 
     def __init__(self, name: str, tree: Any, arrays: Sequence[np.ndarray], mapped: Sequence[tuple[bool, ...]]) -> None:
@@ -64,15 +69,15 @@ class Replaceable:
         self._mapped = mapped
 
     def value(self, lane: tuple[int, ...]) -> Any:
-        """The value with which one lane goes on."""
+        """Return the value that one lane goes on with."""
         parts = [array[_index(lane, mapped)] for array, mapped in zip(self.given, self._mapped, strict=True)]
         return jax.tree.unflatten(self._tree, [shown(np.asarray(part)) for part in parts])
 
     def set(self, lane: tuple[int, ...], value: Any) -> None:
-        """Go on with `value` in this lane (in all, where the value is the same for all).
+        """Let this lane go on with `value`; all lanes, if `vmap` does not map the value.
 
         Raises:
-          ValueError: another structure, shape or dtype.
+          ValueError: `value` has another structure, shape or dtype.
         """
         leaves, tree = jax.tree.flatten(value)
         if tree != self._tree:
@@ -95,7 +100,7 @@ def _structure(tree: Any) -> str:
 
 
 def _matching(name: str, value: Any, old: np.ndarray) -> np.ndarray:
-    """`value` as an array like `old`; a Python number takes its dtype, as it would in the program."""
+    """Return `value` as an array with the shape and dtype of `old`. A Python number takes the dtype, as in a program."""
     is_weak = isinstance(value, bool | int | float | complex) or getattr(value, "weak_type", False)
     array = np.asarray(value)
     fits = is_weak and np.can_cast(
@@ -109,9 +114,9 @@ def _matching(name: str, value: Any, old: np.ndarray) -> np.ndarray:
 
 
 class Stop:
-    """A program's thread that waits, and those of its other devices with it.
+    """Holds a thread of a program until somebody lets it go on, or nobody is there who could.
 
-    Made and waited for by the program's thread; everything else may come from any thread.
+    The program's thread makes the stop and calls `wait`. Any thread may call the other methods.
     """
 
     def __init__(
@@ -143,11 +148,11 @@ class Stop:
 
     @property
     def ended(self) -> Ended | None:
-        """Why it is over; None while it is not."""
+        """Why the stop is over; None while it is open."""
         return self._ended
 
     def frames(self) -> list[StackFrame]:
-        """The frames of the chosen lane, innermost first."""
+        """Return the frames of the chosen lane, innermost first."""
         lane = self.lane
         if lane not in self._frames:
             self._frames[lane] = self.scene.frames(lane)
@@ -177,33 +182,33 @@ class Stop:
         self.lane = tuple(lane)
 
     def seen(self) -> None:
-        """Note that somebody looks at the stop."""
+        """Note that a page shows the stop."""
         with self._changed:
             self._was_seen = True
             self._seen_until = time.monotonic() + self._lease
             self._changed.notify_all()
 
     def keep(self) -> None:
-        """Stand here for as long as somebody looks at it, whatever the time-out was."""
+        """Remove the time-out: stand as long as a page shows the stop."""
         with self._changed:
             self.timeout = None
             self._changed.notify_all()
 
     def hold_for(self, seconds: float | None) -> None:
-        """Go on after so long, for the sake of devices that wait for this one; None: no device does."""
+        """End the stop after `seconds`, because other devices may be waiting; None if no device is."""
         with self._changed:
             self._held_until = None if seconds is None else time.monotonic() + seconds
             self._changed.notify_all()
 
     def resume(self, how: Ended, line: int | None = None) -> None:
-        """Let the program go on. What comes first counts."""
+        """Let the program go on. Only the first call counts."""
         with self._changed:
             if self._ended is None:
                 self._ended, self.line = how, line
                 self._changed.notify_all()
 
     def wait(self) -> Ended:
-        """Stand here until somebody lets the program go on, or nobody is there who could."""
+        """Wait until somebody lets the program go on, or nobody is there who could. Return why the stop is over."""
         with self._changed:
             while self._ended is None:
                 deadline, why = self._deadline()

@@ -1,4 +1,4 @@
-"""Where one stop at a time stands: its thread waits here, and those of the program's other devices with it."""
+"""Open one stop at a time: its thread waits here, and the threads of the program's other devices wait with it."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 
 
 class StopQueue:
-    """At most one stop is open; who comes meanwhile waits for its turn.
+    """Holds the open stop. At most one stop is open; a thread that reaches another stop waits for its turn.
 
     Attributes:
-      stop: the stop that is open; None if there is none.
-      console: of that stop.
-      version: raised when something of the stop has changed.
-      policy: what the current run wants.
-      opening: somebody is about to stop: others wait as if it were there.
+      stop: the open stop; None without one.
+      console: the console of the open stop; None without one.
+      version: a number that grows when the stop changes.
+      policy: the policy of the current run.
+      opening: whether a thread is about to stop. Other devices then wait as if the stop were open.
       lock: guards all of these.
     """
 
@@ -42,19 +42,19 @@ class StopQueue:
         self._held = 0
 
     def look(self) -> None:
-        """Close the gate if each firing is to be looked at, else open it. To be called with the lock."""
+        """Close the gate if the debugger must look at each firing, else open it. Call it with the lock."""
         policy = self.policy
         busy = self.stop is not None or self.opening
         self._gate.close(bool(policy.conditions) or policy.pausing or policy.halted is not None or busy)
 
     def touch(self) -> None:
-        """Something of the stop has changed: it is to be told again."""
+        """Note that the stop has changed, so that it is sent to the browser again."""
         self.version += 1
 
     def hold(
         self, scene: StopLocation, replaceable: Replaceable | None = None, tap: Tap | None = None
     ) -> tuple[Ended, Stop | None]:
-        """Stop here, until somebody lets the program go on; why it does, and the stop (None: the run wants none)."""
+        """Stop here until somebody lets the program go on. Return why it does, and the stop; None if the run wants no stop."""
         stop = self._opened(scene, replaceable, tap)
         return ("all", None) if stop is None else (self._wait(stop), stop)
 
@@ -106,7 +106,7 @@ class StopQueue:
         try:
             how = stop.wait()
         except BaseException:
-            # An interrupt, in the main thread: the stop is over for everybody.
+            # An interrupt in the main thread ends the stop for all threads.
             stop.resume("quit")
             raise
         finally:

@@ -1,4 +1,4 @@
-"""Stand for a watched array among the variables of a stop, where only its statistics have left the program."""
+"""Represent a watched array among the variables of a stop if only its statistics have left the program."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from jax_debug_widgets.transport.stops import ArrayStatistics
 KEEP = "--values records its elements"
 
 ONLY = f"only statistics of this array were recorded ({{}}): {KEEP}"
-"""The message where more is asked for, with the names of the statistics."""
+"""The message for an operation that needs the elements; takes the names of the statistics."""
 
 _COUNTS = ("zeros", "nan", "posinf", "neginf")
 
 
 class NumbersNotKeptError(TypeError):
-    """Something was to be computed of an array whose numbers have not left the program."""
+    """Raised when code computes with an array that has only statistics here."""
 
 
 class _NoAttributeError(NumbersNotKeptError, AttributeError):
-    """The same, of a method or attribute: `hasattr` must know it."""
+    """Raised for a method or attribute; it is an `AttributeError`, so that `hasattr` works."""
 
 
 _OPERATIONS = (
@@ -30,11 +30,11 @@ _OPERATIONS = (
     *("rand", "rdivmod", "rfloordiv", "rlshift", "rmatmul", "rmod", "rmul", "ror", "round", "rpow", "rrshift", "rshift"),
     *("rsub", "rtruediv", "rxor", "setitem", "sub", "truediv", "xor", "array", "jax_array"),
 )  # fmt: skip
-"""The operations of arrays without their underscores, and those that NumPy and JAX ask for."""
+"""The operations of arrays without their underscores, and the conversions that NumPy and JAX use."""
 
 
 def _refusing(cls: type[Summarised]) -> type[Summarised]:
-    """Give a class all operations of arrays; each says why it cannot be done."""
+    """Give a class all operations of arrays; each raises an error that says why it is not possible."""
 
     def refuse(self: Summarised, *_args: Any, **_options: Any) -> Any:
         raise NumbersNotKeptError(ONLY.format(", ".join(self.statistics)))
@@ -45,7 +45,7 @@ def _refusing(cls: type[Summarised]) -> type[Summarised]:
 
 
 class _Number(float):
-    """A statistic that is called like a method of arrays, `h.mean`."""
+    """A statistic with the name of an array's method, `h.mean`; calling it raises an error."""
 
     def __call__(self, *_args: Any, **_options: Any) -> Any:
         raise NumbersNotKeptError(f"it is the number {float(self):.6g} here, computed from the finite elements: {KEEP}")
@@ -53,10 +53,10 @@ class _Number(float):
 
 @_refusing
 class Summarised:
-    """The known facts of the array: its shape, dtype and statistics, `logp.nan`.
+    """Represents an array by its shape, dtype and statistics: `logp.shape`, `logp.nan`.
 
     Attributes:
-      statistics: by name.
+      statistics: name -> statistic.
     """
 
     def __init__(self, shape: tuple[int, ...], dtype: str, statistics: Mapping[str, Any]) -> None:
@@ -67,7 +67,7 @@ class Summarised:
         }
 
     def __getattr__(self, name: str) -> Any:
-        # Python asks for attributes of objects that are being copied, too, before they have any.
+        # While an object is copied, Python asks for attributes before it has any.
         statistics = self.__dict__.get("statistics", {})
         if name not in statistics:
             raise _NoAttributeError(ONLY.format(", ".join(statistics)))
@@ -81,7 +81,7 @@ class Summarised:
         return f"{self.dtype}[{','.join(map(str, self.shape))}] with {told}; {KEEP}"
 
     def message(self) -> ArrayStatistics:
-        """The statistics as the browser takes those of any array."""
+        """Return the statistics in the form in which the browser takes those of any array."""
         told: dict[str, Any] = self.statistics
         low, high, mean, std = (_finite(told.get(name, math.nan)) for name in ("min", "max", "mean", "std"))
         return {

@@ -1,7 +1,7 @@
-"""What one observation is: frozen data, with no behaviour but conversion.
+"""Define the data that all rooms share: frozen records of what was observed, which only convert themselves.
 
 In:   nothing.
-Out:  `CallSite`, `Event`, `Call`, `Tap`, `Firing`, `Status`: the words that all other rooms share.
+Out:  `CallSite`, `Event`, `Call`, `Tap`, `Firing`, `Status` and others.
 May know: numpy.   Must not know: JAX, Jupyter, any other room.
 """
 

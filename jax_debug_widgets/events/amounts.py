@@ -1,4 +1,4 @@
-"""Amounts as people read them."""
+"""Write amounts for people."""
 
 from __future__ import annotations
 
@@ -6,25 +6,25 @@ import re
 from collections.abc import Collection, Sequence
 
 _NOUNS = {"print": "print", "log": "print", "breakpoint": "breakpoint hit"}
-"""What fires at a site of a kind, where that is no callback."""
+"""Kind of a site -> the noun for its firings, if they are not callbacks."""
 
 
 def in_bytes(count: float) -> str:
-    """Bytes as people read them: `4.2 kB`."""
+    """Write a number of bytes: `4.2 kB`."""
     for unit in ("B", "kB", "MB"):
-        if abs(count) < 1000:  # noqa: PLR2004 - a thousand of one is one of the next.
+        if abs(count) < 1000:  # noqa: PLR2004 - a thousand of a unit is one of the next.
             return f"{count:.3g} {unit}"
         count /= 1000
     return f"{count:.3g} GB"
 
 
 def plural(count: int, noun: str) -> str:
-    """`1 event`, `12,000 events`; of a noun that takes an s."""
+    """Write a number with a noun that takes an s: `1 event`, `12,000 events`."""
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 def plural_fired(count: int, kinds: Collection[str]) -> str:
-    """`12 prints`, `3 callbacks`, `2 breakpoint hits`; of sites of several `kinds` `5 prints and callbacks`."""
+    """Write a number of firings: `12 prints`, `3 callbacks`, `2 breakpoint hits`; of several kinds `5 prints and callbacks`."""
     nouns = {_NOUNS.get(kind, "callback") for kind in kinds} or {"print"}
     if len(nouns) == 1:
         return plural(count, nouns.pop())
@@ -32,17 +32,17 @@ def plural_fired(count: int, kinds: Collection[str]) -> str:
 
 
 def plural_came(count: int) -> str:
-    """`1 print or value`, `12 prints and values`: of all that came from a program."""
+    """Write the number of all events of a program: `1 print or value`, `12 prints and values`."""
     return "1 print or value" if count == 1 else f"{count:,} prints and values"
 
 
 def lane_words(lane: Sequence[int]) -> str:
-    """`lane 3`; of nested `vmap`s, the outermost first, `lane (1, 2)`. Of none it is empty."""
+    """Write a lane: `lane 3`; for nested `vmap`s `lane (1, 2)`, outermost first; empty outside `vmap`."""
     if not lane:
         return ""
     return f"lane {lane[0]}" if len(lane) == 1 else f"lane ({', '.join(map(str, lane))})"
 
 
 def in_natural_order(name: str) -> tuple[tuple[str, int], ...]:
-    """A key to sort names by, as people count: `cpu:2` before `cpu:10`."""
+    """Return a key that sorts names by the numbers in them: `cpu:2` before `cpu:10`."""
     return tuple((word, int(digits or 0)) for word, digits in re.findall(r"(\D*)(\d*)", name))

@@ -1,4 +1,4 @@
-"""One call of a compiled function and the life it went through."""
+"""Describe one call of a compiled function, and how far it has come."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from typing import Literal
 CallState = Literal["tracing", "dispatched", "ready", "drained", "failed", "stopped", "interrupted"]
 """How far a call has come.
 
-`ready`: its outputs are ready. `drained`: its effects have arrived as well; a call without effects is `drained` at once.
-`failed`: it has raised an exception. `stopped`, `interrupted`: its user has ended it.
+`ready`: its outputs are ready. `drained`: its effects have happened as well; a call without effects is `drained` at once.
+`failed`: it has raised an exception. `stopped`, `interrupted`: the user has ended it.
 """
 
 Origin = Literal["cell", "library"]
-"""`cell`: called by the code of the cell itself; `library`: by functions that it called."""
+"""Who made a call. `cell`: the code of the cell itself; `library`: a function that the cell called."""
 
 
 def state_word(state: CallState) -> str:
-    """The state of a call as the panel and the summaries show it: a `drained` call is `done`."""
+    """Return the state of a call as the panel and the summaries show it: a `drained` call is `done`."""
     return "done" if state == "drained" else state
 
 
@@ -26,26 +26,28 @@ class Call:
     """One call of a jitted function.
 
     Attributes:
-      id: counts the calls of the run, from 0, as its panel does.
-      name: its source expression in the cell, or the name of the function for calls made inside libraries.
-      origin: whose code made the call.
-      state: how far it has come.
-      started_ns: when it was called, nanoseconds since the run started.
-      trace, lower, compile: how long each took in seconds; None where JAX had it in its cache.
-      numba: seconds in which Numba was loaded, and once for an environment compiled what reads watched values; no part of the
-        others.
-      queued_ns: until when it waited for the calls of its thread before it, since the run started; 0 for none.
-      dispatched_ns, ready_ns, drained_ns: since the run started; None where it has not come to it.
-      effects: whether the program has debugging effects; `ordered`: whether any of them is ordered.
-      events: how many events it has fired so far.
-      run: seconds from its dispatch until its outputs were ready; None where that cannot be told. Of calls that follow one
-        another without a pause it is their mean, and `run_of` is how many they are: a device runs one after the other.
-      flight: of these, when the first was dispatched, since the run started, in nanoseconds; the number of this one, from 1;
-        and how many there must be for their mean to be told. None where there is no `run`.
-      function: the name of its function where `name` is an expression; else None.
-      thread: the Python thread that made it, `main` for the main one.
-      prints: what Python's `print` wrote while its function was traced, a line each, see `TracePrint`.
-      error: the exception's type and first line, or how and where its user ended it; empty where there was none.
+      id: the number of the call in its run, from 0, as in the panel.
+      name: the source expression of the call in the cell; for calls inside libraries, the name of the function.
+      origin: who made the call.
+      state: how far the call has come.
+      started_ns: when it was called, in ns since the run started.
+      trace, lower, compile: the seconds that each took; None if JAX had it in its cache.
+      numba: the seconds in which Numba was loaded, and compiled the functions that read watched values (once for an
+        environment). They are not part of the other times.
+      queued_ns: the end of its wait for earlier calls of its thread, in ns since the run started; 0 without a wait.
+      dispatched_ns, ready_ns, drained_ns: in ns since the run started; None if the call has not come so far.
+      effects: whether the program has debugging effects.
+      ordered: whether any of its effects is ordered.
+      events: the number of its events so far.
+      run: seconds from its dispatch until its outputs were ready; None if that is not known. For a series of calls without a
+        pause it is their mean, because a device runs them one after the other.
+      run_of: the number of calls in that series.
+      flight: for that series, the dispatch of the first call in ns since the run started; the number of this call, from 1; and
+        the number of calls from which on their mean is known. None if `run` is None.
+      function: the name of its function if `name` is an expression; else None.
+      thread: the name of the Python thread that made the call, `main` for the main thread.
+      prints: the lines that Python's `print` wrote while its function was traced, see `TracePrint`.
+      error: the exception's type and first line, or how and where the user ended the call; empty without an error.
     """
 
     id: int
@@ -74,5 +76,5 @@ class Call:
 
     @property
     def of(self) -> str:
-        """The name of its function."""
+        """The name of the called function."""
         return self.function or self.name

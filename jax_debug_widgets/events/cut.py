@@ -1,13 +1,13 @@
-"""Long texts cut, with how long they are."""
+"""Cut long texts, and add their length."""
 
 from __future__ import annotations
 
 MOST_CHARACTERS = 20_000
-"""Of one text that goes to a front end."""
+"""The most characters of a text that goes to a front end."""
 
 
 def cut(text: str, characters: int = MOST_CHARACTERS, lines: int | None = None) -> str:
-    """The beginning of a text, and how long it is where that is not all of it."""
+    """Return the beginning of a text, at most so many characters and lines. If it is cut, add the length of the whole text."""
     kept = text[:characters]
     if lines is not None:
         kept = "\n".join(kept.split("\n", lines)[:lines])

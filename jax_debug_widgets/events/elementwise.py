@@ -1,8 +1,8 @@
-"""Conditions that people type over arrays (`--when`, `--break-on`), element by element.
+"""Compute conditions over arrays (`--when`, `--break-on`) element by element.
 
-Python asks for one truth in `0 < h < 1`, `a and b`, `not a`, `a in (1, 2)` and `a if b else c`, which an array of several
-elements has not, nor one whose values are not known yet. Here these are asked of each element, as `&`, `|` and `~` are. What
-is no array is Python's: `h.ndim == 2 and h.shape[1] > 3` looks at the second shape only where there is one.
+In `0 < h < 1`, `a and b`, `not a`, `a in (1, 2)` and `a if b else c`, Python needs one truth value. An array of several
+elements has none, nor has a tracer. Here these operations apply to each element, as `&`, `|` and `~` do. For values that are
+not arrays they work as in Python: `h.ndim == 2 and h.shape[1] > 3` reads `shape[1]` only if `h` has two axes.
 """
 
 from __future__ import annotations
@@ -20,26 +20,26 @@ from typing import Any
 import numpy as np
 
 Words = Mapping[str, Any]
-"""What an expression may call by itself: functions, and modules."""
+"""Name -> the function or module that an expression may use by this name."""
 
 _OF_ONE_ELEMENT = (ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp, ast.NamedExpr)
 
 
 def words_of(xp: Any) -> dict[str, Any]:
-    """What NumPy, or a module like it, computes for expressions."""
+    """Return the functions and modules for expressions, from NumPy or a module like it."""
     words = {name: getattr(xp, name) for name in ("abs", "sum", "any", "all", "isnan", "isinf", "isfinite")}
     several = {"max": _either(xp.max, xp.maximum), "min": _either(xp.min, xp.minimum)}
     return {**words, **several, "len": len, "np": xp, "jnp": xp}
 
 
 def parsed(text: str, wants: str, words: Words) -> ast.Expression:
-    """The syntax tree of a condition.
+    """Parse a condition.
 
     Args:
-      wants: how the message begins that says what it should be.
+      wants: the beginning of the error message, which says what the condition should be.
 
     Raises:
-      ValueError: it is no expression, or one that cannot be computed of arrays.
+      ValueError: the text is not an expression, or cannot be computed for arrays.
     """
     wants = f"{wants}, got {text!r}"
     try:
@@ -60,7 +60,7 @@ def parsed(text: str, wants: str, words: Words) -> ast.Expression:
 
 
 def _exists(function: ast.Attribute, words: Words) -> bool:
-    """Whether arrays have such a method, or a module in front of it such a function, as far as it is of one at all."""
+    """Whether a dotted function exists: a method of arrays, or a function of the module before the dot."""
     owner = function.value
     module = words.get(owner.id) if isinstance(owner, ast.Name) else None
     if isinstance(module, ModuleType):
@@ -70,7 +70,7 @@ def _exists(function: ast.Attribute, words: Words) -> bool:
 
 
 def names_in(tree: ast.AST, words: Words) -> set[str]:
-    """The names of values: a word is one, too, where it is not called."""
+    """Return the names of values in an expression. A word that is not called is such a name too."""
     called = {id(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)}
     return {
         node.id
@@ -80,17 +80,17 @@ def names_in(tree: ast.AST, words: Words) -> set[str]:
 
 
 GRADIENT = "grad."
-"""`grad.h` is the gradient of `h`."""
+"""The beginning of a gradient's name: `grad.h` is the gradient of `h`."""
 
 
 @dataclass(frozen=True)
 class Resolved:
-    """An expression with a variable instead of each name of a value.
+    """An expression in which a variable replaces each name of a value.
 
     Attributes:
-      expression: over the variables.
-      variables: name of a value, `logits`, `params['w']`, `grad.h` -> the variable that stands for it.
-      missing: the names that nothing available has.
+      expression: the expression over the variables.
+      variables: name of a value (`logits`, `params['w']`, `grad.h`) -> the variable that replaces it.
+      missing: the names that are not available.
     """
 
     expression: ast.Expression
@@ -99,14 +99,14 @@ class Resolved:
 
 
 def resolved(tree: ast.Expression, available: Container[str], words: Words) -> Resolved:
-    """Find what an expression names among what is available: `params["w"]` and `grad.h` as well as `logits`."""
+    """Find the values that an expression names among the available names: `logits`, `params["w"]`, `grad.h`."""
     finder = _Finder(available, names_in(tree, words))
     expression = ast.fix_missing_locations(finder.visit(copy.deepcopy(tree)))
     return Resolved(expression, finder.found, frozenset(finder.missing))
 
 
 class _Finder(ast.NodeTransformer):
-    """Puts a variable where an expression names what is available."""
+    """Replaces each available name in an expression by a variable."""
 
     def __init__(self, available: Container[str], names: Container[str]) -> None:
         self._available = available
@@ -131,16 +131,16 @@ class _Finder(ast.NodeTransformer):
 
 
 def compiled(tree: ast.Expression, xp: Any, words: Words) -> Callable[[Mapping[str, Any]], Any]:
-    """What gives the expression's value, which may be an array, for the values of its names."""
+    """Make the function from the values of an expression's names to its value, which may be an array."""
     rewritten = ast.fix_missing_locations(_Elementwise().visit(tree))
     code: CodeType = compile(rewritten, "<condition>", "eval")
-    # The user's own expression, typed into the user's own kernel. NumPy imports when a method is called first.
+    # The expression is the user's own, typed into the user's own kernel. NumPy imports modules at a method's first call.
     known = {"__builtins__": {"__import__": __import__}, **words, **_connectives(xp)}
     return lambda values: eval(code, {**known, **values})  # noqa: S307
 
 
 def why_not(text: str, error: Exception) -> str:
-    """Why a condition could not be computed, and what to write instead where `h > 3 & g > 1` was meant to join two."""
+    """Say why a condition could not be computed. For `h > 3 & g > 1`, which was meant to join two, say what to write."""
     why = f"{type(error).__name__}: {str(error).partition(chr(10))[0]}"
     text = text.strip()
     compared = (one for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Compare) for one in node.comparators)
@@ -151,7 +151,7 @@ def why_not(text: str, error: Exception) -> str:
 
 
 class _Elementwise(ast.NodeTransformer):
-    """Puts calls of `_connectives` where Python would ask for one truth; they have keywords for names, as no value has."""
+    """Replaces operations that need one truth value by calls of `_connectives`, which have Python keywords as names."""
 
     def visit_Compare(self, node: ast.Compare) -> ast.expr:
         self.generic_visit(node)
@@ -208,7 +208,7 @@ def _connectives(xp: Any) -> dict[str, Callable[..., Any]]:
 
 
 def _connected(combine: Callable[[Any, Any], Any], stops: bool, *parts: Callable[[], Any]) -> Any:
-    """Combine truths from the left, until one that is no array says by itself what all of them are."""
+    """Combine truth values from the left; stop at one that is not an array and decides the result."""
     result: Any = not stops
     for part in parts:
         value = _truth(part())
@@ -227,5 +227,5 @@ def _is_array(value: Any) -> bool:
 
 
 def _either(reduce: Callable[..., Any], pairwise: Callable[..., Any]) -> Callable[..., Any]:
-    """`max(x)` of an array, and `max(x, y)`."""
+    """Make a function that takes `max(x)` of an array and `max(x, y)` of several."""
     return lambda first, *rest: functools.reduce(pairwise, rest, first) if rest else reduce(first)

@@ -1,17 +1,17 @@
-"""Exceptions as people read them in a line."""
+"""Write exceptions in a line."""
 
 from __future__ import annotations
 
 import re
 
 _PROGRAM = re.compile(r" \[executable_name='[^']*'\]$")
-"""What XLA adds on a GPU, after the last line of what a callback raised."""
+"""The pattern of the text that XLA adds on a GPU after the last line of a callback's exception."""
 
 
 def error_line(error: BaseException) -> str:
-    """The type of an exception and the first line of what it says: `ValueError: no such key`.
+    """Return the type of an exception and the first line of its message: `ValueError: no such key`.
 
-    XLA tells an exception of a callback as its whole traceback: then the same, of that exception.
+    XLA's error about a callback contains the callback's whole traceback. Then the line is about the callback's exception.
     """
     first, *more = _PROGRAM.sub("", str(error).strip()).splitlines() or [""]
     if "Traceback (most recent call last)" in first:

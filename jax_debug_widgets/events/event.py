@@ -1,4 +1,4 @@
-"""One firing of a debugging call."""
+"""Describe one event: one lane of one firing of a debugging call."""
 
 from __future__ import annotations
 
@@ -15,26 +15,27 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Event:
-    """One observation, as JAX would have made it.
+    """One event, as plain JAX would have printed or called it once.
 
     Attributes:
       site: the call site that fired.
-      seq: how many events of the run arrived before this one.
-      occurrence: how many firings of its site there had been in this run; all lanes of one `vmap` share it. Those that
-        `--every` left out are counted where the program's text says how many they are, those of a muted site are not.
+      seq: the number of events of the run that arrived before this one.
+      occurrence: the number of firings of its site before this one in this run; all lanes of a `vmap` share it. Firings that
+        `--every` left out count if the program's text says how many they are. Firings of a muted site do not count.
       time_ns: nanoseconds since the run started.
-      step: iteration of each loop around it, outermost first. In a loop that goes backwards (a backward pass, a
-        `scan(reverse=True)`) it is the place in what that goes through: the first to run has the last. Empty outside
-        loops, and where it cannot be told (what XLA may move out of its loop, in a branch of `cond` or a loop of unknown
-        length). The axes of the grid of an interpreted Pallas kernel are such loops.
+      step: iteration of each loop around it, outermost first. In a loop that runs from the end (a backward pass, a
+        `scan(reverse=True)`) it is the index of the element, so the first iteration has the last index. Empty outside loops,
+        and if it is not known (XLA may move the call out of its loop, a branch of `cond`, a loop of unknown length). The axes
+        of the grid of an interpreted Pallas kernel are such loops.
       mesh_coords: mesh axis -> coordinate of the device that fired (`shard_map`, `pmap`); empty elsewhere.
-      device: its name, e.g. `cpu:2`; empty outside `shard_map`, where one device fires for all, and where it is not known.
+      device: the name of the device, e.g. `cpu:2`. Empty outside `shard_map`, where one device fires for all, and if it is not
+        known.
       lane: index over the `vmap` axes, outermost first; empty outside `vmap`.
       phantom: whether it fired only because `vmap` turned a `cond` into a `select` of all its branches, or let the
-        finished lanes of a `while` run on: without `vmap` it would not have been.
-      call: id of the call that dispatched it, see `Run.calls`; -1 where it is not known.
+        finished lanes of a `while` run on. Without `vmap` the event would not exist.
+      call: id of the call that dispatched it, see `Run.calls`; -1 if it is not known.
       values: the values as NumPy arrays, in the order of `site.values`.
-      tap: how to read the values.
+      tap: knows how to read the values.
     """
 
     site: CallSite
@@ -52,12 +53,12 @@ class Event:
 
     @property
     def kind(self) -> Kind:
-        """Which of JAX's calls it was."""
+        """The kind of JAX's call, such as `print` or `callback`."""
         return self.site.kind
 
     @property
     def process(self) -> int:
-        """The number of the process that it fired in: 0 but in a job of several."""
+        """The number of the process that fired: 0 except in a job of several processes."""
         return self.site.process
 
     @property
@@ -67,7 +68,7 @@ class Event:
 
     @property
     def phase(self) -> Phase:
-        """Forward, backward or recompute."""
+        """The phase: `forward`, `backward` or `recompute`."""
         return self.site.phase
 
     @property
@@ -82,7 +83,7 @@ class Event:
 
     @cached_property
     def text(self) -> str:
-        """What JAX writes for it, byte for byte, without the newline; a callback's arguments otherwise."""
+        """The text that JAX writes for a print, byte for byte, without the newline; for a callback, its call."""
         return self.tap.render(self.values)
 
     def __repr__(self) -> str:

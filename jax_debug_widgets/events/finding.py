@@ -1,4 +1,4 @@
-"""Something about a run that its user should know."""
+"""Describe a problem that was found in a run."""
 
 from __future__ import annotations
 
@@ -11,28 +11,28 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Finding:
-    """Something that was seen in a run and that its user should know.
+    """A problem that was found in a run, with its place, its reason and what to write instead.
 
     Attributes:
-      kind: of a call site: `formatted` (while tracing: an f-string shows the tracer), `hoisted` (XLA moved it out of its
-        loop), `lost` (XLA dropped it), `missing` (it fired less often, for a reason that is not known), `phantom` (some
-        firings exist only because of a `vmap`) or `nonfinite` (NaN or infinite values: `seen` counts them). Of a check its
-        name, such as `casts`; of an exception the word of its `checks.Kind`, such as `in-place`.
-      site: the call site; None where it is about a line without one.
-      expected: firings that the program says, over the calls concerned; at least so many for `lost`; events that are no
-        phantoms; 0 where it is not about their number.
-      seen: firings, or events, that came.
-      calls: how many calls it concerns.
+      kind: for a call site: `formatted` (while tracing: an f-string shows the tracer), `hoisted` (XLA moved it out of its
+        loop), `lost` (XLA dropped it), `missing` (it fired less often for an unknown reason), `phantom` (some firings exist
+        only because of a `vmap`) or `nonfinite` (NaN or infinite values; `seen` counts them). For a check, its name, such as
+        `casts`. For an exception, the word of its `checks.Kind`, such as `in-place`.
+      site: the call site; None if the finding is about a line without one.
+      expected: the number of firings by the program's text, over the calls concerned; for `lost`, at least this number; for
+        `phantom`, the number of events that are not phantoms; 0 if the finding is not about a number.
+      seen: the number of firings, or events, that came.
+      calls: the number of calls concerned.
       message: a sentence: what happened, why, and what to write instead.
-      where: the place as people call it, `train.py:41`.
-      headline: the fact, without its place; empty where `message` is all there is.
+      where: the place for people, `train.py:41`.
+      headline: the fact without its place; empty if there is only a `message`.
       why: what happened and why, one or two sentences.
-      advice: what to do where `fix` is empty, or what to know about it.
+      advice: what to do if `fix` is empty, or what to know about it.
       file, span: the range in the source: line, column, last line, end column; columns in UTF-8 bytes, -1 if unknown.
-      fix: the lines to write instead; empty where no rewrite is certain.
-      event: the position of the first event that shows it; -1 where none does.
-      lane: the `vmap` lane that shows it first, of nested ones the outermost first; () outside `vmap`, and where none is known.
-      followed_by: findings that came later and that this one may have caused.
+      fix: the lines to write instead; empty if no rewrite is certain.
+      event: the position of the first event that shows the finding; -1 if none does.
+      lane: the `vmap` lane that shows it first, outermost axis first; () outside `vmap`, and if it is not known.
+      followed_by: later findings that this one may have caused.
     """
 
     kind: str
@@ -67,7 +67,7 @@ class Finding:
         seen: int = 0,
         lane: tuple[int, ...] = (),
     ) -> Finding:
-        """A finding of a check, at a line."""
+        """Make a finding of a check at a line."""
         sentences = [f"{where}: {headline}.", why, advice]
         if fix:
             sentences.insert(2, f"Write: {'; '.join(line.strip() for line in fix)}")
@@ -80,7 +80,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class NonFinite:
-    """How many numbers were NaN and how many infinite, and the position of the first event with one."""
+    """How many numbers were NaN, how many were infinite, and the position of the first event with one."""
 
     nan: int
     inf: int
@@ -92,10 +92,12 @@ class FirstNonFinite:
     """The event with the run's first NaN or infinity.
 
     Attributes:
-      nan: it has a NaN, and not infinities alone.
-      lane: as of a finding.
-      masked: nothing shows that it reaches a result: a choice (`jnp.where`) may leave it out.
-      where, file, line: the line that is named: where a check has seen it born, else the derivative or the site it comes from.
+      site: the id of its site.
+      event: its position.
+      nan: whether it has a NaN, and not only infinities.
+      masked: whether nothing shows that it reaches a result, because a choice (`jnp.where`) may leave it out.
+      lane: the first lane that shows it, as in a `Finding`.
+      where, file, line: the line where a check saw the NaN or infinity arise, else the line of the derivative or of the site.
     """
 
     site: int

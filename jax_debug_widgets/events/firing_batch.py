@@ -1,4 +1,4 @@
-"""Firings that are taken in together, as columns."""
+"""Hold firings that are collected together, as columns."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 from jax_debug_widgets.events.tap import Bundle, Tap
 
 Column = list[np.ndarray] | np.ndarray
-"""One value of a tap, or a mesh coordinate, over its firings: an array with a row each, or the arrays themselves."""
+"""One array of a tap over its firings: an array with a row for each firing, or a list of the arrays."""
 
 
 @dataclass(frozen=True)
@@ -20,11 +20,11 @@ class TapFirings:
     """The firings of one tap, or of taps that fire together.
 
     Attributes:
-      tap: which has fired.
-      times_ns: int64[n], `time.perf_counter_ns()`.
-      threads: int64[n], idents of the threads in which it fired; 0 where that is not told.
-      columns: of each array that it hands over, that of each firing; None for each value that was let go of.
-      lost: bool[n], the firings whose values were let go of; None if none were.
+      tap: the tap or the bundle that has fired.
+      times_ns: int64[n], `time.perf_counter_ns()` of each firing.
+      threads: int64[n], the idents of the threads of the firings; 0 if the thread was not noted.
+      columns: a column for each array that the tap hands over; a dropped value is None in it.
+      lost: bool[n], whether the values of a firing were dropped; None if none were.
     """
 
     tap: Tap | Bundle
@@ -34,7 +34,7 @@ class TapFirings:
     lost: np.ndarray | None
 
     def beside(self, other: TapFirings) -> TapFirings:
-        """Join this batch and other firings of the same tap; none of them has dropped anything."""
+        """Join these firings and others of the same tap. Neither may have dropped values."""
         columns = [
             np.concatenate([joined(one), joined(two)]) for one, two in zip(self.columns, other.columns, strict=True)
         ]
@@ -42,8 +42,8 @@ class TapFirings:
         return TapFirings(self.tap, np.concatenate(times), np.concatenate(threads), columns, None)
 
     def by_tap(self) -> list[TapFirings]:
-        """The same in the order of time, a share a tap."""
-        if (self.times_ns[1:] < self.times_ns[:-1]).any():  # The threads of several devices put in one tray.
+        """Sort the firings by time, and split those of a bundle by tap."""
+        if (self.times_ns[1:] < self.times_ns[:-1]).any():  # The threads of several devices append to one list.
             return self._rows(np.argsort(self.times_ns, kind="stable")).by_tap()
         if isinstance(self.tap, Bundle):
             return list(self._unbundled(self.tap))
@@ -72,17 +72,17 @@ class TapFirings:
 
 
 class FiringBatch:
-    """Some firings in the order of time.
+    """Holds firings in the order of time.
 
-    Looked through as seldom as can be: at a million firings a second each loop over them is felt.
+    The code avoids loops over firings, because there may be a million a second.
 
     Attributes:
       taps: the taps that have fired.
       tap: int64[n], index into `taps`.
-      times_ns: int64[n], `time.perf_counter_ns()`.
-      threads: int64[n], idents of the threads in which they fired; 0 where that is not told.
-      columns: of each tap, of each array that it hands over, that of each of its firings.
-      lost: bool[n], the firings whose values were let go of; None if none were.
+      times_ns: int64[n], `time.perf_counter_ns()` of each firing.
+      threads: int64[n], the idents of the threads of the firings; 0 if the thread was not noted.
+      columns: for each tap a column for each array that it hands over.
+      lost: bool[n], whether the values of a firing were dropped; None if none were.
     """
 
     def __init__(
@@ -99,7 +99,7 @@ class FiringBatch:
 
     @classmethod
     def of(cls, shares: Sequence[TapFirings]) -> FiringBatch:
-        """The firings of all shares, one a tap; those of the same time in the order of the shares."""
+        """Merge the firings of several taps by time; firings of the same time stay in the order of `shares`."""
         shares = [share for share in shares if len(share.times_ns)]
         taps, columns = [cast("Tap", share.tap) for share in shares], [share.columns for share in shares]
         counts = [len(share.times_ns) for share in shares]
@@ -123,7 +123,7 @@ class FiringBatch:
         return len(self.tap)
 
     def part(self, start: int, stop: int) -> FiringBatch:
-        """Firings `start .. stop - 1`, with only the taps that occur in them."""
+        """Return firings `start .. stop - 1`, with only the taps that occur in them."""
         if (start, stop) == (0, len(self)):
             return self
         times, threads = self.times_ns[start:stop], self.threads[start:stop]
@@ -138,7 +138,7 @@ class FiringBatch:
         return FiringBatch([self.taps[number] for number in used.tolist()], place[own], times, threads, columns)
 
     def where(self, chosen: np.ndarray) -> FiringBatch:
-        """The firings for which `chosen`, bool[n], is true, with only the taps that occur in them."""
+        """Return the firings for which `chosen`, bool[n], is true, with only the taps that occur in them."""
         rows = [np.flatnonzero(chosen[self.firings_of(number)]) for number in range(len(self.taps))]
         used = [number for number, mine in enumerate(rows) if len(mine)]
         columns = [[_rows_of(column, rows[number]) for column in self.columns[number]] for number in used]
@@ -148,20 +148,20 @@ class FiringBatch:
         return FiringBatch([self.taps[number] for number in used], tap, times, threads, columns, lost)
 
     def of_each(self, numbers: Sequence[int]) -> np.ndarray:
-        """int64[n]: for each firing, the number of its tap out of these, one a tap."""
+        """Return for each firing the number of its tap, int64[n]; `numbers` has one for each tap."""
         return np.array(numbers, np.int64)[self.tap]
 
     def firings_of(self, number: int) -> np.ndarray:
-        """int64[k]: the firings of the tap with this number."""
+        """Return the firings of the tap with this index in `taps`, int64[k]."""
         return self._firings[number]
 
     @cached_property
     def _firings(self) -> list[np.ndarray]:
-        """Of each tap; found together, because there may be hundreds of them."""
+        """The firings of each tap. They are found together, because there may be hundreds of taps."""
         if len(self.taps) == 1:
             return [np.arange(len(self))]
         counts = np.bincount(self.tap, minlength=len(self.taps))
-        small = self.tap.astype(np.int16) if len(self.taps) < 1 << 15 else self.tap  # These NumPy need not compare.
+        small = self.tap.astype(np.int16) if len(self.taps) < 1 << 15 else self.tap  # A radix sort for int16.
         return np.split(np.argsort(small, kind="stable"), np.cumsum(counts)[:-1])
 
 
@@ -170,11 +170,11 @@ def _rows_of(column: Column, rows: np.ndarray) -> Column:
 
 
 def joined(arrays: Column) -> np.ndarray:
-    """Arrays of one shape and dtype as one, `[n, ...]`; ten times faster than `np.stack` for scalars."""
+    """Stack arrays of one shape and dtype, `[n, ...]`; for scalars ten times faster than `np.stack`."""
     if isinstance(arrays, np.ndarray):
         return np.ascontiguousarray(arrays)
     try:
         flat = np.frombuffer(b"".join(cast("Sequence[memoryview]", arrays)), arrays[0].dtype)
-    except (BufferError, TypeError, ValueError):  # bfloat16 and its like have no buffer; others are not contiguous.
+    except (BufferError, TypeError, ValueError):  # bfloat16 and the like have no buffer; others are not contiguous.
         return np.stack(arrays)
     return flat.reshape(len(arrays), *arrays[0].shape)

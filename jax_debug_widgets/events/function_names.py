@@ -1,4 +1,4 @@
-"""What functions are called where a person reads it."""
+"""Shorten the names of functions for people."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ _INSIDE = ".<locals>."
 
 
 def short_function(qualified: str) -> str:
-    """The name of a function without those that it is defined in: `step` of `train.<locals>.step`, `Model.apply` of a method.
+    """Return a function's name without its enclosing functions: `step` for `train.<locals>.step`; `Model.apply` for a method.
 
-    One without a name of its own has that of the function around it, too: `step.<lambda>`.
+    A function without a name of its own also has the name of the enclosing one: `step.<lambda>`.
     """
     *around, own = qualified.split(_INSIDE)
     return f"{short_function(_INSIDE.join(around))}.{own}" if own.startswith("<") and around else own

@@ -1,4 +1,4 @@
-"""What became of the calls of a user's host functions: what they returned or raised, how long they took, and where."""
+"""Describe the calls of a user's host functions: their results or exceptions, their times and threads."""
 
 from __future__ import annotations
 
@@ -16,32 +16,32 @@ if TYPE_CHECKING:
 
 _HIDDEN_PACKAGES = ("jax", "jaxlib")
 _OUR_FILES = os.path.dirname(os.path.dirname(__file__)) + os.sep
-"""Frames of these are no part of the traceback that a user looks for."""
+"""The files of this package. Their frames, and those of JAX, are left out of a user's traceback."""
 
 CALLER = os.path.join(_OUR_FILES, "taps", "outcomes.py")
 """The file that calls the user's host functions."""
 
 
 class RejectedResultError(Exception):
-    """A host function has returned what JAX does not take for the result that the program declares.
+    """A host function returned a result that does not fit the shapes and dtypes that the program declares.
 
     Attributes:
-      given: what it was given, in words; empty where that is not known.
+      given: the types of the function's arguments; empty if they are not known.
     """
 
     def __init__(self, why: str, given: str = "") -> None:
-        """`str` of it is why JAX does not take the result."""
+        """Make the error; its text is `why`, the reason why JAX rejects the result."""
         super().__init__(why)
         self.given = given
 
 
 @dataclass(frozen=True)
 class CallContext:
-    """Who asked for a call: the derivative that it is for, and the calls that led to it.
+    """The context of a call in its program: the derivative that it is for, and the user's calls that led to it.
 
     Attributes:
-      derivative: how many derivatives were being taken when it was made: 0 for the function itself, 1 in the rule that
-        `grad` asked for, 2 in that of a Hessian.
+      derivative: the number of enclosing derivatives: 0 for the function itself, 1 in a rule for `grad`, 2 in a rule for a
+        Hessian.
       asked_by: the user's calls that led to it, innermost first, as `file:line in function: source`.
     """
 
@@ -50,8 +50,8 @@ class CallContext:
 
 
 Outcome = tuple["Tap", int, int, int, int, tuple[int, ...], Any, "BaseException | None"]
-"""What is appended when a user's function has ended: the tap, `perf_counter_ns` of the firing, of its begin and its end,
-the thread's ident, the lane, what it returned (None if it raised), the exception."""
+"""The record of a user's function that has ended: the tap, `perf_counter_ns` of the firing, of the begin and of the end,
+the thread's ident, the lane, the result (None if it raised), the exception."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,16 +59,17 @@ class HostCall:
     """One call of a user's host function.
 
     Attributes:
-      site: which call of the program it was.
-      number: how many calls of the run had ended before it.
-      started_ns: when it began, nanoseconds since the run started; `duration_ns`: how long it took.
-      thread: `"main"`, the name of a Python thread that calls JAX, or which of XLA's threads: `"XLA 140…"`.
+      site: the site of the call in the program.
+      number: the number of calls of the run that had ended before it.
+      started_ns: when it began, in ns since the run started.
+      duration_ns: how long it took, in ns.
+      thread: `"main"`, the name of a Python thread that calls JAX, or `"XLA 140…"` for one of XLA's threads.
       lane: index over the `vmap` axes, for kinds that are called once a lane.
-      result: what it returned, as it was then, as flat NumPy arrays; None where it raised, or that was too large to keep.
-      raised: type and message of what it raised, or why JAX rejects what it returned; empty where it returned.
-      error: the exception, with its own traceback; None where it returned, and for all but the first hundred of a run.
-      asked: which derivative asked for it, and from where.
-      fired_ns: when its event fired, since the run started; equals `Event.time_ns` of that event.
+      result: the result as it was at the return, as flat NumPy arrays; None if it raised, or if the result was too large.
+      raised: type and message of its exception, or why JAX rejects its result; empty if it returned.
+      error: the exception with its own traceback; None if it returned, and for all but the first hundred of a run.
+      asked: the context of the call in its program.
+      fired_ns: when its event fired, in ns since the run started; equals `Event.time_ns` of that event.
     """
 
     site: CallSite
@@ -85,12 +86,12 @@ class HostCall:
 
     @property
     def seconds(self) -> float:
-        """How long it took."""
+        """How long it took, in seconds."""
         return self.duration_ns * 1e-9
 
     @property
     def traceback(self) -> str:
-        """Its exception as Python would have shown it, had JAX not lost it; empty where it returned."""
+        """The exception's traceback as Python would show it, which JAX loses; empty if it returned."""
         return own_traceback(self.error)
 
     def __repr__(self) -> str:
@@ -104,12 +105,13 @@ class CallbackSummary:
     """The calls of one site in one run.
 
     Attributes:
-      calls: how many have begun; `returned`, `raised`: how many have ended so. What JAX rejects has not returned.
-      total, longest: seconds in the function, over those that have ended.
-      threads: how many calls ended on each thread.
-      error: the last exception, with its own traceback; None where none was raised.
-      staged: how often the call is in the program as traced; None where the program was not traced in this run.
-      kept: how often it is in the program that was compiled, after JAX removed what is not used.
+      calls: the number of calls that have begun.
+      returned, raised: the number of calls that have ended so. A result that JAX rejects counts as raised.
+      total, longest: seconds in the function, over the calls that have ended.
+      threads: the number of calls that ended on each thread.
+      error: the last exception with its own traceback; None if none was raised.
+      staged: how often the call is in the program as traced; None if the program was not traced in this run.
+      kept: how often the call is in the compiled program, after JAX removed unused calls.
     """
 
     site: CallSite
@@ -125,7 +127,7 @@ class CallbackSummary:
 
     @property
     def mean(self) -> float:
-        """Seconds in one call, on average; NaN before the first has ended."""
+        """The mean seconds of a call; NaN before the first call has ended."""
         ended = self.returned + self.raised
         return self.total / ended if ended else float("nan")
 
@@ -136,12 +138,12 @@ class CallbackSummary:
 
     @property
     def traceback(self) -> str:
-        """The last exception as Python would have shown it; empty where none was raised."""
+        """The last exception's traceback as Python would show it; empty if none was raised."""
         return own_traceback(self.error)
 
 
 def own_traceback(error: BaseException | None) -> str:
-    """The traceback of an exception from the user's function on, without the frames of JAX and of this package."""
+    """Return the traceback of an exception from the user's function on, without frames of JAX and of this package."""
     if error is None:
         return ""
     told = traceback.TracebackException.from_exception(error)
@@ -155,13 +157,13 @@ def own_traceback(error: BaseException | None) -> str:
 
 
 def own_frames(stack: Sequence[traceback.FrameSummary]) -> list[traceback.FrameSummary]:
-    """The user's frames from the host function on: un-jitted, those that led to JAX come before."""
+    """Return the user's frames from the host function on. In un-jitted code, the frames that led to JAX come before it."""
     start = next((i for i, frame in enumerate(stack) if frame.filename == CALLER), -1)
     return [frame for frame in stack[start + 1 :] if not is_hidden(frame.filename)]
 
 
 def is_hidden(file: str) -> bool:
-    """Whether a file is JAX's or of this package, so that its frames are none of a user's."""
+    """Whether a file belongs to JAX or to this package, so that its frames are not the user's."""
     if file.startswith(_OUR_FILES):
         return True
     _, found, inside = file.replace(os.sep, "/").rpartition("/site-packages/")

@@ -1,4 +1,4 @@
-"""Names as Python has them: it normalises identifiers, so that `µ` and `μ` are one variable."""
+"""Normalise identifiers as Python does: `µ` and `μ` are one variable."""
 
 from __future__ import annotations
 
@@ -6,5 +6,5 @@ import unicodedata
 
 
 def as_python_has(name: str) -> str:
-    """The text with its identifiers as Python has them, in normal form NFKC."""
+    """Return a text in normal form NFKC, the form in which Python keeps identifiers."""
     return name if name.isascii() else unicodedata.normalize("NFKC", name)

@@ -1,4 +1,4 @@
-"""What has fired and nobody has taken in yet."""
+"""Hold firings until the session takes them in."""
 
 from __future__ import annotations
 
@@ -20,39 +20,40 @@ if TYPE_CHECKING:
     from jax_debug_widgets.events.firing_batch import Column
 
 COUNTED = 4096
-"""Bytes; taps of less are not counted: a device hands over some 50 MB of such values until the inbox is emptied again."""
+"""Taps with fewer bytes do not count towards the limit: a device hands over at most some 50 MB of such values between two times
+that the inbox is emptied."""
 
 _UNBOUNDED = 1 << 62
 
 
 class FiringSource(Protocol):
-    """Where a tap puts its firings in another way, small ones."""
+    """A place other than the inbox where a tap puts small firings, such as a ring."""
 
     def take(self, until_ns: int) -> tuple[np.ndarray, np.ndarray, list[np.ndarray]] | None:
-        """Those until then, taken out: times, int64[n], threads, int64[n], and columns; None if there are none."""
+        """Take out the firings until this time: times int64[n], threads int64[n] and columns; None without firings."""
         ...
 
     @property
     def is_over(self) -> bool:
-        """Whether it is empty for ever."""
+        """Whether the source is empty and will stay so."""
         ...
 
     def __len__(self) -> int: ...
 
 
 class Inbox:
-    """Firings, each tap's for itself. Threads put in what others take out, without a lock.
+    """Holds the firings of each tap in a list. Threads add firings while another thread takes them out, without a lock.
 
-    A tap's tray is one flat list - stamp, values, stamp, values, ... - because an object for each firing would be one more
-    for Python's garbage collector to look at, which costs more than all else here. `list.extend` of a tuple and the
-    deletion of a slice are each one step that no other thread gets into.
+    A tap's list is flat: stamp, values, stamp, values, ... An object for each firing would be one more for Python's garbage
+    collector to look at, which costs more than all other work here. `list.extend` of a tuple and the deletion of a slice are
+    atomic.
 
-    Large values would fill the memory until they are taken in, so no more than `limit` bytes of them are held: beyond
-    that the oldest is let go of, and its firing goes on without values, to be counted.
+    Large values could fill the memory until they are taken in. So at most `limit` bytes of them are held. Beyond that the
+    oldest values are dropped; their firings stay without values, to be counted.
 
     Attributes:
-      stamps: what a firing begins with.
-      limit: bytes of values, of taps of `COUNTED` bytes or more, that may wait here; the newest always may.
+      stamps: makes the stamp that a firing begins with.
+      limit: bytes of values that may wait here, from taps of `COUNTED` bytes or more. The newest firing always may.
     """
 
     def __init__(self, limit: int = _UNBOUNDED) -> None:
@@ -62,15 +63,15 @@ class Inbox:
         self._sources: dict[Tap | Bundle, list[FiringSource]] = {}
         self._large: deque[tuple[int, Tap | Bundle, list[Any]]] = deque()
         self._held = 0
-        """Bytes in `_large`. Two threads may add to it at once and one addition be lost; each `take` sets it right."""
+        """Bytes in `_large`. If two threads add at once, one addition may be lost; each `take` corrects the sum."""
 
     def putter(self, tap: Tap | Bundle) -> Callable[[Firing], None]:
-        """The function that puts in a firing of `tap`; safe from any thread."""
+        """Return the function that adds a firing of `tap`. It is safe from any thread."""
         flat = self._trays.setdefault(tap, [])
         return functools.partial(self._put_large, tap, flat) if _is_large(tap) else flat.extend
 
     def putter_of_columns(self, tap: Tap | Bundle) -> Callable[[Sequence[int], Sequence[Sequence[np.ndarray]]], None]:
-        """The function that puts in several firings of `tap`: their stamps, and for each of its values a column of them."""
+        """Return the function that adds several firings of `tap`: it takes their stamps, and a column for each value."""
         flat, put = self._trays.setdefault(tap, []), self.putter(tap)
 
         def put_all(stamps: Sequence[int], columns: Sequence[Sequence[np.ndarray]]) -> None:
@@ -84,13 +85,13 @@ class Inbox:
         return put_all
 
     def draw_from(self, tap: Tap | Bundle, source: FiringSource) -> None:
-        """Take firings of `tap`, of less than `COUNTED` bytes, out of this as well."""
+        """Take firings of `tap`, which has fewer than `COUNTED` bytes, from this source as well."""
         self._trays.setdefault(tap, [])
         self._sources.setdefault(tap, []).append(source)
 
     def take(self) -> FiringBatch:
-        """Take out what is in it, in the order of time; for one thread at a time."""
-        # The trays are emptied one after the other. What fires meanwhile stays, or it might come before what led to it.
+        """Take out all firings in the order of time. Only one thread at a time may call it."""
+        # The lists are emptied one after the other. Firings that come meanwhile stay: taken now, one could overtake its cause.
         now = time.perf_counter_ns()
         batch = FiringBatch.of(
             [share for tap, flat in list(self._trays.items()) for share in self._all_taken(tap, flat, now)]
@@ -102,7 +103,7 @@ class Inbox:
 
     @property
     def waiting(self) -> int:
-        """How many stamps and arrays are in it."""
+        """The number of stamps and arrays in the inbox and its sources."""
         written = sum(len(source) * (1 + tap.width) for tap, source in self._all_sources())
         return written + sum(map(len, list(self._trays.values())))
 
@@ -126,7 +127,7 @@ class Inbox:
             self._held -= oldest.nbytes
 
     def _all_taken(self, tap: Tap | Bundle, flat: list[Any], now: int) -> Sequence[TapFirings]:
-        """Take what has fired until `now` out of a tray, and out of what else there is for its tap."""
+        """Take the firings until `now` out of a tap's list and its sources."""
         taken = [self._taken(tap, flat, now)] if flat else []
         sources = self._sources.get(tap, [])
         for source in sources.copy():
@@ -155,7 +156,7 @@ class Inbox:
         if not _is_large(tap):
             columns: list[Column] = [taken[field::stride] for field in range(1, stride)]
             return TapFirings(tap, times, threads, columns, None)
-        # A copy of each; nothing of it is dropped any more.
+        # Each firing is copied, because another thread may still drop values of the lists.
         rows = [tuple(arrays) for arrays in taken[1::stride]]
         lost = np.array([row[tap.dispensable][0] is None for row in rows], bool)
         columns = [list(map(itemgetter(index), rows)) for index in range(tap.width)]

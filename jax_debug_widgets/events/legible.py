@@ -1,4 +1,4 @@
-"""Text that can be sent and stored: a Python string may hold halves of characters, which UTF-8 does not have."""
+"""Make text that can be sent and stored: a Python string may hold lone surrogates, which UTF-8 cannot encode."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 
 def legible(content: Any) -> Any:
-    """A text, or every text in lists and dictionaries, with such halves written as Python writes them, by their code."""
+    """Escape lone surrogates, as Python does, in a text or in all texts of lists and dictionaries."""
     if isinstance(content, str):
         return content if content.isascii() else content.encode("utf-8", "backslashreplace").decode()
     if isinstance(content, dict):

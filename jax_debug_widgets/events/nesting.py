@@ -1,4 +1,4 @@
-"""What is around a debugging call in its program: loops, conditions, devices; and which iteration a firing is of."""
+"""Describe what is around a debugging call in its program (loops, conditions, devices), and compute a firing's iteration."""
 
 from __future__ import annotations
 
@@ -16,30 +16,30 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Nesting:
-    """What is around a debugging call in its program.
+    """The surroundings of a debugging call in its program.
 
     Attributes:
-      loops: how often each loop around it runs its body, outermost first; None where only run time tells.
-      conditional: whether it may be skipped: it is in a branch of `cond`.
+      loops: the length of each loop around it, outermost first; None if the length is known only at run time.
+      conditional: whether it may be skipped, because it is in a branch of `cond`.
       in_condition: whether it is in the condition of a `while`.
       steady: whether its values are the same in all iterations of the innermost loop, so that XLA may hoist it.
       counted: whether each firing hands over the iteration of each loop.
-      hoisted: how often each loop that JAX has moved it out of runs its body, outermost first.
-      every: of how many iterations the program fires in one (`--every`); 1 for all of them.
-      one_of: of how many firings that come one is recorded; with more than 1 counting them tells nothing.
-      axes: the mesh axes over whose devices it is mapped.
-      devices: the name of the device at each coordinate of `axes`, nested lists; None where it is not known.
-      stride, strided: for watched values: it fires in each n-th iteration of one of `loops`.
-      reverse: for each loop whether it runs from the end, as the backward pass of one that does not; its step is counted from
-        the start all the same, so that forward and backward of one iteration have one step.
-      replicas: how many devices run its program; where these are more than one and there are no `axes`, one fires for all.
-      groups: of how many groups of them, which `axes` tell apart, one fires each; 0 where all do.
-      shuffled: whether counting does not tell the iteration: firings of several of them come in any order.
-      lanewise: the lengths of the loops inside `loops` that JAX has made of `vmap` axes, outermost first, which is the
-        innermost `vmap`: the lanes fire one after the other.
-      version: the version that it is in of a program that is only sometimes watched; a call runs one. Empty elsewhere.
-      in_parts: whether all of them fire nevertheless, each with its own part of the values (`partitioned=True`); which
-        device it is, and how large its part, the program's text does not say.
+      hoisted: the length of each loop that JAX has moved it out of, outermost first.
+      every: the program fires in one iteration of `every` (`--every`); 1 for all.
+      one_of: one firing of `one_of` is recorded. If it is more than 1, counting firings does not give the iteration.
+      axes: the mesh axes that it is mapped over.
+      devices: the name of the device at each coordinate of `axes`, as nested lists; None if it is not known.
+      stride, strided: for watched values: it fires in each `stride`-th iteration of loop `strided` of `loops`.
+      reverse: for each loop whether it runs from the end, as the backward pass of a forward loop does. Its step is still
+        counted from the start, so that forward and backward pass of an iteration have the same step.
+      replicas: the number of devices that run its program. With several and without `axes`, one device fires for all.
+      groups: the number of groups of devices, told apart by `axes`, that fire once each; 0 if all devices fire.
+      shuffled: whether counting does not give the iteration, because firings of several iterations come in any order.
+      lanewise: the lengths of the loops inside `loops` that JAX has made of `vmap` axes, outermost loop first, which is the
+        innermost `vmap`. The lanes then fire one after the other.
+      version: the version of a program that is only sometimes watched; a call runs one version. Empty for other programs.
+      in_parts: whether all devices fire without `axes`, each with its own part of the values (`partitioned=True`). The
+        program's text does not say which device fires, nor how large its part is.
     """
 
     loops: tuple[int | None, ...] = ()
@@ -64,7 +64,7 @@ class Nesting:
 
     @property
     def expected(self) -> int | None:
-        """How often it fires in one call, on each device, by the program's text; None where only run time tells."""
+        """How often it fires in one call on each device, by the program's text; None if that is known only at run time."""
         around = (*self.loops, *self.hoisted)
         if self.conditional or self.in_condition or None in around or self.every > 1 or self.one_of > 1:
             return None
@@ -72,19 +72,19 @@ class Nesting:
 
     @property
     def may_be_left_out(self) -> bool:
-        """Whether a call may leave out some of its firings, or all, so that to count them does not tell which call it was."""
+        """Whether a call may leave out some of its firings or all, so that counting them does not tell the call."""
         return (self.conditional or self.every > 1 or self.one_of > 1) and not self.hoisted
 
     @property
     def firings(self) -> int | None:
-        """The same on all devices together."""
+        """How often it fires in one call on all devices together; None if that is not known."""
         return self.firings_in(None)
 
     def firings_in(self, share: ProcessShare | None) -> int | None:
-        """The same on the devices of this process; None where nobody knows which they are.
+        """Return how often it fires in one call on the devices of this process; None if that is not known.
 
         Args:
-          share: what this process runs of the program; None for all of it.
+          share: the part of the program that this process runs; None for the whole program.
         """
         if self.expected is None:
             return None
@@ -99,31 +99,31 @@ class Nesting:
 
     @property
     def fires_once(self) -> bool:
-        """Whether one device fires for all: the first of the program's."""
+        """Whether the first device of the program fires for all."""
         return not (self.axes or self.in_parts)
 
     @property
     def on_each_device(self) -> bool:
-        """Whether all devices that run its program fire, and say which they are."""
+        """Whether all devices that run its program fire, each with its coordinates."""
         return bool(self.axes) and not self.groups
 
     @property
     def counters(self) -> int:
-        """How many iterations each firing hands over."""
+        """The number of loop iterations that each firing hands over."""
         return len(self.loops) if self.counted else 0
 
     @property
     def leap(self) -> int:
-        """It fires in each n-th iteration of the outermost loop at least; those between are left out on purpose."""
+        """The n for a tap that fires in each n-th iteration of the outermost loop at least; others are left out on purpose."""
         if self.conditional and self.loops:
             return self.loops[0] or 1
         inner = math.prod(length or 1 for length in self.loops[1:])
         return max(self.every // inner, 1 if self.strided else self.stride)
 
     def step(self, ordinal: int) -> tuple[int, ...]:
-        """The iteration of each loop when it fires for the `ordinal`-th time (from 0) in a call, on one device.
+        """Return the iteration of each loop at the `ordinal`-th firing (from 0) of a call on one device.
 
-        Empty outside loops, where counting does not tell, and for ordinal -1, which is unknown.
+        Empty outside loops, if counting does not give the iteration, and for ordinal -1, which means unknown.
         """
         inner = self._inner_lengths
         if inner is None or ordinal < 0:
@@ -135,12 +135,12 @@ class Nesting:
         return (outer, *(int(i) for i in np.unravel_index(rest, inner))) if inner else (outer,)
 
     def steps(self, ordinals: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The same for many: int64[n] of the outermost loop, int64[n] flat over the inner ones; -1 where there is none."""
+        """Return many firings' steps: int64[n] of the outermost loop, int64[n] flat over the inner ones; -1 if unknown."""
         inner = self._inner_lengths
         unknown = np.full(len(ordinals), -1)
         if inner is None:
             return unknown, unknown
-        ordinals = ordinals // math.prod(self.lanewise)  # -1 stays what it is.
+        ordinals = ordinals // math.prod(self.lanewise)  # -1 stays -1.
         if self.stride > 1 or any(self.reverse):
             return self._strided_steps(ordinals)
         outer, rest = np.divmod(ordinals, math.prod(inner))
@@ -148,24 +148,26 @@ class Nesting:
 
     @property
     def lanes(self) -> tuple[int, ...]:
-        """The sizes of the `vmap` axes whose lanes fire one after the other, outermost first."""
+        """The sizes of the `vmap` axes with lanes that fire one after the other, outermost first."""
         return self.lanewise[::-1]
 
     def lanes_of(self, ordinals: np.ndarray) -> np.ndarray:
-        """For each firing, by its number as in `steps`: int64[n], flat over `lanes` (row-major); -1 where it is not told."""
+        """Return the lane of each firing by its ordinal: int64[n], flat over `lanes` (row-major); -1 if it is not known."""
         if self.one_of > 1 or self.shuffled:
             return np.full(len(ordinals), -1)
         return np.where(ordinals < 0, -1, self.lanes_at(ordinals % math.prod(self.lanewise)))
 
     def lanes_at(self, places: np.ndarray) -> np.ndarray:
-        """int64[n], flat over `lanes`: the lanes that fire at these places of their order, int[n]."""
+        """Return the lanes at these places in the order of firing, int[n], as int64[n] flat over `lanes`."""
         return np.ravel_multi_index(np.unravel_index(places, self.lanewise)[::-1], self.lanes)
 
     def lane(self, ordinal: int, *, is_told: bool = False) -> tuple[int, ...]:
-        """The same of one, an index an axis; empty where it is not told, and where no lanes fire one after the other.
+        """Return the lane of one firing, an index for each axis.
+
+        It is empty if it is not known, and if no lanes fire one after the other.
 
         Args:
-          ordinal: its number as in `steps`; or, if `is_told`, its place in the order of the lanes.
+          ordinal: the ordinal of the firing as in `steps`; if `is_told`, its place in the order of the lanes.
         """
         told = self.lanes_at if is_told else self.lanes_of
         flat = int(told(np.array([ordinal]))[0]) if self.lanewise else -1
@@ -178,7 +180,7 @@ class Nesting:
         return (int(outer[0]), *inner)
 
     def _strided_steps(self, ordinals: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """As `steps`, where a loop is watched in some iterations only, or runs from the end."""
+        """Do what `steps` does, for loops that are watched in some iterations only, or run from the end."""
         firings = list(self.loops)
         length = firings[self.strided]
         if self.stride > 1 and length is not None:
@@ -198,14 +200,14 @@ class Nesting:
         return np.where(ordinals < 0, -1, steps[0]), np.where(ordinals < 0, -1, flat)
 
     def from_start(self, counters: Sequence[Any]) -> Sequence[Any]:
-        """How often the body of each loop has run -> the iteration, which in a loop that runs from the end is another."""
+        """Turn how often each loop's body has run into iterations, which count down in a loop that runs from the end."""
         if not any(self.reverse):
             return counters
         pairs = zip(counters, self.loops, self.reverse, strict=True)
         return [(length or 0) - 1 - one if reverse else one for one, length, reverse in pairs]
 
     def flat_steps(self, counters: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-        """The same from the iteration of each loop, int[n] a loop: what a counted firing hands over."""
+        """Return what `steps` does, from the counters that counted firings hand over: int[n] for each loop."""
         outer, *inner = self.from_start(counters)
         lengths = self.loops[2:]
         if not inner or None in lengths:
@@ -216,20 +218,20 @@ class Nesting:
         return outer, flat
 
     def skips(self, counters: Sequence[Any]) -> np.ndarray | int:
-        """Of how many firings of the user's program each firing is the first, the rest being left out on the device.
+        """Return how many firings of the user's program each firing represents: itself, and those that the device left out.
 
         Args:
-          counters: the iteration of each loop, int[n] a loop: what a counted firing hands over.
+          counters: the iteration of each loop that counted firings hand over: int[n] for each loop.
         """
         lengths = [length for length in self.loops if length is not None]
         if self.every == 1 or self.conditional or self.in_condition or len(lengths) < len(self.loops):
-            return 1  # How many iterations would have fired only run time tells.
+            return 1  # The number of iterations that would have fired is known only at run time.
         ordinals = np.ravel_multi_index([np.asarray(counter) for counter in counters], lengths)
         return np.minimum(self.every, math.prod(lengths) - ordinals)
 
     @cached_property
     def _inner_lengths(self) -> list[int] | None:
-        """Of the loops inside the outermost; None where an ordinal does not tell the iterations."""
+        """The lengths of the loops inside the outermost one; None if an ordinal does not give the iterations."""
         lengths = [length for length in self.loops[1:] if length is not None]
         told = (
             self.loops
@@ -242,7 +244,7 @@ class Nesting:
         return lengths if told else None
 
     def device(self, coordinates: Sequence[int]) -> str:
-        """The name of the device at these coordinates, empty where it is not known."""
+        """Return the name of the device at these coordinates; empty if it is not known."""
         found = self.devices
         for coordinate in coordinates:
             found = found[coordinate] if found is not None else None

@@ -1,4 +1,4 @@
-"""Arrays of any type as float64, however large: nothing finite becomes infinite on the way to its statistics."""
+"""Compute statistics in float64 for arrays of any type, so that no finite number becomes infinite on the way."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ import numpy as np
 _LARGEST = float(np.finfo(np.float64).max)
 
 _WIDTH = 1e-6
-"""How wide, in parts of it, the bins of a single large number are together."""
+"""The width of all bins together for a single large number, relative to the number."""
 
 
 def as_numbers(value: np.ndarray) -> np.ndarray:
-    """float64 of the same shape; of complex numbers the magnitude."""
+    """Return the numbers as float64 of the same shape; for complex numbers, their magnitudes."""
     if value.dtype.kind != "c":
         return value.astype(np.float64)
     parts = value.astype(np.complex128)
@@ -24,13 +24,13 @@ def as_numbers(value: np.ndarray) -> np.ndarray:
 
 
 def scale_of(numbers: np.ndarray) -> float:
-    """A power of two by which finite numbers can be divided, so that neither their sums nor their squares overflow."""
+    """Return a power of two for finite numbers: divided by it, neither their sums nor their squares overflow."""
     largest = max(float(numbers.max(initial=0)), -float(numbers.min(initial=0)))
     return 2.0 ** (math.frexp(largest)[1] - 1)
 
 
 def mean_and_std(finite: np.ndarray) -> tuple[float, float]:
-    """The same for a non-empty array of float64 numbers."""
+    """Return mean and standard deviation of a non-empty array of finite float64 numbers."""
     scale = scale_of(finite)
     scaled = finite / scale
     mean = np.clip(scaled.mean(), scaled.min(), scaled.max())
@@ -38,7 +38,10 @@ def mean_and_std(finite: np.ndarray) -> tuple[float, float]:
 
 
 def edges_of(low: float, high: float, bins: int) -> np.ndarray:
-    """float64[bins + 1], from `low` to `high`; of a single number from it on, one wide or what can be told apart from it."""
+    """Return the edges of equal bins from `low` to `high`, float64[bins + 1].
+
+    For a single number they begin at it, and are 1 wide in all, or as wide as float64 can resolve beside a large number.
+    """
     if high <= low:
         high = min(low + max(1.0, abs(low) * _WIDTH), _LARGEST)
     scale = scale_of(np.array([low, high]))
@@ -46,7 +49,7 @@ def edges_of(low: float, high: float, bins: int) -> np.ndarray:
 
 
 def infinite(array: np.ndarray, meant: Sequence[str] = ()) -> np.ndarray:
-    """Where numbers are infinite, without those that are meant: `posinf` and `neginf` by name."""
+    """Return which numbers are infinite, without the kinds in `meant` (`posinf`, `neginf`), which are there on purpose."""
     found = np.isinf(array)
     for name, is_such in (("posinf", np.isposinf), ("neginf", np.isneginf)):
         if name in meant:

@@ -1,4 +1,4 @@
-"""Which arrays are pictures."""
+"""Recognize arrays that are pictures."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import numpy as np
 _AXES = 3
 _CHANNELS = (3, 4)
 _LARGEST_TABLE = 8
-"""Rows and columns of numbers that are no picture: eight positions in space, say."""
+"""An array of floats with at most this number of rows or columns is not a picture, but eight positions in space, say."""
 
 
 def is_picture(value: np.ndarray) -> bool:
@@ -16,7 +16,7 @@ def is_picture(value: np.ndarray) -> bool:
         return False
     if value.dtype == np.uint8:
         return True
-    # `bfloat16` and its like are no subtypes of `np.floating`.
+    # `bfloat16` and the like are not subtypes of `np.floating`.
     if "float" not in value.dtype.name or min(value.shape[-_AXES:-1]) <= _LARGEST_TABLE:
         return False
     return bool(((value >= 0) & (value <= 1)).all())

@@ -1,4 +1,4 @@
-"""Where in the user's program a value comes from."""
+"""Describe the place in the user's program that a value comes from."""
 
 from __future__ import annotations
 
@@ -9,25 +9,25 @@ from typing import Literal
 
 Kind = Literal["print", "log", "callback", "breakpoint", "pure", "io", "sharding", "watch"]
 """`jax.debug.print`, `.log`, `.callback`, `.breakpoint`; `pure_callback`, `io_callback`;
-`jax.debug.inspect_array_sharding`; and a value that is watched, which no call of the program's says."""
+`jax.debug.inspect_array_sharding`; and `watch` for a watched value, which has no debugging call."""
 
 Phase = Literal["forward", "backward", "recompute"]
 """`backward`: in the transposed program of `grad` / `vjp`; `recompute`: run again for `jax.checkpoint`."""
 
 
 NO_VALUE = -1
-"""Of a gradient: the value has no site; another execution's, or another program's, has its name."""
+"""The value of a gradient has no site here; a value of the same name belongs to another execution or program."""
 
 
 @dataclass(frozen=True, slots=True)
 class Derivative:
-    """A line whose derivative may have made a gradient infinite or NaN: that of `n2` the line `n = jnp.sqrt(n2)`.
+    """A line with a derivative that may have made a gradient infinite or NaN: `n = jnp.sqrt(n2)` for the gradient of `n2`.
 
     Attributes:
       text: the expression that is differentiated, `jnp.sqrt(n2)`.
-      file, line: where that is.
-      where: the same as people call it, `model.py:5`.
-      or_later: whether a later line may have done it as well: the gradient that comes in to this one is not known.
+      file, line: its place.
+      where: its place for people, `model.py:5`.
+      or_later: whether a later line may be the cause, because the gradient that comes in to this line is not known.
     """
 
     text: str
@@ -42,27 +42,28 @@ class Watched:
     """A value of a compiled program that is watched by its name in the source.
 
     Attributes:
-      name: the variable it is assigned to, `logits`, `self.w`; its expression where it is never assigned.
-      role: the value itself, or its cotangent where the program differentiates.
-      shape, dtype: in the program: `vmap` axes are axes of it. A site has others in a program that was traced for another type.
-      primitive: what computes it, `dot_general`; `argument` where it is one of its function's.
+      name: the variable that it is assigned to, `logits`, `self.w`; its expression if it is never assigned.
+      role: `value` for the value itself, `gradient` for its cotangent in a differentiated program.
+      shape, dtype: the type in the program, which includes `vmap` axes. The site has another type in a program that was traced
+        for other arguments.
+      primitive: the primitive that computes it, `dot_general`; `argument` for an argument of its function.
       scope: the named scopes around it, `layer0/mlp`.
-      lanes: sizes of the `vmap` axes, outermost first, where statistics of each lane are taken as well; those after them.
-      full: whether the values are taken whole (down-sampled if large), after the statistics.
-      value: of a gradient the id of the site of its value, `NO_VALUE` where it has none that comes before.
-      meant: which infinities the source puts there, `neginf` for `jnp.where(mask, scores, -jnp.inf)`: they are no findings.
-      gradient: of a value the id of the site of its gradient, where that came first.
-      choice: the expression through which alone it goes to the results of its body, if that may leave it out:
+      lanes: sizes of the `vmap` axes, outermost first, if statistics of each lane are recorded too, after those of all.
+      full: whether whole values are recorded (down-sampled if large), after the statistics.
+      value: for a gradient, the id of the site of its value, `NO_VALUE` if that has none that comes before.
+      meant: the infinities that the source puts there on purpose: `neginf` for `jnp.where(mask, scores, -jnp.inf)`.
+      gradient: for a value, the id of the site of its gradient, if that came first.
+      choice: the only expression through which it reaches the results of its body, if this may leave it out:
         `jnp.where(x > 0, h, 0.0) at model.py:7`.
-      derivatives: of a gradient the lines that may make it infinite or NaN, where it is the first that is; none where it
-        is handed on.
-      again: `name` where it is there under this name already, as what the iteration before has made or as an argument; `value`
-        where it is under another one, nearer to what makes it.
-      vmapped: sizes of the `vmap` axes, outermost first, where the site's value `bad lane` counts them: it is the first lane
-        that is not finite.
-      has_ended_lanes: whether lanes that have left their vmapped `while` count in its statistics, as JAX computes it for them.
-      given_on: what the next iteration of its loop calls it, as an argument.
-      merges: for each of the site's values how those of lanes that fire one by one become that of all, see `merges_of`.
+      derivatives: for a gradient, the lines that may make it infinite or NaN if it is the first such gradient; empty if it is
+        only passed on.
+      again: `name` if this value was recorded before under the same name, in the iteration before or as an argument; `value`
+        if it was recorded under another name, nearer to the operation that makes it.
+      vmapped: sizes of the `vmap` axes, outermost first, if the site has the statistic `bad lane`, the first lane that is not
+        finite.
+      has_ended_lanes: whether its statistics count lanes that have left their vmapped `while`, because JAX computes them too.
+      given_on: the names of the value as an argument of the next iteration of its loop.
+      merges: for each of the site's values how the values of lanes that fire one by one are merged, see `merges_of`.
     """
 
     name: str
@@ -85,7 +86,7 @@ class Watched:
     has_ended_lanes: bool = False
 
     def lane(self, number: int) -> tuple[int, ...]:
-        """The lane that `bad lane` counts with this number, outermost first; () where it is none."""
+        """Return the lane with this number in `bad lane`, outermost axis first; () for no lane."""
         if not 0 <= number < math.prod(self.vmapped):
             return ()
         found: list[int] = []
@@ -97,32 +98,32 @@ class Watched:
 
 @dataclass(frozen=True, slots=True)
 class CallSite:
-    """One debugging call as one compiled program contains it.
+    """One debugging call, or one watched value, as a compiled program contains it.
 
-    The same line of source has several sites when transformations multiply it: `grad` of a checkpointed function
-    has it in the forward pass and in the recomputation, with different name stacks; a function called from several lines
-    has it once for each.
+    The same line of source has several sites if transformations multiply it: `grad` of a checkpointed function has the line in
+    the forward pass and in the recomputation, with different name stacks. A function that is called from several lines has a
+    site for each of these lines.
 
     Attributes:
-      id: counts the sites of this process; equal for equal sites, so that it survives recompilation.
-      file, line, column, end_line, end_column: the range of the call in its source, columns from 0;
-        `file` is the name the interpreter knows it by.
-      where: what a person calls the place: `train.py:41`, or `In [7]:12` for the cell of a notebook.
-      function: qualified name of the enclosing function.
-      source: the text of the call's first line, stripped; empty where the source is not to be had.
-      label: what the site is about: the source expression of its value when it has just one, else its format.
+      id: the number of the site in this process. Equal sites have the same id, so that it survives recompilation.
+      file, line, column, end_line, end_column: the range of the call in its source, columns from 0. `file` is the name that
+        the interpreter uses.
+      where: the place for people: `train.py:41`, or `In [7]:12` for the cell of a notebook.
+      function: the qualified name of the enclosing function.
+      source: the text of the call's first line, stripped; empty if the source is not available.
+      label: the name of the site: the source expression of its value if it has just one, else its format.
       values: the source expression of each value, in the order of `Event.values`.
-      callers: the user's calls that lead to it in its program, as `where`, innermost first; recursion left out. Lines that are
-        called from several places have a site for each.
-      aliases: for each value what else it may be called, the keyword that it was passed as or the expression; empty where it
-        was passed by position, and for sites of the compiler.
-      watch: what is watched, of a site of kind `watch`: its range is what computes the value, its `values` are statistics.
+      callers: the user's calls that lead to it in its program, as `where`, innermost first, without recursion. A line that is
+        called from several places has a site for each.
+      aliases: another name for each value: the keyword that it was passed as, or the expression. Empty if it was passed by
+        position, and for sites of the compiler.
+      watch: the watched value, for a site of kind `watch`. The site's range computes the value; its `values` are statistics.
       format: the format string of a print, the callback's name otherwise.
       name_stack: JAX's name stack, e.g. `jit(f)/transpose(jvp())/while/body`.
-      order: how many debugging calls stand before it in its program; -1 where it is not part of one. Sites that differ in it
-        alone are equal: a line in a Python loop has several, and another program may have it elsewhere.
-      transforms: the transformations in it, outermost first, e.g. `("jit", "transpose", "jvp")`.
-      process: the number of the process that it fires in.
+      order: the number of debugging calls before it in its program; -1 if it is not part of one. Sites that differ only in
+        their order are equal: a line in a Python loop has several, and another program may have it elsewhere.
+      transforms: the transformations in the name stack, outermost first, e.g. `("jit", "transpose", "jvp")`.
+      process: the number of the process in which it fires.
     """
 
     id: int
@@ -150,14 +151,14 @@ class CallSite:
 
     @property
     def choice(self) -> str:
-        """What may mask a NaN of it, which is then no news by itself: see `Watched.choice`; empty for others."""
+        """The expression that may mask a NaN of a watched value, see `Watched.choice`; empty for other sites."""
         return self.watch.choice if self.watch else ""
 
 
 def told_apart(sites: Iterable[CallSite]) -> dict[int, str]:
-    """Site id -> what tells it from others of the same line and name, for sites that have such others.
+    """Return words that distinguish sites of the same line and name: site id -> its caller, its process, or both.
 
-    That is its caller, its process, or both.
+    Sites without such others are not in it.
     """
     groups: dict[object, list[CallSite]] = {}
     for site in sites:

@@ -1,4 +1,4 @@
-"""A value that a compiled program keeps though what it was read from has changed."""
+"""Describe a value that a cached program still uses although the variable that it was read from has changed."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class StaleRead:
-    """JAX ran a program with what a function had read when it was first traced; traced in the capture it gave another.
+    """A cached program ran with a value that its function read at the first trace; a trace in the capture gave another program.
 
     Attributes:
-      where: the place of what differs: `train.py:12`; empty where it is not known.
-      file, line: the same; empty and 0 where not known.
-      function: the function that is traced.
-      names: what is read there and has changed, `("lr",)`; several where it may be each of these, none where it is not known.
-      before, after: the value that the program has, and the value now, as text; empty where it is no single number.
-      call: how to call the function with it, `f(x, lr)`; empty where it is not known.
-      why: why what JAX had ran, where it is not known what has changed.
+      where: the place of the difference, `train.py:12`; empty if it is not known.
+      file, line: the same place; empty and 0 if it is not known.
+      function: the name of the traced function.
+      names: the names that are read there and have changed, `("lr",)`; several if it may be any of them, none if not known.
+      before, after: the value in the program, and the value now, as text; empty if it is not a single number.
+      why: why JAX ran the cached program; only if it is not known what has changed.
+      call: how to call the function with the value as an argument, `f(x, lr)`; empty if it is not known.
     """
 
     where: str
@@ -31,13 +31,13 @@ class StaleRead:
 
     @property
     def message(self) -> str:
-        """A sentence: what was used, what has changed, and what to write instead."""
+        """Sentences about the value that was used, what has changed, and what to write instead."""
         at = f"{self.where}: " if self.where else ""
         return f"{at}{self.headline}. {self.reason}" if self.headline else f"{at}{self.reason}"
 
     @property
     def headline(self) -> str:
-        """What was used, and what has changed; empty where that is not known."""
+        """The value that was used, and what has changed; empty if that is not known."""
         if self.why:
             return ""
         what = self._named or f"something that `{self.function}` reads"
@@ -47,7 +47,7 @@ class StaleRead:
 
     @property
     def reason(self) -> str:
-        """Why that is so, and what to write instead."""
+        """Why the old value was used, and what to write instead."""
         keeps = f"JAX keeps the value that `{self.function}` read when it was first traced"
         if self.why:
             return f"{keeps}, and that program ran: {self.why}."

@@ -1,4 +1,4 @@
-"""When something fired and in which thread, in one integer: what a firing puts in is no more than it must be."""
+"""Encode the time and the thread of a firing in one integer, because a firing should add as little as possible."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 _TIME_BITS = 57
-"""Nanoseconds of 4.5 years since the machine was started; above them a number for the thread, 0 where it is not told."""
+"""The bits for nanoseconds, enough for 4.5 years since the machine started. The bits above number the thread, or are 0."""
 
 _TIME = (1 << _TIME_BITS) - 1
 
@@ -19,18 +19,18 @@ _MOST_THREADS = (1 << 63 - _TIME_BITS) - 1
 
 
 class Stamps:
-    """Stamps of the firings of one capture.
+    """Makes the stamps of the firings of one capture.
 
     Attributes:
-      tells: whether they tell the thread.
-      now: gives the stamp of this moment. It tells the thread only where that was asked for: it takes three times as long.
+      tells: whether stamps contain the thread.
+      now: returns the stamp of this moment. With the thread it takes three times as long.
     """
 
     def __init__(self) -> None:
         self.tell_threads(False)
 
     def tell_threads(self, wanted: bool) -> None:
-        """Whether to, from now on. Where they are not, all numbers are free again: stamps that have one must have been read."""
+        """Put the thread into stamps from now on, or not. If not, the threads' numbers are reused: read older stamps before."""
         if not wanted:
             self._numbers: dict[int, int] = {}
             self._unused = itertools.count(1)
@@ -38,7 +38,7 @@ class Stamps:
         self.now = self._with_thread if wanted else perf_counter_ns
 
     def at(self, times_ns: Sequence[int], thread: int) -> Sequence[int]:
-        """The stamps of other moments in the thread with this ident."""
+        """Return the stamps of other times, in ns of `perf_counter_ns`, in the thread with this ident."""
         if not self.tells:
             return times_ns
         bits = self._bits_of(thread)
@@ -54,7 +54,7 @@ class Stamps:
         return number << _TIME_BITS if number <= _MOST_THREADS else 0
 
     def threads_of(self, stamps: np.ndarray) -> np.ndarray:
-        """The idents, int64[n], of the threads that these stamps, int64[n], tell; 0 where they do not."""
+        """Return the threads' idents in these stamps, int64[n] for int64[n]; 0 for a stamp without a thread."""
         idents = np.zeros(_MOST_THREADS + 1, np.int64)
         for ident, number in list(self._numbers.items()):
             if number <= _MOST_THREADS:
@@ -63,5 +63,5 @@ class Stamps:
 
 
 def times_of(stamps: Any) -> Any:
-    """Stamps, one or int64[n], as `time.perf_counter_ns()`."""
+    """Return the times in stamps, one or int64[n], as `time.perf_counter_ns()`."""
     return stamps & _TIME

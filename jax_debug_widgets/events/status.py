@@ -1,4 +1,4 @@
-"""How a run as a whole is doing."""
+"""Describe the state of a whole run."""
 
 from __future__ import annotations
 
@@ -9,23 +9,25 @@ from typing import Literal
 from jax_debug_widgets.events.finding import FirstNonFinite, NonFinite
 
 BarrierState = Literal["off", "idle", "pending", "drained", "timeout", "failed"]
-"""`off`: no automatic barrier; `idle`: no effects yet; `timeout`: the barrier gave up, effects are still pending."""
+"""The state of the barrier. `off`: no automatic barrier; `idle`: no effects yet; `timeout`: the barrier gave up while effects
+were still pending."""
 
 RunState = Literal["running", "waiting", "done", "failed", "stopped", "interrupted"]
-"""`waiting`: the program has returned, its effects have not drained.
+"""The state of a run. `waiting`: the program has returned, and its effects have not drained.
 
-`failed`: something has raised; `stopped`: its user ended it in the panel; `interrupted`: by Ctrl-C, or the kernel's interrupt.
+`failed`: an exception was raised; `stopped`: the user ended it in the panel; `interrupted`: by Ctrl-C, or an interrupt of the
+kernel.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class Barrier:
-    """The effects barrier.
+    """The effects barrier of a run.
 
     Attributes:
-      pending: the calls whose effects have not drained, oldest first.
-      waited: seconds since the program returned until they had.
-      waits: when somebody waited, seconds since the run started: from, and to (None: still).
+      pending: the calls with effects that have not happened, oldest first.
+      waited: seconds from the return of the program until all effects had happened.
+      waits: the intervals in which somebody waited: begin and end (None: still waiting), in seconds since the run started.
     """
 
     state: BarrierState
@@ -40,12 +42,13 @@ class Breakpoint:
     """A place where the program may stop.
 
     Attributes:
-      site: the number of its call site; `where` what a person calls the place.
-      name: that of `jdw.breakpoint(name=...)`, or what it is of; empty where there is none.
-      condition: when it stops, as it was written; empty for always.
-      skip: how many more firings are let pass.
+      site: the id of its call site.
+      name: the name from `jdw.breakpoint(name=...)`, or the name of its value; empty without one.
+      where: the place for people.
+      condition: the condition as it was written; empty if it always stops.
+      skip: the number of further firings that do not stop.
       hits: how often it was reached.
-      cost: what it keeps whole, moves and makes wait; empty where it adds nothing to the program.
+      cost: which values it keeps whole and copies, and what waits for it; empty if it adds nothing to the program.
     """
 
     site: int
@@ -63,10 +66,12 @@ class ProcessStatus:
     """One of several processes of a run.
 
     Attributes:
-      number: its index in its job; `host`: the name of its machine.
-      state: how it does; `events`: how many of its events there are.
-      sign: how long it has given no sign, or that it is gone; empty while it goes on, and when it is over.
-      last: its last call, and how far that has come.
+      number: its index in its job.
+      host: the name of its machine.
+      state: the state of its part of the run.
+      events: the number of its events.
+      sign: for how long it has given no sign, or that it is gone; empty while it goes on, and when it is over.
+      last: its last call, and how far this call has come.
     """
 
     number: int
@@ -79,27 +84,32 @@ class ProcessStatus:
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """What the header of the panel and `%jaxdebug status` say.
+    """The state of a run, as the header of the panel and `%jaxdebug status` show it.
 
     Attributes:
-      started: seconds since the epoch; `elapsed`: seconds since then.
-      events: how many have fired; `rate`: per second, over the last second.
-      dropped: how many of them the store no longer holds; `dropped_by_site`: the same by site id.
-      muted: ids of the sites that are switched off; `every`: id -> n of the sites that record each n-th firing.
-      added: what the next run of the kernel watches as well, if it watches at all.
-      nonfinite: what was NaN or infinite among what the streams show; None where nothing was.
-      first_nonfinite: the first NaN or infinity of all, as findings name it; None where all was finite.
-      findings: how many there are; what they are is asked for.
-      resumed: when the debugger last let the program go on, in seconds since the run started; 0 where it never stopped.
-      notes: what could not be done and why, in sentences.
-      breakpoints: where the program may stop.
-      paused: it is at a stop; stoppable: pausing and ending it would take effect at its next event.
-      processes: of a run of several.
+      started: seconds since the epoch.
+      elapsed: seconds since the start.
+      events: the number of events.
+      rate: events a second, over the last second.
+      dropped: the number of events that the store no longer holds.
+      dropped_by_site: the same by site id.
+      muted: the ids of the muted sites.
+      every: id -> n of the sites that record one firing of n.
+      added: the names that the next run of the kernel watches too, if it watches values.
+      nonfinite: the NaN and infinite numbers in the streams; None if there were none.
+      first_nonfinite: the first NaN or infinity of the run, as in its finding; None if all numbers were finite.
+      findings: the number of findings; the front end requests them separately.
+      resumed: when the debugger last let the program go on, in seconds since the run started; 0 if it never stopped.
+      notes: sentences about what was not possible and why.
+      breakpoints: the places where the program may stop.
+      paused: whether the program is at a stop.
+      stoppable: whether pausing and ending would take effect at the program's next event.
+      processes: the processes of a run of several; empty for one process.
       copies: site id -> the site of another process that has the same values, to the bit.
-      captured: False where only the breakpoints of programs compiled outside a capture are seen.
-      commands: in words, how the browser's requests reach the kernel while a cell runs.
-      lines: where the next run stops, `train.py:41`.
-      when: the condition under which watched values are taken, "" for always.
+      captured: False if only the breakpoints of programs compiled outside a capture are seen.
+      commands: how the browser's requests reach the kernel while a cell runs, in words.
+      lines: the lines at which the next run stops, `train.py:41`.
+      when: the condition under which watched values are recorded, "" for always.
     """
 
     state: RunState

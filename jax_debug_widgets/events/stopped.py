@@ -1,10 +1,10 @@
-"""What ends a program."""
+"""Define the exception that ends a program."""
 
 from __future__ import annotations
 
 
 class Stopped(KeyboardInterrupt):
-    """The program was ended on purpose: from the panel, by `q` at a breakpoint, or by an interrupt.
+    """The user ended the program: in the panel, by `q` at a breakpoint, or by an interrupt.
 
-    A `KeyboardInterrupt`, so that code which catches `Exception` does not take it for a failure and try again.
+    It is a `KeyboardInterrupt`, so that code that catches `Exception` does not take it for a failure and try again.
     """

@@ -1,4 +1,4 @@
-"""The text of an event, made of its values by NumPy alone."""
+"""Make the text of an event from its values with NumPy only, without JAX."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from jax_debug_widgets.events.site import CallSite
 
 BAD_LANE = "bad lane"
-"""The statistic: the first lane with a NaN, or where there is none with an infinity; -1 where all are finite."""
+"""The name of a statistic: the first lane with a NaN, or else the first lane with an infinity; -1 if all are finite."""
 
 PRINT_OPTIONS: Mapping[str, tuple[type, ...]] = {
     "precision": (int, type(None)),
@@ -32,18 +32,18 @@ PRINT_OPTIONS: Mapping[str, tuple[type, ...]] = {
 """NumPy's print options that are plain values, with their types."""
 
 _MOST_DIGITS = 3
-"""Of the width and the precision in a format: a wider one would make a text of gigabytes."""
+"""The most digits of a width or a precision in a format: a larger one would make a text of gigabytes."""
 
 
 @dataclass(frozen=True)
 class TextRecipe:
-    """How a text is made of the values of an event.
+    """Says how to make a text from the values of an event.
 
     Attributes:
       kind: `format` for a format with placeholders; `words` for values that follow the text; `call` for a callback with its
         arguments; `watch` for the statistics of a watched value.
       format: the format, the text before the values, or the callback's name.
-      options: NumPy's print options that apply, as items.
+      options: the NumPy print options that apply, as items.
     """
 
     kind: Literal["format", "words", "call", "watch"]
@@ -51,19 +51,19 @@ class TextRecipe:
     options: tuple[tuple[str, Any], ...] = ()
 
     def text(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
-        """The text for these arguments. NumPy's options must have been set."""
+        """Return the text for these arguments. The caller sets NumPy's print options."""
         if self.kind == "call":
             return call_text(self.format, args, kwargs)
         if self.kind == "words":
             return " ".join((self.format, *map(str, args)))
         try:
             return self.format.format(*args, **kwargs)
-        except Exception as error:  # noqa: BLE001 - as a program's own format does, see `taps.text.Renderer`.
+        except Exception as error:  # noqa: BLE001 - the text then contains the error, as in `taps.text.Renderer`.
             return f"<{type(error).__name__} while formatting {self.format!r}: {error}>"
 
 
 def recipe_of(format_string: str, options: Mapping[str, Any], *, is_call: bool) -> TextRecipe | None:
-    """How NumPy makes the text of a print or callback; None where it takes more than plain values."""
+    """Return the recipe by which NumPy makes the text of a print or callback; None if the text needs more than plain values."""
     if is_call:
         return TextRecipe("call", format_string)
     if not options:
@@ -77,7 +77,7 @@ def recipe_of(format_string: str, options: Mapping[str, Any], *, is_call: bool) 
 
 
 def is_plain_format(format_string: str) -> bool:
-    """Whether a format only names whole values, as `{loss:.3f}` does and `{x[0]}` does not, at a width that can be shown."""
+    """Whether a format uses only whole values, as `{loss:.3f}` does and `{x[0]}` does not, and no very large width."""
     try:
         fields = list(string.Formatter().parse(format_string))
     except ValueError:
@@ -92,20 +92,20 @@ def is_plain_format(format_string: str) -> bool:
 
 
 def call_text(name: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> str:
-    """A callback as it would be called: `host(3.0, x=[1. 2.])`."""
+    """Write the call of a callback: `host(3.0, x=[1. 2.])`."""
     with np.printoptions(threshold=20, edgeitems=3, precision=6, linewidth=200):
         shown = [_brief(arg) for arg in args] + [f"{key}={_brief(value)}" for key, value in kwargs.items()]
     return f"{name}({', '.join(shown)})"
 
 
 def watched_text(site: CallSite, values: Sequence[Any]) -> str:
-    """What a line of text says of a watched value; the panel shows none."""
+    """Write the statistics of a watched value in a line. The panel does not show such lines."""
     numbers = [(name, value) for name, value in zip(site.values, values, strict=True) if np.ndim(value) == 0]
     return f"{site.label}: " + ", ".join(filter(None, (_statistic(site, *one) for one in numbers)))
 
 
 def _statistic(site: CallSite, name: str, value: np.ndarray) -> str:
-    """`max 3.5`; of the first lane that is not finite `bad lane (1, 2)`, and nothing where all are finite."""
+    """Write one statistic: `max 3.5`; for `bad lane`, `bad lane (1, 2)`, and nothing if all lanes are finite."""
     if name == BAD_LANE:
         lane = site.watch.lane(int(value)) if site.watch else ()
         return f"bad {lane_words(lane)}" if lane else ""
@@ -113,7 +113,7 @@ def _statistic(site: CallSite, name: str, value: np.ndarray) -> str:
 
 
 def as_numpy(value: Any) -> Any:
-    """A value as a format shows it: `jax.Array.__format__` of a scalar formats the NumPy scalar, not the 0-d array."""
+    """Return a value as a format shows it: `jax.Array.__format__` formats a scalar as a NumPy scalar, not as a 0-d array."""
     return value[()] if isinstance(value, np.ndarray) and value.ndim == 0 else value
 
 

@@ -1,4 +1,4 @@
-"""What threads were at, as columns."""
+"""Describe the activities of threads, as columns."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class ThreadSpans:
-    """Stretches of time of a run, in the order in which they ended.
+    """Time spans of threads in a run, in the order in which they ended.
 
     Attributes:
-      first: the number of the first one, counted from the first of the run.
-      threads: names, by what `thread` says.
-      site: int64[n], the number of the site whose host function ran; -1 where the program waited in `jax.effects_barrier`,
+      first: the number of the first span, counted from the first span of the run.
+      threads: the names of the threads.
+      site: int64[n], the id of the site with the host function that ran; -1 if the thread waited in `jax.effects_barrier`,
         -2 in `jax.block_until_ready`.
       thread: int64[n], index into `threads`.
-      from_ns, to_ns: int64[n], since the run started.
+      from_ns, to_ns: int64[n], begin and end in ns since the run started.
     """
 
     first: int

@@ -1,4 +1,4 @@
-"""What Python's `print` wrote while a function was being traced."""
+"""Describe a Python `print` that ran while a function was being traced."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class TracePrint:
-    """One `print` that ran because JAX traced the function it stands in: once a trace, not once a call.
+    """A `print` that ran because JAX traced its function: once a trace, not once a call.
 
     Attributes:
-      text: what it wrote to stdout, the newline at its end too.
+      text: the text that it wrote to stdout, with the newline at its end.
       where: the place of the call: `train.py:12`.
-      function: the function that was traced, `step`; or the un-jitted transformation: `grad`, `vmap`.
-      inside: the control flow in it that was traced then, `("scan",)`.
-      why: why it was traced, in words.
-      trace: counts the traces of the process: prints of the same trace have the same number.
-      call: id of the call that traced it, see `Run.calls`; -1 where none of these did.
+      function: the name of the traced function, `step`; or the un-jitted transformation: `grad`, `vmap`.
+      inside: the control flow in the function that was traced then, `("scan",)`.
+      why: why JAX traced the function, in words.
+      trace: the number of the trace in the process; prints of the same trace have the same number.
+      call: id of the call that traced the function, see `Run.calls`; -1 if no call of the run did.
       time_ns: nanoseconds since the run started.
     """
 

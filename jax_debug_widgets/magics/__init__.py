@@ -1,4 +1,4 @@
-"""`%jaxdebug` and `%%jaxdebug`: parse a line, ask the session; nothing else.
+"""Provide `%jaxdebug` and `%%jaxdebug`: parse a line, and call the session.
 
 In:   lines and cells, from IPython.
 Out:  calls of the session.

@@ -1,4 +1,4 @@
-"""The capture of the cell that is running: begun by its first line, ended when it is done or before its traceback."""
+"""Capture the running cell: its first line begins the capture, which ends with the cell or before its traceback."""
 
 from __future__ import annotations
 
@@ -25,34 +25,34 @@ if TYPE_CHECKING:
 
 
 class CellCapture:
-    """The captures that `%%jaxdebug` and `%jaxdebug on` have begun and not ended."""
+    """Begins and ends the captures of `%%jaxdebug` and `%jaxdebug on`."""
 
     def __init__(self, shell: InteractiveShell, session: Session) -> None:
         self._shell = shell
         self._session = session
         self._depth = 0
         self._cells: list[tuple[int, Recording]] = []
-        """The captured cells that are running, each in the one before, with how deep they are."""
+        """The captured cells that are running, each inside the one before, with the depth of nesting."""
         self._lasting: Recording | None = None
         self._uncaptured: Recording | None = None
         self._undo_watching: Callable[[], None] | None = None
         self._told: tuple[BaseException | None, str | None] = None, None
-        """The error with which a capture has ended in this cell, and how its user has ended that, if so."""
+        """The error of a capture that ended in this cell, and a sentence about how the user ended it; None otherwise."""
         self._late: Stopped | None = None
-        """The interrupt of a cell whose code is over; nothing has raised it there."""
+        """The interrupt of a cell that came after the cell's code; nothing has raised it there."""
         self.calls = CallWatch(lambda: session.active)
 
     @property
     def lasting(self) -> Recording | None:
-        """The capture that `%jaxdebug on` began."""
+        """The capture that `%jaxdebug on` began; None if it is not on."""
         return self._lasting
 
     def has_panels(self) -> bool:
-        """Whether outputs can be more than text: a kernel, as opposed to a terminal."""
+        """Whether outputs can be more than text: in a kernel, not in a terminal."""
         return getattr(self._shell, "kernel", None) is not None
 
     def enter(self, line: str, title: str) -> None:
-        """The first line of a `%%jaxdebug` cell."""
+        """Begin the capture of a cell. The first line of a `%%jaxdebug` cell calls it."""
         options, rest = parse(line, echo_by_default=not self.has_panels(), expand=self._shell.var_expand)
         if rest:
             from IPython.core.error import UsageError
@@ -64,20 +64,20 @@ class CellCapture:
         self._cells.append((self._depth, recording))
 
     def begin(self, title: str, options: Options) -> Recording:
-        """Begin a capture and show its panel, if there can be one."""
+        """Begin a capture, and show its panel in a kernel."""
         recording = self._session.start(title, options)
-        if not self.has_panels():  # A panel shows its notes from the start.
+        if not self.has_panels():  # A panel would show these notes at once.
             unseen = unwatched(recording.run.policy.conditions)
             for line in (note for note in recording.run.notes if note in unseen):
                 print(f"jaxdebug: {line}")
         return self._shown(recording)
 
     def begin_uncaptured(self, title: str) -> None:
-        """A program that no capture has compiled stops: begin a run for it that ends with the cell. From any thread."""
+        """Begin a run for a breakpoint in a program that no capture has compiled; it ends with the cell. From any thread."""
         self._uncaptured = self._shown(self._session.start_uncaptured(title))
 
     def end_uncaptured(self, error: BaseException | None) -> None:
-        """The cell is over; what it has dispatched may stand at a breakpoint yet."""
+        """End the run of breakpoints outside captures, after the cell. Its programs may still stand at a breakpoint."""
         if self._uncaptured is not None:
             self._session.uncaptured.settle()
             recording, self._uncaptured = self._uncaptured, None
@@ -90,16 +90,16 @@ class CellCapture:
                 recording.run.panel.show()
             except (
                 BaseException
-            ) as error:  # The front end is not built, say: the cell ends here, and so must the capture.
+            ) as error:  # For example, the front end is not built: the cell ends here, and so must the capture.
                 recording.finish(error)
                 raise
         return recording
 
     def end(self, recording: Recording, error: BaseException | None, tell: Callable[[Run], str] | None = None) -> None:
-        """End a capture; print what `tell` says of it, or without a panel what it saw.
+        """End a capture. Print the text that `tell` makes of its run; without `tell` and without a panel, print a summary.
 
         Raises:
-          Stopped: the program was interrupted, and nothing has raised that.
+          Stopped: the program was interrupted, and nothing has raised it.
         """
         self._told = error, self._how_it_was_ended(error)
         try:
@@ -108,7 +108,7 @@ class CellCapture:
             self._told = stopped, str(stopped)
             raise
         except KeyboardInterrupt:
-            pass  # The cell is over: what it ends is the wait, and the panel says so.
+            pass  # The cell's code is over. The interrupt ends only the wait, and the panel says so.
         finally:
             if tell is not None:
                 print(tell(recording.run))
@@ -116,17 +116,17 @@ class CellCapture:
                 print(summary(snapshot_of(recording.run, lines=False), lines=0))
 
     def switch_on(self, options: Options) -> None:
-        """`%jaxdebug on`: capture from now on."""
+        """Capture from now on, for `%jaxdebug on`."""
         self._lasting = self.begin("%jaxdebug on", options)
 
     def switch_off(self) -> None:
-        """`%jaxdebug off`."""
+        """End the capture of `%jaxdebug on`, if it is on."""
         if self._lasting is not None:
             recording, self._lasting = self._lasting, None
             self.end(recording, None)
 
     def show_errors_without_our_frames(self) -> None:
-        """Until the cell is over: the barrier comes before the traceback, and the traceback is the user's alone."""
+        """Until the cell is over, wait at the barrier before a traceback, and show only the user's frames in it."""
         if self._undo_watching is not None:
             return
         show, own = self._shell.showtraceback, vars(self._shell).get("showtraceback")
@@ -139,7 +139,7 @@ class CellCapture:
                     without_our_frames(error)
                 stopped = self._how_it_was_ended(error)
                 self._fail(error)
-            finally:  # Whatever goes wrong here, the user's error is shown.
+            finally:  # The user's error must be shown, also if something fails here.
                 if stopped is None:
                     show(*args, **kwargs)
                 else:
@@ -157,19 +157,19 @@ class CellCapture:
         self._undo_watching = undo
 
     def _show_the_end(self, how: str, error: BaseException | None) -> None:
-        """XLA's traceback says nothing of what the user has asked for."""
+        """Show one line instead of the traceback, which would be XLA's and not about the user's wish to end."""
         line = f"jaxdebug: {how}. The program has ended; the kernel is as it was."
         _render_as(line, error)
         self._shell._showtraceback(Stopped, Stopped(how), [line])
 
     def after_cell(self, result: Any) -> None:
-        """IPython's `post_run_cell`: a cell that was interrupted has failed, so those behind it do not run."""
+        """Mark an interrupted cell as failed, so that the cells after it do not run. For IPython's `post_run_cell`."""
         stopped, self._late = self._late, None
         if stopped is not None and result.success:
             result.error_in_exec = stopped
 
     def end_all(self) -> None:
-        """The extension goes: end every capture."""
+        """End every capture, because the extension is unloaded."""
         while self._cells:
             self.end(self._cells.pop()[1], None)
         self.switch_off()
@@ -178,11 +178,11 @@ class CellCapture:
             self._undo_watching()
 
     def before_execution(self) -> None:
-        """IPython's `pre_execute`; a cell may run other cells."""
+        """Note that a cell begins, which may run inside another cell. For IPython's `pre_execute`."""
         self._depth += 1
 
     def after_execution(self) -> None:
-        """IPython's `post_execute`."""
+        """End the capture of the cell, or wait at its barrier. For IPython's `post_execute`."""
         try:
             if self._cells:
                 self._leave(None)
@@ -201,7 +201,7 @@ class CellCapture:
                     self._undo_watching()
 
     def _wait_for(self, run: Run) -> None:
-        """The automatic barrier at the end of a cell under `%jaxdebug on`."""
+        """Wait at the automatic barrier at the end of a cell under `%jaxdebug on`."""
         try:
             if run.options.barrier and not run.barrier(run.options.timeout):
                 run.gave_up_waiting()
@@ -209,20 +209,20 @@ class CellCapture:
             run.gave_up_waiting(interrupted=True)
 
     def _leave(self, error: BaseException | None) -> None:
-        """The cell that is running ends, if it is a captured one."""
+        """End the capture of the cell that ends, if it is captured."""
         if self._cells and self._depth <= self._cells[-1][0]:
             _, recording = self._cells.pop()
             self.end(recording, error)
 
     def _fail(self, error: BaseException | None) -> None:
-        """The cell that is running ends with this error."""
+        """End the captures of the cell that ends with this error."""
         self._leave(error)
         if self._depth <= 1:
             self.end_uncaptured(error)
 
     def _how_it_was_ended(self, error: BaseException | None) -> str | None:
-        """A sentence, if `error` is there because the user ended the program."""
-        if error is not None and error is self._told[0]:  # That of `%jaxdebug f(x)` is over before its error is shown.
+        """Return a sentence if `error` comes from the user's ending of the program; None otherwise."""
+        if error is not None and error is self._told[0]:  # `%jaxdebug f(x)` ends its capture before its error is shown.
             return self._told[1]
         if error is None or self._session.stoppable is None:
             return None
@@ -231,13 +231,13 @@ class CellCapture:
 
 
 def _render_as(line: str, error: Any) -> None:
-    """Set what IPython keeps of `error` in its history; to make a traceback for it takes the first time up to a second."""
+    """Set the traceback that IPython keeps of `error` in its history. Making a real one may take up to a second."""
     with contextlib.suppress(AttributeError):
         error._render_traceback_ = lambda: [line]
 
 
 def show_the_magic(file: str, line: str) -> None:
-    """Let tracebacks show the cell's first line as it was written (as a comment, so that it still parses)."""
+    """Let tracebacks show the cell's first line as it was written, as a comment, so that the source still parses."""
     entry = linecache.cache.get(file)
     if entry is not None and len(entry) > 1 and entry[2]:
         lines = entry[2]
@@ -245,7 +245,7 @@ def show_the_magic(file: str, line: str) -> None:
 
 
 def without_our_frames(error: BaseException) -> None:
-    """Take our frames out of the tracebacks of `error` and of what it came from."""
+    """Remove this package's frames from the tracebacks of `error`, its causes and its contexts."""
     seen: set[int] = set()
     queue: list[BaseException | None] = [error]
     while queue:
@@ -264,7 +264,7 @@ def _stripped(traceback: TracebackType | None) -> TracebackType | None:
             frames.append(traceback)
         traceback = traceback.tb_next
     while ends_with_us and frames and not is_users(_file_of(frames[-1])):
-        frames.pop()  # JAX's, in which ours was called.
+        frames.pop()  # Frames of JAX that called this package.
     after = None
     for one in reversed(frames):
         one.tb_next, after = after, one

@@ -1,8 +1,8 @@
-"""Run a `%%jaxdebug` cell as the cell that it is.
+"""Let IPython run a `%%jaxdebug` cell as a usual cell.
 
-A cell magic is handed its body as text and would have to run a cell inside a cell: another history entry, no
-top-level `await`, tracebacks with frames of ours. Instead the first line is replaced by one call, and IPython runs the
-rest itself. The capture that the call begins ends with the cell (`post_run_cell`, or the error's traceback).
+A cell magic gets its body as text, and would have to run a cell inside a cell: with another history entry, without top-level
+`await`, and with this package's frames in tracebacks. Instead, the first line is replaced by one call, and IPython runs the
+rest itself. The call begins the capture, which ends with the cell (`post_run_cell`, or the error's traceback).
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ from IPython.core.inputtransformer2 import cell_magic
 
 MAGIC = "%%jaxdebug"
 ENTER = "__jaxdebug_enter__"
-"""The function that the first line calls, a builtin while cells run and the extension is loaded."""
+"""The function that the first line calls. It is a builtin while cells run and the extension is loaded."""
 
 _NO_CALL = re.compile(r"[^(]*$|(print|display)\(")
-"""A line that shows something and runs nothing: `w`, `losses[-1]`, `print(w)`."""
+"""The pattern of a line that only shows something: `w`, `losses[-1]`, `print(w)`."""
 
 _CLAUSE = re.compile(r"(else|elif|except|finally|case)\b")
 
 
 def transform_lines(lines: list[str]) -> list[str]:
-    """An input transformer: `%%jaxdebug OPTIONS` as the first line becomes a call of `ENTER`, the rest stays.
+    """Replace a first line `%%jaxdebug OPTIONS` by a call of `ENTER`. It is an input transformer of IPython.
 
-    Line numbers stay as they are. A body that is a cell magic itself becomes the call that IPython makes of it.
+    Line numbers do not change. If the body begins with a cell magic, it becomes the call that IPython makes of it.
     """
     start = next((number for number, line in enumerate(lines) if line.strip()), None)
     if start is None or not is_magic_line(lines[start]):
@@ -40,22 +40,22 @@ def transform_lines(lines: list[str]) -> list[str]:
 
 
 def title_of(body: list[str]) -> str:
-    """The title of the run until it calls something compiled: the first line of the last statement that may run something."""
+    """Return the title of the run until it calls a compiled function: the first line of the last statement with a call."""
     starts = [line.strip() for line in body if line.strip() and line[0] not in " \t#)]}"]
-    while starts and _CLAUSE.match(starts[-1]):  # The end of a statement that began above.
+    while starts and _CLAUSE.match(starts[-1]):  # A clause of a statement that began above.
         starts.pop()
     calling = [line for line in starts if not _NO_CALL.match(line)]
     return (calling or starts)[-1] if starts else "an empty cell"
 
 
 def is_magic_line(line: str) -> bool:
-    """Whether this line is `%%jaxdebug` with or without options."""
+    """Whether a line is `%%jaxdebug`, with or without options."""
     words = line.split(None, 1)
     return bool(words) and words[0] == MAGIC
 
 
 def is_captured(tree: ast.AST) -> bool:
-    """Whether this is the module of a transformed cell."""
+    """Whether a syntax tree is that of a transformed cell."""
     body: list[Any] = getattr(tree, "body", [])
     first = body[0] if body else None
     return (

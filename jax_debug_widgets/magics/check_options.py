@@ -1,4 +1,4 @@
-"""`%jaxdebug check [NAMES] F(X)`: the checks that are asked for, and the call."""
+"""Parse `%jaxdebug check [NAMES] F(X)`: the names of checks, and the call."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _NAMES = re.compile(r"([\w-]+(?:\s*,\s*[\w-]+)*)\s+(\S.*)", re.DOTALL)
 
 
 def parse_check(line: str, *, echo_by_default: bool, expand: Callable[[str], str]) -> tuple[Options, str]:
-    """The options of the capture, and the code; without names all checks are on.
+    """Return the options of the capture, and the code. Without names all checks are on.
 
     Raises:
-      UsageError: there is no code, or no check of that name.
+      UsageError: there is no code, or no check with a given name.
     """
     parsed, code = parse_with(_add_check_options, options_first(line))
     only = vars(parsed).pop("only")

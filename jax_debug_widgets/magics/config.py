@@ -1,4 +1,4 @@
-"""Read `--config`: what runs are compared by."""
+"""Parse `--config`: the settings by which a table compares runs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,11 @@ EXAMPLE = "lr=3e-4,seed=1"
 
 
 def config_of(told: Sequence[str], expand: Callable[[str], str]) -> dict[str, Any]:
-    """`lr=3e-4,seed=1` -> the names with their values; what is no literal is text. `expand` puts in variables.
+    """Return the names and values of `lr=3e-4,seed=1`. A value that is not a literal is a text.
+
+    Args:
+      told: the texts after each `--config`.
+      expand: replaces variables in a text.
 
     Raises:
       ValueError: a name has no value.

@@ -1,4 +1,4 @@
-"""A call as the argument of a command: `%jaxdebug callbacks f(x)`, `%jaxdebug step f(x)`."""
+"""Evaluate the call in a command such as `%jaxdebug callbacks f(x)`: its function and its arguments."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from typing import Any
 from IPython.core.error import UsageError
 
 NameCode = Callable[[str], str]
-"""Takes some code, and gives the file by which tracebacks find it."""
+"""Code -> the file name under which tracebacks find the code."""
 
 _OURS = "__jaxdebug_called__"
 
 
 def nameless(_code: str) -> str:
-    """The file of code that no traceback shows."""
+    """Return the file name for code that tracebacks need not find."""
     return "<jaxdebug>"
 
 
 def call_of(command: str, code: str) -> ast.Call:
-    """The call `f(x)` written as `code`.
+    """Parse the call `f(x)` that is written as `code`.
 
     Raises:
-      UsageError: `code` is no call.
+      UsageError: `code` is not a call.
     """
     wanted = f"jaxdebug: `{command}` takes a call, e.g. `%jaxdebug {command} f(x)`"
     try:
@@ -45,10 +45,10 @@ def given_to(
     namespace: dict[str, Any],
     name_code: NameCode = nameless,
 ) -> Any:
-    """`function(f, x)` for the call `f(x)` written as `code`: `f` and its arguments are evaluated, `f` is not called.
+    """Return `function(f, x)` for the call `f(x)` that is written as `code`: `f` and `x` are evaluated, `f` is not called.
 
     Raises:
-      UsageError: `code` is no call.
+      UsageError: `code` is not a call.
     """
     call = call_of(command, code)
     call.args.insert(0, call.func)

@@ -1,4 +1,4 @@
-"""Load the extension into an IPython shell, and take it out again."""
+"""Load the extension into an IPython shell, and unload it."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
 
 _LOADED = "_jax_debug_widgets"
-"""The attribute of the shell that says what to undo."""
+"""The attribute of the shell that holds what `unload` has to undo."""
 
 
 class _Loaded:
-    """The parts of the extension in the shell."""
+    """Holds the parts of the extension in a shell, and puts them in and takes them out."""
 
     def __init__(self, shell: InteractiveShell) -> None:
         session = current_session()
@@ -47,11 +47,11 @@ class _Loaded:
         self.shell.events.register("post_run_cell", self.cells.after_cell)
         self.uncaptured.put_in()
         program_outputs.put_in(self.shell, current_session())
-        # As IPython does with `get_ipython`: there while cells run, no name of the user's, and no `%reset` loses them.
+        # As for `get_ipython`: they exist while cells run, they are not among the user's names, and `%reset` keeps them.
         with self.shell.builtin_trap as trap:
             trap.auto_builtins |= self.hidden
             for name, function in self.hidden.items():
-                # Under `%reload_ext` those of before are still there, and must not be taken for what was there first.
+                # After `%reload_ext` the old ones are still there. IPython must not restore them as the user's builtins.
                 builtins.__dict__.pop(name, None)
                 trap.add_builtin(name, function)
 
@@ -66,7 +66,7 @@ class _Loaded:
         program_outputs.take_out(self.shell)
         current_session().capture.sites.name_file = short_name
         hidden_frames.show()
-        # Those of the cell that is running now go when it ends: the rest of it may still call them.
+        # The running cell keeps its builtins until it ends, because the rest of the cell may still call them.
         for name in self.hidden:
             del self.shell.builtin_trap.auto_builtins[name]
         for kind in ("line", "cell"):
@@ -74,7 +74,7 @@ class _Loaded:
         self.shell.magics_manager.registry.pop(JaxDebugMagics.__name__, None)
 
     def _name_file(self, file: str) -> str:
-        """`In [7]` for a cell, else the last part of the path."""
+        """Return `In [7]` for a cell, else the last part of the path."""
         named = self.shell.compile.format_code_name(file)
         if named is None:
             return short_name(file)
@@ -82,7 +82,7 @@ class _Loaded:
 
 
 def load(shell: InteractiveShell) -> None:
-    """Put the magics in. Of JAX nothing is touched until they are used, but what a breakpoint opens in a kernel."""
+    """Put the magics into a shell. JAX stays unchanged until they are used, except for its breakpoints in a kernel."""
     if not hasattr(shell, _LOADED):
         loaded = _Loaded(shell)
         loaded.put_in()
@@ -90,7 +90,7 @@ def load(shell: InteractiveShell) -> None:
 
 
 def unload(shell: InteractiveShell) -> None:
-    """Take everything out that `load` put in; a capture that is on ends."""
+    """Undo `load`. A capture that is on ends."""
     loaded = getattr(shell, _LOADED, None)
     if loaded is not None:
         loaded.take_out()

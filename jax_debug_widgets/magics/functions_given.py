@@ -1,4 +1,4 @@
-"""Functions and their arguments as a command takes them: `f g -- x`; and in words what is wrong with them."""
+"""Parse functions and their arguments in a command, `f g -- x`, and explain what is wrong with them."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from jax_debug_widgets.magics.expressions import NameCode, given_to
 
 
 def functions_and_arguments(command: str, line: str, count: int) -> tuple[list[str], str]:
-    """The functions before `--`, one or two expressions, and what stands behind it.
+    """Split a line into the functions before `--`, which are `count` expressions (1 or 2), and the arguments after it.
 
     Raises:
-      UsageError: there is no `--`, or there are not so many expressions before it.
+      UsageError: there is no `--`, or another number of expressions before it.
     """
     functions, dashes, given = f"{line} ".partition(" -- ")
     words = functions.split(" ")
@@ -40,10 +40,10 @@ def functions_and_arguments(command: str, line: str, count: int) -> tuple[list[s
 def given_to_fitting(
     function: Callable[..., Any], command: str, code: str, namespace: dict[str, Any], name_code: NameCode
 ) -> Any:
-    """`function(f, x)` for the call `f(x)` written as `code`, if `f` takes that.
+    """Return `function(f, x)` for the call `f(x)` that is written as `code`, if `f` takes these arguments.
 
     Raises:
-      UsageError: `code` is no call, or its function does not take what it is given.
+      UsageError: `code` is not a call, or its function does not take its arguments.
     """
 
     def ask(called: Any, /, *args: Any, **kwargs: Any) -> Any:
@@ -55,7 +55,7 @@ def given_to_fitting(
 
 
 def _are_arguments(text: str) -> bool:
-    """Whether it is what stands between the brackets of one call."""
+    """Whether a text can stand between the parentheses of one call."""
     try:
         call = ast.parse(f"_({text})", mode="eval").body
     except SyntaxError:
@@ -64,10 +64,13 @@ def _are_arguments(text: str) -> bool:
 
 
 def refuse_undefined(command: str, functions: Sequence[str], namespace: Mapping[str, Any]) -> None:
-    """Say which of the functions, as they were written, is a name that nothing has.
+    """Refuse a function that is an undefined name.
+
+    Args:
+      functions: the functions as they were written.
 
     Raises:
-      UsageError: one is.
+      UsageError: one of them is undefined.
     """
     for name in map(str.strip, functions):
         if name.isidentifier() and name not in namespace and not hasattr(builtins, name):
@@ -83,10 +86,13 @@ def refuse_unfit(
     kwargs: Mapping[str, Any],
     where: str = "stands behind `--`",
 ) -> None:
-    """Say which of the functions is none, or does not take such arguments.
+    """Refuse functions that are not callable, or do not take these arguments.
+
+    Args:
+      where: says in the message where the arguments are written.
 
     Raises:
-      UsageError: one of them.
+      UsageError: a function is refused.
     """
     for one in functions:
         name = getattr(one, "__name__", type(one).__name__)
@@ -105,7 +111,7 @@ def refuse_unfit(
 
 
 def is_expression(text: str) -> bool:
-    """Whether it is an expression of Python."""
+    """Whether a text is a Python expression."""
     try:
         ast.parse(text.strip(), mode="eval")
     except SyntaxError:

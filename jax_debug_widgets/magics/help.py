@@ -1,4 +1,4 @@
-"""The text of `%jaxdebug help`."""
+"""Define the text of `%jaxdebug help`."""
 
 from __future__ import annotations
 

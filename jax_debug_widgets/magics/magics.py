@@ -1,4 +1,4 @@
-"""The `%jaxdebug` and `%%jaxdebug` magics."""
+"""Define the `%jaxdebug` and `%%jaxdebug` magics."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
 @magics_class
 class JaxDebugMagics(Magics):
-    """Parse, and ask the session."""
+    """Parses a line, and calls the session. Each command has a method with its name."""
 
     shell: InteractiveShell  # pyright: ignore[reportIncompatibleVariableOverride] - never None once made
 
@@ -85,7 +85,7 @@ class JaxDebugMagics(Magics):
     def _evaluate(
         self, code: str, options: Options, local_ns: dict[str, Any], tell: Callable[[Run], str] | None = None
     ) -> Any:
-        """Run an expression, or a statement, in the user's namespace and in a capture."""
+        """Run an expression or statements in the user's namespace, in a capture."""
         file = self._name_code(code)
         try:
             tree = ast.parse(code, file)
@@ -164,7 +164,7 @@ class JaxDebugMagics(Magics):
         options, code = parse(rest, echo_by_default=False)
         options = replace(options, watch=options.watch or Watch.of(True, every=options.every))
         found = self._given_to_captured(partial(verification_of, self._session), "verify", code, options)
-        if self._cells.has_panels():  # Elsewhere the text of the run has said it.
+        if self._cells.has_panels():  # In a terminal the summary of the run has said it.
             print(f"jaxdebug: {found}")
         return found.result
 
@@ -174,7 +174,7 @@ class JaxDebugMagics(Magics):
         return self._captured(again.title, again.options, lambda: call(*again.args, **again.kwargs), again.note)
 
     def _given_to_captured(self, ask: Callable[..., Any], command: str, code: str, options: Options) -> Any:
-        """`ask(f, x)` for the call `f(x)` that is written, in a capture; what is no call is refused before there is one."""
+        """Return `ask(f, x)` for the written call `f(x)`, in a capture. Code that is not a call is refused before it begins."""
         call_of(command, code)
         answer = partial(given_to, ask, command, code, self.shell.user_ns, self._name_code)
         return self._captured(f"{command} {code}", options, answer, is_question=True)
@@ -232,7 +232,7 @@ class JaxDebugMagics(Magics):
 
     @staticmethod
     def _refused(draw: Callable[[], object]) -> None:
-        """Draw, and tell in one line what cannot be drawn."""
+        """Draw; if that is not possible, raise a `UsageError` of one line."""
         try:
             draw()
         except (LookupError, ValueError) as error:

@@ -1,4 +1,4 @@
-"""Parse the options of `%%jaxdebug` and `%jaxdebug`; errors name what was probably meant."""
+"""Parse the options of `%%jaxdebug` and `%jaxdebug`. Errors name the option that was probably meant."""
 
 from __future__ import annotations
 
@@ -66,18 +66,18 @@ _EXAMPLES = {
     "CONFIG": EXAMPLE,
     "FILE": "run.jdw",
 }
-"""Examples of the value of an option, by the word that stands for it in the help."""
+"""Metavar of an option in the help -> an example of its value."""
 
 
 class _Parser(argparse.ArgumentParser):
-    """Raises what argparse says of an option as it would be written: see `_refused`."""
+    """Raises argparse's errors instead of exiting; `_refused` makes the message."""
 
     def __init__(self) -> None:
         super().__init__(prog="%jaxdebug", add_help=False, allow_abbrev=False, exit_on_error=False)
 
 
 def add_options(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
-    """The options that `%%jaxdebug`, `%jaxdebug EXPR` and `%jaxdebug on` share."""
+    """Add the options that `%%jaxdebug`, `%jaxdebug EXPR` and `%jaxdebug on` share."""
     defaults = Options()
     echo = "also write prints to stdout, exactly as JAX does (the default where no panel can be shown)"
     parser.add_argument("--echo", action=argparse.BooleanOptionalAction, default=None, help=echo)
@@ -153,7 +153,7 @@ def _add_watch_options(parser: argparse.ArgumentParser) -> argparse.ArgumentPars
 
 
 def _watch_of(values: dict[str, Any]) -> Watch | None:
-    """The watch that the options ask for; they are taken out of `values`."""
+    """Make the `Watch` of the options, and remove these options from `values`; None to watch nothing."""
     told = values.pop("watch")
     names = None if told is None else [name for text in told for name in separated(text)]
     everything = values.pop("watch_all")
@@ -166,27 +166,27 @@ def _watch_of(values: dict[str, Any]) -> Watch | None:
         when=values.pop("when"),
         lanes=values.pop("lanes"),
     )
-    # Of everything, too, these may be wanted by lane.
+    # Together with `--watch-all`, names like `lanes/h` only select the values to record by lane.
     return watch.by_lane(names) if watch and everything and names else watch
 
 
 def option_parser() -> argparse.ArgumentParser:
-    """The parser of the options alone."""
+    """Make the parser of the shared options."""
     return add_options(_Parser())
 
 
 def parse(line: str, *, echo_by_default: bool, expand: Callable[[str], str] = lambda text: text) -> tuple[Options, str]:
-    """The options at the start of a line, and what follows them; `expand` puts in variables, as `{lr}`.
+    """Return the options at the start of a line, and the rest of the line. `expand` replaces variables such as `{lr}`.
 
     Raises:
-      UsageError: an unknown option or a value that cannot be; the message names the nearest valid one.
+      UsageError: an option is unknown, or a value is invalid. The message names the nearest valid one.
     """
     parsed, rest = parse_with(add_options, line)
     return options_of(parsed, echo_by_default=echo_by_default, expand=expand), rest
 
 
 def options_of_words(words: Sequence[str], *, echo_by_default: bool) -> Options:
-    """The options that the words of a command line are.
+    """Return the options in the words of a command line.
 
     Raises:
       UsageError: see `parse`.
@@ -197,10 +197,10 @@ def options_of_words(words: Sequence[str], *, echo_by_default: bool) -> Options:
 def options_of(
     parsed: argparse.Namespace, *, echo_by_default: bool, expand: Callable[[str], str] = lambda text: text
 ) -> Options:
-    """The options that were parsed.
+    """Make the options from the parsed arguments.
 
     Raises:
-      UsageError: a value that cannot be.
+      UsageError: a value is invalid.
     """
     values = vars(parsed)
     values["break_on"] = tuple(values["break_on"])
@@ -218,10 +218,13 @@ def options_of(
 def parse_with(
     add: Callable[[argparse.ArgumentParser], argparse.ArgumentParser], line: str
 ) -> tuple[argparse.Namespace, str]:
-    """The options that `add` knows at the start of a line, and what follows them.
+    """Parse the options at the start of a line, and return the rest of the line.
+
+    Args:
+      add: adds the options to a parser.
 
     Raises:
-      UsageError: an unknown option, whose message names the nearest one; or one without its value.
+      UsageError: an option is unknown (the message names the nearest one), or has no value.
     """
     parser = add(_Parser())
     words, rest = _split(line, parser)
@@ -239,13 +242,13 @@ def _parsed(parser: argparse.ArgumentParser, words: Sequence[str]) -> argparse.N
 
 
 def nearest_command(word: str) -> str | None:
-    """The command that `word` is probably a misspelling of."""
+    """Return the command with a name nearly like `word`; None without one."""
     near = difflib.get_close_matches(word, COMMANDS, n=1)
     return near[0] if near else None
 
 
 def _split(line: str, parser: argparse.ArgumentParser) -> tuple[list[str], str]:
-    """The leading option words, with the values of those that take one, and the rest as it was written."""
+    """Split a line into the leading options with their values, and the rest as it was written."""
     takes_value = {flag for action in parser._actions if action.nargs != 0 for flag in action.option_strings}
     words, rest = [], line.strip()
     while rest.startswith("--"):
@@ -259,7 +262,7 @@ def _split(line: str, parser: argparse.ArgumentParser) -> tuple[list[str], str]:
 
 
 def _first_word(text: str) -> tuple[str, str]:
-    """The first word, which may be in quotes, and the rest as it was written.
+    """Split a text into its first word, which may be in quotes, and the rest as it was written.
 
     Raises:
       UsageError: the quotes do not end.
@@ -271,7 +274,7 @@ def _first_word(text: str) -> tuple[str, str]:
 
 
 def _refused(error: argparse.ArgumentError, parser: argparse.ArgumentParser) -> str:
-    """The message for an option whose value cannot be read."""
+    """Make the message for an option with an invalid value."""
     action = next(one for one in parser._actions if "/".join(one.option_strings) == error.argument_name)
     flag = action.option_strings[0]
     if action.nargs == 0:

@@ -1,4 +1,4 @@
-"""Read what is written behind `%jaxdebug plot` and `show`."""
+"""Parse the arguments of `%jaxdebug plot` and `%jaxdebug show`."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ _SHOW = re.compile(r"(?:^|\s)--(step|lane)[=\s]+(-?\d+)(?=\s|$)")
 
 
 def parse_plot(rest: str) -> tuple[list[str], str]:
-    """`NAME ... --kind ridge` -> the names, and how they are drawn.
+    """Parse `NAME ... --kind ridge`: return the names, and the kind of plot.
 
     Raises:
-      UsageError: another option.
+      UsageError: there is another option.
     """
     kind = _KIND.search(rest)
     names = _KIND.sub("", rest).split()
@@ -27,10 +27,10 @@ def parse_plot(rest: str) -> tuple[list[str], str]:
 
 
 def parse_show(rest: str) -> tuple[str, int, int]:
-    """`NAME --step N --lane I` -> the name (an expression, with blanks perhaps), step and lane.
+    """Parse `NAME --step N --lane I`: return the name (an expression, which may have blanks), step and lane.
 
     Raises:
-      UsageError: another option, or one without its number.
+      UsageError: there is another option, or an option without its number.
     """
     where = {found[1]: int(found[2]) for found in _SHOW.finditer(rest)}
     name = _SHOW.sub("", rest).strip()

@@ -1,4 +1,4 @@
-"""How programs are shown in a notebook: their picture or text, which a page that has the panel's model makes live."""
+"""Show programs in a notebook: as their picture or text, which a page with the panel's model makes live."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def put_in(shell: InteractiveShell, session: Session) -> None:
 
 
 def take_out(shell: InteractiveShell) -> None:
-    """Show them as their picture or text only."""
+    """Show programs as their picture or text only."""
     for module, name in _VIEWS:
         _html(shell).deferred_printers.pop((module, name), None)
         _html(shell).pop(f"{module}.{name}", None)
@@ -50,13 +50,13 @@ def _html(shell: InteractiveShell) -> Any:
 
 
 def live_html(session: Session, view: Any) -> str:
-    """The HTML of a view, and a script that lets the panel's model make it live where there is one."""
+    """Return the HTML of a view, with a script that lets the panel's model make it live in a page that has the model."""
     static = view._repr_html_()
     try:
         if not session.panels.open_for_programs():
             return static
         key = session.program_views.add(view)
-    except Exception:  # noqa: BLE001 - the picture is there.
+    except Exception:  # noqa: BLE001 - the static picture must be shown.
         _log.exception("jax_debug_widgets could not make a program's output live")
         return static
     return f'<div data-jaxdebug-program="{escape(key)}"><div>{static}</div></div>{_HYDRATE % key}'

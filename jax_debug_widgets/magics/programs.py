@@ -1,4 +1,4 @@
-"""The commands of `%jaxdebug` about the program of a call: `cost f(x)`, `table f(x)`, `diff f g -- x`."""
+"""Define the commands of `%jaxdebug` about the program of a call: `cost f(x)`, `table f(x)`, `diff f g -- x`."""
 
 from __future__ import annotations
 
@@ -30,10 +30,12 @@ from jax_debug_widgets.session.studies.seeds.told import CannotBeToldError
 
 
 def cost_of(session: Session, line: str, namespace: dict[str, Any], name_code: NameCode = nameless) -> Any:
-    """The cost of the calls in the program of `[--run] [--timeout S] f(x)` cost; the call is made only with `--run`.
+    """Return the cost of the debugging calls and callbacks in the program of `[--run] [--timeout S] f(x)`.
+
+    The call runs only with `--run`.
 
     Raises:
-      UsageError: it is no call, or an unknown option.
+      UsageError: the line is not a call, or has an unknown option.
     """
     options, code = parse_with(_add_cost_options, line)
 
@@ -50,10 +52,10 @@ def _add_cost_options(parser: argparse.ArgumentParser) -> argparse.ArgumentParse
 
 
 def program_table(session: Session, line: str, namespace: dict[str, Any], name_code: NameCode = nameless) -> Any:
-    """The equations of `[--by line] [--xla] f(x)`; the options may stand behind the call.
+    """Return the table of equations of `[--by line] [--xla] f(x)`. The options may follow the call.
 
     Raises:
-      UsageError: it is no call, or an unknown option.
+      UsageError: the line is not a call, or has an unknown option.
     """
     options, code = parse_with(_add_table_options, options_first(line))
 
@@ -70,10 +72,10 @@ def _add_table_options(parser: argparse.ArgumentParser) -> argparse.ArgumentPars
 
 
 def program_stages(session: Session, line: str, namespace: dict[str, Any], name_code: NameCode = nameless) -> Any:
-    """The source, equations, StableHLO and optimised HLO of `[--by-line] f(x)` beside each other.
+    """Return source, equations, StableHLO and optimised HLO of `[--by-line] f(x)` beside each other.
 
     Raises:
-      UsageError: it is no call, or an unknown option.
+      UsageError: the line is not a call, or has an unknown option.
     """
     options, code = parse_with(_add_stages_options, options_first(line))
 
@@ -89,10 +91,10 @@ def _add_stages_options(parser: argparse.ArgumentParser) -> argparse.ArgumentPar
 
 
 def compared(session: Session, line: str, namespace: dict[str, Any], name_code: NameCode = nameless) -> Any:
-    """How `f g -- x` compare, or `f -- x --against float64`; they are run.
+    """Run and compare `f g -- x`, or `f -- x --against float64`.
 
     Raises:
-      UsageError: it is something else, or an unknown option.
+      UsageError: the line has another form, or an unknown option.
     """
     if missing := re.search(r"\s(--(?:against|save|rtol))\s*$", line):
         raise UsageError(f"jaxdebug: `compare`: {missing[1]} wants a value behind it: {_VALUES[missing[1]]}")
@@ -130,10 +132,10 @@ def _add_compare_options(parser: argparse.ArgumentParser) -> argparse.ArgumentPa
 
 
 def program_diff(session: Session, line: str, namespace: dict[str, Any], name_code: NameCode = nameless) -> Any:
-    """The difference between the programs of `f g -- x`, or of `f -- x --before grad`.
+    """Return the difference between the programs of `f g -- x`, or of `f -- x --before grad`.
 
     Raises:
-      UsageError: it is something else, or an unknown option.
+      UsageError: the line has another form, or an unknown option.
     """
     options, rest = parse_with(_add_diff_options, options_first(line))
     functions, given = functions_and_arguments("diff", rest, 1 if options.before else 2)
@@ -157,10 +159,10 @@ def _add_diff_options(parser: argparse.ArgumentParser) -> argparse.ArgumentParse
 
 
 def exported(session: Session, line: str, namespace: dict[str, Any], name_code: NameCode = nameless) -> Any:
-    """Write `f(x) DIR` as a package.
+    """Write the program of the call in `f(x) DIR` as a package into the folder.
 
     Raises:
-      UsageError: it is something else, an unknown option, or what cannot be written.
+      UsageError: the line has another form or an unknown option, or the program cannot be written.
     """
     options, rest = parse_with(_add_export_options, options_first(line))
     code, folder = _call_and_folder(rest)
@@ -175,10 +177,10 @@ def exported(session: Session, line: str, namespace: dict[str, Any], name_code: 
 
 
 def traced_twice(session: Session, line: str, namespace: dict[str, Any], name_code: NameCode = nameless) -> Any:
-    """Whether the traces of `[--seeds N] f(x)` are one program.
+    """Compare two traces of `[--seeds N] f(x)`: are they the same program?
 
     Raises:
-      UsageError: it is no call, an unknown option, or a function that another process cannot be told of.
+      UsageError: the line is not a call, has an unknown option, or its function cannot be sent to another process.
     """
     options, code = parse_with(_add_traces_options, options_first(line))
     if options.seeds is not None and options.seeds < 2:  # noqa: PLR2004 - one cannot differ.
@@ -199,7 +201,7 @@ def _add_traces_options(parser: argparse.ArgumentParser) -> argparse.ArgumentPar
 
 
 def _call_and_folder(line: str) -> tuple[str, str]:
-    """The call, and what stands behind it."""
+    """Split a line into the call and the folder behind it."""
     words = line.split(" ")
     for at in range(len(words) - 1, 0, -1):
         code, folder = " ".join(words[:at]), " ".join(words[at:]).strip()
@@ -218,17 +220,17 @@ _LAST = re.compile(r"^(.*\S)((?:\s+--[a-z][\w-]*(?:[= ][^\s()-]\S*)?)+)\s*$", re
 
 
 def options_first(line: str) -> str:
-    """The line with the options at its end, `f(x) --by line`, put before what is asked for."""
+    """Move the options from the end of a line, `f(x) --by line`, to its start."""
     found = _LAST.match(line)
     return f"{found[2].strip()} {found[1]}" if found else line
 
 
 ProgramCommand = Callable[[Session, str, dict[str, Any], NameCode], Any]
-"""Answers what is written behind a command, with the user's namespace and the name of the code."""
+"""Runs a command: takes the session, the text after the command, the user's namespace, and the function that names code."""
 
 
 def _of_call(command: str, ask: Callable[..., Any], **options: Any) -> ProgramCommand:
-    """Make a command without options: it takes one call."""
+    """Make a command that takes one call and no options."""
 
     def answer(session: Session, line: str, namespace: dict[str, Any], name_code: NameCode) -> Any:
         if option := re.match(r"--[A-Za-z][\w-]*", options_first(line.strip())):
@@ -237,7 +239,7 @@ def _of_call(command: str, ask: Callable[..., Any], **options: Any) -> ProgramCo
         def of_function(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
             return ask(session, function, args, kwargs, **options)
 
-        give = given_to if ask is _inventory else given_to_fitting  # That tells where the call is written.
+        give = given_to if ask is _inventory else given_to_fitting  # The inventory shows where the call is written.
         return give(of_function, command, line, namespace, name_code)
 
     return answer
@@ -259,4 +261,4 @@ PROGRAM_COMMANDS: dict[str, ProgramCommand] = {
     "table": program_table,
     "traces": traced_twice,
 }
-"""The commands about the program of a call. Nothing runs, but `compare` and `cost --run` do."""
+"""Name -> command about the program of a call. Only `compare` and `cost --run` run the program."""

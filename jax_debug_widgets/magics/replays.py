@@ -1,4 +1,4 @@
-"""`%jaxdebug replay [RUN] CALL`: the call that is meant, and the function that is called."""
+"""Parse `%jaxdebug replay [RUN] CALL`: find the call, and the function to call again."""
 
 from __future__ import annotations
 
@@ -30,11 +30,14 @@ _WITH = re.compile(r"(?:^|\s)--with[=\s]+(\S+)")
 
 @dataclass(frozen=True)
 class Replayed:
-    """The call that is to be made again.
+    """A call to make again.
 
     Attributes:
-      note: what there is to say of its inputs.
-      steps: whether it runs equation by equation.
+      function, args, kwargs: the function and its kept inputs.
+      note: a note about the inputs; empty without one.
+      title: the title of the new run.
+      options: the options of the new run.
+      steps: whether the call runs equation by equation.
     """
 
     function: Callable[..., Any]
@@ -47,10 +50,10 @@ class Replayed:
 
 
 def replayed(session: Session, line: str, namespace: dict[str, Any]) -> Replayed:
-    """The call that `%jaxdebug replay LINE` means; names are those of the namespace.
+    """Return the call that `%jaxdebug replay LINE` means. Names are looked up in the namespace.
 
     Raises:
-      UsageError: it means nothing; the message says why.
+      UsageError: the line means no call; the message says why.
     """
     with_ = _WITH.search(line)
     line, steps = _WITH.sub("", line), _STEP.search(line) is not None
@@ -73,7 +76,7 @@ def replayed(session: Session, line: str, namespace: dict[str, Any]) -> Replayed
 
 
 def _run(session: Session, word: str, namespace: dict[str, Any]) -> Any:
-    """The run that a word means: a variable, or a file; without a word the newest one that keeps inputs."""
+    """Return the run that a word means, a variable or a file; without a word, the newest run that keeps inputs."""
     if not word:
         if session.current is None:
             raise ValueError("nothing has been captured yet")
@@ -82,7 +85,7 @@ def _run(session: Session, word: str, namespace: dict[str, Any]) -> Any:
 
 
 def _function(run: Any, call: int, name: str | None, namespace: dict[str, Any]) -> Callable[..., Any] | None:
-    """The function to call: a file has no functions, and so it is the one that has the name of that in the file."""
+    """Return the function to call; None for the run's own. A file has no functions, so its name is looked up."""
     if name is None and isinstance(run, LoadedRun):
         name = str(run.inputs.of(call).tree.get("name", ""))
         if name not in namespace:
@@ -93,7 +96,7 @@ def _function(run: Any, call: int, name: str | None, namespace: dict[str, Any]) 
 
 
 def _named(name: str, namespace: dict[str, Any]) -> Callable[..., Any]:
-    """The function that a name, or a dotted one (`module.f`), has in the namespace."""
+    """Return the function with this name, or dotted name (`module.f`), in the namespace."""
     root, *parts = name.split(".")
     found = namespace.get(root)
     for part in parts:

@@ -1,4 +1,4 @@
-"""The commands of `%jaxdebug` that switch sites: `sites`, `mute`, `unmute`, `every`."""
+"""Define the commands of `%jaxdebug` that list and switch sites: `sites`, `mute`, `unmute`, `every`."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def print_sites(switches: Switches) -> None:
 
 
 def sample(switches: Switches, rest: str) -> None:
-    """Record each n-th firing of sites only: `10 loss`.
+    """Record one firing of n of some sites: `10 loss`.
 
     Raises:
       UsageError: a number or a site is missing, or there is no such site.
@@ -70,7 +70,7 @@ def mute(switches: Switches, rest: str, *, muted: bool) -> None:
 
 
 def _for_sites(switches: Switches, words: list[str], switch: Callable[[int], None], done: str) -> None:
-    """Switch all sites that the words mean, or, if one of them means none, nothing; say which."""
+    """Switch all sites that the words mean, and print them. If one word means no site, switch none."""
     sites = {site.id: site for site in switches.sites()}
     try:
         meant = {word: switches.called(word) for word in words}

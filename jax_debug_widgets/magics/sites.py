@@ -1,4 +1,4 @@
-"""The call sites as a table, and the words of a line that mean some of them."""
+"""Print the call sites as a table, and split a line into the words that mean sites."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _WORD = re.compile(r"""(?P<quote>['"])(?P<quoted>.*?)(?P=quote)(?=[\s,]|$)|(?:[^
 
 
 def table_of(sites: Sequence[CallSite], muted: Collection[int], sampled: Mapping[int, int]) -> str:
-    """A line for each place and name, with all its numbers: each program that was compiled for another watch has its own."""
+    """Make a table with a line for each place and name, with the ids of all its sites: other watches compile other sites."""
     callers = told_apart(sites)
     numbers: dict[tuple[str, ...], list[int]] = {}
     for site in sites:
@@ -27,5 +27,5 @@ def table_of(sites: Sequence[CallSite], muted: Collection[int], sampled: Mapping
 
 
 def words_of(text: str) -> list[str]:
-    """The words between blanks and commas, `3, layer['w1'] h@In [2]:7 'a + b'`, without the quotes around a whole word."""
+    """Split a line at blanks and commas, `3, layer['w1'] h@In [2]:7 'a + b'`, and remove the quotes around a whole word."""
     return [found["quoted"] or found[0] for found in _WORD.finditer(text)]

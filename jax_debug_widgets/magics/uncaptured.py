@@ -1,4 +1,4 @@
-"""Breakpoints in programs that no capture has compiled: while the extension is loaded in a kernel, they open in the panel."""
+"""Open breakpoints in the panel also for programs that no capture has compiled, while the extension is loaded in a kernel."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ if TYPE_CHECKING:
 
 
 class UncapturedCells:
-    """Shows them in a run of the cell that is going on, between `put_in` and `take_out`. A terminal keeps JAX's prompt."""
+    """Shows such breakpoints in a run of the running cell, between `put_in` and `take_out`. A terminal keeps JAX's prompt."""
 
     def __init__(self, shell: InteractiveShell, session: Session, cells: CellCapture) -> None:
         self._shell, self._session, self._cells = shell, session, cells
         self._in_place = ExitStack()
         self._opening = threading.Lock()
         self._context = contextvars.copy_context()
-        """The context of the running cell: what a thread of XLA's shows has no cell of its own."""
+        """The context of the running cell. XLA's threads have none, so that their outputs would belong to no cell."""
         self._depth = 0
         self._run_before: Run | None = None
         self._has_any = False
-        """Whether a program that is still running at the end of a cell may come to a breakpoint."""
+        """Whether a program that still runs at the end of a cell may reach a breakpoint."""
 
     def put_in(self) -> None:
         """Take JAX's breakpoints."""
@@ -42,11 +42,11 @@ class UncapturedCells:
             events.register(event, ours)
             self._in_place.callback(events.unregister, event, ours)
         self._in_place.enter_context(UncapturedBreakpoints(self._fired, self._made).in_place())
-        if self._shell.display_trap.is_active:  # The cell that loads the extension goes on.
+        if self._shell.display_trap.is_active:  # The cell that loads the extension is still running.
             self._cell_begins()
 
     def take_out(self) -> None:
-        """Give them back."""
+        """Give JAX's breakpoints back."""
         self._in_place.close()
         self._depth = min(self._depth, 1)
         self._cell_ends()
@@ -67,12 +67,12 @@ class UncapturedCells:
         if self._depth == 1:
             self._context = contextvars.copy_context()
             self._run_before = self._session.current
-            # Before any program runs: when it stops, the main thread may be inside XLA.
+            # Begin before any program runs: when one stops, the main thread may be inside XLA and could not begin.
             self._session.interrupts.start(handles=False)
 
     def _cell_ends(self) -> None:
         if self._depth == 1:
-            # A capture has waited already, as its options say.
+            # If the cell had a capture, the capture has waited already.
             captured = self._session.active is not None or self._session.current is not self._run_before
             if self._has_any and not captured:
                 self._session.uncaptured.settle()

@@ -1,6 +1,6 @@
-"""The only room that joins the others: one capture is one `Run`.
+"""Join the other rooms: start and end captures, collect their events, answer the panel. One capture is one `Run`.
 
-In:   what the magics, or `jax_debug_widgets.capture`, ask for.
+In:   requests of the magics and of `jax_debug_widgets.capture`.
 Out:  `Run`s; messages to the panel; answers to its requests.
 May know: every room below.   Must not know: magics.
 """

@@ -1,4 +1,7 @@
-"""Names and lines added in the Code view: the next run watches the names too, if it watches at all, and stops at the lines."""
+"""Keep the names and lines that the user added in the Code view, for the next run.
+
+If the next run watches values, it watches these names too. It stops at these lines.
+"""
 
 from __future__ import annotations
 
@@ -11,12 +14,12 @@ if TYPE_CHECKING:
 
 
 class AddedNames:
-    """The names that somebody has added to the watch, in the order of adding; the kernel remembers it until it is taken back.
+    """Holds the names that the user added to the watch, in the order of adding, until the user removes them.
 
-    What is watched is compiled into a program, so a run that goes on stays as it is.
+    Watched values are compiled into a program. So adding a name does not change a run that goes on.
 
     Attributes:
-      lines: where the next run stops, `train.py:41`.
+      lines: the lines at which the next run stops, `train.py:41`.
     """
 
     def __init__(self) -> None:
@@ -27,23 +30,23 @@ class AddedNames:
         return iter(self._patterns)
 
     def add(self, pattern: str) -> None:
-        """Watch it from the next run on."""
+        """Watch a name pattern from the next run on."""
         self._patterns = {**self._patterns, pattern: None}
 
     def discard(self, name: str) -> None:
-        """Watch a pattern, or a name wherever it was added, no longer from the next run on."""
+        """Stop watching a pattern, or a name in all files where it was added, from the next run on."""
         self._patterns = {one: None for one in self._patterns if name not in (one, bare(one))}
 
     def stop_at(self, line: str, *, on: bool) -> None:
-        """Stop there from the next run on, or no longer."""
+        """Stop the program at a line from the next run on; with `on=False`, do so no longer."""
         self.lines = tuple(one for one in self.lines if one != line) + (line,) * on
 
     def beside(self, options: Options) -> Options:
-        """The options of a run that begins now."""
+        """Return the options of a run that begins now: `options` with the added names and lines."""
         options = options.stopping_at(self.lines)
         return replace(options, watch=options.watch.beside(self)) if options.watch and self._patterns else options
 
 
 def bare(pattern: str) -> str:
-    """The name in it, without the file that it is watched in."""
+    """Return the name in a pattern, without the file that limits it (`loss` for `loss@train.py`)."""
     return pattern.partition("@")[0]

@@ -1,8 +1,8 @@
 """Let the processes of a job agree on what a capture compiles into their programs, before anything is compiled.
 
-What a capture puts into a program over several processes (what is watched, lanes of `vmap`, marks of phantoms, breakpoints)
-has collectives. Where one process runs other ones than the rest, all hang or are ended. So all processes tell, in JAX's
-coordination store, what they capture; where that is not the same, programs stay as JAX makes them.
+A capture adds collectives to a program over several processes, for watched values, lanes of `vmap`, marks of phantoms and
+breakpoints. If one process runs other collectives than the rest, all processes hang or are ended. So each process writes
+what it captures into JAX's coordination store. If this differs between processes, programs stay as JAX makes them.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from jax_debug_widgets.events.errors import error_line
 from jax_debug_widgets.session.options import Options
 
 _PATIENCE_S = 10.0
-"""Seconds in which all processes have come to a capture."""
+"""Seconds within which all processes must reach a capture."""
 
 _SLICE_S = 1.0
-"""Until the next look for an interrupt, and for what others have decided."""
+"""Seconds until the next look for an interrupt, and for a decision of another process."""
 
 _NO_TITLE = "capture"
-"""The title of a capture that nobody has named: it is known by the lines that have led to it, others by their title."""
+"""The title of a capture without a name. Such a capture is identified by the lines that led to it, others by their title."""
 
 _AGREED, _DIFFER, _ABSENT = "agreed", "differ", "absent"
 
@@ -43,10 +43,10 @@ class Agreement:
     """The settings that a capture may compile into its programs.
 
     Attributes:
-      options: those of the capture, without what the processes have not agreed on.
-      processes: how many processes compile the same; 1 where nobody else was asked.
-      place: what the processes that compile the same know the capture by; empty where nobody else does.
-      why: what is left out, and why; empty for nothing.
+      options: the options of the capture, without those that the processes have not agreed on.
+      processes: the number of processes that compile the same programs; 1 for this process alone.
+      place: the key of the capture, the same in all these processes; empty for this process alone.
+      why: says which options are left out and why; empty if none is.
     """
 
     options: Options
@@ -56,20 +56,20 @@ class Agreement:
 
 
 class Agreements:
-    """The agreements of this process with the others of its job."""
+    """Makes and keeps the agreements of this process with the other processes of its job."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._asked: Counter[str] = Counter()
         self._made: dict[tuple[str, Options], Agreement] = {}
         self._lonely: set[str] = set()
-        """Where others did not come to a capture: if it changes nothing, nobody waits for them once more."""
+        """Captures that other processes did not reach. One that needs no agreement does not wait for them again."""
 
     def of(self, title: str, options: Options, *, goes_on: bool) -> Agreement:
-        """The agreement for a capture that begins now; waits for the other processes.
+        """Return the agreement for a capture that begins now. Waits for the other processes.
 
         Args:
-          goes_on: whether the agreement of the capture before it, of this title and with these options, holds on.
+          goes_on: whether to reuse the agreement of the last capture with this title and these options.
         """
         processes = joined()
         if processes == 1:
@@ -112,7 +112,7 @@ class Agreements:
         return decision
 
     def _next(self, store: SharedStore, place: str) -> str:
-        """The key of the next capture at this place: the first that is not decided, so that all stay in step."""
+        """Return the key of the next capture at this place: the first without a decision, so that all processes agree on it."""
         with self._lock:
             while store.get(_verdict(key := f"jax_debug_widgets/{place}/{self._asked[place]}")) is not None:
                 self._asked[place] += 1
@@ -125,14 +125,14 @@ def _verdict(key: str) -> str:
 
 
 def _reduced(options: Options) -> Options:
-    """The options that need no agreement: prints are in the programs of all processes."""
+    """Return the options without those that need an agreement. Prints need none: the programs of all processes have them."""
     return replace(options, watch=None, debug=True, every=1)
 
 
 def _decided(store: SharedStore, key: str, mine: str, processes: int) -> str:
-    """The decision of the processes, the same for all: `_AGREED`, `_DIFFER`, or `_ABSENT` with the process's number.
+    """Return the decision, the same in all processes: `_AGREED`, `_DIFFER`, or `_ABSENT` with the process's number.
 
-    A key is set once: the first that decides has decided for all, also for those that come after their time.
+    A key of the store is set only once. So the first process that decides has decided for all, also for late ones.
     """
     store.put(f"{key}/{own_number()}", mine)
     proposal, deadline = _AGREED, time.monotonic() + _PATIENCE_S
@@ -151,7 +151,7 @@ def _decided(store: SharedStore, key: str, mine: str, processes: int) -> str:
 
 
 def _explained(decision: str) -> str:
-    """Why nothing was agreed on."""
+    """Explain why the processes did not agree."""
     if decision == _DIFFER:
         return "The processes capture with different options, or versions"
     if decision == _ABSENT:
@@ -164,20 +164,20 @@ def _explained(decision: str) -> str:
 
 
 def _lines_of_callers() -> str:
-    """File and line of all code that has led to the capture; the folders may differ between machines."""
+    """Return file name and line of each frame that led to the capture. The folders may differ between machines."""
     frames = [(Path(frame.f_code.co_filename), line) for frame, line in traceback.walk_stack(None)]
     return " ".join(f"{file.name}:{line}" for file, line in frames if _OURS not in file.parents)
 
 
 def _digest(text: str) -> str:
-    """A short stand-in for a text: nobody watches over who reads the store."""
+    """Return a short hash of a text: anybody may read the store."""
     return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
 
 
 def job_stops(
     agreement: Agreement, debugger: Debugger, policy: Policy, settle: Callable[[], object]
 ) -> JobStops | None:
-    """Make what stops a run that all processes of a job have begun; None where they have not."""
+    """Make the `JobStops` of a run that all processes of a job have begun; None if they have not."""
     store = shared_store() if agreement.processes > 1 else None
     if store is None:
         return None

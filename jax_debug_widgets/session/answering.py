@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def observers_of(panels: Panels, current: Callable[[], Run | None]) -> RunObservers:
-    """Make what the debugger asks, of the panel of the run that `current` gives."""
+    """Make the debugger's observers, for the panel of the run that `current` returns."""
 
     def place() -> PromptPlace:
         if joined() > 1:

@@ -1,8 +1,8 @@
-"""Have the calls of one program come one after the other, where nothing else says which of them an event is of.
+"""Run the calls of one program one after the other where nothing else tells which call an event belongs to.
 
-A program that runs on several devices, or on a GPU, calls the host from threads of XLA's, and XLA says of no such call which
-execution it is of. On a device its executions come one after the other in any case; what is lost is that a thread could prepare
-the next one meanwhile. Of the calls of one thread it is known by how often each fires; where that hangs on values it is not.
+A program on several devices, or on a GPU, calls the host from XLA's threads, and XLA does not tell which execution calls. On a
+device, the executions of a program come one after the other anyway. The only loss is that a thread cannot prepare the next
+call meanwhile. Calls of one thread are told apart by how often each fires, unless that depends on values.
 """
 
 from __future__ import annotations
@@ -12,27 +12,28 @@ from collections import defaultdict, deque
 from collections.abc import Hashable
 
 PATIENCE_S = 2.0
-"""How long a thread waits for another: what a call calls on the host may wait until that one has dispatched its own."""
+"""How long a thread waits for another one. A host function of a call may wait until the other thread has dispatched too."""
 
 
 class CallSerializer:
-    """Whose turn it is to call each program. Safe from any thread."""
+    """Decides which thread may call each program now. Safe from any thread."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
         self._holders: dict[Hashable, int] = {}
-        """Program -> the thread that has called it last, until all its calls are over."""
+        """Program -> the thread that called it last, until all calls of the program are over."""
         self._calls: defaultdict[Hashable, int] = defaultdict(int)
         self._waiting: defaultdict[Hashable, deque[int]] = defaultdict(deque)
-        """Program -> the threads that wait for their turn, the one that waits longest first."""
+        """Program -> the threads that wait to call it; the thread that has waited longest comes first."""
         self._together: set[Hashable] = set()
-        """Programs whose calls do not end while others wait."""
+        """Programs with calls that do not end while others wait. Their calls are not serialized any more."""
 
     def take(self, program: Hashable, *, alone: bool) -> None:
-        """Wait until all calls of the program that other threads have begun are over; but see `PATIENCE_S`.
+        """Wait until all calls of the program by other threads are over, at most `PATIENCE_S`.
 
         Args:
-          alone: wait for those of this thread as well, as long as they take: nobody knows how often a call of it fires.
+          alone: whether to wait for the calls of this thread as well, without a limit. Needed for programs with a number of
+            firings that is not known.
         """
         thread = threading.get_ident()
         with self._changed:
@@ -45,7 +46,7 @@ class CallSerializer:
             self._calls[program] += 1
 
     def give_back(self, program: Hashable) -> None:
-        """A call for which a turn was taken is over."""
+        """Note that a call after `take` is over."""
         with self._changed:
             self._calls[program] -= 1
             if not self._calls[program]:

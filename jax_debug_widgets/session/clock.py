@@ -14,26 +14,31 @@ import jax
 from jax_debug_widgets._jax.compat.processes import SharedStore, joined, own_number, shared_store
 
 _ROUNDS = 20
-"""Questions to process 0; the one that is answered soonest tells most."""
+"""The number of questions to process 0 in a measurement; the one with the fastest answer is the most exact."""
 
 _PATIENCE_S, _SLICE_S = 20.0, 0.5
-"""How long a question or an answer is waited for; and until the next look whether the run is over."""
+"""How long a process waits for a question or an answer; and the time between two looks whether the run is over."""
 
 _AGAIN_S = 600.0
-"""Until the next time: clocks drift."""
+"""Seconds until the next measurement, because clocks drift."""
 
 _LAST_S = 2.0
-"""How long the end of a run waits for the first time to be over."""
+"""How long the end of a run waits for the end of the first measurement."""
 
 _BEGUN: Counter[str] = Counter()
-"""How often a clock was begun for a folder, which is the same in all processes."""
+"""Hash of a folder -> how many clocks this process began for it; the same in all processes."""
 
 
 class Clock:
-    """Measures in a thread of its own, until it is stopped. Process 0 answers the others."""
+    """Measures in its own thread until it is stopped. Process 0 answers the other processes."""
 
     def __init__(self, place: str, store: SharedStore, tell: Callable[[float, float], None]) -> None:
-        """`place` is the same in all processes; `tell` takes how many seconds this clock is ahead, to within how many."""
+        """Start the thread.
+
+        Args:
+          place: the folder of the run, written the same in all processes.
+          tell: called after a measurement, with the seconds that this clock is ahead and the error in seconds.
+        """
         name = hashlib.blake2b(place.encode(), digest_size=8).hexdigest()
         _BEGUN[name] += 1
         self._name = f"jax_debug_widgets/clock/{name}/{_BEGUN[name]}"
@@ -42,7 +47,7 @@ class Clock:
         threading.Thread(target=self._loop, name="jaxdebug-clock", daemon=True).start()
 
     def stop(self) -> None:
-        """Measure no more; the first time is waited for."""
+        """Stop measuring. Waits until the first measurement is over, at most `_LAST_S`."""
         self._measured.wait(_LAST_S)
         self._over.set()
 
@@ -51,7 +56,7 @@ class Clock:
         while not self._over.is_set():
             with contextlib.suppress(
                 jax.errors.JaxRuntimeError
-            ):  # Process 0 has ended: its clock is known, or never was.
+            ):  # Process 0 has ended: no further measurement is possible.
                 if own_number() == 0:
                     self._answer(f"{self._name}/{number}")
                 else:
@@ -98,6 +103,6 @@ class Clock:
 
 
 def clock_for(place: str, tell: Callable[[float, float], None]) -> Clock | None:
-    """The clock of a run that is written to this folder; None where there is no other process, or no way to ask it."""
+    """Start the clock of a run that is written to this folder; None without other processes or without a coordination store."""
     store = shared_store() if joined() > 1 else None
     return None if store is None else Clock(place, store, tell)

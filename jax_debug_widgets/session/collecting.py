@@ -1,4 +1,4 @@
-"""Move what has fired from the inboxes of captures to the stores of their runs."""
+"""Move firings from the inboxes of captures to the stores of their runs."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ if TYPE_CHECKING:
 
 
 class Collector:
-    """Empties the boxes of a capture into the runs that read them."""
+    """Empties the boxes of the capture into the runs that read them."""
 
     def __init__(self, capture: Capture, runs: Runs) -> None:
         self._capture, self._runs = capture, runs
 
     def collect(self) -> None:
-        """Move what has fired from the boxes to the runs that read them."""
+        """Move all firings from the boxes to the runs that read them. Safe from any thread."""
         self._capture.gate.count()
         self._capture.handover.backlog.tell()
         with self._runs.lock, uninterrupted():
@@ -28,7 +28,7 @@ class Collector:
                 run = self._runs.reads(number) or self._runs.latest_of(number)
                 if run is None:
                     continue
-                # Asked first: what these calls have fired is in the box now, if not in the store already.
+                # Asked before the box is emptied: the firings of drained calls are in the box now, or in the store already.
                 pending, drained = run.call_log.pending(), run.call_log.take_drained()
                 if box.firings:
                     _ingest(run, box.take())
@@ -37,16 +37,16 @@ class Collector:
                 run.expectations.compare(drained, pending)
 
     def make_room(self, run: Run) -> None:
-        """Let as much wait in the box of `run` as its store could hold."""
+        """Limit the bytes that may wait in the box of `run` to the space that is free in its store."""
         box = self._capture.box(run.box)
         box.firings.limit, box.outcomes.results.limit = run.store.free, run.callbacks.budget
 
     def waiting(self, run: Run) -> int:
-        """Count what has fired for `run` and has not been taken in, see `Inbox.waiting`."""
+        """Count the times and arrays that wait in the box of `run`, see `Inbox.waiting`."""
         return self._capture.box(run.box).firings.waiting
 
     def tell_threads(self, run: Run, told: bool = True) -> None:
-        """Note the thread of each event of `run` from now on, or do so no longer."""
+        """Note the thread of each event of `run` from now on; with `told=False`, do so no longer."""
         self._capture.box(run.box).firings.stamps.tell_threads(told)
 
 

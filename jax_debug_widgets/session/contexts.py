@@ -1,4 +1,4 @@
-"""The contexts of captures, which may end in another order than they began, as those of two tasks of an event loop do."""
+"""Enter and leave the contexts of captures, which may end in another order than they began, as in two asyncio tasks."""
 
 from __future__ import annotations
 
@@ -28,19 +28,19 @@ class _Entered:
 
 
 class Contexts:
-    """The contexts that the captures of each thread have entered, innermost last. A thread leaves those that it entered."""
+    """Holds the contexts that the captures of each thread entered, innermost last. A thread leaves only its own contexts."""
 
     def __init__(self) -> None:
         self._local = threading.local()
 
     def enter(self, owner: object, make: MakeContext) -> None:
-        """Enter a context that `make` makes; maybe again later, where another around it is left first."""
+        """Enter the context that `make` makes. `make` is called again if an outer context is left first."""
         context = make()
         context.__enter__()
         self._of_this_thread().append(_Entered(owner, make, context))
 
     def leave(self, owner: object) -> str:
-        """Leave what `owner` has entered; what was entered since stays. What a person should know of that, or nothing."""
+        """Leave the context of `owner`; contexts entered since stay. Return a note for the user, empty in the usual case."""
         entered = self._of_this_thread()
         place = next((number for number, one in enumerate(entered) if one.owner is owner), None)
         if place is None:

@@ -1,4 +1,4 @@
-"""Install the hooks that see calls and waits, while there is a run whose thread may make some."""
+"""Install the hooks that see calls and waits, while there is a run with a thread that may make some."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 
 
 class DispatchHooks:
-    """The hooks of calls and of waits.
+    """Installs and removes the hooks of calls and of waits.
 
     Attributes:
-      watch: what sees the calls.
+      watch: sees the calls.
     """
 
     def __init__(self, observer: SessionObserver, runs: Runs) -> None:
@@ -29,7 +29,7 @@ class DispatchHooks:
         self._are_installed = False
 
     def install(self) -> None:
-        """Install them, unless they are."""
+        """Install the hooks unless they are installed."""
         with self._runs.lock:
             if not self._are_installed:
                 self._are_installed = True
@@ -38,7 +38,7 @@ class DispatchHooks:
                 self._installed_waits.enter_context(self._waits.in_place())
 
     def remove_if_unused(self) -> None:
-        """Remove them if no thread can make a call for a run any more."""
+        """Remove the hooks if no thread can make a call for a run any more."""
         with self._runs.lock:
             if self._are_installed and not self._runs.are_dispatching:
                 self._are_installed = False

@@ -1,4 +1,4 @@
-"""The engines of an ipyparallel client: each records into one folder, and one panel follows them."""
+"""Let the engines of an ipyparallel client record into one folder, and follow them in one panel."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ _RUN = re.compile(r"run(?:-(\d+))?\.jdw")
 
 
 class Engines:
-    """The captures of a client's engines from now on, as runs of all of them. Its display is the panel of the newest run.
+    """Merges the captures that all engines of a client make from now on. Its display is the panel of the newest run.
 
     Attributes:
-      folder: where the runs are. The engines and this process must see it.
+      folder: the folder of the runs. The engines and this process must see it.
     """
 
     def __init__(self, session: Loading, client: Any, folder: str | PathLike[str] | None) -> None:
-        """`client` is an `ipyparallel.Client`."""
+        """Tell each engine to record. `client` is an `ipyparallel.Client`; the folder is a temporary one if None."""
         self.folder = Path(folder or tempfile.mkdtemp(prefix="jaxdebug-")).expanduser().absolute()
         self.folder.mkdir(parents=True, exist_ok=True)
         self._session, self._client = session, client
@@ -40,16 +40,16 @@ class Engines:
             client[engine].apply_sync(set_environment, told)
 
     def stop(self) -> None:
-        """The engines record no more, unless they are asked to."""
+        """End the recording in the engines, except in captures that ask for it themselves."""
         for engine in list(self._client.ids):
             self._client[engine].apply_sync(set_environment, dict.fromkeys((VARIABLE, NUMBER, COUNT)))
 
     @property
     def run(self) -> LoadedRun:
-        """The newest run of the engines, which is followed.
+        """The newest run of the engines. It is followed while it goes on.
 
         Raises:
-          LookupError: none has begun.
+          LookupError: no run has begun.
         """
         path = self._newest()
         if path is None:
@@ -78,7 +78,7 @@ class Engines:
 
 
 def set_environment(variables: Mapping[str, str | None]) -> None:
-    """Runs in an engine: set these variables, or remove them."""
+    """Set environment variables, or remove those with the value None. It runs in an engine."""
     import os
 
     for name, value in variables.items():

@@ -1,4 +1,7 @@
-"""Whoever follows a run touches a file in its folder; whoever writes the run looks at that, and then writes more often."""
+"""Make the writer of a run write more often while somebody follows the run.
+
+The follower touches a file in the run's folder, and the writer looks at the time of that file.
+"""
 
 from __future__ import annotations
 
@@ -10,17 +13,17 @@ from pathlib import Path
 from jax_debug_widgets.archive.layout import FOLLOWED
 
 _TOUCH_S, _GONE_S = 1.0, 5.0
-"""Between two touches; and after so long without one nobody follows any more."""
+"""Seconds between two touches; and seconds without a touch after which nobody follows any more."""
 
 _PAUSE_S = 0.04
-"""Seconds between two writes of a run that is followed."""
+"""Seconds between two writes of a followed run."""
 
 _SHARE = 1 / 12
 """The largest share of time spent on writing while somebody follows."""
 
 
 class RunFollower:
-    """The reader's side. Where it may not write, the run is written as often as without it."""
+    """Touches the file, on the reader's side. Without permission to write, the run is written as often as without a reader."""
 
     def __init__(self, run: Path) -> None:
         self._file, self._touched = run / FOLLOWED if run.is_dir() else None, float("-inf")
@@ -42,14 +45,14 @@ class RunFollower:
 
 
 class Followed:
-    """The writer's side: it sees whether somebody follows the run."""
+    """Sees whether somebody follows the run, on the writer's side."""
 
     def __init__(self, run: Path) -> None:
         self._file = run / FOLLOWED
         self._stamp, self._changed = 0, float("-inf")
 
     def pause(self, otherwise: float, took: float) -> float:
-        """The seconds to wait until the run is written again; `took` are those that the last write took."""
+        """Return the seconds until the next write: at most `otherwise`. `took` is the CPU time of the last write in seconds."""
         try:
             stamp = os.stat(self._file).st_mtime_ns
         except OSError:

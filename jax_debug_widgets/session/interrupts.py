@@ -1,4 +1,4 @@
-"""End what an interrupt of the kernel is to end: see `breakpoints/interrupts.py`, which hears of it."""
+"""End the running programs of a session when the kernel is interrupted; `breakpoints/interrupts.py` notices the interrupt."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ if TYPE_CHECKING:
 
 
 def interrupts_of(session: Interrupted, observer: SessionObserver) -> InterruptWatch:
-    """Hear of interrupts for the programs of a session."""
+    """Make the watch that handles interrupts for the programs of a session."""
 
     def interrupted() -> None:
         run = session.stoppable
-        # When the code of a cell is over, an interrupt ends the wait for its effects, and nothing else.
+        # After the code of a cell has returned, an interrupt ends only the wait for its effects.
         if run is not None and not run.life.has_returned:
             session.debugger.halt("interrupted")
 
@@ -26,7 +26,7 @@ def interrupts_of(session: Interrupted, observer: SessionObserver) -> InterruptW
             run.policy.told = run.policy.halted == "interrupted"
 
     def is_in_program() -> bool:
-        # On several devices it must end on all of them, and not where the main thread happens to be.
+        # On several devices the program must end on all of them, not only where the main thread happens to be.
         run = session.active
         if run is None or run.life.has_returned:
             return False
@@ -37,7 +37,7 @@ def interrupts_of(session: Interrupted, observer: SessionObserver) -> InterruptW
         run = session.stoppable
         if run is None or run.life.has_returned or run.policy.halted != "interrupted":
             return False
-        run.policy.told = False  # The next event raises it, the next call, or the end of the capture.
+        run.policy.told = False  # The next event, the next call or the end of the capture raises it again.
         return True
 
     return InterruptWatch(interrupted, is_in_program, told, dropped)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from jax_debug_widgets.session.ports import Loading
 
 LOADED_MB, LOADED_EVENTS = 2048.0, 5_000_000
-"""How much of a run is loaded, in MB and in events, unless said otherwise. The rest is drawn from its overview."""
+"""The default limits of a loaded run, in MB and in events. The rest is drawn from the run's overview."""
 
 _MEGABYTE = 1_000_000
 
@@ -36,7 +36,7 @@ _NUMBERS = re.compile(r"(\D*)(\d+(?:\.\d+)?)?")
 _RUN = "run.json"
 
 _PAUSE_S, _LONGEST_PAUSE_S = 0.03, 1.0
-"""Between two looks at a run that another process writes."""
+"""The shortest and the longest time in seconds between two looks at a run that another process writes."""
 
 _SHARE = 1 / 5
 """The largest share of time spent on looking."""
@@ -67,7 +67,7 @@ def load(
 
 
 def load_to_show(session: Loading, path: str) -> LoadedRun | LoadedRuns:
-    """Load what is at a path; a run that is still being written is followed."""
+    """Load the run or runs at a path; follow a run that is still being written."""
     loaded = load(session, path)
     return _follow(session, loaded) if isinstance(loaded, LoadedRun) and loaded.goes_on else loaded
 
@@ -76,7 +76,7 @@ def _load_one(session: Loading, budget: Budget, at: Path, *, key: str | None = N
     from jax_debug_widgets.archive.reader import RunReader, processes_at
 
     def parts(known: Sequence[int]) -> list[LoadedRun]:
-        """The parts that other processes have written; each is a run of its own, too."""
+        """Load the parts that further processes have written. Each part is also a run of its own."""
         found = [number for number in processes_at(at) if number not in known]
         runs = [LoadedRun(at, RunReader(at, budget, number), session.panels.of) for number in found]
         for run in runs:
@@ -93,7 +93,7 @@ def _load_one(session: Loading, budget: Budget, at: Path, *, key: str | None = N
 
 
 def _follow(session: Loading, run: LoadedRun) -> LoadedRun:
-    """Read it again and again until it is over, and tell its panel."""
+    """Read a run again and again until it is over, and send the news to its panel. A thread does it."""
     follower = RunFollower(run.path)
 
     def tick() -> float | None:
@@ -140,7 +140,7 @@ def _load_all(session: Loading, paths: list[Path], budget: Budget) -> LoadedRuns
 
 
 def _in_order(path: Path) -> tuple[tuple[str, float], ...]:
-    """The key for sorting as people count: `run2` before `run10`, and `lr0.05` before `lr0.2`."""
+    """Return the key that sorts paths by the numbers in them: `run2` before `run10`, and `lr0.05` before `lr0.2`."""
     return tuple((word, float(number or 0)) for word, number in _NUMBERS.findall(str(path)))
 
 
@@ -152,7 +152,7 @@ def _row(path: Path, key: str, load_one: Callable[[Path], LoadedRun]) -> RunRow:
 
 
 def _is_of_one(path: Path) -> bool:
-    """Whether the job whose run is at this path has one process."""
+    """Whether the run at this path is from a job with one process."""
     from jax_debug_widgets.archive.reader import processes_at, processes_of
 
     return len(processes_at(path)) == 1 and processes_of(path) == 1

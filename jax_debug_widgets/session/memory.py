@@ -1,4 +1,4 @@
-"""Keep what ended runs hold within a budget: the oldest arrays go first, and are counted."""
+"""Keep the memory of ended runs within a budget: the oldest arrays are dropped first, and dropped events are counted."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ if TYPE_CHECKING:
 
 
 class RetainedRun(Protocol):
-    """A run that holds something."""
+    """A run as `keep_within` needs it."""
 
     @property
     def nbytes(self) -> int:
-        """Bytes of what it keeps."""
+        """The bytes that the run holds."""
         ...
 
     def release(self, nbytes: int, *, arrays: bool) -> None:
@@ -25,10 +25,10 @@ class RetainedRun(Protocol):
 
 
 def keep_within(ended: Sequence[RetainedRun], nbytes: int) -> None:
-    """Let go of what the oldest of these runs hold, until all together hold so many bytes at most.
+    """Drop events of the oldest runs until all runs together hold at most `nbytes`.
 
-    First of their arrays, with what came before these in their run, then of all else. The newest run stays as it is: its own
-    budget bounds it.
+    First the runs drop arrays, with the events that came before them in the run; then they drop all other events. The newest
+    run stays as it is, because its own budget bounds it.
     """
     for arrays in (True, False):
         for run in ended[:-1]:
@@ -39,7 +39,7 @@ def keep_within(ended: Sequence[RetainedRun], nbytes: int) -> None:
 
 
 def told_of(ended: Sequence[Run]) -> str:
-    """A sentence about what these runs hold, and what they have let go of; empty where there are none."""
+    """Return a sentence about what these runs hold and what they have dropped; empty without runs."""
     if not ended:
         return ""
     held, limit = (in_bytes(one) for one in (sum(run.nbytes for run in ended), ended[-1].options.ended_budget))

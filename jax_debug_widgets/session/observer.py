@@ -1,4 +1,4 @@
-"""Hand what the programs of this process do, as JAX's hooks tell it, to the run that each belongs to."""
+"""Hand what JAX's hooks report about the programs of this process to the run that each program belongs to."""
 
 from __future__ import annotations
 
@@ -25,10 +25,12 @@ if TYPE_CHECKING:
 
 
 class SessionObserver:
-    """See `_jax.running.dispatch.Observer`.
+    """Finds the run of each call, trace and wait that the hooks report. It is a `_jax.running.dispatch.Observer`.
+
+    The hooks call it in the thread that dispatches, traces or waits.
 
     Attributes:
-      in_many_devices: how many programs that run on several devices are being dispatched.
+      in_many_devices: the number of programs on several devices that are being dispatched now.
     """
 
     def __init__(self, session: ObservedSession) -> None:
@@ -49,7 +51,7 @@ class SessionObserver:
             )
             return _ignore
         if recorders is None and function_of(name) in self._session.capture.failures.functions:
-            return _ignore  # A note says why it has no taps.
+            return _ignore  # A note already says why the program has no taps.
         if recorders is None:
             run.note(
                 f"{name} was compiled before the capture (`.lower().compile()`), so its prints and callbacks are missing here: "
@@ -57,7 +59,7 @@ class SessionObserver:
             )
             return _ignore
         run.dispatching(recorders)
-        if run.call_log.is_dispatching:  # Of the two that then are at work, this one fires in this thread.
+        if run.call_log.is_dispatching:  # Two calls are then at work; the thread tells which one an event belongs to.
             self._session.collector.tell_threads(run)
         if run.policy.job is not None and recorders.share is not None and recorders.share.is_of_all:
             run.policy.job.before_call(function_of(name))
@@ -78,9 +80,9 @@ class SessionObserver:
 
         def left(execution: Execution) -> None:
             self.in_many_devices -= many
-            # On one CPU device the thread that calls a program runs it, but for one that has to wait for its arguments.
+            # On one CPU device the calling thread runs the program, unless the program has to wait for its arguments.
             recorders.fire_elsewhere |= not execution.finished and execution.handed is None
-            if execution.is_silent and not recorders.are_counted:  # The thread then tells the call of an event.
+            if execution.is_silent and not recorders.are_counted:  # Then only the thread tells the call of an event.
                 self._session.collector.tell_threads(run)
             executed(execution)
 
@@ -93,13 +95,13 @@ class SessionObserver:
             run.inputs.called(record, self._session.input_hooks.take())
 
     def ran(self, program: Any) -> None:
-        """This thread begins to run a program, in Python."""
+        """Note that this thread begins to run a program from Python."""
         run = self._session.active
         if run is not None and not self._session.capture.is_explaining() and run.call_log.ran(program):
             self._session.call_programs.take(run.key, program)
 
     def dispatched(self, name: str, recorders: Recorders, hand_over: Callable[[], PendingResult]) -> None:
-        """See `_jax.running.dispatch.Observer`. A training step waits for this: what can be done later is."""
+        """See `_jax.running.dispatch.Observer`. A training step waits for this method, so it leaves work for later."""
         run = self._session.active
         if run is None or self._session.capture.is_explaining():
             hand_over()
@@ -121,20 +123,20 @@ class SessionObserver:
             run.call_log.compiled(stage, name, seconds - by_numba, by_numba)
 
     def prepared(self, name: str, seconds: float) -> None:
-        """A program now has the taps of its watched values."""
+        """Note that a program now has the taps of its watched values, which took `seconds`."""
         run = self._session.active
         if run is not None and is_capturing():
             by_numba = native.taken(within=seconds)
             run.call_log.prepared(name, seconds - by_numba, by_numba)
 
     def traced(self, trace: Trace, program: Any) -> None:
-        """This thread has traced a jitted function of the user's; `program` is None where another contains it."""
+        """Note that this thread has traced a jitted function of the user's; `program` is None inside another program."""
         run = self._session.active
         if run is not None:
             run.take_trace(trace, program)
 
     def printed(self, printed: Printed) -> None:
-        """A function that this thread traces has called Python's `print`."""
+        """Note that a function that this thread traces has called Python's `print`."""
         run = self._session.active
         if run is not None:
             run.take_print(printed)

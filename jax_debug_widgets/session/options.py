@@ -1,4 +1,4 @@
-"""The options of a capture."""
+"""Define and check the options of a capture."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from jax_debug_widgets.watch import Stops, Watch
 _MEGABYTE = 1_000_000
 
 _KEPT_WITH_STOPS = 2
-"""Calls whose inputs are kept where the program may stop: the one that does, and the one before."""
+"""The number of calls with kept inputs if the program may stop: the call that stops, and the one before."""
 
 _WITH_VALUES = (
     "every",
@@ -48,27 +48,27 @@ class Options:
 
     Attributes:
       echo: also write prints to stdout, exactly as JAX would.
-      debug: False to compile what is traced without what it says through `jax.debug`.
-      every: of how many firings of a site one is recorded.
+      debug: False to compile programs without their `jax.debug` calls.
+      every: one firing of `every` at a site is recorded.
       barrier: wait at the end until all prints and callbacks have arrived.
       timeout: seconds after which that wait gives up; None waits for ever.
       stuck_after: seconds after which a host function that has not returned is called stuck.
-      max_events, max_mb: how much of the run is kept, in events and MB; the oldest goes first, and is counted.
-      max_ended_mb: how much of the ended runs is kept, of all together, in MB; the oldest arrays go first, and are counted.
-      watch: which values are watched, by their names in the source; None for none.
+      max_events, max_mb: the most events and MB that the run keeps. The oldest events are dropped first, and counted.
+      max_ended_mb: the most MB that all ended runs keep together. The oldest arrays are dropped first, and counted.
+      watch: the watched values, by their names in the source; None to watch nothing.
       exact: the program runs unwatched and gives the results; a watched twin of it runs beside it.
       break_on: events at which the program stops: `nonfinite`, a site (`train.py:41`), an expression (`loss > 10`).
       break_timeout: seconds after which a stop goes on by itself; None waits for ever, as long as its page is open.
       prompt: ask on stdin, with JAX's own prompt, where no panel answers.
-      record: the folder that the run is written into while it goes on; None for none.
-      record_max_mb: how much of it that folder holds, in MB; the oldest goes first. None for as much as the disk does.
-      name: what the run is called among others; empty for none.
-      config: what its user says of the run, for a table of runs.
-      check: which checks are on besides those that always are, by their names.
-      keep_inputs: of how many calls, the last ones, the inputs are kept; None for 2 where `break_on` is given, else 0.
+      record: the folder that the run is written into while it goes on; None to write no folder.
+      record_max_mb: the most MB in that folder; the oldest events are dropped first. None for no limit.
+      name: the name of the run in lists and tables; empty for no name.
+      config: the user's settings, for a table of runs.
+      check: the names of the checks that are on, besides those that are always on.
+      keep_inputs: the inputs of this number of newest calls are kept; None for 2 if `break_on` is given, else 0.
 
     Raises:
-      TypeError: something else where a number, or True or False, is wanted.
+      TypeError: a value has another type than its option wants.
       ValueError: a number is not positive, a condition cannot be parsed, or options cannot go together.
     """
 
@@ -108,7 +108,7 @@ class Options:
         check: str | Sequence[str] | bool | None = None,
         **others: Any,
     ) -> Options:
-        """The options that `jax_debug_widgets.capture` is called with, which raises what this does."""
+        """Make the options from the arguments of `jax_debug_widgets.capture`, which raises the same errors."""
         refuse_unknown(others)
         others["record"] = _path_of(others.get("record"))
         watched = Watch.of(watch, ops=ops, every=every, values=values, histograms=histograms, when=when, lanes=lanes)
@@ -144,11 +144,16 @@ class Options:
                 raise TypeError(msg)
 
     def __str__(self) -> str:
-        """The options that were asked for, as they are written after `%%jaxdebug`; without name and config."""
+        """Write the options that differ from the defaults as after `%%jaxdebug`; without name and config."""
         return " ".join(_words_of(self))
 
     def settings(self, box: int, processes: int = 1) -> Settings:
-        """The settings to compile into the programs of a run that reads this box, with so many processes agreed on them."""
+        """Return the settings to compile into the programs of a run.
+
+        Args:
+          box: the number of the box that the run reads.
+          processes: the number of processes that have agreed on these options.
+        """
         keeps = self.kept_inputs > 0
         if self.exact and self.watch is not None:
             watch = replace(self.watch, every=1)
@@ -162,13 +167,13 @@ class Options:
 
     @property
     def kept_inputs(self) -> int:
-        """The number of calls whose inputs are kept."""
+        """The number of newest calls with kept inputs."""
         if self.keep_inputs is None:
             return _KEPT_WITH_STOPS if self.break_on else 0
         return self.keep_inputs
 
     def policy(self) -> Policy:
-        """The policy of a new run at its breakpoints.
+        """Make the policy of a new run at its breakpoints.
 
         Raises:
           ValueError: a condition cannot be parsed.
@@ -177,7 +182,7 @@ class Options:
         return Policy(conditions=conditions, timeout=self.break_timeout, prompt=self.prompt)
 
     def stopping_at(self, lines: Sequence[str]) -> Options:
-        """With stops at these lines, too; those of `exact` are held by nothing."""
+        """Return the options with stops at these lines too. With `exact` nothing stops the program, so no line is added."""
         more = tuple(line for line in lines if line not in self.break_on)
         if not more or self.exact:
             return self
@@ -190,7 +195,7 @@ class Options:
 
     @property
     def ended_budget(self) -> int:
-        """How many bytes the ended runs may hold, all together."""
+        """The bytes that all ended runs may hold together."""
         return _in_bytes(self.max_ended_mb)
 
 
@@ -254,7 +259,7 @@ def _in_bytes(megabytes: float) -> int:
 
 
 def _stops(conditions: Sequence[StopCondition]) -> Stops:
-    """The stops that programs are compiled by."""
+    """Return the stops that are compiled into programs."""
     return Stops(
         names=tuple(sorted({name for one in conditions for name in one.names})),
         kinds=tuple(sorted({kind for one in conditions for kind in one.kinds})),
@@ -263,10 +268,10 @@ def _stops(conditions: Sequence[StopCondition]) -> Stops:
 
 
 def refuse_unknown(names: Iterable[str]) -> None:
-    """Name the nearest option for one that there is not.
+    """Refuse names that are not options, and name the nearest option.
 
     Raises:
-      TypeError: one of the names is no option.
+      TypeError: one of the names is not an option.
     """
     for name in names:
         if name not in _known():

@@ -1,4 +1,4 @@
-"""The interfaces of the session for observers, recordings, switches and interrupts: few members, never the whole."""
+"""Define the protocols through which parts of the room use the session: each has the few members that the part needs."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class Captures(Protocol):
-    """The session, as far as a question about a function needs it."""
+    """The session as questions about a function use it."""
 
     @property
     def capture(self) -> Capture: ...
@@ -37,7 +37,7 @@ class Measured(Protocol):
 
 
 class CapturesAndRuns(Captures, Protocol):
-    """That, and the newest run."""
+    """The session as questions about a function use it, with the newest run."""
 
     @property
     def current(self) -> Run | None: ...
@@ -46,15 +46,15 @@ class CapturesAndRuns(Captures, Protocol):
 
 
 class ProgramsOfCalls(Protocol):
-    """Keeps the programs that calls have run."""
+    """Keeps the programs that calls ran."""
 
     def take(self, run: str, program: Any) -> None:
-        """A call of this run begins to run a program; None where it is not known."""
+        """Note that a call of this run begins to run a program; None if the program is not known."""
         ...
 
 
 class ObservedSession(Protocol):
-    """The session, as far as programs need it."""
+    """The session as `SessionObserver` uses it."""
 
     @property
     def capture(self) -> Capture: ...
@@ -73,7 +73,7 @@ class ObservedSession(Protocol):
 
 
 class Recorded(Protocol):
-    """The session, as far as a run that goes on needs it."""
+    """The session as `Recording` uses it."""
 
     @property
     def capture(self) -> Capture: ...
@@ -98,7 +98,7 @@ class Recorded(Protocol):
 
 
 class Interrupted(Protocol):
-    """The session, as far as interrupts need it."""
+    """The session as the handling of interrupts uses it."""
 
     @property
     def active(self) -> Run | None: ...
@@ -109,7 +109,7 @@ class Interrupted(Protocol):
 
 
 class Loading(Protocol):
-    """The session, as far as loading a run needs it."""
+    """The session as loading a run uses it."""
 
     @property
     def panels(self) -> Panels: ...

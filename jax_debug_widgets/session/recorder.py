@@ -1,4 +1,4 @@
-"""Write a run to a folder while it goes on: a thread does it, and nothing else waits for the disk."""
+"""Write a run to a folder while the run goes on. A separate thread writes, so nothing else waits for the disk."""
 
 from __future__ import annotations
 
@@ -34,25 +34,25 @@ if TYPE_CHECKING:
     from jax_debug_widgets.store import SegmentSlice
 
 VARIABLE = "JDW_RECORD"
-"""The environment variable that names the folder where a capture names none."""
+"""The environment variable that names the folder if the capture does not."""
 
 _PAUSE_S, _STATE_S = 0.5, 2.0
-"""Between two looks at what has come; and between two times that the state is written, and the disk waited for."""
+"""Seconds between two writes of events; and seconds between two writes of the state, with a wait for the disk."""
 
 _SHARE = 1 / 50
-"""The largest share of time spent on writing what the run says of itself."""
+"""The largest share of time spent on writing the state, and on writing inputs."""
 
 _PART_ROWS, _PART_BYTES, _PARTS = 1_000_000, 64 << 20, 8
-"""When a file is sealed: at so many events or bytes, and so that a bound holds at least so many files."""
+"""A file is sealed at this number of events or bytes. With `record_max_mb` files are smaller, so that at least `_PARTS` fit."""
 
 _WAITING_BYTES = 256_000_000
-"""The bytes of events that may wait to be written, at least; or as many as the run holds in memory."""
+"""The bytes of events that may wait to be written; more if the run may hold more in memory."""
 
 _AT_ONCE = 4
-"""Segments that become one batch: as many events as a row group has, so that memory is used again."""
+"""The most segments in one batch. They hold as many events as a row group, so that memory is reused."""
 
 _HURRY_S = 2.0
-"""How long a process that is asked to end waits until what has come is written."""
+"""How long a process that receives SIGTERM waits until its events are written."""
 
 _log = logging.getLogger(__name__)
 
@@ -61,11 +61,11 @@ class Recorder:
     """Writes one run.
 
     Attributes:
-      folder: where.
+      folder: the folder of the run.
     """
 
     def __init__(self, run: Run, writer: RunWriter, collect: Callable[[], None], place: str) -> None:
-        """Begin; `collect` takes in what has fired, `place` is how all processes call the folder."""
+        """Start the thread; `collect` moves firings into the store, `place` names the folder alike in all processes."""
         self.folder = writer.folder
         self._run, self._writer, self._collect = run, writer, collect
         self._queue: deque[SegmentSlice] = deque()
@@ -91,12 +91,12 @@ class Recorder:
         self._clock = clock_for(place, self._measured)
 
     def _measured(self, ahead: float, error: float) -> None:
-        """How far the clock of this process is ahead of that of process 0."""
+        """Write how many seconds the clock of this process is ahead of process 0's, and the error in seconds."""
         with self._lock:
             self._guarded(lambda: self._writer.write_clock(ahead, error))
 
     def finish(self) -> None:
-        """The run is over, or the process ends: write what is left, and seal it."""
+        """Write the rest and seal the run, when the run is over or the process ends."""
         if self._ended.is_set() or os.getpid() != self._process:
             return
         if self._clock is not None:
@@ -113,7 +113,7 @@ class Recorder:
                 self._writer.close()
 
     def discard(self) -> None:
-        """Delete what was recorded: the run is dropped as if it had never begun."""
+        """Delete the folder, as if the run had never begun."""
         with self._lock:
             self._is_stopped = True
             self._run.store.tell(None)
@@ -122,17 +122,17 @@ class Recorder:
         self.finish()
 
     def _renamed(self, run: RunView) -> None:
-        """A run that goes on says so with all else."""
+        """Write the new name of an ended run. A run that goes on writes its name with the state."""
         if self._ended.is_set() and os.getpid() == self._process:
             with contextlib.suppress(OSError, ValueError):
                 self._writer.rename(run.name)
 
     def _came(self, piece: SegmentSlice) -> None:
-        """Events have been taken in; the store holds its lock."""
+        """Queue new events to be written. The store calls it and holds its lock."""
         self._queue.append(piece)
 
     def _hurry(self) -> None:
-        """The process is asked to end: what has come is written now."""
+        """Write all events now, because the process has received SIGTERM."""
         self._wake.set()
         self._flushed.wait(_HURRY_S)
 
@@ -143,7 +143,7 @@ class Recorder:
             began = time.thread_time()
             if self._ended.is_set():
                 return
-            with contextlib.suppress(Exception):  # The pump says what goes wrong there.
+            with contextlib.suppress(Exception):  # The pump calls it too, and reports its errors.
                 self._collect()
             with self._lock:
                 if self._is_stopped or self._ended.is_set():
@@ -157,7 +157,7 @@ class Recorder:
             took = time.thread_time() - began
 
     def _guarded(self, write: Callable[[], None]) -> None:
-        """Whatever goes wrong, the program goes on, and a note says what was lost."""
+        """Call `write`; if it fails, stop recording with a note. The program goes on."""
         if self._is_stopped:
             return
         try:
@@ -194,19 +194,19 @@ class Recorder:
         if time.monotonic() - self._state_at >= self._state_pause:
             with contextlib.suppress(
                 RuntimeError
-            ):  # The program has changed what is looked through; the next time it has not.
+            ):  # The program changed a container while it was read; the next write tries again.
                 self._write_state()
             self._write_inputs()
             self._writer.sync()
 
     def _write_inputs(self) -> None:
-        """The last ones, unless writing them has taken its share of the time."""
+        """Write the kept inputs, unless that would take more than its share of the time."""
         began = time.monotonic()
         if self._run.options.kept_inputs and began >= self._inputs_at and self._inputs.write():
             self._inputs_at = began + (time.monotonic() - began) / _SHARE
 
     def _next_pieces(self) -> list[SegmentSlice]:
-        """The pieces that become the next batch: no more than one part holds, as a part is let go of as a whole."""
+        """Take the pieces of the next batch: at most as much as one file holds, because files are dropped as a whole."""
         pieces: list[SegmentSlice] = []
         nbytes, most = 0, self._part_bytes
         while self._queue and len(pieces) < _AT_ONCE and nbytes < most:
@@ -219,7 +219,7 @@ class Recorder:
         return pieces
 
     def _make_room(self) -> None:
-        """Seal what is large enough, and let go of the oldest beyond the bound."""
+        """Seal the file if it is large enough, and drop the oldest files beyond the bound."""
         if self._writer.live_rows >= _PART_ROWS or self._writer.live_bytes >= self._part_bytes:
             self._writer.seal()
         while self._bound is not None and self._writer.nbytes > self._bound and self._writer.let_go():
@@ -247,7 +247,7 @@ class Recorder:
 
 
 def refuse_without_pyarrow(options: Options) -> None:
-    """Before a capture begins, say what to install if it is to be recorded.
+    """Refuse to record without pyarrow; called before a capture begins.
 
     Raises:
       ImportError: pyarrow is not installed.
@@ -261,7 +261,7 @@ def _folder_for(options: Options) -> str | None:
 
 
 def recorder_of(run: Run, collect: Callable[[], None]) -> Recorder | None:
-    """The recorder of a run that is to be recorded; None for others, and where its folder cannot be made: a note says why."""
+    """Make the recorder of a run. None if the run is not to be recorded, or its folder cannot be made; a note says why."""
     wanted = _folder_for(run.options)
     if not wanted or not run.is_captured:
         return None
@@ -278,10 +278,10 @@ def recorder_of(run: Run, collect: Callable[[], None]) -> Recorder | None:
 
 
 def _writer(run: Run, wanted: Path) -> RunWriter:
-    """The writer of the first folder of that name, `run.jdw`, `run-2.jdw`, …, that is not there; the same in all processes.
+    """Make the writer for the first of `run.jdw`, `run-2.jdw`, … that does not exist; the same in all processes.
 
     Raises:
-      OSError: it cannot be made.
+      OSError: the folder cannot be made.
     """
     with Rendezvous(str(wanted)) as rendezvous:
         told = rendezvous.wait()

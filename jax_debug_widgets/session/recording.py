@@ -1,4 +1,4 @@
-"""A run while it is going on: captured, told to the browser as it happens, and undone at its end."""
+"""Conduct a run while it goes on: capture, send the news to the browser, and undo the capture at the end."""
 
 from __future__ import annotations
 
@@ -43,21 +43,22 @@ _TWINS = (
 )
 
 _UNSEEN_S = 2.0
-"""Between two looks at what has fired in a run without a panel, see `_UNSEEN_PAUSE_S`."""
+"""Seconds between two collections of firings in a run without a panel, see `_UNSEEN_PAUSE_S`."""
 
 _IDLE_PAUSE_S, _UNSEEN_PAUSE_S = 0.1, 0.5
-"""Until the next tick where a panel shows the run and nothing was new, and where none does. A program that keeps caches full
-loses two milliseconds to a tick that does nothing, eight to one that looks: 30 times a second that is percents."""
+"""Seconds until the next tick: if a panel shows the run and nothing was new, and if no panel shows it. A program that keeps
+the CPU caches full loses 2 ms to a tick that does nothing, and 8 ms to a tick that collects. At 30 ticks a second that is
+several percent."""
 
 _MUCH = 20_000
-"""Times and arrays that wait to be taken in; what comes faster does not wait for the next look, or it would fill the memory."""
+"""If this number of times and arrays waits in the box, the next tick collects them, or they would fill the memory."""
 
 
 class Recording:
-    """A run while it is going on: what has to be undone at its end.
+    """Conducts a run while it goes on, and undoes the capture at its end.
 
     Args:
-      captures: False for one that only shows where programs compiled without us stop.
+      captures: False for a run that only shows the breakpoints of programs compiled outside any capture.
     """
 
     def __init__(self, session: Recorded, run: Run, *, captures: bool = True) -> None:
@@ -87,11 +88,11 @@ class Recording:
 
     @property
     def folder(self) -> Path | None:
-        """The folder that the run is recorded into; None if it is not, or could not be."""
+        """The folder that the run is recorded into; None if it is not recorded."""
         return self._recorder and self._recorder.folder
 
     def discard(self) -> bool:
-        """End it without a trace, if nothing has run yet; whether that is so."""
+        """End the run without a trace if nothing has run yet. Return whether it was ended."""
         if self.run.call_log.newest >= 0 or len(self.run.store):
             return False
         if self._recorder is not None:
@@ -100,17 +101,20 @@ class Recording:
         return True
 
     def finish(self, error: BaseException | None = None) -> None:
-        """Capture no more, and wait until what was dispatched has drained, if the options say so.
+        """End the capture, and wait until the calls have drained, if the options ask for it.
+
+        Args:
+          error: the exception that left the captured code; None without one.
 
         Raises:
-          KeyboardInterrupt: an interrupt has ended the wait. Stopped: one came before, and nothing has raised it.
+          KeyboardInterrupt: an interrupt has ended the wait. Stopped: an interrupt came before, and nothing has raised it.
         """
         if self._is_finished:  # When the interpreter ends, see `Session`.
             return
         self._is_finished = True
         owed = self.take_interrupt() if error is None else None
         error = error or owed
-        with ExitStack() as ends:  # Each runs, whatever a signal's handler has raised before; the last first.
+        with ExitStack() as ends:  # All of them run, also if a signal handler raises; the last one comes first.
             if self._captures:
                 ends.callback(self._session.interrupts.stop)
             ends.callback(uninterrupted()(self._close), error)
@@ -121,7 +125,10 @@ class Recording:
             raise owed
 
     def take_interrupt(self) -> Stopped | None:
-        """The `Stopped` of an interrupt that was raised nowhere: after the last event, or where Python drops exceptions."""
+        """Return the `Stopped` of an interrupt that nothing has raised yet; None if there is none.
+
+        Nothing raises an interrupt that comes after the last event, or where Python drops exceptions.
+        """
         policy = self.run.policy
         if not self._captures or policy.halted != "interrupted" or policy.told:
             return None
@@ -129,7 +136,7 @@ class Recording:
         return Stopped(policy.ended)
 
     def _leave(self, error: BaseException | None) -> None:
-        """Capture no more."""
+        """End the capture; called with the exception that left the captured code, None without one."""
         run = self.run
         if run.policy.job is not None:
             run.policy.job.close()
@@ -141,7 +148,7 @@ class Recording:
         run.returned(error)
 
     def _leave_and_wait(self, error: BaseException | None) -> None:
-        """Capture no more, then wait for the effects, if the options say so; an interrupt ends the wait."""
+        """End the capture, then wait for the effects, if the options ask for it. An interrupt ends the wait."""
         run = self.run
         try:
             with uninterrupted():  # An interrupt that comes here is raised at its end.
@@ -154,16 +161,16 @@ class Recording:
             raise
 
     def _forget_failed_tokens(self) -> None:
-        """On several devices the program ends while we go on; what it leaves would fail each later barrier."""
+        """Drop the tokens of an ended program. On several devices they would fail each later barrier."""
         if self.run.policy.ended is not None or (self.run.policy.halted is not None and self._captures):
             dispatch.forget_failed_tokens()
 
     def _close(self, error: BaseException | None) -> None:
-        """Say what is to be said, and tell the panel the last of it."""
+        """Print the last notes, and send the last news to the panel."""
         run = self.run
         run.policy.over = run.is_over()
         for line in self._last_words(error):
-            print(f"jaxdebug: {line}")  # noqa: T201 - what stays where no panel is seen.
+            print(f"jaxdebug: {line}")  # noqa: T201 - it stays in the output where nobody sees a panel.
         if error is None and self._captures:
             _say_without_a_front_end(of_what_was_not_found(run))
         if self._outer_policy.halted is None and run.is_over():
@@ -172,11 +179,11 @@ class Recording:
             self._pump.stop()
             self._tick()
         else:
-            # Who executes a notebook without a browser (nbclient) takes no later update: the cell is over for it.
+            # nbclient, which executes a notebook without a browser, ignores updates after the end of a cell.
             self._session.panels.refresh(run)
 
     def _last_words(self, error: BaseException | None) -> Iterator[str]:
-        """Yield notes about what became of breakpoints, as far as nothing else says so."""
+        """Yield notes about breakpoints that were skipped or ended the program, unless an exception says the same."""
         policy = self.run.policy
         yield from policy.skipped_lines()
         if policy.ended is not None and error is None:  # On several devices it raised nowhere.
@@ -185,7 +192,7 @@ class Recording:
             yield f"{policy.halted}: {_CANNOT_END}"
 
     def _tick(self) -> float | None:
-        # Asked before collecting: what fires until the effects have drained must be in the last batch.
+        # Asked before collecting, so that the last batch has all firings until the effects have drained.
         over = self.run.is_over()
         (self.run.note if numba_compiles() else self.run.forget_note)(_NUMBA_COMPILES)
         if not over and self._can_wait():
@@ -199,23 +206,23 @@ class Recording:
             self._saving.end()
         if over and self._recorder is not None:
             self._recorder.finish()
-        # After the output: a front end that has not got that sees here that there is a newer one.
+        # After the output: a front end that missed the output sees in the listing that there is a newer one.
         self._session.listing.tell(self.run, over=over)
         if over:
             return None
         return 0.0 if has_told else _IDLE_PAUSE_S
 
     def _can_wait(self) -> bool:
-        """Whether no panel shows what a tick would tell, and little has come since the last one."""
+        """Whether a tick may skip collecting: no panel shows the run, and few firings have come since the last one."""
         if self._session.panels.shows(self.run) or time.monotonic() - self._taken_in > _UNSEEN_S:
             return False
         return self._session.collector.waiting(self.run) < _MUCH
 
 
 def _say_without_a_front_end(lines: Iterable[str]) -> None:
-    """Write to stderr what a panel would show, where there is none: in a script."""
+    """Write lines to stderr that a panel would show; do nothing if there is a front end."""
     if has_front_end():
         return
     for line in lines:
         with suppress(OSError, ValueError, AttributeError):  # The program may have closed it.
-            print(f"jaxdebug: {line}", file=sys.stderr)  # noqa: T201 - who runs a script sees nothing else.
+            print(f"jaxdebug: {line}", file=sys.stderr)  # noqa: T201 - in a script there is no other output.

@@ -1,4 +1,4 @@
-"""Let process 0 of a job choose the folder of a run, and the others take it."""
+"""Let process 0 of a job choose the folder of a run; the other processes take the same folder."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from typing import Self
 from jax_debug_widgets._jax.compat.processes import joined, own_number, shared_store
 
 _PATIENCE_S = 10.0
-"""How long the others wait: all processes come to a capture together, or not at all."""
+"""How long the other processes wait: all processes come to a capture at about the same time, or not at all."""
 
 _BEGUN: Counter[str] = Counter()
-"""How often a folder was asked for; the same in all processes that capture alike."""
+"""Hash of a folder -> how often this process asked for it; the same in all processes that make the same captures."""
 
 
 class Rendezvous:
-    """The choice of one folder. Where process 0 cannot make one, the others learn that there is none."""
+    """Passes the name of one folder from process 0 to the others; the name is empty if process 0 cannot make a folder."""
 
     def __init__(self, wanted: str) -> None:
         name = hashlib.blake2b(wanted.encode(), digest_size=8).hexdigest()
@@ -34,13 +34,13 @@ class Rendezvous:
             self.tell("")
 
     def wait(self) -> str | None:
-        """The name that process 0 has chosen; None in process 0, and where it has not."""
+        """Wait for the name that process 0 has chosen; None in process 0, or if process 0 has chosen none."""
         if self._store is None or own_number() == 0:
             return None
         return self._store.wait_for(self._key, _PATIENCE_S) or None
 
     def tell(self, name: str) -> None:
-        """Process 0 has chosen this one."""
+        """Pass on the name that process 0 has chosen; other processes pass on nothing."""
         self._is_told = True
         if self._store is not None and own_number() == 0:
             self._store.put(self._key, name)

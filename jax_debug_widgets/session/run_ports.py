@@ -1,4 +1,4 @@
-"""Give a run the few functions that it asks of its session."""
+"""Give a run the few functions of its session that it needs."""
 
 from __future__ import annotations
 

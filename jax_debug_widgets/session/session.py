@@ -1,4 +1,4 @@
-"""The session of this process: it starts and ends runs, and carries what fires to the run that it belongs to."""
+"""Start and end the runs of this process, and move firings to the runs that they belong to."""
 
 from __future__ import annotations
 
@@ -58,11 +58,11 @@ if TYPE_CHECKING:
     from jax_debug_widgets.session.run.view import RunView
 
 LOADED_BYTES = 4 << 30
-"""The most bytes of values that all loaded runs hold together; the oldest let go of theirs, and say so."""
+"""The most bytes of values that all loaded runs hold together. Beyond it the oldest runs drop their values, and say so."""
 
 
 class Session:
-    """Joins capture, store, transport and widgets. One a process: JAX's hooks are the process's."""
+    """Joins capture, store, transport and widgets. There is one session in a process, because JAX's hooks are global."""
 
     def __init__(self) -> None:
         self.panels = Panels(self)
@@ -102,22 +102,22 @@ class Session:
 
     @property
     def current(self) -> Run | None:
-        """The run that what this thread dispatches belongs to: the innermost that is active, else the last one."""
+        """The run that this thread's programs belong to: the innermost active run, else the run that ended last."""
         return self._runs.current
 
     @property
     def stoppable(self) -> Run | None:
-        """The run that an interrupt ends: the active one, or that of breakpoints outside any capture."""
+        """The run that an interrupt ends: the active run, or else the run of breakpoints outside any capture."""
         return self._runs.stoppable
 
     @property
     def active(self) -> Run | None:
-        """The innermost run of this thread that is going on; of a thread without one, the innermost of all."""
+        """The innermost run of this thread that goes on; in a thread without a run, the innermost of all threads."""
         return self._runs.active
 
     @contextmanager
     def run(self, title: str, options: Options, *, goes_on: bool = False) -> Iterator[Run]:
-        """Capture what this thread does in the body; for `goes_on` see `start`."""
+        """Capture the programs of this thread in the body; for `goes_on` see `start`."""
         recording = self.start(title, options, goes_on=goes_on)
         error: BaseException | None = None
         try:
@@ -131,10 +131,10 @@ class Session:
             self._open.end(recording, error)
 
     def start(self, title: str, options: Options, *, goes_on: bool = False) -> Recording:
-        """Begin to capture what this thread does, until `Recording.finish`, which the same thread must call.
+        """Begin to capture the programs of this thread, until the same thread calls `Recording.finish`.
 
         Args:
-          goes_on: whether firings and calls are counted on where the run before has ended, for sites that are sampled.
+          goes_on: whether the counts of firings and calls go on from the run before, for sites that are sampled.
 
         Raises:
           ImportError: the run is to be recorded, and pyarrow is not installed.
@@ -170,7 +170,7 @@ class Session:
                 self.collector.tell_threads(run, False)
             self._runs.begin(run)
             self._dispatch_hooks.install()
-        if options.kept_inputs:  # They take memory of the device: one run has them.
+        if options.kept_inputs:  # Inputs take memory of the device, so only one run keeps them.
             for other in self._runs.ended():
                 other.inputs.clear()
         self.listing.begin(run)
@@ -181,7 +181,7 @@ class Session:
         return recording
 
     def start_uncaptured(self, title: str) -> Recording:
-        """Begin a run for the breakpoints of programs that no capture has compiled. Any thread may call it, any may end it."""
+        """Begin a run for the breakpoints of programs that no capture has compiled. Any thread may begin and end it."""
         self.collect()
         run = Run(self._ports(), title, Options(), UNCAPTURED)
         run.note(
@@ -194,7 +194,7 @@ class Session:
         return Recording(self, run, captures=False)
 
     def stop(self, run: Run) -> None:
-        """Note that nothing more is dispatched for `run`; what is late still goes to it."""
+        """Note that no further call belongs to `run`. Its late firings still go to it."""
         self.collect()
         if run is self._runs.uncaptured:
             self._runs.uncaptured = None
@@ -218,7 +218,7 @@ class Session:
         )
 
     def collect(self) -> None:
-        """Move what has fired to the runs that read it."""
+        """Move firings to the runs that they belong to. Safe from any thread."""
         self.collector.collect()
 
     def _note_here(self, note: str) -> None:
@@ -226,7 +226,7 @@ class Session:
             run.note(note)
 
     def barrier(self, timeout: float | None) -> bool:
-        """`jax.effects_barrier()` for this thread, giving up after `timeout` seconds; whether all has drained.
+        """Do `jax.effects_barrier()` for this thread, at most `timeout` seconds. Return whether all effects have happened.
 
         Raises:
           Exception: what a failed effect raises in `jax.effects_barrier()`.
@@ -238,39 +238,39 @@ class Session:
         return run is None or run.barrier(timeout)
 
     def find_run(self, key: str) -> RunView | None:
-        """The run of that key, if it is still known."""
+        """Return the run of a key; None if it is not known any more."""
         return self._runs.find(key)
 
     def runs(self) -> list[RunView]:
-        """All runs that are still known, the newest last."""
+        """Return all known runs, the newest last."""
         return self._runs.known()
 
     def take_loaded(self, run: LoadedRun) -> None:
-        """A run was read from a file: from now on its panel can be shown, and the front ends list it."""
+        """Add a run that was read from a file, so that its panel can be shown and the front ends list it."""
         self._runs.take_loaded(run)
         keep_within(self._runs.loaded(), LOADED_BYTES)
         run.when_renamed(self._renamed)
         self.listing.begin(run)
 
     def shelve(self, rows: Sequence[RunRow], load: Callable[[Path], LoadedRun]) -> None:
-        """Front ends list these runs; each is read by `load` when one of them asks for it."""
+        """Let the front ends list these runs in files. `load` reads the whole run when a front end asks for it."""
         self._runs.shelve(rows, load)
         self.listing.tell_all()
 
     def shelved(self) -> list[RunRow]:
-        """The runs in files that nobody has read whole."""
+        """Return the rows of the runs in files that were not read whole."""
         return self._runs.shelved()
 
     def load(self, path: str) -> None:
-        """Read the run or the runs in this file, for the table of runs.
+        """Read the run or the runs at this path, for the table of runs.
 
         Raises:
-          RunFileError, OSError: it cannot be read. ImportError: pyarrow is not installed.
+          RunFileError, OSError: the path cannot be read. ImportError: pyarrow is not installed.
         """
         load(self, path)
 
     def told_of_memory(self) -> str:
-        """A sentence about what the ended runs hold; empty where there are none."""
+        """Return a sentence about what the ended runs hold; empty without ended runs."""
         return told_of(self._runs.ended())
 
     def _renamed(self, run: RunView) -> None:
@@ -283,7 +283,7 @@ class Session:
         self.call_programs.forget(key)
 
     def debugging_status(self, run: Run) -> dict[str, Any]:
-        """The part of `run.status()` about breakpoints, pause and stop."""
+        """Return the part of `run.status()` about breakpoints, pause and stop."""
         return debugging_status(
             run, self.debugger, self.panels.way, is_active=run in {*self._runs.going_on, self._runs.uncaptured}
         )
@@ -291,5 +291,5 @@ class Session:
 
 @functools.cache
 def current_session() -> Session:
-    """The session of this process, made when first asked for."""
+    """Return the session of this process; the first call makes it."""
     return Session()

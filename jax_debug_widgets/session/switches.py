@@ -1,4 +1,4 @@
-"""Which call sites are recorded, and how often: switched while programs run, without recompiling anything."""
+"""Mute and sample call sites while programs run, without recompiling."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Switches:
-    """The switches of all sites that the runs of a session know. They are the process's: a site is in many runs."""
+    """Switches the sites that the runs of a session know. A site has one switch in a process, for all its runs."""
 
     def __init__(
         self,
@@ -28,16 +28,16 @@ class Switches:
         """Switch the sites in `book`.
 
         Args:
-          collect: takes in what has fired.
-          runs: all runs that are known.
-          recording: those that firings may still come to.
+          collect: moves firings into the stores.
+          runs: returns all known runs.
+          recording: returns the runs that firings may still come to.
         """
         self._collect, self._runs, self._recording = collect, runs, recording
         self._book = book
         self._muted_checks: set[str] = set()
 
     def sites(self) -> list[CallSite]:
-        """The sites of the programs of all runs, by number: what has fired, and what is muted or has not come to it."""
+        """Return the sites of all runs in the order of their ids: those that have fired and those that have not."""
         self._collect()
         runs = list(self._runs())
         sites = {number: site for run in runs for number, site in run.dispatched.items() if not site.watch}
@@ -45,12 +45,13 @@ class Switches:
         return [sites[number] for number in sorted(sites)]
 
     def called(self, word: str) -> list[int]:
-        """The numbers of the sites that `word` means.
+        """Return the ids of the sites that `word` means.
 
-        A number, a place (`train.py:41`), a label, a value's expression; these at one place only: `h@train.py:41`.
+        A word is an id, a place (`train.py:41`), a label or a value's expression. `h@train.py:41` means the label or
+        expression at one place only.
 
         Raises:
-          KeyError: it means none.
+          KeyError: the word means no site.
         """
         names = {site.id: (site.where, site.label, *site.values) for site in self.sites()}
         found = [
@@ -67,18 +68,18 @@ class Switches:
         return found
 
     def muted(self) -> frozenset[int]:
-        """The numbers of the sites that are switched off."""
+        """Return the ids of the muted sites."""
         return self._book.muted()
 
     def muted_checks(self) -> frozenset[str]:
-        """The checks whose findings are not shown."""
+        """Return the names of the checks with hidden findings."""
         return frozenset(self._muted_checks)
 
     def mute_check(self, name: str, *, muted: bool) -> None:
-        """Show no more findings of a check, or show them again.
+        """Hide the findings of a check; with `muted=False`, show them again.
 
         Raises:
-          KeyError: no such check.
+          KeyError: there is no such check.
         """
         own = named_now(name)
         if own not in options():
@@ -87,27 +88,27 @@ class Switches:
         (self._muted_checks.add if muted else self._muted_checks.discard)(own)
 
     def mute(self, site_id: int, *, muted: bool) -> None:
-        """Stop or go on recording a site, from now on, in all programs that contain it.
+        """Stop recording a site in all programs that contain it; with `muted=False`, record it again.
 
         Raises:
-          KeyError: no such site.
+          KeyError: there is no such site.
         """
         self._switch_of(site_id).mute(muted=muted)
         self._switched(site_id)
 
     def sampled(self) -> dict[int, int]:
-        """The sites that record each n-th firing, as `sample` has set it: id -> n."""
+        """Return the sites for which `sample` set one firing of n to be recorded: id -> n."""
         return self._book.sampled()
 
     def sample(self, site_id: int, every: int | None) -> None:
         """Record one firing of `every` of a site, from now on, in all programs that contain it.
 
         Args:
-          site_id: which.
-          every: 1 for all firings that come, None for what the capture says (`--every`).
+          site_id: the id of the site.
+          every: 1 for all firings, None for the setting of the capture (`--every`).
 
         Raises:
-          KeyError: no such site.
+          KeyError: there is no such site.
           ValueError: `every` is less than 1.
         """
         if every is not None and every < 1:

@@ -1,4 +1,4 @@
-"""Do something when the process is asked to end by SIGTERM, before it does what it would do anyway."""
+"""Call functions when the process receives SIGTERM, before it ends or calls the program's own handler."""
 
 from __future__ import annotations
 
@@ -13,19 +13,20 @@ from jax_debug_widgets._jax.compat.processes import joined
 
 
 class Termination:
-    """The actions before this process ends by SIGTERM.
+    """Calls actions when SIGTERM arrives, before it takes effect.
 
-    The program's own handler is called then, or the process ends as it would have. The signal is left alone where it is
-    ignored, and where JAX listens to it (`jax.distributed`). Only the main thread can begin to listen, or end it.
+    After the actions, the program's own handler is called, or the process ends as it would have. The signal is left alone if
+    the program ignores it, or if JAX listens to it (`jax.distributed`). Only the main thread can install or remove the
+    handler.
     """
 
     def __init__(self) -> None:
         self._before: Any = None
         self._wanted: dict[Callable[[], None], int] = {}
-        """Action -> the process that wants it."""
+        """Action -> the id of the process that added it. A forked child must not call it."""
 
     def call_before(self, then: Callable[[], None]) -> None:
-        """Call `then` before."""
+        """Add an action: call `then` when SIGTERM arrives."""
         self._wanted[then] = os.getpid()
         own = signal.getsignal(signal.SIGTERM)
         is_left = own in (None, signal.SIG_IGN, self._heard) or joined() > 1
@@ -34,7 +35,7 @@ class Termination:
             signal.signal(signal.SIGTERM, self._heard)
 
     def forget(self, then: Callable[[], None]) -> None:
-        """Do not call it any more."""
+        """Remove an action."""
         self._wanted.pop(then, None)
         is_main = threading.current_thread() is threading.main_thread()
         if not self._wanted and is_main and signal.getsignal(signal.SIGTERM) == self._heard:

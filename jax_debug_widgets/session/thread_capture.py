@@ -1,4 +1,4 @@
-"""Capture a thread that captured code starts, in the run of the thread that starts it."""
+"""Let a thread that captured code starts join the run of the thread that starts it."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 
 
 class ThreadCapture:
-    """Lets threads join the run that the thread which starts them is in."""
+    """Lets new threads join the run of the thread that starts them."""
 
     def __init__(self, capture: Capture, runs: Runs, collector: Collector, hooks: DispatchHooks) -> None:
         self._capture, self._runs, self._collector, self._hooks = capture, runs, collector, hooks
 
     def inherited(self) -> Callable[[], AbstractContextManager[None]] | None:
-        """Return what a thread that the current one starts is to enter; None outside a capture."""
+        """Return the context for a thread that the current thread starts; None outside a capture."""
         own = self._runs.own
         return self._runs.heir(own[-1], self._join) if own and is_capturing() else None
 

@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from jax_debug_widgets.taps import Capture
 
 _TIME_TO_END = 1.0
-"""Seconds in which a program that is interrupted at a breakpoint has ended."""
+"""Seconds to wait for the end of a program that was interrupted at a breakpoint."""
 
 
 class UncapturedPrograms:
-    """Programs that were compiled outside any capture; `stoppable` gives the run that takes their breakpoints."""
+    """Handles programs compiled outside any capture. `stoppable` returns the run that takes their breakpoints."""
 
     def __init__(
         self, capture: Capture, debugger: Debugger, waiter: Waiter, stoppable: Callable[[], Run | None]
@@ -31,14 +31,14 @@ class UncapturedPrograms:
         self._capture, self._debugger, self._waiter, self._stoppable = capture, debugger, waiter, stoppable
 
     def fire(self, equation: DebugCall, arrays: tuple[np.ndarray, ...]) -> None:
-        """Record that such a program has come to `jax.debug.breakpoint()`, and stop there.
+        """Record that such a program has reached `jax.debug.breakpoint()`, and stop there.
 
         Raises:
-          Stopped: its user has ended it.
+          Stopped: the user has ended the program.
         """
         run = self._stoppable()
         if run is None:
-            return  # Its cell has just ended.
+            return  # The cell of the program has just ended.
         try:
             self._capture.fire(equation, arrays, run.settings)
         except Stopped:
@@ -49,7 +49,7 @@ class UncapturedPrograms:
             raise self._debugger.ending.stopped(f"at {place}") from None
 
     def settle(self) -> None:
-        """Wait until what this thread has dispatched is over, or until an interrupt has ended what it can."""
+        """Wait until the calls of this thread are over; after an interrupt, wait at most `_TIME_TO_END` more."""
         dispatched = dispatch.pending_tokens()
         try:
             self._waiter.wait(dispatched, None)

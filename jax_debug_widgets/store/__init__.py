@@ -1,6 +1,6 @@
-"""Keep what has been observed, bounded in events and bytes, counting what it had to drop.
+"""Keep the events of a run, bounded in events and bytes, and count the events that were dropped.
 
-In:   batches of firings in the order of time, with the calls they belong to.
+In:   batches of firings in the order of time, with the call that each belongs to.
 Out:  events by position, range or site; columns of numbers. Safe under concurrent readers and writers.
 May know: events, numpy.   Must not know: JAX, Jupyter, capture, transport.
 """

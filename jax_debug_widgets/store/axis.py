@@ -1,4 +1,4 @@
-"""Where on an axis of steps events stand: the twin of `move` of `Series` in `js/src/store/series.ts`."""
+"""Place events on an axis of steps: the twin of `move` of `Series` in `js/src/store/series.ts`."""
 
 from __future__ import annotations
 
@@ -20,14 +20,15 @@ def along_steps(
     device: np.ndarray,
     occurrence: np.ndarray,
 ) -> np.ndarray:
-    """float64[n]: the step of the outermost loop, inner loops as its fractions, counting on from one call to the next.
+    """Return the place of each event of one site on the axis of steps, float64[n].
 
-    Iterations 0, 1, 2, … of a `while` in it, whose number nobody knows, stand at 0, 1/2, 2/3, … of it.
-    Outside loops it is which execution of the site it was, and where neither is known how often that had fired, on that device.
+    The place is the step of the outermost loop, counted on from one call to the next. Inner loops are fractions of a step.
+    Iterations 0, 1, 2, … of an inner `while`, which has no known length, stand at 0, 1/2, 2/3, … of the step. Outside loops
+    the place is the number of the execution. If that is not known, it is the number of firings before on that device.
 
     Args:
       step, inner, call, execution, device, occurrence: int64[n] of one site's events, in arrival order; see `Columns`.
-      nestings: the loops around it, of each of the types that its program was compiled for.
+      nestings: type of the site -> its nesting in loops.
       kind: int64[n], the type of each event.
     """
     x = occurrence.astype(np.float64)
@@ -45,12 +46,12 @@ def along_steps(
 
 
 def _of_each(kind: np.ndarray, values: Sequence[float], dtype: type = np.float64) -> np.ndarray:
-    """The number that each event has by its type."""
+    """Return the value of each event's type."""
     return np.array(values, dtype)[kind]
 
 
 def numbers_in(column: np.ndarray) -> list[int]:
-    """The numbers of a column, ascending; most often there is one, and to sort them takes long."""
+    """Return the distinct numbers of a column, ascending. Most columns have one number, and sorting takes long."""
     if len(column) and (column == column[0]).all():
         return [int(column[0])]
     return np.unique(column).tolist()
@@ -59,7 +60,10 @@ def numbers_in(column: np.ndarray) -> list[int]:
 def _places(
     outer: np.ndarray, flat: np.ndarray, nestings: Sequence[Nesting], kind: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Where each event stands in its call, float64[n]; and where it would if no loop ran from the end: that only rises."""
+    """Return the place of each event in its call, float64[n], and the place if all loops ran from the start, float64[n].
+
+    The second one only rises within a call.
+    """
     at, turns = np.zeros(len(outer)), np.zeros(len(outer))
     for number in numbers_in(kind):
         mine, loops, reverse = kind == number, nestings[number].loops, nestings[number].reverse
@@ -70,7 +74,7 @@ def _places(
 
 
 def _turns(outer: np.ndarray, flat: np.ndarray, loops: Sequence[int | None], reverse: Sequence[bool]) -> np.ndarray:
-    """float64[n]: the same as `at` for loops that all run from the start: it rises as they run."""
+    """Return the place of each event if all loops ran from the start, float64[n]. It rises as the loops run."""
     turn, count = np.zeros(len(flat)), 1
     for length, is_reversed in zip(loops[:0:-1], reverse[:0:-1], strict=True):
         flat, digit = np.divmod(flat, length) if length else (np.zeros_like(flat), flat)
@@ -80,7 +84,11 @@ def _turns(outer: np.ndarray, flat: np.ndarray, loops: Sequence[int | None], rev
 
 
 def _fraction(iterations: np.ndarray, loops: Sequence[int | None]) -> np.ndarray:
-    """Where in a step of the outermost loop stands what comes after so many, or this part, of the iterations inside it."""
+    """Return the part of an outermost step that has passed.
+
+    Args:
+      iterations: the number of inner iterations that have passed; their share of all if the lengths are known.
+    """
     is_open = len(loops) > 1 and loops[1] is None
     return iterations / (1 + iterations) if is_open else iterations
 
@@ -98,8 +106,8 @@ def _counted_on(
     lengths = np.floor(np.maximum.reduceat(at, np.flatnonzero(begins))) + 1
     known = _of_each(kind[begins], [one.loops[0] or 0 if one.loops else 0 for one in nestings])
     leaps = _of_each(kind[begins], [one.leap for one in nestings])
-    # Those after the last that fired are of the call, too.
+    # Steps after the last one that fired belong to the call too.
     lengths = np.where((lengths < known) & (known < lengths + leaps), known, lengths)
-    # Those in which nothing has fired come before the first that follows them.
+    # Executions without a firing take their place before the first execution that follows them.
     left_out = np.maximum(np.diff(latest[begins], prepend=-1) - 1, 0) * known
     return (np.cumsum(lengths + left_out) - lengths)[np.cumsum(begins) - 1] + at

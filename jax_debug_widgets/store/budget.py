@@ -1,4 +1,4 @@
-"""How much of a run is kept."""
+"""Define how much of a run is kept."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from jax_debug_widgets.events import COUNTED
 from jax_debug_widgets.store.segment import OVERHEAD
 
 _WAITING_SHARE = 8
-"""One part in so many of the budget's bytes is for large values that wait to be taken in, once there have been some."""
+"""Once large values have come, one part in eight of the budget's bytes is for large values that wait in the inbox."""
 
 
 @dataclass(frozen=True)
 class Budget:
-    """How much of a run is kept; the oldest goes first.
+    """The most events and bytes that a run keeps; the oldest events are dropped first.
 
     Attributes:
-      events: at most so many events.
-      nbytes: at most so many bytes of values and bookkeeping. Once values of `COUNTED` bytes or more have come, an eighth of
-        it, or what the largest of them takes, is for those that wait to be taken in.
+      events: the most events.
+      nbytes: the most bytes of values and bookkeeping. Once values of `COUNTED` bytes or more have come, a part of these bytes
+        is for values that wait in the inbox: an eighth, or the size of the largest value if that is more.
     """
 
     events: int = 2_000_000
@@ -30,11 +30,11 @@ class Budget:
             raise ValueError(msg)
 
     def for_kept(self, largest: int) -> int:
-        """Bytes for what is kept, where one firing holds up to `largest` bytes, so that the next has room beside it."""
+        """Return the bytes for kept events, if a firing has up to `largest` bytes, so that the next firing has room too."""
         if largest < COUNTED:
             return self.nbytes
         return max(self.nbytes - max(self.nbytes // _WAITING_SHARE, largest), min(largest + OVERHEAD, self.nbytes))
 
     def for_waiting(self, kept: int) -> int:
-        """Bytes that values may take up which have not been taken in, beside `kept` bytes."""
+        """Return the bytes for values that wait in the inbox, besides `kept` bytes in the store."""
         return max(self.nbytes - kept, self.nbytes // _WAITING_SHARE)

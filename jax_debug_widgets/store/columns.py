@@ -1,4 +1,4 @@
-"""Events as columns: what is read of many at once."""
+"""Represent many events as columns."""
 
 from __future__ import annotations
 
@@ -11,18 +11,22 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Columns:
-    """Some consecutive events as columns, one row an event.
+    """Events of a run as columns, in the order of their positions: one row for each event.
 
     Attributes:
-      first: how many events of the run arrived before the first of them.
-      site: int64[n]; time_ns: int64[n], since the run started; occurrence: int64[n];
-      lane: int64[n], flat index over the `vmap` axes (row-major), -1 where there is none;
-      call: int64[n], -1 where it is not known; phantom: bool[n];
-      execution: int64[n], its number among those of its site in this run, by the calls of the programs that have it, calls
-      without a firing included; -1 where its call is not known, and where no call leaves anything out: `occurrence` tells it;
-      step: int64[n], iteration of the outermost loop; inner: int64[n], flat index over the loops inside it; device:
-      int64[n], index into `Store.devices`; each -1 where there is none or it cannot be told;
-      type: int64[n], which of its site's types it is of, see `SiteTypes`.
+      first: the position of the first event: how many events of the run arrived before it.
+      site: int64[n], the id of the site.
+      time_ns: int64[n], ns since the run started.
+      occurrence: int64[n], how often the site had fired before.
+      lane: int64[n], flat index over the `vmap` axes (row-major), -1 without lanes.
+      call: int64[n], the id of the call, -1 if it is not known.
+      execution: int64[n], the number of the site's execution in this run. Calls of its programs count even without a firing.
+        It is -1 if the call is not known, and if no call skips the site; then `occurrence` is the same.
+      step: int64[n], iteration of the outermost loop, -1 without a loop or if it is not known.
+      inner: int64[n], flat index over the loops inside the outermost one, -1 as for `step`.
+      device: int64[n], index into `Store.devices`, -1 if it is not known.
+      phantom: bool[n], whether only a transformation caused the event.
+      type: int64[n], the number of the site's type, see `SiteTypes`.
     """
 
     first: int

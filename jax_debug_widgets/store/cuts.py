@@ -1,4 +1,4 @@
-"""Where one segment ends and the next begins."""
+"""Cut a batch of firings into segments."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from jax_debug_widgets.store.segment import LARGE
 
 _SEGMENT_FIRINGS = 16384
 _SEGMENT_BYTES = 1 << 20
-"""A segment is let go of as a whole, so these bound how much longer than the budget says something is kept."""
+"""The memory of a segment is freed as a whole, so these limits bound how much more memory a run holds than its budget."""
 
 
 def cuts(batch: FiringBatch) -> list[int]:
-    """Where to end each segment; a large firing has one of its own, so that it can be let go of by itself."""
+    """Return the firing after the end of each segment. A large firing is a segment, so that it can be dropped alone."""
     if not len(batch):
         return []
     nbytes = batch.of_each([tap.nbytes for tap in batch.taps])

@@ -1,4 +1,4 @@
-"""The devices of a run, numbered, so that a column of events can name them."""
+"""Number the devices of a run, so that a column of events can refer to them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from jax_debug_widgets.events import Tap
 
 
 class Devices:
-    """Counts the devices in the order in which they become known: all of a mesh when something first fires on it."""
+    """Numbers the devices in the order in which they become known. All devices of a mesh get numbers at its first firing."""
 
     def __init__(self) -> None:
         self._numbers: dict[str, int] = {}
@@ -16,11 +16,11 @@ class Devices:
 
     @property
     def names(self) -> list[str]:
-        """The name of each device by its number, e.g. `cpu:2`."""
+        """The names of the devices in the order of their numbers, e.g. `cpu:2`."""
         return list(self._numbers)
 
     def of(self, tap: Tap) -> np.ndarray | None:
-        """The number of the device at each coordinate of the tap's mesh, int64 of the mesh's shape; None: not known."""
+        """Return the device's number at each coordinate of a tap's mesh, int64 of the mesh's shape; None if it is not known."""
         if tap not in self._by_tap:
             names = None if tap.nesting.devices is None else np.asarray(tap.nesting.devices)
             self._by_tap[tap] = names if names is None else self._numbered(names)

@@ -1,4 +1,4 @@
-"""The kept events of one site in the order of its steps: values, places on the x axis, lanes, devices."""
+"""Read the kept events of one site in the order of its steps: values, places on the x axis, lanes, devices."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from jax_debug_widgets.store.stacking import one_after_the_other, require_one_sh
 
 
 class SiteHistory:
-    """The history of each site of a store, which holds `lock` while it changes `kept` and `types`."""
+    """Reads the history of each site of a store. The store holds `lock` while it changes `kept` and `types`."""
 
     def __init__(self, lock: threading.Lock, kept: SegmentList, types: SiteTypes) -> None:
         self._lock, self._segments, self._types = lock, kept, types
 
     def series(self, site_id: int, value: int, *, phantoms: bool = False) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """One value of a site over all events that are kept: positions int64[n], occurrences int64[n], values [n, ...].
+        """Return one value of a site over all kept events: positions int64[n], occurrences int64[n], values [n, ...].
 
-        Phantoms are left out unless `phantoms`. They are in the order in which they came. But what is watched in a loop that
-        runs from its end is in the order of that loop's steps, so that gradients stand as their values do.
+        The events are in the order in which they came. Watched values in a loop that runs from its end are in the order of the
+        loop's steps, so that gradients are in the order of their values. Phantoms are left out unless `phantoms`.
 
         Raises:
-          ValueError: its shape is not the same in all of them.
+          ValueError: the value has several shapes among these events.
         """
         parts = [segment.stacked(site_id, value, first, end, phantoms=phantoms) for segment, first, end in self._kept()]
         kept = [part for part in parts if part is not None]
@@ -42,20 +42,20 @@ class SiteHistory:
         return positions, one_after_the_other(occurrences), values
 
     def places(self, site_id: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """The places of a site's kept events: x float64[n] along the steps, lane int64[n], device int64[n].
+        """Return the places of a site's kept events: x float64[n] along the steps, lane int64[n], device int64[n].
 
-        In the order of `series`, phantoms left out; lane and device are -1 where there is none, see `Columns`.
+        The events are in the order of `series`, without phantoms. Lane and device are -1 if there is none, see `Columns`.
         """
         x, lane, device = self._by_step(site_id, *self._places(site_id))
         return x, lane, device
 
     def steps(self, site_id: int, *, phantoms: bool = False) -> np.ndarray:
-        """Their x alone, in the order of `series`: int64[n], or float64[n] where inner loops make fractions of a step."""
+        """Return only x of `places`, in the order of `series`: int64[n], or float64[n] if inner loops make fractions."""
         (at,) = self._by_step(site_id, self._places(site_id, phantoms=phantoms)[0])
         return _whole(at)
 
     def steps_of(self, site_ids: Iterable[int]) -> dict[int, np.ndarray]:
-        """`steps` of several sites: the events are gone through once."""
+        """Return `steps` of several sites; the events are read only once."""
         pieces = self._columns()
         found = {}
         for site_id in site_ids:
@@ -64,10 +64,10 @@ class SiteHistory:
         return found
 
     def _by_step(self, site_id: int, *columns: np.ndarray) -> tuple[np.ndarray, ...]:
-        """Columns of a site's events in the order of `series`."""
+        """Sort columns of a site's events into the order of `series`."""
         if not self._comes_backwards(site_id):
             return columns
-        x = self._places(site_id)[0][: len(columns[0])]  # Events may have come between the two.
+        x = self._places(site_id)[0][: len(columns[0])]  # Events may have come since the columns were read.
         order = np.argsort(x, kind="stable")
         return tuple(column[order] for column in columns)
 
@@ -89,7 +89,7 @@ class SiteHistory:
         return x, lane, device
 
     def firings(self, site_id: int, *, phantoms: bool = False) -> tuple[np.ndarray, np.ndarray]:
-        """The events of a site that are kept, as in `series`: positions int64[n], occurrences int64[n]."""
+        """Return the kept events of a site in the order of `series`: positions int64[n], occurrences int64[n]."""
         pieces = [(positions, piece, phantoms | ~piece.phantom) for positions, piece in self._of_site(site_id)]
         positions = [positions[chosen] for positions, _, chosen in pieces]
         occurrences = [piece.occurrence[chosen] for _, piece, chosen in pieces]
@@ -98,11 +98,11 @@ class SiteHistory:
         return found, np.concatenate([none, *occurrences])
 
     def _of_site(self, site_id: int) -> list[tuple[np.ndarray, Columns]]:
-        """The events of a site that are kept: their positions, and their columns, in pieces."""
+        """Return the kept events of a site in pieces: their positions, int64[n], and their columns."""
         return [segment.columns_of(site_id, first, end) for segment, first, end in self._kept()]
 
     def _taps_of(self, site_id: int) -> list[Tap]:
-        """A tap of each type of a site, by the number of the type."""
+        """Return a tap of each type of a site, in the order of the types' numbers."""
         with self._lock:
             return [tap for (number, _), tap in self._types.taps.items() if number == site_id]
 
@@ -115,6 +115,6 @@ class SiteHistory:
 
 
 def _whole(x: np.ndarray) -> np.ndarray:
-    """The numbers as integers if all are whole; otherwise unchanged."""
+    """Return the numbers as integers if all are whole; otherwise unchanged."""
     whole = x.astype(np.int64)
     return whole if np.array_equal(x, whole) else x

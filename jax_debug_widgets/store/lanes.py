@@ -1,4 +1,4 @@
-"""The lanes of a `vmap`: one firing holds them all, each is an event."""
+"""Lay out the lanes of a `vmap` as events: one firing holds all lanes, and each lane is an event."""
 
 from __future__ import annotations
 
@@ -10,12 +10,15 @@ from jax_debug_widgets.events import Tap
 
 
 def flat_lanes(tap: Tap) -> np.ndarray:
-    """For each event of a firing, in JAX's order, the row-major index of its lane."""
+    """Return the row-major index of the lane of each event of a firing, in JAX's order, int64[events of a firing]."""
     return np.arange(tap.size).reshape(tap.lanes).T.ravel()
 
 
 def by_event(tap: Tap, value: int, column: np.ndarray) -> np.ndarray:
-    """`[firings, *lanes that the value has, *shape]` -> `[firings, events of a firing, *shape]`."""
+    """Lay a value's column out by event.
+
+    `[firings, *lanes that the value has, *shape]` -> `[firings, events of a firing, *shape]`.
+    """
     return laid_out(tap, tap.mapped[value] if tap.lanes else (), tap.shapes[value], column)
 
 

@@ -12,7 +12,10 @@ from jax_debug_widgets.store.lanes import by_event
 
 
 def odd_numbers(tap: Tap, value: int, column: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """How many numbers in each element of a column are NaN, and how many infinite: the statistics of an array count them."""
+    """Return how many numbers in each row of a column are NaN, and how many are infinite.
+
+    If the column is a statistic of a watched array, it contains these counts itself.
+    """
     none = np.zeros(len(column))
     meant = tap.site.watch.meant if tap.site.watch else ()
     if tap.site.watch is not None and len(tap.site.values) > 1:
@@ -20,7 +23,7 @@ def odd_numbers(tap: Tap, value: int, column: np.ndarray) -> tuple[np.ndarray, n
         is_infinite = name in ("posinf", "neginf") and name not in meant
         return (column, none) if name == "nan" else (none, column) if is_infinite else (none, none)
     with np.errstate(all="ignore"):
-        # A sum is finite only where all is, as nearly always; and a large array is read without making another.
+        # A finite sum means that all is finite, the usual case. The sum makes no second large array.
         if np.isfinite(column.sum()):
             return none, none
     rows = column.reshape(len(column), -1)
@@ -28,7 +31,11 @@ def odd_numbers(tap: Tap, value: int, column: np.ndarray) -> tuple[np.ndarray, n
 
 
 def odd_among(tap: Tap, value: int, column: np.ndarray, there: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """As `odd_numbers`, of those events alone that are really there, bool[firings, events of a firing]."""
+    """Count as `odd_numbers` does, without phantoms.
+
+    Args:
+      there: bool[firings, events of a firing], False for a phantom.
+    """
     events = by_event(tap, value, column)
     counts = (one.reshape(there.shape) for one in odd_numbers(tap, value, events.reshape(-1, *tap.shapes[value])))
     nan, inf = ((one * there).sum(axis=1) for one in counts)
@@ -36,7 +43,7 @@ def odd_among(tap: Tap, value: int, column: np.ndarray, there: np.ndarray) -> tu
 
 
 def pieces(column: Column) -> Iterator[tuple[slice, np.ndarray]]:
-    """The rows of a column that stand together, and which they are: arrays that are kept apart are one each."""
+    """Yield a column in pieces that are one array each, with their rows. Arrays that are kept separately are one piece each."""
     if isinstance(column, np.ndarray):
         yield slice(0, len(column)), column
     else:

@@ -1,4 +1,4 @@
-"""How many times a tap has fired in its call, on its device: what tells the iteration of its loops."""
+"""Count how often a tap has fired in its call and on its device. The count gives the iteration of its loops."""
 
 from __future__ import annotations
 
@@ -9,23 +9,26 @@ import numpy as np
 from jax_debug_widgets.events import FiringBatch, Tap, joined
 
 _CALLS_AT_ONCE = 256
-"""The most calls of each tap that are counted at once; no more threads run at once."""
+"""The most calls of a tap that are counted at the same time; more threads do not run at once."""
 
 
 class Ordinals:
-    """Counts on from one batch of firings to the next.
+    """Numbers the firings of each tap within a call, counting on from one batch to the next.
 
-    A device runs its calls one after the other, or each thread its own: those that have fired last are remembered.
+    A device runs its calls one after the other, or each thread runs its own. So only the calls that fired last are remembered.
     """
 
     def __init__(self) -> None:
         self._fired: dict[Hashable, dict[int, int]] = {}
-        """Tap, with its coordinates where it has some -> call -> how often it has fired in that; the newest at the end."""
+        """Tap, with mesh coordinates if it has some -> call -> how often the tap has fired in it; the newest call is last."""
         self.doubtful: dict[int, float] = {}
-        """Site id -> the last call in which not all of its firings may have been recorded: there counting tells nothing."""
+        """Site id -> the last call in which some firings may not have been recorded. Up to this call, counting is no use."""
 
     def of(self, batch: FiringBatch, calls: np.ndarray) -> np.ndarray:
-        """For each firing int64: how often its tap had fired before in the same call, on the same device; -1 in doubt."""
+        """Return for each firing how often its tap had fired before in the same call on the same device, int64[n].
+
+        It is -1 if some firings may not have been recorded.
+        """
         ordinals = np.empty(len(batch), np.int64)
         for number, tap in enumerate(batch.taps):
             doubtful = self.doubtful.get(tap.site.id)

@@ -1,6 +1,6 @@
-"""A run of firings in arrival order, their numbers in columns, so that a million scalars are tens of megabytes.
+"""Keep consecutive firings in arrival order, their values in columns, so that a million scalars take tens of megabytes.
 
-It has more than 300 lines because all that reads the columns of a segment knows how they are laid out.
+The file has more than 300 lines because all code that reads a segment's columns must know their layout.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from jax_debug_widgets.store.site_types import SiteTypes
 from jax_debug_widgets.store.stacking import one_after_the_other, require_one_shape
 
 LARGE = 1 << 16
-"""Bytes; firings above it are kept as the arrays they came in, below it they are copied into one column a site."""
+"""Firings of more bytes are kept as the arrays that they came in; smaller ones are copied into one column a tap."""
 
 OVERHEAD = 56
-"""Bytes that a firing costs besides its values: its row in the columns below."""
+"""The bytes that a firing takes besides its values: its row in the columns below."""
 
 
 class Segment:
-    """Firings that arrived one after the other. Not changed once made."""
+    """Holds firings that arrived one after the other. It does not change after it is made."""
 
     def __init__(
         self,
@@ -66,27 +66,27 @@ class Segment:
 
     @property
     def stop(self) -> int:
-        """Position after the last event."""
+        """The position after the last event."""
         return self.first + int(self._starts[-1])
 
     @property
     def has_arrays(self) -> bool:
-        """Whether some of its values are arrays, not numbers and small vectors."""
+        """Whether some values are arrays, and not only numbers and small vectors."""
         return any(tap.nbytes >= COUNTED for tap in self.taps)
 
     def bytes_from(self, position: int) -> int:
-        """Bytes of the firings from the one at event `position` on."""
+        """Return the bytes of the firings from event `position` on."""
         return int(self._bytes[-1] - self._bytes[self._firing_at(position)])
 
     def position_to_free(self, position: int, events: int, nbytes: int) -> int:
-        """The event to keep from, so that at least `events` and `nbytes` after `position` are free; whole firings only."""
+        """Return the first event to keep (the first of a firing), so that `events` and `nbytes` from `position` on are free."""
         start = self._firing_at(position)
         by_events = np.searchsorted(self._starts, self._starts[start] + events)
         by_bytes = np.searchsorted(self._bytes, self._bytes[start] + nbytes)
         return self.first + int(self._starts[min(max(by_events, by_bytes), len(self._tap))])
 
     def sites_between(self, start: int, stop: int) -> dict[int, int]:
-        """Site id -> how many events of it lie in `start .. stop - 1`; both at the border of a firing."""
+        """Count the events of each site in `start .. stop - 1`, which must be whole firings: site id -> count."""
         firings = slice(self._firing_at(start), self._firing_at(stop))
         counts: dict[int, int] = {}
         times = np.bincount(self._tap[firings], minlength=len(self.taps))
@@ -96,7 +96,7 @@ class Segment:
         return counts
 
     def event(self, position: int) -> Event:
-        """The event at this position of the run."""
+        """Return the event at this position of the run."""
         firing, lane = self._locate(position)
         tap, arrays = self.taps[self._tap[firing]], self._arrays(firing)
         coordinates = tap.coordinates_of(arrays)
@@ -116,7 +116,7 @@ class Segment:
         )
 
     def values_at(self, positions: np.ndarray) -> Iterator[tuple[Tap, list[int], list[tuple[np.ndarray, ...]]]]:
-        """The events at these positions: for each tap that has some, their positions and the values of each."""
+        """Yield the events at these positions, int64[n]: for each tap that has some, their positions and their values."""
         firings = np.searchsorted(self._starts, positions - self.first, side="right") - 1
         within = (positions - self.first - self._starts[firings]).tolist()
         numbers = self._tap[firings]
@@ -126,11 +126,11 @@ class Segment:
             yield tap, positions[mine].tolist(), values
 
     def columns(self, start: int, stop: int) -> Columns:
-        """Events `start .. stop - 1` as columns."""
+        """Return events `start .. stop - 1` as columns."""
         return self._table(np.arange(start - self.first, stop - self.first))
 
     def columns_of(self, site_id: int, start: int, stop: int) -> tuple[np.ndarray, Columns]:
-        """The events of one site in `start .. stop - 1`: their positions, int64[n], and their columns."""
+        """Return the events of one site in `start .. stop - 1`: their positions, int64[n], and their columns."""
         firings = np.flatnonzero(np.array([tap.site.id == site_id for tap in self.taps])[self._tap])
         most = max((tap.size for tap in self.taps if tap.site.id == site_id), default=1)
         events = self._starts[firings][:, None] + np.arange(most)
@@ -139,7 +139,7 @@ class Segment:
         return events + self.first, self._table(events)
 
     def _table(self, events: np.ndarray) -> Columns:
-        """Events as columns: those at these places of the segment, int64[n], ascending."""
+        """Return the events at these places of the segment, int64[n] ascending, as columns."""
         firing = np.searchsorted(self._starts, events, side="right") - 1
         numbers = self._tap[firing]
         lane, step, inner, device = (np.full(len(events), -1) for _ in range(4))
@@ -175,7 +175,7 @@ class Segment:
         )
 
     def phantoms_by_site(self) -> dict[int, int]:
-        """Site id -> how many of its events are phantoms, for sites that may have some."""
+        """Count the phantoms of each site that may have some: site id -> count."""
         counts: dict[int, int] = {}
         for number, tap in enumerate(self.taps):
             if (phantoms := self._phantoms(number)) is not None:
@@ -183,9 +183,9 @@ class Segment:
         return counts
 
     def numbers(self, start: int, stop: int) -> Iterator[tuple[Tap, int, np.ndarray, np.ndarray]]:
-        """The numbers to plot of events `start .. stop - 1`: for each tap and value, positions int64[n], values [n, elements].
+        """Yield the numbers to plot of events `start .. stop - 1`, without phantoms.
 
-        Phantoms are left out.
+        Each item is a tap, the index of one of its values, the events' positions int64[n], and the numbers [n, elements].
         """
         for number, tap in enumerate(self.taps):
             if not tap.plotted:
@@ -203,12 +203,12 @@ class Segment:
                 yield tap, value, positions[chosen], values[chosen]
 
     def nonfinite(self) -> dict[int, tuple[int, int, int]]:
-        """Site id -> how many numbers are NaN, how many are infinite, and the position of the first event with one.
+        """Return site id -> how many numbers are NaN, how many are infinite, and the position of the first event with one.
 
-        Phantoms are left out.
+        Phantoms do not count.
         """
         found: dict[int, tuple[int, int, int]] = {}
-        # Nearly always all is finite, and to ask once is less than to ask of each column where there are hundreds.
+        # Nearly always all is finite. One test of hundreds of columns together is faster than a test of each.
         inexact = [self._columns[number][value] for number, tap in enumerate(self.taps) for value in tap.inexact]
         together = [one for one in inexact if isinstance(one, np.ndarray) and one.dtype.kind == "f"]
         if len(together) == len(inexact) and (not together or np.isfinite(np.concatenate(together, axis=None)).all()):
@@ -232,7 +232,7 @@ class Segment:
         return found
 
     def _first_odd(self, tap: Tap, firing: int, value: int) -> int:
-        """The number of the first event of a firing whose value is not finite."""
+        """Return the number of the first event within a firing that has a value that is not finite."""
         if tap.size == 1:
             return 0
         arrays = self._arrays(firing)
@@ -244,7 +244,7 @@ class Segment:
         return next((at for at, is_odd in enumerate(odd) if is_odd), 0)
 
     def values(self, start: int, stop: int) -> Iterator[tuple[Tap, np.ndarray, list[Column]]]:
-        """Events `start .. stop - 1`: for each tap that has some, their positions int64[n], and each value of them all."""
+        """Yield events `start .. stop - 1`: for each tap that has some, the positions int64[n] and a column for each value."""
         for number, tap in enumerate(self.taps):
             firings = np.flatnonzero(self._tap == number)
             positions = (self._starts[firings][:, None] + np.arange(tap.size) + self.first).ravel()
@@ -259,11 +259,11 @@ class Segment:
                 yield tap, positions[chosen], [_kept(tap, value, one, chosen) for value, one in enumerate(columns)]
 
     def firings(self, start: int, stop: int) -> Iterator[tuple[Tap, np.ndarray, np.ndarray, list[Column]]]:
-        """The firings of events `start .. stop - 1`, both at the border of one, by tap, as they were handed over.
+        """Yield the firings of events `start .. stop - 1`, which must be whole firings, by tap, as they were handed over.
 
         Yields:
-          The tap; the position of the first event of each firing, int64[n]; their ordinals, int64[n], see `Ordinals`; and of
-          each array that it hands over, that of each firing.
+          The tap; the position of each firing's first event, int64[n]; the ordinals, int64[n], see `Ordinals`; and a column
+          for each array that the tap hands over.
         """
         first, last = self._firing_at(start), self._firing_at(stop)
         for number, tap in enumerate(self.taps):
@@ -277,9 +277,9 @@ class Segment:
     def stacked(
         self, site_id: int, value: int, start: int, stop: int, *, phantoms: bool
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
-        """Value `value` of a site over events `start .. stop - 1`: positions int64[n], occurrences int64[n], [n, ...].
+        """Return one value of a site over events `start .. stop - 1`, with phantoms if `phantoms`.
 
-        Phantoms are among them if `phantoms`.
+        The result is positions int64[n], occurrences int64[n] and values [n, ...].
         """
         found = []
         require_one_shape({tap.shapes[value] for tap in self.taps if tap.site.id == site_id})
@@ -301,7 +301,7 @@ class Segment:
         return positions[order], occurrences[order], values[order]
 
     def _phantoms(self, number: int) -> np.ndarray | None:
-        """bool[firings, events of a firing] of a tap: which are phantoms; None where none can be."""
+        """Return which events of a tap are phantoms, bool[firings, events of a firing]; None if the tap has no phantoms."""
         tap = self.taps[number]
         if tap.guard is None:
             return None
@@ -309,7 +309,7 @@ class Segment:
         return ~laid_out(tap, tap.guard, (), there)
 
     def _arrays(self, firing: int) -> list[np.ndarray]:
-        """The arrays that a firing has handed over."""
+        """Return the arrays that a firing handed over."""
         row, columns = int(self._row[firing]), self._columns[self._tap[firing]]
         return [column[row] if isinstance(column, list) else column[row, ...] for column in columns]
 
@@ -323,7 +323,7 @@ class Segment:
 
 
 def _kept(tap: Tap, value: int, column: Column, chosen: np.ndarray) -> Column:
-    """One value of the events that are `chosen`, bool[events]; large ones are not copied."""
+    """Return one value of the `chosen` events, bool[events]. Large values are not copied."""
     if isinstance(column, list):
         return list(itertools.compress(column, chosen.tolist()))
     return by_event(tap, value, np.asarray(column)).reshape(len(chosen), *tap.shapes[value])[chosen]

@@ -1,4 +1,4 @@
-"""The segments that a run still has: the newest, for the oldest are let go of."""
+"""Keep the newest segments of a run, and drop the oldest."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from jax_debug_widgets.store.segment import Segment
 
 
 class SegmentList:
-    """Segments of events one after the other. Not locked.
+    """Holds segments of consecutive events. It uses no lock.
 
     Attributes:
-      count: how many events have come, those that are let go of, too.
-      oldest: position of the first event that is kept.
-      nbytes: bytes of values and bookkeeping.
+      count: the number of events that have come, dropped ones included.
+      oldest: the position of the first event that is kept.
+      nbytes: the bytes of values and bookkeeping.
     """
 
     def __init__(self) -> None:
@@ -22,17 +22,17 @@ class SegmentList:
         self.count = self.oldest = self.nbytes = 0
 
     def append(self, segment: Segment) -> None:
-        """Keep what has come."""
+        """Add a segment after the newest one."""
         self._segments.append(segment)
         self.count = segment.stop
         self.nbytes += segment.bytes_from(segment.first)
 
     def at(self, position: int) -> Segment:
-        """The segment of an event that is kept."""
+        """Return the segment of a kept event."""
         return self._segments[self._index_of(position)]
 
     def between(self, start: int, stop: int) -> list[tuple[Segment, int, int]]:
-        """Events `start .. stop - 1` that are kept: their segments, and which events of each."""
+        """Return the kept events of `start .. stop - 1`: their segments, each with its first event and the end."""
         start, stop = max(start, self.oldest), min(stop, self.count)
         if start >= stop:
             return []
@@ -41,14 +41,14 @@ class SegmentList:
 
     @property
     def end_of_arrays(self) -> int:
-        """Position after the last segment with arrays; 0 where none has any."""
+        """The position after the last segment with arrays; 0 if no segment has arrays."""
         return max((segment.stop for segment in self._segments if segment.has_arrays), default=0)
 
     def let_go(self, events: int, nbytes: int, stop: int | None = None) -> Counter[int]:
-        """Let go of the oldest firings, with so many events and bytes at least: site id -> how many events.
+        """Drop the oldest firings, at least this number of events and bytes. Return site id -> number of dropped events.
 
         Args:
-          stop: an event from whose segment on all are kept; None for none.
+          stop: drop nothing from the segment on that begins at this position; None for no limit.
         """
         gone: Counter[int] = Counter()
         while self._segments and (events > 0 or nbytes > 0) and (stop is None or self.oldest < stop):

@@ -1,4 +1,4 @@
-"""Number the types that a site was compiled for, so that each event can say its own."""
+"""Number the types that a site was compiled for, so that each event can refer to its type."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from jax_debug_widgets.events import Tap
 
 
 class SiteTypes:
-    """Counts the types of each site: a function is traced anew for other shapes, and for loops of other lengths.
+    """Numbers the types of each site. JAX traces a function again for other shapes, and for loops of other lengths.
 
     Attributes:
-      taps: of each site, by number, and each of its types, by number, the tap that came last.
+      taps: id of the site and number of the type -> the newest tap of this type.
     """
 
     def __init__(self) -> None:
@@ -21,7 +21,7 @@ class SiteTypes:
         self._numbers = weakref.WeakKeyDictionary[Tap, int]()
 
     def of(self, tap: Tap) -> int:
-        """The number of the type of a tap among those of its site."""
+        """Return the number of a tap's type among the types of its site."""
         if tap not in self._numbers:
             known = self._known.setdefault(tap.site.id, {})
             number = self._numbers[tap] = known.setdefault(_type_of(tap), len(known))
@@ -30,6 +30,6 @@ class SiteTypes:
 
 
 def _type_of(tap: Tap) -> Hashable:
-    """All that a message of a site says of one compilation, see `transport.batch.site_message`."""
+    """Return what differs between the types of a site in its messages, see `transport.site_messages.site_message`."""
     nesting = tap.nesting
     return tap.site.watch, tap.shapes, tap.dtypes, nesting.loops, nesting.reverse, nesting.leap

@@ -1,4 +1,4 @@
-"""The values of many events as one array, where that can be."""
+"""Stack the values of many events into one array, if their shapes agree."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 
 
 def one_after_the_other(parts: Sequence[np.ndarray]) -> np.ndarray:
-    """Arrays as one: in their dtype or a common one, or in double precision where NumPy knows none (bfloat16 and float16)."""
+    """Concatenate arrays in a common dtype; in double precision if NumPy knows no common one (bfloat16 and float16)."""
     try:
         return np.concatenate(parts)
     except np.exceptions.DTypePromotionError:
@@ -20,7 +20,7 @@ def require_one_shape(shapes: set[tuple[int, ...]]) -> None:
     """Refuse to stack values of several shapes.
 
     Raises:
-      ValueError: there are several.
+      ValueError: there are several shapes.
     """
     if len(shapes) > 1:
         told = ", ".join(map(str, sorted(shapes)))

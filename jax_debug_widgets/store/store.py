@@ -1,4 +1,4 @@
-"""The bounded history of one run."""
+"""Keep the bounded history of one run."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from jax_debug_widgets.store.tally import CountsBySite
 
 
 class SegmentSlice(NamedTuple):
-    """Events `first .. stop - 1` of a run, whole firings, all in one segment."""
+    """Events `first .. stop - 1` of a run: whole firings, all in one segment."""
 
     segment: Segment
     first: int
@@ -31,16 +31,16 @@ class SegmentSlice(NamedTuple):
 
     @property
     def nbytes(self) -> int:
-        """Bytes of values and bookkeeping."""
+        """The bytes of values and bookkeeping from `first` to the end of the segment."""
         return self.segment.bytes_from(self.first)
 
 
 class Store:
-    """Events of one run by position: the n-th that arrived, whether it is still kept or not.
+    """Holds the events of one run by position: the number of events that arrived before, kept or not. Safe from any thread.
 
     Attributes:
-      history: the kept events of each site, in the order of its steps.
-      released: how many events `release` has let go of.
+      history: reads the kept events of each site in the order of its steps.
+      released: the number of events that `release` has dropped.
     """
 
     def __init__(self, budget: Budget, origin_ns: int) -> None:
@@ -59,9 +59,9 @@ class Store:
         self.history = SiteHistory(self._lock, self._kept, self._types)
 
     def ingest(self, batch: FiringBatch, calls: np.ndarray, executions: np.ndarray | None = None) -> None:
-        """Take in firings, the id of the call that each belongs to, and the number of its execution of its site.
+        """Take in firings, with the id of each firing's call and the number of its site's execution.
 
-        Both are int64, one a firing, -1 where it is not known; see `Columns`.
+        Both are int64[firings], -1 if it is not known; see `Columns`.
         """
         executions = np.full(len(batch), -1) if executions is None else executions
         with self._lock:
@@ -85,24 +85,24 @@ class Store:
         occurrences: np.ndarray,
         ordinals: np.ndarray,
     ) -> None:
-        """Take in firings that another store had: how often each tap had fired before is not counted again."""
+        """Take in firings of another store, with the occurrences and ordinals that the other store counted, int64[firings]."""
         with self._lock:
             self._largest = max(self._largest, *(tap.nbytes for tap in batch.taps), 0)
             self._take_in(batch, calls, executions, occurrences, ordinals)
 
     def begin_at(self, position: int, dropped: Mapping[int, int]) -> None:
-        """Before `restore`: of these sites so many events are no longer kept, and the first that is has this position."""
+        """Begin at a position, before `restore`; `dropped` says how many events of each site came before: site id -> count."""
         with self._lock:
             self._kept.count = self._kept.oldest = position
             self._tally.begin(dropped, position)
 
     def skip_to(self, position: int) -> None:
-        """Before `restore`: the events before this position are not taken in."""
+        """Begin at a position, before `restore`; the events before it are not counted."""
         with self._lock:
             self._kept.count = self._kept.oldest = position
 
     def tell(self, told: Callable[[SegmentSlice], None] | None) -> None:
-        """Hand the events that are kept, and from now on those that come, to `told`, which returns at once; None ends it."""
+        """Call `told` with the kept events now, and with new events when they come. It must return at once. None ends this."""
         with self._lock:
             self._told = told
             for piece in self._kept.between(0, self._kept.count) if told is not None else ():
@@ -136,34 +136,34 @@ class Store:
         self._evict()
 
     def __len__(self) -> int:
-        """How many events have arrived, dropped ones too."""
+        """Return how many events have arrived, dropped ones included."""
         return self._kept.count
 
     @property
     def oldest(self) -> int:
-        """Position of the first event that is still kept."""
+        """The position of the first event that is kept."""
         return self._kept.oldest
 
     @property
     def nbytes(self) -> int:
-        """Bytes of values and bookkeeping that are kept."""
+        """The bytes of kept values and bookkeeping."""
         return self._kept.nbytes
 
     @property
     def free(self) -> int:
-        """Bytes that values may take up which have not been taken in."""
+        """The bytes that values may take while they wait in the inbox."""
         return self.budget.for_waiting(self._kept.nbytes)
 
     @property
     def dropped(self) -> int:
-        """How many events were let go of: the oldest, and those whose values could not wait to be taken in."""
+        """The number of dropped events: the oldest ones, and those that had no room in the inbox."""
         return self._kept.oldest + self._tally.lost
 
     def release(self, nbytes: int, *, arrays: bool) -> int:
-        """Let go of the oldest events of a run that is over, until so many bytes are free; how many are.
+        """Drop the oldest events of an ended run until `nbytes` are freed. Return the freed bytes.
 
         Args:
-          arrays: no further than to its last array.
+          arrays: whether to drop nothing after the last array.
         """
         with self._lock:
             kept = self._kept
@@ -174,17 +174,17 @@ class Store:
 
     @property
     def devices(self) -> list[str]:
-        """The names of the devices that have fired, see `Columns.device`; longer names of a run only follow."""
+        """The names of the devices that have fired, see `Columns.device`. New devices come at the end."""
         with self._lock:
             return self._devices.names
 
     def sites(self) -> list[CallSite]:
-        """The sites that have fired, in the order of their first event."""
+        """Return the sites that have fired, in the order of their first event."""
         with self._lock:
             return [tap.site for tap in self._tally.taps.values()]
 
     def typed_sites(self) -> list[CallSite]:
-        """The same, each watched value once for each type that it has had."""
+        """Return the sites that have fired; a watched value comes once for each of its shapes and dtypes."""
         with self._lock:
             order = {number: place for place, number in enumerate(self._tally.taps)}
             taps = sorted(self._types.taps.items(), key=lambda item: order[item[0][0]])
@@ -194,50 +194,50 @@ class Store:
         return list(typed.values())
 
     def latest_taps(self) -> dict[int, Tap]:
-        """Site id -> the tap that reported its newest event, in the order of the sites' first event."""
+        """Return site id -> the tap of the site's newest event, in the order of the sites' first event."""
         with self._lock:
             return dict(self._tally.taps)
 
     def taps_by_type(self) -> dict[tuple[int, int], Tap]:
-        """Site id and number of a type, see `Columns.type` -> the tap of it that came last."""
+        """Return site id and number of a type (see `Columns.type`) -> the newest tap of this type."""
         with self._lock:
             return dict(self._types.taps)
 
     def seen_by_site(self) -> dict[int, int]:
-        """Site id -> how many events of it have arrived."""
+        """Return site id -> how many events of the site have arrived."""
         with self._lock:
             return dict(self._tally.seen)
 
     def phantoms_by_site(self) -> dict[int, int]:
-        """Site id -> how many of its events were phantoms, for sites that may have some."""
+        """Return site id -> how many of the site's events were phantoms, for sites that may have some."""
         with self._lock:
             return dict(self._tally.phantoms)
 
     def doubt(self, site_id: int, last_call: float) -> None:
-        """Not all firings of a site are recorded, up to and including this call (`math.inf` for until further notice)."""
+        """Note that some firings of a site are not recorded, up to and including this call (`math.inf`: in all calls)."""
         with self._lock:
             self._ordinals.doubtful[site_id] = last_call
 
     def sample(self, site_id: int, every: int | None) -> None:
-        """Record one firing in `every` of a site from now on; None restores what its capture says."""
+        """Note that one firing of `every` of a site is recorded from now on; None for the setting of the capture."""
         with self._lock:
             self._occurrences.sample(site_id, every)
 
     def is_doubtful(self, site_id: int, call: int) -> bool:
-        """Whether not all firings of the site in this call may have been recorded."""
+        """Whether some firings of a site in this call may not have been recorded."""
         with self._lock:
             return call <= self._ordinals.doubtful.get(site_id, -2)
 
     def dropped_by_site(self) -> dict[int, int]:
-        """Site id -> how many of its events are no longer kept."""
+        """Return site id -> how many of the site's events are no longer kept."""
         with self._lock:
             return dict(self._tally.dropped)
 
     def event(self, position: int) -> Event:
-        """The event at this position.
+        """Return the event at this position.
 
         Raises:
-          IndexError: it has not arrived, or is no longer kept.
+          IndexError: the event has not arrived, or is no longer kept.
         """
         with self._lock:
             if not self._kept.oldest <= position < self._kept.count:
@@ -247,17 +247,17 @@ class Store:
         return segment.event(position)
 
     def values_at(self, positions: np.ndarray) -> Iterator[tuple[Tap, list[int], list[tuple[np.ndarray, ...]]]]:
-        """The events at these positions, int64[n], ascending, as far as they are kept; see `Segment.values_at`."""
+        """Yield the kept events among these positions, int64[n] ascending; see `Segment.values_at`."""
         if len(positions):
             for segment, first, end in self._between(int(positions[0]), int(positions[-1]) + 1):
                 yield from segment.values_at(positions[(positions >= first) & (positions < end)])
 
     def last(self, count: int) -> list[Event]:
-        """The newest `count` events that are kept, oldest first."""
+        """Return the newest `count` kept events, oldest first."""
         return self.range(max(self._kept.count - count, 0), self._kept.count)
 
     def range(self, start: int, stop: int) -> list[Event]:
-        """Events `start .. stop - 1`, those of them that are kept."""
+        """Return the kept events of `start .. stop - 1`."""
         return [
             segment.event(position)
             for segment, first, end in self._between(start, stop)
@@ -265,19 +265,19 @@ class Store:
         ]
 
     def columns(self, start: int, stop: int) -> list[Columns]:
-        """Events `start .. stop - 1`, those of them that are kept, as columns; consecutive pieces."""
+        """Return the kept events of `start .. stop - 1` as columns, in consecutive pieces."""
         return [segment.columns(first, end) for segment, first, end in self._between(start, stop)]
 
     def numbers(self, start: int, stop: int) -> list[tuple[Tap, int, np.ndarray, np.ndarray]]:
-        """The numbers and small vectors among these events, see `Segment.numbers`."""
+        """Return the numbers and small vectors of these events, see `Segment.numbers`."""
         return [part for segment, first, end in self._between(start, stop) for part in segment.numbers(first, end)]
 
     def kept(self) -> list[SegmentSlice]:
-        """All events that are kept, oldest first, in pieces that do not change any more."""
+        """Return all kept events, oldest first, in pieces that do not change any more."""
         return [SegmentSlice(*one) for one in self._between(0, self._kept.count)]
 
     def nonfinite(self) -> dict[int, NonFinite]:
-        """Site id -> what of its values was not finite, dropped events included; only of sites where something was."""
+        """Return site id -> the values that were not finite, dropped events included; only sites that had some."""
         with self._lock:
             return dict(self._tally.nonfinite)
 

@@ -1,4 +1,4 @@
-"""Count the events of each site of a run, whether they are still kept or not."""
+"""Count the events of each site of a run, kept or not."""
 
 from __future__ import annotations
 
@@ -11,14 +11,15 @@ from jax_debug_widgets.store.segment import Segment
 
 
 class CountsBySite:
-    """Counts of events by site id.
+    """Counts the events of each site. The keys of the tables are site ids.
 
     Attributes:
-      taps: the tap that reported a site's newest event, in the order of the sites' first event.
-      seen: how many events have arrived; dropped: how many of them are no longer kept.
-      phantoms: how many were phantoms, of sites that may have some.
-      nonfinite: what of the values was not finite, of sites where something was.
-      lost: how many events, of all sites, were dropped before they were taken in.
+      taps: the tap of a site's newest event, in the order of the sites' first event.
+      seen: the number of events that have arrived.
+      dropped: the number of events that are no longer kept.
+      phantoms: the number of phantoms, for sites that may have some.
+      nonfinite: the values that were not finite, for sites that had some.
+      lost: the number of events, of all sites, that were dropped before they were taken in.
     """
 
     def __init__(self) -> None:
@@ -30,7 +31,7 @@ class CountsBySite:
         self.lost = 0
 
     def add(self, segment: Segment) -> None:
-        """Events have been taken in."""
+        """Count the events of a new segment."""
         for tap in segment.taps:
             self.taps[tap.site.id] = tap
         _add(self.seen, segment.sites_between(segment.first, segment.stop))
@@ -40,17 +41,17 @@ class CountsBySite:
             self.nonfinite[site] = NonFinite(before.nan + nan, before.inf + inf, before.first)
 
     def begin(self, dropped: Mapping[int, int], oldest: int) -> None:
-        """Note that so many events of these sites came before the first kept one, which has the position `oldest`."""
+        """Count events that came before the first kept one, which has the position `oldest`; `dropped` is site id -> count."""
         _add(self.seen, dropped)
         _add(self.dropped, dropped)
         self.lost = max(sum(dropped.values()) - oldest, 0)
 
     def drop(self, counts: dict[int, int]) -> None:
-        """Note that so many events of these sites are no longer kept."""
+        """Count events that are no longer kept: site id -> count."""
         _add(self.dropped, counts)
 
     def lose(self, batch: FiringBatch, lost: np.ndarray) -> None:
-        """Firings, `lost`: bool[firings], have been dropped before they were taken in."""
+        """Count the firings of a batch that were dropped before they were taken in, `lost`: bool[firings]."""
         for number, count in enumerate(np.bincount(batch.tap[lost], minlength=len(batch.taps)).tolist()):
             tap = batch.taps[number]
             if count:

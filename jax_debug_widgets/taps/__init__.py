@@ -1,8 +1,8 @@
-"""Turn a fired JAX callback into a `Firing` with a call site, and do nothing else while the program waits.
+"""Make the taps and recorders of captured programs; a recorder only notes its firing while the program waits.
 
 In:   debugging equations, from `_jax`, at lowering.
-Out:  `Firing`s appended to an inbox that the room above empties. Never blocks; never raises into the program
-      (a user's own callback excepted: what it raises is the user's).
+Out:  firings, appended to an inbox that `session` empties. A recorder never blocks while the gate is open, and never
+      raises into the program. The only exception is what the user's own callback raises.
 May know: _jax, events.   Must not know: store, transport, widgets, IPython.
 """
 

@@ -1,4 +1,4 @@
-"""Note what JAX does with callbacks before they run: which of them it removes from a program, which it refuses, and why."""
+"""Note what JAX does with callbacks before they run: which ones it removes from a program, which ones it refuses and why."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from jax_debug_widgets.taps.sites import SiteBook
 
 RETURNING = frozenset({"pure", "io"})
-"""The kinds whose result the program uses, and that JAX may remove when it does not."""
+"""The kinds of callbacks that return results. JAX may remove such a call when the program does not use its result."""
 
 
 class CallbackListener:
-    """Writes into the `OutcomeBook` of the current thread what `CallbackHooks` tells."""
+    """Writes what `CallbackHooks` reports into the `OutcomeBook` of the current thread."""
 
     def __init__(
         self, sites: SiteBook, book: Callable[[], OutcomeBook], make_recorder: Callable[[DebugCall], Recorder]

@@ -1,4 +1,4 @@
-"""Record what compiled programs say: taps made at lowering, firings appended at run time (`recorders.py`)."""
+"""Capture what programs print, call and watch: make their taps at lowering; recorders note the firings (`recorders.py`)."""
 
 from __future__ import annotations
 
@@ -71,17 +71,18 @@ if TYPE_CHECKING:
 
 
 BreakpointRecorder = Callable[["Tap", "DebugCall", Switch, Inbox, "Recorder"], Any]
-"""Makes the recorder of a breakpoint, of the one that opens JAX's own prompt."""
+"""Makes the recorder of a breakpoint. The last argument is the recorder that opens JAX's own prompt."""
 
 
 class Capture:
-    """The taps of this process, the boxes that they fill, and the gate that they pass.
+    """Holds the taps of this process, the boxes that their recorders fill, and the gate that each firing passes.
 
     Attributes:
-      lanes: which axes of the values that are traced are lanes, where what is watched asks for it.
-      tells_lanes: set by the room that watches: whether what it calls `Settings.watch` asks for them.
-      lines_of: set by it, too: what is noted of functions while they are traced.
-      breakpoint_recorder: set by whoever can open a debugger.
+      boxes: the firings of each capture that nobody has taken yet, by the number of the box (`Settings.box`).
+      lanes: knows which axes of the traced values are lanes, if `tells_lanes` or a check asks for it.
+      tells_lanes: whether a `Settings.watch` needs the lanes. The room `watch` sets it.
+      lines_of: which variables to look up at which lines of a function that is traced. The room `watch` sets it.
+      breakpoint_recorder: makes the recorder of a breakpoint. Whoever can open a debugger sets it.
     """
 
     def __init__(self, sites: SiteBook | None = None) -> None:
@@ -141,12 +142,12 @@ class Capture:
         )
 
     def box(self, number: int) -> UntakenFirings:
-        """The box of that number."""
+        """Return the box with this number; make it if there is none."""
         return self.boxes.setdefault(number, UntakenFirings(self.gate, self.sites))
 
     @contextmanager
     def on(self, settings: Settings) -> Iterator[None]:
-        """Capture what the current thread dispatches. May be nested; the inner settings hold."""
+        """Capture the programs that the current thread dispatches. Captures may be nested; the inner settings apply."""
         hidden_frames.hide()
         with ExitStack() as stack:
             for ours in self._replacing:
@@ -166,7 +167,7 @@ class Capture:
 
     @contextmanager
     def explaining(self) -> Iterator[None]:
-        """Explain what JAX refuses, in `outcomes.notes` and below the error; nothing is captured."""
+        """Explain why JAX refuses a callback, in a note of the exception; nothing is captured."""
         hidden_frames.hide()
         with self._hooks.in_place(), self._trace_counts.in_place(), capturing(None), self._callback_hooks.explaining():
             try:
@@ -187,17 +188,17 @@ class Capture:
         )
 
     def is_stale(self, retraced: CachedProgram) -> None:
-        """A program runs that would be another one, traced now."""
+        """Note that a cached program runs although tracing its function now would give another program."""
         told = self._outcomes_here().stale
         if retraced not in told:
             told[retraced] = self._stale_reads.of(retraced)
 
     def _outcomes_here(self) -> OutcomeBook:
-        """The outcomes of the current thread's capture."""
+        """Return the outcomes of the current thread's capture."""
         return self._box_here().outcomes
 
     def checks(self, option: str) -> bool:
-        """Whether the current thread's capture has asked for a check."""
+        """Whether the settings of the current thread's capture include a check."""
         settings: Settings | None = captured_settings()
         return settings is not None and option in settings.check
 
@@ -205,11 +206,11 @@ class Capture:
         self.found(Checked("x64", truncated.dtype, frames, truncated))
 
     def found(self, checked: Checked) -> None:
-        """A check has found something while a program was traced or called."""
+        """Note a hit of a check that was found while a program was traced or called."""
         self.check_log().note(checked)
 
     def check_log(self) -> CheckLog:
-        """The check log of the current thread's capture."""
+        """Return the check log of the current thread's capture."""
         return self._outcomes_here().checked
 
     def _checked(self, program: CheckedProgram, results: Sequence[Any]) -> None:
@@ -224,16 +225,16 @@ class Capture:
         return self.box(settings.box if settings else 0)
 
     def is_explaining(self) -> bool:
-        """Whether the current thread is inside `explaining`: what it runs then is ours."""
+        """Whether the current thread is inside `explaining`. What it runs there is run by this package."""
         return self._callback_hooks.is_explaining()
 
     def bundle_recorder(self, bundle: Bundle) -> BundleRecorder:
-        """The function that a compiled program calls with the watched values of one body."""
+        """Make the recorder that a compiled program calls with the watched values of one body."""
         switches = [self.sites.switch_of(tap.site.id) for tap in bundle.taps]
         return bundle_recorder(bundle, switches, self._box_here().firings, self.gate)
 
     def whole_recorder(self, bundle: Bundle, whole: Mapping[Tap, Tap]) -> WholeRecorder:
-        """A recorder for a program that may stop: it also takes the whole values of some of its taps."""
+        """Make a recorder for a program that may stop; it also takes the whole values of some of its taps."""
         switches = [self.sites.switch_of(tap.site.id) for tap in bundle.taps]
         return whole_recorder(bundle, whole, switches, self._box_here().firings, self.gate)
 
@@ -250,14 +251,15 @@ class Capture:
         return self.make_watcher(name, settings.watch)
 
     def fire(self, equation: DebugCall, arrays: tuple[np.ndarray, ...], settings: Settings) -> None:
-        """An equation has run, with these operands, in a program that no capture has compiled."""
+        """Record an equation that has run with these operands in a program that no capture has compiled."""
         self._make_recorder(equation, settings)(*arrays)
 
     def _make_recorder(self, equation: DebugCall, settings: Settings) -> Recorder:
-        # A print that must raise does what JAX does, and so raises what JAX raises.
+        # A print whose format cannot take its values runs as in JAX, so that it raises what JAX raises.
         unformattable = why_unformattable(equation) if equation.kind == "print" else ""
         silent = equation.kind == "print" and not (settings.echo or unformattable)
-        # In a loop that counts, the program itself leaves out what nobody records; what calls the user's code fires as ever.
+        # In a loop with a counter, the program itself leaves out the prints that are not recorded. Calls of the user's code
+        # are never left out.
         counted = equation.countable and settings.every > 1
         on_device = settings.every if counted and silent and not is_captured_alone() else 1
         tap = self._taps.of(equation, counted=counted, on_device=on_device, every=settings.every)
@@ -285,7 +287,7 @@ class Capture:
         return made
 
     def _make_teller(self, equation: DebugCall, settings: Settings) -> ResultReporter | None:
-        # A log goes on to its handlers, and a print that must raise does.
+        # A log must reach its handlers, and a print that must raise has to run when it fires.
         if equation.kind != "print" or not can_be_formatted(equation):
             return None
         tap = self._taps.of(equation, counted=False, on_device=1, every=settings.every)

@@ -1,4 +1,8 @@
-"""Keep what the checks of a run have found: results of its programs, read when somebody asks or many are there."""
+"""Keep what the checks of a run have found.
+
+A checked program returns the hits among its results. The log reads these results when somebody asks for the hits, or when
+many calls wait to be read.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +18,7 @@ if TYPE_CHECKING:
     from jax_debug_widgets._jax.passes.checked import Checked, CheckedProgram
 
 _MOST_PENDING = 64
-"""Calls whose results wait to be read."""
+"""The most calls with results that wait to be read; one more makes the log read the oldest."""
 
 
 @dataclass
@@ -22,13 +26,13 @@ class LineHits:
     """The hits of a check at one line.
 
     Attributes:
-      checked: where.
-      numbers: the record of the first call that has found something.
-      call: which call of its program that was, from 0.
-      newest: the newest call of the run when that call had been dispatched: that call, the one before it, or
-        one of another thread.
-      calls: how many calls have found something.
-      count: how often it was found.
+      checked: the place in the program.
+      numbers: the record of the first call that had a hit.
+      call: the number of that call among the calls of its program, from 0.
+      newest: the newest call of the run when that call had been dispatched. It is that call, the one before it, or a call
+        of another thread.
+      calls: the number of calls with a hit.
+      count: the number of hits in all calls.
     """
 
     checked: Checked
@@ -40,15 +44,15 @@ class LineHits:
 
 
 def _line_of(checked: Checked) -> tuple[Any, ...]:
-    """What the hits of one line have in common."""
+    """Return the key that the hits of one line have in common."""
     return checked.option, checked.frames[0], checked.primitive
 
 
 class CheckLog:
-    """The results of programs for their checks. Safe from any thread."""
+    """Collects the results that programs return for their checks. Safe from any thread."""
 
     def __init__(self, newest: Callable[[], int] = lambda: -1) -> None:
-        """`newest` says which call of the run began last; -1 before the first."""
+        """Make an empty log. `newest` returns the number of the run's newest call, -1 before the first."""
         self._newest = newest
         self._pending: deque[tuple[CheckedProgram, int, int, Sequence[Any]]] = deque()
         self._calls: dict[CheckedProgram, int] = {}
@@ -56,7 +60,7 @@ class CheckLog:
         self._lock = threading.Lock()
 
     def add(self, program: CheckedProgram, results: Sequence[Any]) -> None:
-        """A program was called, and will have given this."""
+        """Add a call of a program with its results, which may not be ready yet."""
         newest = self._newest()
         with self._lock:
             number = self._calls.get(program, 0)
@@ -67,12 +71,12 @@ class CheckLog:
 
     @property
     def calls(self) -> int:
-        """How many calls of programs were checked."""
+        """The number of checked calls."""
         with self._lock:
             return sum(self._calls.values())
 
     def note(self, checked: Checked) -> None:
-        """Something was found while a program was traced or called."""
+        """Add a hit that was found while a program was traced or called, not in its results."""
         newest = self._newest()
         with self._lock:
             seen = self._seen.setdefault(_line_of(checked), LineHits(checked, (1,), 0, newest))
@@ -80,7 +84,7 @@ class CheckLog:
             seen.count += 1
 
     def seen(self, *, wait: bool) -> list[LineHits]:
-        """The hits so far, in the order of time; with `wait` by all calls, otherwise by those that are over."""
+        """Return the hits so far, in the order of time. With `wait`, first wait for the results of all calls."""
         with self._lock:
             while self._pending and (wait or all(one.is_ready() for one in self._pending[0][-1])):
                 self._read_oldest()

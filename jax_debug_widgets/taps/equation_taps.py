@@ -17,19 +17,25 @@ if TYPE_CHECKING:
 
 
 class EquationTaps:
-    """The taps of one capture's equations. Un-jitted loops and recompilations share them."""
+    """Holds the taps of one capture's equations. Un-jitted loops and recompilations share them."""
 
     def __init__(self, sites: SiteBook) -> None:
         self._sites = sites
         self._taps: dict[Hashable, Tap] = {}
 
     def of(self, equation: DebugCall, *, counted: bool, on_device: int, every: int) -> Tap:
-        """Return the tap for an equation; that of an equal equation if there is one."""
+        """Return the tap of an equal equation if there is one; otherwise make the tap.
+
+        Args:
+          counted: whether each firing hands over the iterations of its loops, see `_jax.origins.equation.record_every`.
+          on_device: the program itself calls the host for one firing of `on_device`.
+          every: one firing of `every` is recorded in all.
+        """
         site = self._sites.site_of(equation)
         static = tuple((position, id(leaf)) for position, leaf in equation.static.items())
         nesting = nesting_of(equation)
         key = (
-            object() if equation.in_parts else None,  # How it is cut, each program has for itself.
+            object() if equation.in_parts else None,  # Each program cuts such an array in its own way.
             site.id,
             site.where,
             equation.shapes,
@@ -54,7 +60,7 @@ class EquationTaps:
 
 
 def make_tap(site: CallSite, equation: DebugCall, nesting: Nesting) -> Tap:
-    """The tap of one debugging equation with this around it."""
+    """Make the tap of one debugging equation at a site, inside this nesting of loops, lanes and devices."""
     lanes = equation.lanes
     sizes = [math.prod(shape) * dtype.itemsize for shape, dtype in zip(equation.shapes, equation.dtypes, strict=True)]
     return Tap(
@@ -74,7 +80,7 @@ def make_tap(site: CallSite, equation: DebugCall, nesting: Nesting) -> Tap:
 
 
 def nesting_of(equation: DebugCall) -> Nesting:
-    """The nesting of the equation, as the other rooms know it."""
+    """Make the `Nesting` of an equation from what `_jax` knows about it."""
     return Nesting(
         loops=tuple(loop.length for loop in equation.loops if not loop.lanes),
         lanewise=tuple(loop.length or 0 for loop in equation.loops if loop.lanes),

@@ -1,4 +1,4 @@
-"""Say what is off where a function of ours that replaces one of JAX has failed, and leave it off."""
+"""Note which part of a capture is off after one of our replacements of JAX's functions has failed."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _REPORT = "This is a fault of ours, or a JAX that we do not know: please report 
 
 
 class Failures:
-    """Notes that a part of the capture was off, and why; where a function was traced it is not watched.
+    """Writes a note about each failed hook. If the hook failed while a function was traced, that function is not watched.
 
     Attributes:
-      functions: the names of those whose programs may have no taps.
+      functions: the names of functions with programs that may have no taps.
     """
 
     def __init__(self, watch_hooks: WatchHooks, note: Callable[[str], object]) -> None:
@@ -29,14 +29,14 @@ class Failures:
         self.functions: set[str] = set()
 
     def told_by(self, hooks: Iterable[Replacing], watching: Iterable[Replacing]) -> None:
-        """Be told of the failures of these: of all, and of those that are there for what is watched."""
+        """Subscribe to the failures of these hooks; `watching` are the hooks that only serve watched values."""
         for one in hooks:
             one.failed = self._is_incomplete
         for one in watching:
             one.failed = self._is_unwatched
 
     def _is_incomplete(self, hook: str, error: Exception, args: Sequence[Any]) -> None:
-        # JAX's functions that lower a program take its name.
+        # JAX's functions that lower a program take the program's name as an argument.
         names = [one for one in args if isinstance(one, str)]
         function = function_of(names[-1]) if names else ""
         self.functions |= {function} if function else set()

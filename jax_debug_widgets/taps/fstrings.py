@@ -1,4 +1,4 @@
-"""Prints that were formatted while tracing: `jax.debug.print(f"{x}")` shows a tracer instead of a value."""
+"""Find prints that were formatted while tracing: `jax.debug.print(f"{x}")` shows a tracer instead of a value."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _TRACER = re.compile(r"\b\w*Tracer\W|\bTraced<")
 
 
 def formatted_while_tracing(site: CallSite) -> Finding | None:
-    """The finding about a site whose text has a tracer in it; None for others."""
+    """Return the finding about a site whose text contains a tracer; None for other sites."""
     if site.kind not in ("print", "log") or site.values or not _TRACER.search(site.format):
         return None
     better = corrected(site.source)
@@ -26,7 +26,7 @@ def formatted_while_tracing(site: CallSite) -> Finding | None:
 
 
 def corrected(source: str) -> str:
-    """The call of a line of source with its f-string as a format and arguments; empty where there is none to be seen."""
+    """Rewrite the call in a line of source: its f-string becomes a format and arguments. Empty if the line has no such call."""
     try:
         tree = parse(source)
     except SyntaxError:

@@ -1,4 +1,4 @@
-"""Where a running program can be held or ended: each of its events passes here, at the price of reading one attribute."""
+"""Hold or end a running program: each firing passes a `Gate`, and an open gate costs one read of an attribute."""
 
 from __future__ import annotations
 
@@ -15,31 +15,33 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 Firings = Sequence[tuple[Tap, tuple[np.ndarray, ...]]]
-"""Taps, each with what it hands over."""
+"""Taps, each with the arrays that it hands over."""
 
 
 class Pass(Protocol):
-    """May block, and may raise to end the program."""
+    """Decides about a firing at a closed gate: it may block, and may raise to end the program."""
 
     def __call__(self, fired: Tap | Bundle, arrays: tuple[np.ndarray, ...], shown: Firings | None = None, /) -> None:
-        """Called with the tap that fires, or several together, and what it hands over.
+        """Return when the program may go on.
 
         Args:
-          shown: the same firings with more values, where there are such.
+          fired: the tap that fires, or the taps that fire together.
+          arrays: the arrays that `fired` hands over.
+          shown: the same firings with the whole values of some taps; None where the program hands over none.
         """
         ...
 
 
 class Gate:
-    """Open unless somebody wants to look at each firing.
+    """Lets each firing pass while it is open; asks `may_pass` about each firing while it is closed.
 
-    Of taps that fire once a device it is counted how often each device has passed, always: all devices can be ended at the
-    same place of their program only if it is known how far each has come.
+    For taps that fire once a device, the gate always counts how often each device has passed. All devices can be ended at
+    the same place of their program only if it is known how far each device has come.
 
     Attributes:
       closed: whether firings must ask `may_pass`; see `close`.
-      word: uint64[1], the same for who reads it without Python.
-      when_closed: called when it is no longer open.
+      word: uint64[1], the same as `closed` for machine code, which reads it without Python.
+      when_closed: called when an open gate is closed.
       may_pass: returns when the program may go on.
     """
 
@@ -51,29 +53,29 @@ class Gate:
         self.may_pass: Pass = lambda _fired, _arrays, _shown=None: None
         self.when_closed: Callable[[], None] = lambda: None
         self._passed: dict[Tap | Bundle, list[np.ndarray]] = {}
-        """Coordinates of what has passed and has not been counted, one array an axis."""
+        """Mesh coordinates of the firings that have passed and are not counted yet: one array for each axis of a firing."""
         self._reached: dict[Tap | Bundle, Counter[tuple[int, ...]]] = {}
         self._counting = threading.Lock()
 
     def close(self, is_wanted: bool) -> None:
-        """Close it, or open it."""
+        """Close the gate if `is_wanted`; otherwise open it."""
         was_open, self.closed = not self.closed, is_wanted
         self.word[0] = is_wanted
         if is_wanted and was_open:
             self.when_closed()
 
     def passage(self, tap: Tap | Bundle) -> Callable[[Iterable[np.ndarray]], None]:
-        """The function that a firing of this tap calls with its mesh coordinates, before it asks `may_pass`."""
+        """Return the function that each firing of this tap calls with its mesh coordinates, before it asks `may_pass`."""
         return self._passed.setdefault(tap, []).extend if tap.nesting.axes else _nowhere
 
     def reached(self, tap: Tap | Bundle) -> Mapping[tuple[int, ...], int]:
-        """How often the device at each coordinate has passed with this tap."""
+        """Return how often each device, given by its mesh coordinates, has passed with this tap."""
         with self._counting:
             self._count(tap)
             return self._reached[tap].copy()
 
     def count(self) -> None:
-        """Count what has passed: it takes memory until then."""
+        """Count the firings that have passed since the last count. Their coordinates take memory until then."""
         with self._counting:
             for tap, passed in list(self._passed.items()):
                 if passed:
@@ -90,4 +92,4 @@ class Gate:
 
 
 def _nowhere(_coordinates: Iterable[np.ndarray]) -> None:
-    """Without a mesh nothing is counted."""
+    """Count nothing: there is no mesh."""

@@ -1,7 +1,7 @@
 """Note what the user's host functions return and raise, how long they take, and which of them are running now.
 
-The function is the user's and may take as long as it likes; what is added to it is two clocks, two appends, a
-dictionary entry, and a copy of what it returns where it may write to that again.
+The user's function may take any time. This module adds two reads of the clock, two appends and a dictionary entry. It also
+copies a result that the function could write to again.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ if TYPE_CHECKING:
     from jax_debug_widgets.taps.sites import Switch
 
 CALLING = frozenset({"callback", "breakpoint", "pure", "io"})
-"""The kinds that call a function of the user's with the values."""
+"""The kinds of equations that call one of the user's functions with the values."""
 
 
 @dataclass(frozen=True)
 class Running:
-    """A user's function that has begun and not ended: its tap, since when (`perf_counter_ns`), and its thread's ident."""
+    """A call of a user's function that has not ended: its tap, its begin in ns of `perf_counter_ns`, and its thread's ident."""
 
     tap: Tap
     began_ns: int
@@ -42,7 +42,7 @@ class Running:
 
 @dataclass(frozen=True)
 class ResultCounts:
-    """How often a call with a result is in a program as traced, and after JAX removed what is not used."""
+    """How often a callback with a result is in a program: as traced, and after JAX has removed unused calls."""
 
     site: CallSite
     traced: int
@@ -50,7 +50,10 @@ class ResultCounts:
 
 
 class OutcomeBook:
-    """The outcomes of this process that nobody has taken yet, and what is running. Safe from any thread."""
+    """Holds the outcomes that nobody has taken yet, and the calls that are running. Safe from any thread.
+
+    An outcome is what a call of a user's host function returned or raised, with its times.
+    """
 
     def __init__(self, gate: Gate) -> None:
         self._gate = gate
@@ -60,18 +63,18 @@ class OutcomeBook:
         self.notes: deque[str] = deque()
         """The notes about errors that JAX has raised."""
         self.stale: dict[Any, StaleRead | None] = {}
-        """What the run's programs keep of what has changed, by what tells of it; None for what is as it was by now."""
+        """Cached program -> the changed value that it still uses; None if the value is again as the program was traced with."""
         self.checked = CheckLog()
         """The check log of the run's programs."""
         self._running: dict[int, Running] = {}
         self._asked: dict[Tap, CallContext] = {}
 
     def running(self) -> list[Running]:
-        """The functions that are running now, the oldest first."""
+        """Return the calls that are running now, the oldest first."""
         return sorted(self._running.copy().values(), key=lambda one: one.began_ns)
 
     def asked(self, tap: Tap) -> CallContext:
-        """The context that asked for the calls of a tap."""
+        """Return the context in the program that the calls of a tap are for, see `asked_by`."""
         return self._asked.get(tap, CallContext())
 
     def recorder(
@@ -84,12 +87,15 @@ class OutcomeBook:
         every: int,
         returns: Returns | None = None,
     ) -> Any:
-        """The function that a compiled program calls when `tap` fires: `run`, once a lane, and what becomes of it.
+        """Make the function that a compiled program calls when `tap` fires: it calls `run` for each lane and notes the outcome.
 
-        JAX rejects a result that is not as `returns` says. One firing of `every` is an event, and none of a muted site;
-        the user's function runs, and is reported, each time.
+        One firing of `every` becomes an event; a muted site has no events. The user's function runs each time, and each of
+        its outcomes is noted.
+
+        Args:
+          returns: shapes and dtypes of the results that the program declares. JAX rejects other results.
         """
-        # One that raises ends its program: of lanes that it has not come to there are no events.
+        # A function that raises ends its program, so the lanes after it have no events.
         told = tap.lane_by_lane()
         self._asked[told] = asked
         call, fire, stamps, pass_by = (
@@ -147,7 +153,7 @@ class OutcomeBook:
                 end((tap, fired, began, ended, thread, lane, kept, error))
                 if outer is None:
                     del running[thread]
-                else:  # A callback that calls JAX may be called back in the same thread.
+                else:  # A callback may call JAX, and that program may call back in the same thread.
                     running[thread] = outer
                 del error
             return result
@@ -168,11 +174,11 @@ class OutcomeBook:
     def sharding_recorder(
         self, tap: Tap, switch: Switch, inbox: Inbox, run: Callable[[Any], object]
     ) -> Callable[..., Any]:
-        """A recorder for the sharding that the compiler has chosen: it makes an event, then calls the user's function."""
-        # It fires when the program is compiled: no call of it can be expected to fire it again.
+        """Make the recorder of `inspect_array_sharding`: it adds an event with the sharding and calls the user's function."""
+        # It fires when the program is compiled, so no call of the program is expected to fire it.
         tap = replace(tap, nesting=Nesting(conditional=True))
         told: dict[Any, Tap] = {}
-        """A tap a sharding: an inbox keeps a tray for each for good."""
+        """Sharding -> its tap. An inbox keeps a list for each tap for ever, so equal shardings share one tap."""
 
         def record(sharding: Any) -> object:
             if not switch.off:
@@ -189,5 +195,9 @@ class OutcomeBook:
 
 
 def asked_by(equation: DebugCall, name: Callable[[Frame], str]) -> CallContext:
-    """Which derivative an equation is for, and the calls that led to it as `name` calls their frames."""
+    """Return how many derivatives enclose an equation, and the calls that led to it.
+
+    Args:
+      name: makes the text of a frame.
+    """
     return CallContext(equation.name_stack.count("jvp("), tuple(name(frame) for frame in equation.callers))

@@ -1,4 +1,4 @@
-"""Parse Python's source while other threads do."""
+"""Parse Python source while other threads parse as well."""
 
 from __future__ import annotations
 
@@ -8,15 +8,17 @@ import threading
 _TRIES = 5
 
 _one_by_one = threading.RLock()
-"""Not a plain lock: the garbage collector may run what parses in the thread that does."""
+"""Reentrant, because the garbage collector may run code that parses in a thread that is parsing."""
 
 
 def parse(text: str) -> ast.Module:
     """Parse as `ast.parse` does.
 
+    In Python 3.11, threads that parse at the same time disturb each other (`SystemError: AST constructor recursion depth
+    mismatch`). Callers of this function parse one after the other; if other code disturbs them, the function tries again.
+
     Raises:
-      SyntaxError: whatever is wrong. In Python 3.11 threads that parse at once disturb each other (`SystemError: AST
-        constructor recursion depth mismatch`). Ours do so one after the other; where others do, it is tried again.
+      SyntaxError: for every failure, whatever `ast.parse` raises.
     """
     for _ in range(_TRIES):
         try:
@@ -31,10 +33,10 @@ def parse(text: str) -> ast.Module:
 
 
 def parse_expression(text: str) -> ast.expr:
-    """Parse an expression as `parse` does; it may go on over several lines.
+    """Parse a single expression, which may span several lines.
 
     Raises:
-      SyntaxError: see `parse`; or it is none.
+      SyntaxError: see `parse`; or the text is not one expression.
     """
     match parse(text).body:
         case [ast.Expr(value)]:

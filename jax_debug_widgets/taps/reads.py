@@ -1,6 +1,6 @@
-"""Find what a line reads beside the arguments of its function: globals, variables of functions around it, attributes, items.
+"""Find what a line reads besides the arguments of its function: globals, variables of enclosing functions, attributes, items.
 
-Read off the bytecode, and looked up without running any of the user's code.
+The names come from the bytecode. Their values are looked up without running the user's code.
 """
 
 from __future__ import annotations
@@ -19,22 +19,23 @@ from jax_debug_widgets._jax.passes.program_difference import UNKNOWN
 
 @dataclass(frozen=True)
 class Read:
-    """An expression, and its value now; UNKNOWN where it cannot be looked up."""
+    """An expression that a line reads, and its value now; UNKNOWN if it cannot be looked up."""
 
     expression: str
     value: Any
 
     @property
     def is_data(self) -> bool:
-        """Whether it is what a program may be made with, and no function, class or module."""
+        """Whether the value is data that a program may contain: not a function, class or module."""
         return not isinstance(self.value, ModuleType | type) and not callable(self.value)
 
 
 def reads_at(code: CodeType, line: int | None, function: Any) -> list[Read]:
-    """The expressions that the code reads at a line (None: anywhere), the longest ones only, each once.
+    """Return the expressions that a code object reads, each once, and only the longest of a chain: `cfg.lr`, not `cfg`.
 
     Args:
-      function: the function that JAX traces, which may be another that calls this one.
+      line: the only line that counts; None for all lines of the code.
+      function: the function that JAX traces. It may be another function that calls this code.
     """
     scopes = list(_scopes(code, function))
     found: dict[str, Read] = {}
@@ -54,7 +55,10 @@ def reads_at(code: CodeType, line: int | None, function: Any) -> list[Read]:
 
 
 def _scopes(code: CodeType, function: Any) -> Iterator[Mapping[str, Any]]:
-    """The variables that functions with this code see; those of the function that is traced at last."""
+    """Yield the variables that each function with this code sees: its globals, its closure and its `self`.
+
+    If no function with this code exists any more, yield the globals of the traced function.
+    """
     traced, own = _plain(function)
     functions = [one for one in gc.get_referrers(code) if isinstance(one, FunctionType)]
     for one in functions:
@@ -66,12 +70,12 @@ def _scopes(code: CodeType, function: Any) -> Iterator[Mapping[str, Any]]:
 
 
 def _seen(names: Mapping[str, Any], code: CodeType) -> Mapping[str, Any]:
-    """The globals that no local variable hides."""
+    """Return the globals that no local variable of the code hides."""
     return {name: value for name, value in names.items() if name not in code.co_varnames}
 
 
 def _plain(function: Any) -> tuple[FunctionType | None, Any]:
-    """The function inside wrappers, and the object that it is a method of."""
+    """Unwrap a callable: return its Python function, and the object that the function is a method of; None for either."""
     while isinstance(function, partial) or hasattr(function, "__wrapped__"):
         function = function.func if isinstance(function, partial) else function.__wrapped__
     if isinstance(function, MethodType):
@@ -83,11 +87,13 @@ def _plain(function: Any) -> tuple[FunctionType | None, Any]:
 
 
 def chains(code: CodeType, line: int | None = None, *, stores: bool = False) -> Iterator[tuple[tuple[Any, ...], int]]:
-    """`("cfg", ".lr")` of `cfg.lr`, `("cfg", "lr")` of `cfg["lr"]`, and the line of each.
+    """Yield each chain of names that a code object reads, with its line: `("cfg", ".lr")` for `cfg.lr`.
+
+    An item has no dot: `("cfg", "lr")` stands for `cfg["lr"]`.
 
     Args:
       line: the only line that counts; None for all.
-      stores: whether what is assigned to counts as well.
+      stores: whether assignments to globals, closures and attributes count as well.
     """
     loads = (*_LOADS, *_STORES) if stores else _LOADS
     attributes = ("LOAD_ATTR", "LOAD_METHOD", "STORE_ATTR") if stores else ("LOAD_ATTR", "LOAD_METHOD")
@@ -121,18 +127,18 @@ _NOTHING = ("PUSH_NULL", "PRECALL", "CACHE", "RESUME", "EXTENDED_ARG", "COPY_FRE
 
 
 def _last(loaded: Any) -> Any:
-    """Some instructions load two variables; the last is on top."""
+    """Return the name that an instruction leaves on top of the stack: the last one where it loads two variables."""
     return loaded[-1] if isinstance(loaded, tuple) else loaded
 
 
 def written(names: tuple[Any, ...]) -> str:
-    """A chain as Python writes it: `cfg.lr`."""
+    """Write a chain as Python does: `cfg.lr`."""
     steps = [one if isinstance(one, str) and one.startswith(".") else f"[{one!r}]" for one in names[1:]]
     return "".join([str(names[0]), *steps])
 
 
 def inside(value: Any, step: Any) -> Any:
-    """The value at a step of a chain, looked up without running code of the user's; UNKNOWN for nothing."""
+    """Look up the value at a step of a chain without running the user's code; UNKNOWN if that is not possible."""
     if value is UNKNOWN:
         return UNKNOWN
     if not (isinstance(step, str) and step.startswith(".")):

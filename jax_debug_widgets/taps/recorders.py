@@ -1,7 +1,7 @@
-"""Make the functions that compiled programs call when their taps fire, and those that read firings which are results instead.
+"""Make recorders, which programs call when their taps fire, and reporters, which read firings from a program's results.
 
-They run on the program's own threads (the caller's, or XLA's), possibly millions of times, so they append to a list and
-return. Everything else is done by whoever empties the inbox.
+Recorders run on the program's own threads (the caller's, or XLA's), possibly millions of times. So they append to a list
+and return. Whoever empties the inbox does all other work.
 """
 
 from __future__ import annotations
@@ -22,7 +22,13 @@ if TYPE_CHECKING:
 
 
 class BundleRecorder(Protocol):
-    """A recorder of several taps, and the reader that replaces it where they are results of their program."""
+    """A recorder for several taps that fire together.
+
+    Attributes:
+      taps: the taps, in the order of their arrays.
+      teller: replaces the recorder in a program that returns the values among its results.
+      writer: replaces the recorder in a loop that writes the values into a ring; None if each firing must call Python.
+    """
 
     taps: tuple[Tap, ...]
     teller: BundleReporter
@@ -34,7 +40,7 @@ class BundleRecorder(Protocol):
 
 
 class WholeRecorder(Protocol):
-    """A recorder that is called instead of another one, see `whole_recorder`."""
+    """A recorder that also takes whole values, see `whole_recorder`; `stands_for` are the taps that it records."""
 
     stands_for: Bundle
 
@@ -44,7 +50,7 @@ class WholeRecorder(Protocol):
 
 
 class BundleReporter(Protocol):
-    """Reads several taps, see `_jax.passes.result_passing.ResultReporter`."""
+    """Reads the firings of several taps from a program's results, see `_jax.passes.result_passing.ResultReporter`."""
 
     taps: tuple[Tap, ...]
 
@@ -54,7 +60,7 @@ class BundleReporter(Protocol):
 
 
 def bundle_recorder(bundle: Bundle, switches: Sequence[Switch], inbox: Inbox, gate: Gate) -> BundleRecorder:
-    """The function that a compiled program calls with the watched values of one body."""
+    """Make the recorder that a compiled program calls with the watched values of one body."""
     put, stamps = inbox.putter(bundle), inbox.stamps
     is_on_mesh, passed = bool(bundle.nesting.axes), gate.passage(bundle)
 
@@ -83,12 +89,12 @@ def bundle_recorder(bundle: Bundle, switches: Sequence[Switch], inbox: Inbox, ga
 def whole_recorder(
     bundle: Bundle, whole: Mapping[Tap, Tap], switches: Sequence[Switch], inbox: Inbox, gate: Gate
 ) -> WholeRecorder:
-    """A recorder for a program that may stop. It is handed the whole values of some taps as well, after all else.
+    """Make a recorder for a program that may stop; it also takes the whole values of some taps, as its last arrays.
 
-    These are for who looks at the firing while the program stands, and are not recorded.
+    The whole values are shown while the program stands at this firing. They are not recorded.
 
     Args:
-      whole: of the taps that have them, in the order of the values, the tap that has its whole value.
+      whole: tap of the bundle -> the tap with its whole value. In the order of the whole values among the arrays.
     """
     put, stamps = inbox.putter(bundle), inbox.stamps
     is_on_mesh, passed, width = bool(bundle.nesting.axes), gate.passage(bundle), bundle.width
@@ -121,7 +127,7 @@ def whole_recorder(
 
 
 class TapReporter:
-    """Puts in what a print said in calls that are over."""
+    """Adds the firings of a print that finished calls returned among their results."""
 
     def __init__(self, tap: Tap, switch: Switch, inbox: Inbox, every: int) -> None:
         self.tap = tap
@@ -129,7 +135,7 @@ class TapReporter:
         self._put, self._stamps = inbox.putter_of_columns(tap), inbox.stamps
 
     def __call__(self, times_ns: Sequence[int], thread: int, columns: Sequence[Sequence[np.ndarray]]) -> None:
-        """See `_jax.passes.result_passing.ResultReporter`. One firing of `every`, and nothing of a muted site."""
+        """See `_jax.passes.result_passing.ResultReporter`. Adds one firing of `every`, and none of a muted site."""
         if not (self._every == 1 and self._switch.is_plain):
             taken = [self._switch.takes(self._every) for _ in times_ns]
             times_ns, columns = [*compress(times_ns, taken)], [[*compress(column, taken)] for column in columns]
@@ -137,7 +143,13 @@ class TapReporter:
 
 
 class TapRecorder(Protocol):
-    """A recorder that can be asked what it records, and how often it wants to be called, see `record_every`."""
+    """A recorder for one tap, with what the passes ask about it.
+
+    Attributes:
+      tap: the tap.
+      every: a program with a counter calls the recorder for one firing of `every`.
+      writer: replaces the recorder in a loop that writes into a ring; None if each firing must call Python.
+    """
 
     tap: Tap
     every: int
@@ -151,9 +163,9 @@ class TapRecorder(Protocol):
 def recorder(
     tap: Tap, switch: Switch, inbox: Inbox, run: Callable[..., object] | None, gate: Gate, every: int = 1
 ) -> TapRecorder:
-    """The function that a compiled program calls when `tap` fires; then `run`, for each lane in JAX's order.
+    """Make the recorder that a compiled program calls when `tap` fires. It then calls `run` for each lane in JAX's order.
 
-    It records one firing of `every`, and nothing of a muted site; the user's own function still runs.
+    It records one firing of `every`, and none of a muted site. The user's own function runs each time.
     """
     record = _recorder(tap, switch, inbox, gate, every)
 
@@ -171,7 +183,7 @@ def recorder(
 
 
 def unless_muted(switch: Switch, run: Callable[..., object]) -> Callable[..., object]:
-    """`run`, but not while its site is muted."""
+    """Wrap `run` so that it does nothing while its site is muted."""
     return lambda *values: None if switch.off else run(*values)
 
 
@@ -187,7 +199,7 @@ def _recorder(tap: Tap, switch: Switch, inbox: Inbox, gate: Gate, every: int) ->
         return ()
 
     def record_one(array: np.ndarray) -> tuple[()]:
-        # The same without a tuple for the arguments, which takes as long as all the rest.
+        # The same as `record` for one array: making the tuple of arguments takes as long as all the rest.
         if (all_of_them and switch.is_plain) or switch.takes(every):
             put((stamps.now(), array))
         if gate.closed:

@@ -1,4 +1,4 @@
-"""JAX's errors about callbacks, in words: which call it was, why it cannot be, and what to write instead."""
+"""Explain JAX's errors about callbacks: which call JAX refused, why, and what to write instead."""
 
 from __future__ import annotations
 
@@ -44,15 +44,15 @@ _WAYS = {
         "pass the step along, or use jax.experimental.io_callback(..., ordered=True), which keeps its order on several."
     ),
 }
-"""Primitive and reason -> why, and what to write instead."""
+"""Primitive and reason of a refusal -> why JAX refuses it, and what to write instead."""
 
 
 def explain(refusal: Refusal, where: str) -> str:
-    """A note on an error that JAX has raised.
+    """Make the note for an error that JAX has raised.
 
     Args:
-      refusal: what was refused.
-      where: what a person calls the place, `train.py:41`; empty where it is not known.
+      refusal: the callback that JAX refused.
+      where: the place as the panel names it, `train.py:41`; empty if it is not known.
     """
     primitive = "debug" if refusal.primitive.startswith("debug") else refusal.primitive
     reason = "jvp" if refusal.reason == "transpose" else refusal.reason

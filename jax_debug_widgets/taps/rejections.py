@@ -1,4 +1,4 @@
-"""Find results of a host function that JAX does not take: as JAX looks at them, before the program goes on with them."""
+"""Find results of a host function that JAX will reject, by the checks that JAX makes before the program goes on."""
 
 from __future__ import annotations
 
@@ -15,11 +15,15 @@ Returns = Sequence[tuple[tuple[int, ...], np.dtype[Any]]]
 
 
 def rejection(result: Sequence[Any], returns: Returns, given: Sequence[Any] = ()) -> RejectedResultError | None:
-    """Why JAX does not take a result, in its words; None where it does. `given` are the arguments of the call."""
+    """Return the error, in JAX's words, for a result that JAX rejects; None if JAX takes the result.
+
+    Args:
+      given: the arguments of the call, for the error's text.
+    """
     try:
         why = _why(result, returns)
         return RejectedResultError(why, ", ".join(map(_type, given))) if why else None
-    except Exception:  # noqa: BLE001 - an array of the user's own kind may raise anything; JAX asks it again.
+    except Exception:  # noqa: BLE001 - the user's own array types may raise anything; JAX will raise it again.
         return None
 
 

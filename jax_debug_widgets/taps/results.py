@@ -1,4 +1,4 @@
-"""Keep what the user's host functions have returned until somebody takes it in."""
+"""Keep the results of the user's host functions until the session takes them into the run."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _UNBOUNDED = 1 << 62
 
 
 class Returned:
-    """The result of one call, as it was then."""
+    """Holds the result of one call as it was when the function returned."""
 
     __slots__ = ("_arrays", "nbytes")
 
@@ -23,7 +23,7 @@ class Returned:
         self._arrays, self.nbytes = arrays, nbytes
 
     def take(self) -> tuple[np.ndarray, ...] | None:
-        """Take it out, flat; None where it was too large to keep, has been let go of or taken."""
+        """Take out the flat arrays; None if they were too large to keep, were dropped, or were taken before."""
         arrays, self._arrays = self._arrays, None
         return arrays
 
@@ -34,21 +34,23 @@ class Returned:
 
 
 class Results:
-    """Keeps results as they are when they are returned: many a function fills one buffer again and again. Without a lock.
+    """Keeps the results of host functions as they are at the return. It uses no lock.
+
+    A result that the function could write to again is copied, because some functions fill the same buffer in each call.
 
     Attributes:
-      limit: bytes of results, of those of `COUNTED` bytes or more, that may wait here: then the oldest is let go of. What is
-        larger than half of that is not kept.
+      limit: bytes that may wait here; then the oldest results are dropped. Only results of `COUNTED` bytes or more count. A
+        result larger than half of the limit is not kept.
     """
 
     def __init__(self) -> None:
         self.limit = _UNBOUNDED
         self._large: deque[Returned] = deque()
         self._held = 0
-        """Bytes in `_large`. Two threads may add to it at once and one addition be lost; `settle` sets it right."""
+        """Bytes in `_large`. If two threads add at once, one addition may be lost; `settle` corrects the sum."""
 
     def keep(self, result: Sequence[Any]) -> Returned:
-        """Before the function can be called again: what it has returned now."""
+        """Keep a result. Called before the user's function can be called again."""
         arrays = tuple(map(np.asarray, result))
         nbytes = sum(array.nbytes for array in arrays)
         if nbytes > self.limit // 2:
@@ -67,7 +69,7 @@ class Results:
         return kept
 
     def settle(self) -> None:
-        """Some of them have been taken."""
+        """Forget the results that were taken, and correct the sum of bytes."""
         while self._large and self._large[0].is_empty:
             self._large.popleft()
         self._held = sum(one.nbytes for one in self._large.copy() if not one.is_empty)

@@ -1,4 +1,4 @@
-"""The settings of a capture that are compiled into the programs that it sees."""
+"""Define the settings of a capture that are compiled into its programs."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ class Settings:
     """The settings that are compiled into a captured program. Equal settings share executables.
 
     Attributes:
-      echo: prints are also written to stdout, when they fire, as JAX writes them.
-      watch: which values are watched, as the room that watches says it; None for none.
-      debug: False to compile programs without what they say through `jax.debug`.
-      every: of how many firings of a site one is recorded.
-      box: which box is filled; captures in several threads at once have one each.
-      processes: how many processes of the job have agreed to compile the same; 1 for this one only.
-      hands_over: whether programs that can give what they say among their results, see `_jax.passes.result_passing`.
-      check: what programs are checked for while they run, see `_jax.passes.checking`.
-      takes_checks: whether a program is called, so that what is found may be among its results.
-      twin: with which settings a watched twin of each program runs beside it, see `_jax.running.twins`; None for no twin.
-      keeps_inputs: whether what functions are called with is kept, so that Python dispatches them.
+      echo: whether prints are also written to stdout when they fire, as in plain JAX.
+      watch: selects the watched values, as the room `watch` defines it; None to watch nothing.
+      debug: False to compile programs without their `jax.debug` calls.
+      every: one firing of `every` at a site is recorded.
+      box: the number of the box that recorders fill. Captures that run at once in several threads have one box each.
+      processes: the number of processes of the job that have agreed to compile the same programs; 1 for this one only.
+      hands_over: whether programs return small prints among their results, see `_jax.passes.result_passing`.
+      check: the checks that programs contain, see `_jax.passes.checking`.
+      takes_checks: whether a program may return the hits of checks as further results.
+      twin: the settings of a watched twin that runs beside each program, see `_jax.running.twins`; None for no twin.
+      keeps_inputs: whether the arguments of each call are kept. Python then dispatches the calls.
     """
 
     echo: bool = False
@@ -39,7 +39,7 @@ class Settings:
 
     @cached_property
     def taking_checks(self) -> Settings:
-        """These settings for programs that return what the checks found among their results."""
+        """These settings for programs that return the hits of checks among their results."""
         return replace(self, takes_checks=True)
 
     @cached_property

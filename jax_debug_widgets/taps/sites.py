@@ -1,4 +1,4 @@
-"""Call sites: from an equation to the place in the user's program, the same for every compilation of it."""
+"""Find the call site of an equation, which is a place in the user's source. It is the same for each compilation."""
 
 from __future__ import annotations
 
@@ -25,41 +25,42 @@ if TYPE_CHECKING:
     from jax_debug_widgets.events import Phase
 
 _TRANSFORM = re.compile(r"(\w+)\(")
-"""In a name stack, `transpose(jvp(f))/while/body`: what wraps."""
+"""The pattern of a transformation in a name stack: `transpose` and `jvp` in `transpose(jvp(f))/while/body`."""
 
 _DERIVATIVE = re.compile(r"\b(?:jvp|transpose)\(")
 
 _AGAIN = re.compile(r"(?<!jit\()\brematted_computation\b")
-"""JAX's name for what it computes again; not a function of the user's that is called so."""
+"""The pattern of JAX's name for a recomputation; it does not match a user's jitted function of that name."""
 
 _TRANSPOSED = re.compile(r"\btranspose\((?:\w+\()*jvp\(")
-"""The pattern of a transposed part of a derivative, which was linearized; not of a user's scope called `transpose(w)`."""
+"""The pattern of the transposed part of a derivative; it does not match a user's scope called `transpose(w)`."""
 
 NameFile = Callable[[str], str]
-"""File as the interpreter knows it -> what a person calls it: `train.py`, or `In [7]` for a cell."""
+"""File as the interpreter knows it -> its name for people: `train.py`, or `In [7]` for a cell."""
 
 
 def short_name(file: str) -> str:
-    """The last part of a path: what a traceback-reading person calls a module's file."""
+    """Return the last part of a path, the name of the file."""
     return os.path.basename(file) or file
 
 
 class Waiting(Protocol):
-    """See `Switch.written`."""
+    """Firings that wait to be recorded, see `Switch.written`."""
 
     def settle(self) -> None:
-        """Choose now, by what the switch says until now."""
+        """Select the firings to record by the switch as it is before the change."""
         ...
 
 
 class Switch:
-    """The setting of a site, which of its firings are recorded; changed at run time, without recompiling anything.
+    """Selects the firings of a site that are recorded. It changes at run time, without recompiling.
 
     Attributes:
-      off: whether it is muted.
-      every: of how many firings one is recorded; None for what the capture says.
-      is_plain: whether nobody has switched it so that less is recorded. An attribute: each event reads it.
-      written: what has fired and waits to be recorded as the switch says; it is settled before the switch changes.
+      off: whether the site is muted.
+      every: one firing of `every` is recorded; None for the setting of the capture.
+      is_plain: whether the switch leaves all firings to the setting of the capture. It is an attribute and no property,
+        because each firing reads it.
+      written: firings that wait to be recorded. They are settled before the switch changes.
     """
 
     __slots__ = ("_fired", "every", "is_plain", "off", "written")
@@ -72,11 +73,11 @@ class Switch:
         self._fired = itertools.count()
 
     def mute(self, *, muted: bool) -> None:
-        """Record nothing of the site, or what is asked for again."""
+        """Record no firings of the site; with `muted=False`, record them again."""
         self._change(muted, self.every)
 
     def sample(self, every: int | None) -> None:
-        """Record one firing of `every`; None for what the capture says."""
+        """Record one firing of `every`; None for the setting of the capture."""
         self._change(self.off, every)
 
     def _change(self, off: bool, every: int | None) -> None:
@@ -86,11 +87,11 @@ class Switch:
         self.is_plain = not self.off and self.every in (None, 1)
 
     def restart(self) -> None:
-        """Count anew: of the firings that are sampled, the next is recorded."""
+        """Restart the count of firings, so that a sampled site records its next firing."""
         self._fired = itertools.count()
 
     def takes(self, every: int) -> bool:
-        """Whether the firing that has just come is recorded, in a capture that records one of `every`."""
+        """Whether to record the firing that has just come; the capture records one of `every`. Call it once a firing."""
         if self.off:
             return False
         wanted = self.every or every
@@ -98,7 +99,7 @@ class Switch:
 
 
 class SiteBook:
-    """The call sites of this process, each with its id. Safe from any thread: lowering may happen in several."""
+    """Holds the call sites of this process and gives each an id. Safe from any thread: several threads may lower programs."""
 
     def __init__(self, name_file: NameFile = short_name) -> None:
         self.name_file = name_file
@@ -108,26 +109,26 @@ class SiteBook:
         self._counters: list[Switch] = []
 
     def site_of(self, equation: DebugCall) -> CallSite:
-        """The site of this equation; the one made before, if it is the same place in the same program."""
+        """Return the site of an equation; equations of the same place in the same program share a site."""
         frame = equation.frame
         callers = tuple(dict.fromkeys(equation.callers))
         key = (equation.kind, equation.ordered, frame, equation.name_stack, equation.format, equation.in_tree, callers)
         with self._lock:
             site = self._sites.get(key)
             site = self._make(len(self._sites), equation) if site is None else self._called_now(site, callers)
-            # The program may be another one now, in which something else stands before it.
+            # The program may have changed, so that another effect now comes before this one.
             site = self._sites[key] = site if site.order == equation.order else replace(site, order=equation.order)
             return site
 
     def site_for(self, key: object, make: Callable[[int], CallSite]) -> CallSite:
-        """The site of this key; `make` is given the id of one that is not known yet."""
+        """Return the site of a key. `make` makes a new site from its id."""
         with self._lock:
             site = self._sites.get(key)
             site = self._sites[key] = make(len(self._sites)) if site is None else self._called_now(site, ())
             return site
 
     def line_of(self, frame: Frame) -> str:
-        """A frame in one line: `train.py:41 in step: jv(v - 1, z)`; the whole line where a call is not all in it."""
+        """Describe a frame in one line: `train.py:41 in step: jv(v - 1, z)`. A call over several lines shows its first line."""
         source = linecache.getline(frame.file, frame.line)
         if frame.line == frame.end_line and 0 <= frame.column < frame.end_column:
             source = source.encode()[frame.column : frame.end_column].decode(errors="replace")
@@ -135,39 +136,39 @@ class SiteBook:
         return f"{self.name_file(frame.file)}:{frame.line} in {short_function(frame.function)}{f': {source}' if source else ''}"
 
     def switch_of(self, site_id: int) -> Switch:
-        """The switch that the recorders of a site look at each time it fires."""
+        """Return the switch of a site, which its recorders read at each firing."""
         with self._lock:
             return self._switches.setdefault(site_id, Switch())
 
     def counter(self) -> Switch:
-        """The counter of a program's calls, as a site's switch counts its firings."""
+        """Make a counter for a program's calls; it counts them as a site's switch counts firings."""
         with self._lock:
             self._counters.append(Switch())
             return self._counters[-1]
 
     def restart(self) -> None:
-        """Count the firings of all sites, and the calls of programs, anew."""
+        """Restart the counts of all sites' firings and of all programs' calls."""
         with self._lock:
             for switch in (*self._switches.values(), *self._counters):
                 switch.restart()
 
     def muted(self) -> frozenset[int]:
-        """The sites whose switch is off."""
+        """Return the ids of the muted sites."""
         with self._lock:
             return frozenset(site_id for site_id, switch in self._switches.items() if switch.off)
 
     def sampled(self) -> dict[int, int]:
-        """The sites that record each n-th firing, because somebody said so: id -> n."""
+        """Return the sites that the user set to record one firing of n: id -> n."""
         with self._lock:
             return {site_id: switch.every for site_id, switch in self._switches.items() if switch.every is not None}
 
     def changed(self) -> frozenset[int]:
-        """The sites that do not record all firings, as somebody has changed their switch."""
+        """Return the ids of the sites that record fewer firings because the user changed their switch."""
         with self._lock:
             return frozenset(site_id for site_id, switch in self._switches.items() if not switch.is_plain)
 
     def _called_now(self, site: CallSite, callers: Iterable[Frame]) -> CallSite:
-        """By the names that its files have now: a cell that is run again with the same text has another number."""
+        """Return the site with the present names of its files: a cell that runs again with the same text has a new number."""
         where = self._where(site)
         return site if where == site.where else replace(site, where=where, callers=tuple(map(self._where, callers)))
 
@@ -206,14 +207,14 @@ class SiteBook:
 
 
 def transforms_of(name_stack: str) -> tuple[str, ...]:
-    """The transformations in a name stack, outermost first."""
+    """Return the transformations in a name stack, outermost first."""
     return tuple(_TRANSFORM.findall(name_stack))
 
 
 def phase_of(name_stack: str) -> Phase:
-    """Forward, backward or recompute, from JAX's name stack.
+    """Return the phase (forward, backward or recompute) that JAX's name stack shows.
 
-    A recomputation lies inside the transposed program, so it is asked for first.
+    A recomputation lies inside the transposed program, so its name is looked for first.
     """
     if _DERIVATIVE.search(name_stack) and _AGAIN.search(name_stack):
         return "recompute"
@@ -221,18 +222,18 @@ def phase_of(name_stack: str) -> Phase:
 
 
 def value_names(equation: DebugCall, text: CallText) -> tuple[str, ...]:
-    """The source expression of each array that the equation passes; parts of a pytree get their path: `params['w']`."""
+    """Return the source expression of each array that the equation passes; a leaf of a pytree has its path: `params['w']`."""
     if equation.stop is not None and len(equation.stop.names) == len(equation.shapes):
         return equation.stop.names
     if equation.in_tree is None:
         return tuple(map(_nameless, range(len(equation.shapes))))
-    if equation.kind in ("pure", "io"):  # After the function come the types of its results, then what is passed.
+    if equation.kind in ("pure", "io"):  # The types of the results come before the values.
         text = replace(text, positional=text.positional[1:])
     return tuple(_root_name(path, text) + jax.tree_util.keystr(path[2:]) for path in _value_paths(equation))
 
 
 def value_aliases(equation: DebugCall, text: CallText) -> tuple[str, ...]:
-    """The other name of each array that is passed as a keyword; empty for positional ones."""
+    """Return the other name of each array that is passed as a keyword; empty for positional arguments."""
     if equation.in_tree is None:
         return ("",) * len(equation.shapes)
     roots = [(_names_of(_keyword(path), text)[1], jax.tree_util.keystr(path[2:])) for path in _value_paths(equation)]
@@ -240,7 +241,7 @@ def value_aliases(equation: DebugCall, text: CallText) -> tuple[str, ...]:
 
 
 def _value_paths(equation: DebugCall) -> list[tuple[Any, ...]]:
-    """Where in `(args, kwargs)` each array is."""
+    """Return the path of each array in `(args, kwargs)`."""
     tree = jax.tree.unflatten(equation.in_tree, range(equation.in_tree.num_leaves))
     return [path for path, leaf in jax.tree_util.tree_leaves_with_path(tree) if leaf not in equation.static]
 
@@ -250,7 +251,7 @@ def _keyword(path: tuple[Any, ...]) -> str:
 
 
 def _root_name(path: tuple[Any, ...], text: CallText) -> str:
-    """The expression of the argument that a leaf of `(args, kwargs)` lies in."""
+    """Return the expression of the argument that contains a leaf of `(args, kwargs)`."""
     keyword = _keyword(path)
     if keyword:
         return _names_of(keyword, text)[0]
@@ -259,13 +260,13 @@ def _root_name(path: tuple[Any, ...], text: CallText) -> str:
 
 
 _PLAIN = re.compile(r"""[^\W\d]\w+|[^\W\d]\w*[.\[][\w.\[\]'"]*""")
-"""A variable that is called by more than a letter, or a part of one."""
+"""A variable with a name of two or more letters, or an attribute or item of a variable."""
 
 
 def _names_of(keyword: str, text: CallText) -> tuple[str, str]:
-    """The two names of a value that is passed as a keyword: the keyword first where it says more than the expression.
+    """Return the two names of a value that is passed as a keyword, the more telling one first: keyword or expression.
 
-    `loss` of `loss=l` and of `loss=jnp.mean(errors)`; `total` of `loss=total`, `x.sum()` of `x=x.sum()`.
+    `loss` for `loss=l` and for `loss=jnp.mean(errors)`; `total` for `loss=total`, `x.sum()` for `x=x.sum()`.
     """
     expression = text.keywords.get(keyword, keyword)
     if not keyword or len(keyword) == 1 or _PLAIN.fullmatch(expression):
@@ -274,5 +275,5 @@ def _names_of(keyword: str, text: CallText) -> tuple[str, str]:
 
 
 def _nameless(index: int) -> str:
-    """The name of an argument whose expression the source does not tell."""
+    """Make the name of an argument if the source does not show its expression."""
     return f"args[{index}]"

@@ -1,4 +1,4 @@
-"""The source text of a debugging call: its line, and the expressions that it passes."""
+"""Read the source text of a debugging call: its line, and the expressions that it passes."""
 
 from __future__ import annotations
 
@@ -9,12 +9,19 @@ from dataclasses import dataclass
 from jax_debug_widgets.taps.parsing import parse, parse_expression
 
 _OPTIONS = frozenset({"ordered", "partitioned", "skip_format_check", "_use_logging"})
-"""Keywords of `jax.debug.print` and `jax.debug.callback` that are not values."""
+"""Keywords of `jax.debug.print` and `jax.debug.callback` that are options, not values."""
 
 
 @dataclass(frozen=True)
 class CallText:
-    """A call as written: its first line, the source of its first argument (the format, the callback), and of those after it."""
+    """A call as written in the source.
+
+    Attributes:
+      line: its first line.
+      positional: the source of each positional argument after the first.
+      keywords: keyword -> source of its value, without the options.
+      first: the source of the first argument, which is the format or the callback.
+    """
 
     line: str
     positional: tuple[str, ...]
@@ -25,7 +32,7 @@ class CallText:
 def call_text(file: str, line: int, column: int, end_line: int, end_column: int) -> CallText:
     """Read the call that spans this range (columns in UTF-8 bytes, from 0, as the interpreter counts them).
 
-    Where the source is not to be had, or is no call, the arguments are empty.
+    The arguments are empty if the source is not available, or the range is not a call.
     """
     lines = linecache.getlines(file)
     if not 1 <= line <= len(lines):
@@ -50,7 +57,7 @@ def call_text(file: str, line: int, column: int, end_line: int, end_column: int)
 
 
 def is_statement(file: str, line: int, column: int, end_line: int, end_column: int) -> bool:
-    """Whether the call that spans this range is a statement: nothing takes what it returns. False where that is not known."""
+    """Whether the call that spans this range is a statement, so that nothing uses its result. False if that is not known."""
     try:
         tree = parse("".join(linecache.getlines(file)))
     except SyntaxError:
@@ -61,7 +68,7 @@ def is_statement(file: str, line: int, column: int, end_line: int, end_column: i
 
 
 def _segment(lines: list[str], line: int, column: int, end_line: int, end_column: int) -> str:
-    """The text of the range; all of the lines when a column is unknown."""
+    """Return the text of the range; the whole lines if a column is unknown."""
     chosen = [text.encode() for text in lines[line - 1 : end_line]]
     if chosen and column >= 0 and end_column >= 0:
         chosen[-1] = chosen[-1][:end_column]
@@ -80,7 +87,7 @@ def _parse_call(text: str) -> tuple[ast.Call, str] | None:
 
 
 def _written(text: str, node: ast.expr) -> str | None:
-    if node.lineno == node.end_lineno == 1:  # Most are, and `ast` takes the whole text apart for each.
+    if node.lineno == node.end_lineno == 1:  # The usual case; `ast.get_source_segment` splits the whole text each time.
         return text.partition("\n")[0].encode()[node.col_offset : node.end_col_offset].decode()
     return ast.get_source_segment(text, node)
 

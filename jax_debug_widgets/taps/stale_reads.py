@@ -1,4 +1,4 @@
-"""Tell which global has changed since JAX traced a function, where a capture runs the program that JAX has."""
+"""Find the global that has changed since JAX traced a function, when a capture runs the program that JAX has cached."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ _MOST_NAMES = 3
 
 
 class StaleReads:
-    """Describe functions whose programs JAX keeps; the name that has changed is looked for once."""
+    """Describes cached programs that use an old value. The changed name is looked for once for each program."""
 
     def __init__(self, name_file: Callable[[str], str]) -> None:
         self._name_file = name_file
         self._known: weakref.WeakKeyDictionary[CachedProgram, StaleRead] = weakref.WeakKeyDictionary()
 
     def of(self, retraced: CachedProgram) -> StaleRead | None:
-        """The change; None if the value is by now as it was."""
+        """Return the changed value that the program still uses; None if the value is again as the program was traced with."""
         if retraced in self._known:
             return self._looked_up(retraced, self._known[retraced])
         self._known[retraced] = found = self._found(retraced)
@@ -54,7 +54,7 @@ class StaleReads:
         )
 
     def _looked_up(self, retraced: CachedProgram, known: StaleRead) -> StaleRead | None:
-        """The same read, with the value that the name has now."""
+        """Return a known stale read with the present value of its name."""
         reads = [
             one
             for code, _ in retraced.frames
@@ -67,7 +67,7 @@ class StaleReads:
 
 
 def _called_with(function: Any, reads: Sequence[Read]) -> str:
-    """The call of a function with one more argument: `f(x, lr)`."""
+    """Write the call of a function with the one read as a further argument: `f(x, lr)`; empty if that is not possible."""
     code = getattr(inspect.unwrap(function), "__code__", None) if callable(function) else None
     if len(reads) != 1 or code is None or not reads[0].expression.isidentifier() or not code.co_name.isidentifier():
         return ""
@@ -75,7 +75,7 @@ def _called_with(function: Any, reads: Sequence[Read]) -> str:
 
 
 def _changed(frames: Sequence[tuple[CodeType, int]], function: Any, after: Any) -> list[Read]:
-    """The reads that may have changed: at the line, or else at those that call it, or else anywhere in their functions."""
+    """Return the reads that may have changed: at the line, else at the lines that call it, else anywhere in these functions."""
     anywhere = [(code, None) for code, _ in frames]
     found: list[Read] = []
     for places in (frames[:1], frames[1:], anywhere):
@@ -91,13 +91,13 @@ def _once(reads: Iterable[Read]) -> list[Read]:
 
 
 def _is(value: Any, number: Any) -> bool:
-    """Whether a value is this number, or these, of whatever type."""
+    """Whether a value equals this number or array, whatever its dtype."""
     if number is UNKNOWN or not (isinstance(value, bool | int | float | complex) or hasattr(value, "dtype")):
         return False
     try:
         one, other = on_host(value), on_host(number)
         return one.shape == other.shape and is_same(one.astype(other.dtype), np.array(other))
-    except Exception:  # noqa: BLE001 - what it is cannot be said.
+    except Exception:  # noqa: BLE001 - a user's array may raise anything; then the values cannot be compared.
         return False
 
 
@@ -106,7 +106,7 @@ def _may_be(value: Any) -> bool:
 
 
 def _text(value: Any) -> str:
-    """The text of a single number; empty for other values."""
+    """Write a single number; empty for other values."""
     try:
         return str(on_host(value).reshape(())[()]) if value is not UNKNOWN and np.size(value) == 1 else ""
     except Exception:  # noqa: BLE001 - see above.

@@ -1,4 +1,4 @@
-"""Why a user's function does not return: read off the stack of its thread, without stopping it."""
+"""Find out why a user's function does not return: read the stack of its thread, without stopping the thread."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ _WAITING = {
     "ssl": "it waits for the network",
     "pdb": "it waits for a person at the debugger",
 }
-"""Standard module of the innermost frames -> what it waits for."""
+"""Standard module of the innermost frames -> the reason why the function waits."""
 
 _BRIEF = frozenset({"is_set", "current_thread", "locked", "put", "notify", "notify_all", "set", "release", "ident"})
-"""Functions of these modules that do not wait."""
+"""Functions of these modules that return at once."""
 
 _CALLS = {
     r"\.acquire\(|\bwith\b.*lock": "it waits for a lock",
@@ -37,7 +37,7 @@ _CALLS = {
     r"\.recv\(": "it waits for the network",
     r"\.read\w*\(": "it waits for input",
 }
-"""The text in the line that is running -> what it waits for: calls of C have no frame of their own."""
+"""Pattern in the running line -> the reason why the function waits. Functions written in C have no frame of their own."""
 
 _CALLS_JAX = (
     "it calls JAX and waits for the result, which cannot come before the program that called it has gone on; "
@@ -47,7 +47,7 @@ _CALLS_JAX = (
 
 @dataclass(frozen=True)
 class StuckThread:
-    """Where a thread is: the line of the user's that it is in (`file`, `line`, `function`), and the likely reason."""
+    """The user's line that a thread stands at (`file`, `line`, `function`), and the likely reason."""
 
     file: str
     line: int
@@ -56,7 +56,7 @@ class StuckThread:
 
 
 def standstill(thread: int) -> StuckThread | None:
-    """Where the thread with this ident is now; None if it runs no Python code any more."""
+    """Return where the thread with this ident is now; None if it runs no code of the user's."""
     frame = sys._current_frames().get(thread)  # noqa: SLF001 - documented, and named so to be noticed.
     if frame is None:
         return None
@@ -71,18 +71,18 @@ def standstill(thread: int) -> StuckThread | None:
 
 
 def thread_name(thread: int) -> str:
-    """`main`, or which of XLA's threads."""
+    """Return `main`, or `XLA` with the ident of the thread."""
     return "main" if thread == threading.main_thread().ident else f"XLA {thread}"
 
 
 def _is_foreign(frame: FrameType) -> bool:
-    """Whether this is code of JAX, of ours, or of the standard library, which the user's line has called."""
+    """Whether a frame is not the user's but one that the user's line called: of JAX, this package or the standard library."""
     file = frame.f_code.co_filename
     return is_hidden(file) or _module_of(file) in _WAITING
 
 
 def _module_of(file: str) -> str:
-    """The top module of a file of the standard library; empty for others."""
+    """Return the top module of a file of the standard library; empty for other files."""
     library = linecache.__file__.removesuffix("linecache.py")
     if not file.startswith(library) or "site-packages" in file:
         return ""

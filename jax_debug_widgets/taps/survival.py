@@ -1,4 +1,4 @@
-"""Which of JAX's transformations each kind of callback survives. `tests/callbacks/test_survival.py` asks JAX itself."""
+"""List which of JAX's transformations each kind of callback survives. `tests/callbacks/test_survival.py` asks JAX itself."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ TRANSFORMS = (
     "jit", "vmap", "grad", "scan", "cond", "checkpoint", "vmap of cond", "vmap of while", "shard_map",
     "partly manual shard_map", "sharded jit",
 )  # fmt: skip
-"""The transforms that a program with a callback may be under. In `vmap of while` the lanes run for different step counts."""
+"""The transformations that a callback may be under. In `vmap of while` the lanes take different numbers of steps."""
 
 _NO_DERIVATIVE = {"grad": "no derivative: jax.custom_jvp, or jax.lax.stop_gradient"}
 _NO_METHOD = "vmap_method is missing"
@@ -44,7 +44,7 @@ REFUSED: dict[str, dict[str, str]] = {
 
 
 def variant_of(equation: DebugCall) -> str:
-    """The row of `REFUSED` that an equation belongs to."""
+    """Return the row of `REFUSED` that an equation belongs to."""
     if equation.kind == "pure":
         return "pure with vmap_method" if equation.vmap_method else "pure"
     kind = equation.kind if equation.kind in ("io", "sharding") else "debug"

@@ -1,4 +1,4 @@
-"""Make the text that JAX would have written for a firing, byte for byte, when somebody looks at it."""
+"""Make the text that plain JAX would have written for a firing, byte for byte. It is made when somebody looks at the event."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ if TYPE_CHECKING:
 Arguments = tuple[tuple[Any, ...], dict[str, Any]]
 
 _MOST_NUMBERS, _EDGE = 1000, 3
-"""The most numbers in the text of one event in a list of lines, and how many are shown at each edge of a longer one. They are
-NumPy's own limits for an array. 90 000 numbers take half a second."""
+"""The most numbers in the text of one event in a list of lines; a longer text shows `_EDGE` numbers at each edge. These are
+NumPy's own limits for an array. The text of 90 000 numbers takes half a second."""
 
 
 def unflattener(equation: DebugCall) -> Callable[[Sequence[Any]], Arguments]:
-    """Values of one event -> `(args, kwargs)` with the static leaves put back."""
+    """Make the function from the values of one event to `(args, kwargs)`; it puts the static leaves back."""
     tree, static = equation.in_tree, equation.static
     if tree is None:
         return lambda values: (tuple(values), {})
     places = [position for position in range(tree.num_leaves) if position not in static]
     if not static and not _has_containers(equation):
-        # The structure as positions: ten times faster than asking JAX each time.
+        # For flat arguments, slicing is ten times faster than `jax.tree.unflatten`.
         args, kwargs = jax.tree.unflatten(tree, range(tree.num_leaves))
         count, names = len(args), list(kwargs)
 
@@ -54,9 +54,9 @@ def unflattener(equation: DebugCall) -> Callable[[Sequence[Any]], Arguments]:
 
 
 class Renderer:
-    """Values of one event -> its text: the formatted print, or a callback's arguments as they would be called.
+    """Makes the text of an event from its values: the formatted print, or the callback's call with its arguments.
 
-    A format that raises gives the error's words, see `can_be_formatted`.
+    If the format raises, the text contains the error, see `can_be_formatted`.
     """
 
     def __init__(self, equation: DebugCall) -> None:
@@ -68,32 +68,32 @@ class Renderer:
             or any(kind.key is not None for kind in equation.types)
         )
         self._options = dict(equation.text_options)
-        # Lanes are counted too: what is not long with them is not long.
+        # These shapes include the lanes. An event that is not long with all lanes is not long alone.
         self._may_be_long = self._numbers(equation.shapes) > _MOST_NUMBERS
 
     @property
     def recipe(self) -> TextRecipe | None:
-        """How the text is made where there is no JAX; None where it takes JAX's arrays, or the user's types."""
+        """The recipe that makes the text without JAX; None if the text needs `jax.Array`s or the user's types."""
         equation = self._equation
         if self._as_jax and equation.text is not None:
             return None
         return recipe_of(equation.format, self._options, is_call=equation.text is None)
 
     def __call__(self, values: Sequence[Any]) -> str:
-        """The text of one event."""
+        """Return the text of one event."""
         return self.many([values])[0]
 
     def many(self, rows: Iterable[Sequence[Any]]) -> list[str]:
-        """The texts of many events; NumPy's options are set once."""
+        """Return the texts of many events; NumPy's options are set once."""
         equation, unflatten = self._equation, self._unflatten
         if equation.text is None:
-            # Columns give scalars as NumPy's own, events as arrays.
+            # A column gives NumPy scalars, an event gives arrays; their texts must agree.
             return [call_text(equation.format, *unflatten([*map(np.asarray, values)])) for values in rows]
         with np.printoptions(**self._options):
             return [self._printed(equation.text, values) for values in rows]
 
     def brief(self, rows: Sequence[Sequence[Any]]) -> list[str]:
-        """The texts of these events for a list of lines: very many numbers are cut to those at the edges, and their count."""
+        """Return the texts of events for a list of lines. A very long one shows the numbers at its edges, and their count."""
         if not self._may_be_long:
             return self.many(rows)
         return [self._brief(values) for values in rows]
@@ -108,7 +108,7 @@ class Renderer:
             return f"{self._printed(text, values)} … {sum(map(math.prod, shapes)):,} numbers in all"
 
     def _numbers(self, shapes: Sequence[tuple[int, ...]]) -> int:
-        """How many numbers the text of values of these shapes shows."""
+        """Return how many numbers the text of values of these shapes shows."""
         most, edge = self._options.get("threshold", _MOST_NUMBERS), self._options.get("edgeitems", _EDGE)
         sizes = [(shape, math.prod(shape)) for shape in shapes]
         return sum(size if size <= most else math.prod(min(n, 2 * edge) for n in shape) for shape, size in sizes)
@@ -126,14 +126,14 @@ class Renderer:
 
 
 def can_be_formatted(equation: DebugCall) -> bool:
-    """Whether the format of a print takes values of its types."""
+    """Whether the format of a print takes values of its operands' types."""
     return not why_unformattable(equation)
 
 
 def why_unformattable(equation: DebugCall) -> str:
-    """The error that the format of a print raises for values of its types, as `{x:.3f}` does for a vector; empty for none.
+    """Return the error that the format of a print raises for its operands' types, as `{x:.3f}` for a vector; empty for none.
 
-    Asked when the program is compiled: formatting is not done when a print fires, so the error would not come then.
+    Called when the program is compiled, because a print is not formatted when it fires.
     """
     if equation.text is None:
         return ""
@@ -144,7 +144,7 @@ def why_unformattable(equation: DebugCall) -> str:
         _zero(dtype, kind) if not shape else _zeros(shape, dtype, kind)
         for (shape, dtype), kind in zip(types, kinds, strict=True)
     ]
-    # Whether it can be done does not depend on how much is shown; all of 90 000 zeros would take half a second.
+    # Showing few numbers raises the same error as showing all; the text of 90 000 zeros takes half a second.
     few = {**dict(equation.text_options), "threshold": 0, "edgeitems": 1} if equation.text_options else {}
     try:
         with np.printoptions(**few) if few and any(shape for shape, _ in types) else nullcontext():
@@ -162,12 +162,12 @@ def _zeros(shape: tuple[int, ...], dtype: Any, kind: OperandType | None) -> Any:
 
 @functools.lru_cache(maxsize=64)
 def _zero(dtype: Any, kind: OperandType | None) -> Any:
-    """A single number: most prints are of such."""
+    """Make a zero of a dtype. It is cached, because most prints are of single numbers."""
     return _zeros((), dtype, kind)
 
 
 def needs_jax_arrays(format_string: str) -> bool:
-    """Whether the text depends on the arguments being `jax.Array`s: `{x!r}`, `{x.dtype}`, `{x[0]}`."""
+    """Whether a format needs its arguments as `jax.Array`s: `{x!r}`, `{x.dtype}`, `{x[0]}`."""
     try:
         fields = list(string.Formatter().parse(format_string))
     except ValueError:
@@ -179,7 +179,7 @@ def needs_jax_arrays(format_string: str) -> bool:
 
 
 def _has_containers(equation: DebugCall) -> bool:
-    """Whether any argument is a list, a dict or the like: these format their elements by `repr`."""
+    """Whether any argument is a container such as a list or a dict. Containers format their elements with `repr`."""
     tree = equation.in_tree
     if tree is None:
         return False

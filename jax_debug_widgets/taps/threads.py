@@ -1,8 +1,8 @@
-"""Capture what a captured thread starts: threads, and tasks of thread pools.
+"""Capture the threads and the tasks of thread pools that a captured thread starts.
 
-JAX's user context is a thread's own. So a thread that a captured one starts enters the same capture, and leaves it at its
-end; a task of a pool does so around itself, because the pool's threads may outlive the capture. So may daemon threads:
-they are left alone.
+Each thread has its own JAX user context. So a thread that a captured thread starts enters the same capture, and leaves it
+at its end. A pool's threads may outlive the capture, so each task enters and leaves the capture instead. Daemon threads may
+outlive the capture too; they are not captured.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from typing import Any
 from jax_debug_widgets._jax.compat.replacements import Replacements, Replacing
 
 Inherit = Callable[[], "Callable[[], AbstractContextManager[object]] | None"]
-"""Asked in the thread that starts another: what the other is to enter; None for nothing."""
+"""Called in the thread that starts another one; returns the context manager that the other enters, or None."""
 
 
 class ThreadWatch(Replacing):
-    """Puts functions of ours into `threading.Thread` and `ThreadPoolExecutor` while somebody captures."""
+    """Replaces `threading.Thread.start` and `ThreadPoolExecutor.submit` while somebody captures."""
 
     def __init__(self, inherit: Inherit) -> None:
         super().__init__()
@@ -58,5 +58,5 @@ class ThreadWatch(Replacing):
 
 
 def _is_worker(thread: threading.Thread) -> bool:
-    """Whether it belongs to a `ThreadPoolExecutor`, whose tasks are what is captured."""
+    """Whether a thread belongs to a `ThreadPoolExecutor`. Its tasks are captured, not the thread."""
     return getattr(getattr(thread, "_target", None), "__module__", "") == "concurrent.futures.thread"

@@ -1,4 +1,4 @@
-"""Notice Python's `print` in functions that are being traced. It writes what and where it always does."""
+"""Note each Python `print` in a function that is being traced. The print still writes its text to the same place."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from jax_debug_widgets._jax.tracing.tracing import Tracing, tracing_now
 
 @dataclass(frozen=True)
 class Printed:
-    """A `print` while tracing: what it wrote, where it stands (`file`, `line`), what was traced, see `events.TracePrint`."""
+    """A `print` while tracing: its text, its place (`file`, `line`), and the traced function; see `events.TracePrint`."""
 
     text: str
     file: str
@@ -35,19 +35,19 @@ class Printed:
 
 
 class PrintWatch(Replacing):
-    """Puts a `print` of ours into `builtins` while somebody captures; it asks the thread whether it is concerned."""
+    """Replaces `builtins.print` while somebody captures. The replacement notes only prints of captured threads that trace."""
 
     def __init__(self, captured_settings: Callable[[], Any]) -> None:
         super().__init__()
         self.subscriber: Callable[[Printed], object] | None = None
-        """Called with each, in the thread that traces."""
+        """Called with each print, in the thread that traces."""
         self._captured_settings = captured_settings
         self._lock = threading.Lock()
         self._traces: weakref.WeakKeyDictionary[Any, tuple[int, str]] = weakref.WeakKeyDictionary()
-        """Trace -> its number, and why it came to be."""
+        """Trace -> its number, and why JAX traced."""
         self._count = 0
         self._signatures: dict[str, list[tuple[tuple[tuple[str, str], ...], Any]]] = {}
-        """Function -> the types that it was traced for, and what was captured then."""
+        """Function -> the argument types of each trace, and the settings of the capture at that time."""
 
     def _put_in(self, replace: Replacements) -> None:
         if features.available(features.TRACING):
@@ -55,7 +55,7 @@ class PrintWatch(Replacing):
 
     def _print(self, theirs: Callable[..., None], *args: Any, **options: Any) -> None:
         if is_called_for_us() and tracing_now() is not None:
-            return None  # The user's own call has printed it: this one is a twin of that, or to compare.
+            return None  # This package traces the function again; the user's own call has printed already.
         file = options.get("file")
         if (file is not None and file is not sys.stdout) or sys.stdout is None or self._captured_settings() is None:
             return theirs(*args, **options)
@@ -107,7 +107,7 @@ class PrintWatch(Replacing):
 
 
 class _Copying:
-    """A file that `print` writes to, and what it has written."""
+    """Passes on what `print` writes to a file, and keeps a copy."""
 
     def __init__(self, file: TextIO) -> None:
         self._file = file
@@ -131,7 +131,7 @@ def _difference(before: tuple[tuple[str, str], ...], now: tuple[tuple[str, str],
 
 
 def _caller() -> tuple[str, int] | None:
-    """File and line of the frame that called `print`; None if that is one of JAX's or ours."""
+    """Return file and line of the frame that called `print`; None for a frame of JAX or of this package."""
     frame = sys._getframe(1)  # noqa: SLF001 - there is no other way to ask who calls.
     while frame.f_code.co_filename in (__file__, guard.__file__) and frame.f_back is not None:
         frame = frame.f_back

@@ -1,4 +1,4 @@
-"""The firings of a capture until somebody takes them."""
+"""Hold the firings of a capture until the session takes them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class UntakenFirings:
-    """The firings and outcomes of one capture that nobody has taken yet."""
+    """Holds the firings and outcomes of one capture that nobody has taken yet."""
 
     def __init__(self, gate: Gate, sites: SiteBook) -> None:
         self.firings = Inbox()
@@ -24,10 +24,10 @@ class UntakenFirings:
         self._sites = sites
 
     def take(self) -> FiringBatch:
-        """Take the firings out, without those of watched values that a switch mutes or samples."""
+        """Take the firings out, without the firings of watched values that a switch drops."""
         batch = self.firings.take()
         changed = self._sites.changed()
-        # Watched values come together, with those that somebody has muted or samples.
+        # A recorder of several watched values records all of them, including those that are muted or sampled.
         switched = [number for number, tap in enumerate(batch.taps) if tap.site.watch and tap.site.id in changed]
         if not switched:
             return batch
@@ -38,7 +38,7 @@ class UntakenFirings:
         return batch.where(chosen)
 
     def discard(self) -> None:
-        """Drop what nobody will read."""
+        """Drop all firings and outcomes: nobody will read them."""
         self.firings.take()
         for kept in (self.outcomes.inbox, self.outcomes.staged, self.outcomes.notes, self.outcomes.stale):
             kept.clear()

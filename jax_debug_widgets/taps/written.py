@@ -1,4 +1,4 @@
-"""Take in what loops write into rings instead of calling Python: which taps may, and what their switches leave of it."""
+"""Collect the firings that loops write into rings instead of calling Python, as far as their switches record them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class TapWriter:
-    """The writer of a tap, or of several together. A `Writer`.
+    """Adds the rings of a tap, or of several taps together, to the inbox. It is a `Writer`.
 
     Attributes:
       gate: see `Gate.word`.
@@ -33,12 +33,12 @@ class TapWriter:
 
 
 def writer(tap: Tap | Bundle, inbox: Inbox, gate: Gate, switch: Switch | None = None) -> TapWriter | None:
-    """For the recorder of a tap; None where each firing must call Python.
+    """Make the writer for a tap; None if each firing must call Python.
 
-    That is outside loops, where little fires; on meshes, where devices are counted at the gate; and of large values.
+    Firings call Python outside loops, where few come; on meshes, where the gate counts devices; and for large values.
 
     Args:
-      switch: says which firings are recorded; None for all of them.
+      switch: selects the firings that are recorded; None to record all.
     """
     nesting = tap.nesting
     if not nesting.loops or nesting.axes or nesting.replicas > 1 or nesting.in_parts or tap.nbytes >= COUNTED:
@@ -47,7 +47,7 @@ def writer(tap: Tap | Bundle, inbox: Inbox, gate: Gate, switch: Switch | None = 
 
 
 class _Switched:
-    """The firings that a program wrote of a tap, without those that its switch omits. A `FiringSource`, safe for threads."""
+    """The firings of a tap in a ring, without those that its switch drops. It is a `FiringSource`, safe from any thread."""
 
     def __init__(self, written: Ring | RingPart, switch: Switch) -> None:
         self._written, self._switch = written, switch
@@ -70,7 +70,7 @@ class _Switched:
         return self._written.is_over and not self._settled
 
     def settle(self) -> None:
-        """Read what was written so far with the switch as it was, before it changes."""
+        """Read the firings written so far, and select them by the switch before it changes."""
         with self._lock:
             self._settled += self._wanted(time.perf_counter_ns())
 

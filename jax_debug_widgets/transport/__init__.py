@@ -1,7 +1,7 @@
-"""Turn what has happened into few messages for the browser, and pace them.
+"""Make the messages to the browser, and send few of them a second.
 
-In:   events' data as columns, sites, calls, status.
-Out:  messages in the wire format, at most 30 ticks a second, from a thread of its own, to a callable it is handed.
+In:   events as columns, sites, calls, status.
+Out:  messages in the wire format; at most 30 ticks a second, in a separate thread, of a function that the caller passes.
 May know: events, numpy.   Must not know: JAX, Jupyter, taps, store.
 """
 

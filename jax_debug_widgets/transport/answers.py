@@ -1,11 +1,16 @@
-"""The answers that have fields of their own: a value of an event, and a file of source. See `wire` for how they travel.
+"""Define the answers with fields of their own: a value of an event, and a file of source. See `wire` for how they travel.
 
-Columns of an `array`: `data`, float32 (float64 where that cannot hold it), the slice row by row, `channels` numbers a pixel
-where it is an image (scalars and vectors are one row; of larger slices every n-th row and column is taken); `histogram`,
-uint32, counts of the finite elements of the whole value over equal bins from `stats.min` to `stats.max`.
+Columns of an `array`:
+  `data`, float32 (float64 if float32 cannot hold the values): the slice row by row, with `channels` numbers a pixel for an
+  image. Scalars and vectors are one row. A larger slice has only each n-th row and column.
+  `histogram`, uint32: counts of the finite elements of the whole value over equal bins from `stats.min` to `stats.max`.
 
-Of `histograms` (its `data`): `event`, uint32[n]; `counts`, uint32[n * bins], event by event, over equal bins from `low` to
-`high`; `odd`, uint32[n], how many are NaN or infinite. Of a `file`: `data`, uint8, its bytes.
+Columns of `histograms` (its `data`):
+  `event`, uint32[n].
+  `counts`, uint32[n * bins]: event by event, over equal bins from `low` to `high`.
+  `odd`, uint32[n]: how many elements are NaN or infinite.
+
+Column of a `file`: `data`, uint8, its bytes.
 """
 
 from __future__ import annotations
@@ -18,11 +23,11 @@ if TYPE_CHECKING:
 
 
 class ArrayMessage(TypedDict):
-    """One value of an event, or of a stop's frame.
+    """One value of an event, or a variable of a stop's frame.
 
-    `rows`, `columns` are those of `data`; `stride` is how many of the value's each stands for.
-    `channels` is there where it was asked for as an image, and is one. `axes` and `tiles` (how many pictures of `rows` by
-    `columns` there are in `data`, one after the other, and how many the value has) are there where axes were asked for.
+    `rows` and `columns` are the size of `data`; `stride` is how many rows and columns of the value each stands for.
+    `channels` is present if the request asked for an image, and the value is one. `axes` and `tiles` are present if the
+    request had axes. `tiles` is the number of pictures (`rows` by `columns`) in `data`, and the number that the value has.
     """
 
     type: str
@@ -46,7 +51,7 @@ class ArrayMessage(TypedDict):
 
 
 class FunctionMessage(TypedDict):
-    """A function of a file: its qualified name, its first and last line."""
+    """A function in a file: its qualified name, its first and last line."""
 
     name: str
     first: int
@@ -54,10 +59,10 @@ class FunctionMessage(TypedDict):
 
 
 class NameMessage(TypedDict):
-    """A range of a file that computes what `name` stands for; `why` says why it is not watched, empty where it can be.
+    """A range of a file that computes the value called `name`.
 
-    `pattern` is by what the next run can watch it, empty where asking would not help. Of a leaf `root` is
-    the name of its tree, empty for others.
+    `why` says why the value is not watched; it is empty if the value can be watched. `pattern` is the pattern by which the
+    next run can watch it; it is empty if no pattern can. `root` is the name of the tree if the value is a leaf, else empty.
     """
 
     line: int
@@ -71,7 +76,7 @@ class NameMessage(TypedDict):
 
 
 class SourceMessage(TypedDict):
-    """The source of a file; `first_line` is the number of the first of `lines`. Columns count characters, from 0."""
+    """The source of a file. `first_line` is the number of the first of `lines`. Columns count characters, from 0."""
 
     type: str
     version: int

@@ -1,4 +1,4 @@
-"""One array as a picture can show it: a slice, its statistics and its histogram."""
+"""Prepare an array for a picture: a slice, its statistics and its histogram."""
 
 from __future__ import annotations
 
@@ -14,20 +14,23 @@ from jax_debug_widgets.transport.columns import pack
 from jax_debug_widgets.transport.stops import ArrayStatistics
 
 MAX_SIDE = 512
-"""Rows and columns that are sent: what a screen shows."""
+"""The most rows and the most columns that are sent; a screen shows about as many."""
 
 MAX_TILES = 256
-"""Pictures beside each other that are sent."""
+"""The most pictures beside each other that are sent."""
 
 _BINS = 64
 _PLANE_AXES, _PIXEL_AXES = 2, 3
 
 
 def picture(value: np.ndarray, asked: Mapping[str, Any]) -> tuple[dict[str, Any], bytes]:
-    """The content of an `array` message about `value`, and its buffer; `asked` may have `index`, `image` and `axes`.
+    """Return the content of an `array` message about `value`, and its buffer.
+
+    Args:
+      asked: the request; it may have `index`, `image` and `axes`.
 
     Raises:
-      IndexError: it has no such index, or no such axes.
+      IndexError: the value has no such index, or no such axes.
     """
     numbers = as_numbers(value)
     stats, histogram = statistics(numbers)
@@ -59,10 +62,10 @@ def picture(value: np.ndarray, asked: Mapping[str, Any]) -> tuple[dict[str, Any]
 
 
 def plane_of(value: np.ndarray, asked: Mapping[str, Any]) -> tuple[list[int], np.ndarray]:
-    """The index that `asked` means, and the rows and columns there: over the first two of its `axes`, else over the last two.
+    """Return the index that `asked` means, and the plane there: over the first two of its `axes`, else over the last two axes.
 
     Raises:
-      IndexError: it has no such index, or no such axes.
+      IndexError: the value has no such index, or no such axes.
     """
     axes = _axes_of(value, asked)[:_PLANE_AXES]
     return _at(np.moveaxis(value, axes, range(-len(axes), 0)) if axes else value, asked, _PLANE_AXES)
@@ -82,7 +85,7 @@ def _axes_of(value: np.ndarray, asked: Mapping[str, Any]) -> list[int]:
 
 
 def _tiles_of(numbers: np.ndarray, asked: Mapping[str, Any]) -> tuple[list[int], np.ndarray, dict[str, Any]]:
-    """The index of the axes that are not shown; [tiles, rows, columns], the first of them; what the message says of them."""
+    """Return the index along the axes that are not shown, the first tiles [tiles, rows, columns], and fields of the message."""
     axes = _axes_of(numbers, asked)
     plane, tiled = axes[:_PLANE_AXES], axes[_PLANE_AXES:]
     moved = np.moveaxis(numbers, [*tiled, *plane], range(-len(axes), 0))
@@ -95,20 +98,20 @@ def _tiles_of(numbers: np.ndarray, asked: Mapping[str, Any]) -> tuple[list[int],
 
 
 def _thinned(plane: np.ndarray, most: int) -> tuple[list[int], np.ndarray]:
-    """How many rows and columns one that is sent stands for, and those that are sent."""
+    """Thin a plane to at most `most` rows and columns. Return how many rows and columns each stands for, and the plane."""
     stride = [max(-(-size // most), 1) for size in plane.shape[:_PLANE_AXES]]
     return stride, plane[:: stride[0], :: stride[1]]
 
 
 def _pixels(numbers: np.ndarray) -> np.ndarray:
-    """The numbers as float32; unchanged where it cannot hold one of them."""
+    """Return the numbers as float32; unchanged if float32 cannot hold one of them."""
     with np.errstate(over="ignore"):
         short = numbers.astype(np.float32)
     return short if np.array_equal(np.isinf(short), np.isinf(numbers)) else numbers
 
 
 def statistics(numbers: np.ndarray) -> tuple[ArrayStatistics, np.ndarray]:
-    """The statistics of float64 numbers of any shape, and uint32[64]: the counts of the finite ones in equal bins."""
+    """Return the statistics of float64 numbers of any shape, and uint32[64]: the counts of finite numbers in equal bins."""
     finite = numbers[np.isfinite(numbers)]
     some = bool(finite.size)
     low, high = (float(finite.min()), float(finite.max())) if some else (0.0, 0.0)

@@ -1,4 +1,4 @@
-"""Events, sites, calls and status as messages; `wire.py` and `run_messages.py` say what each field means."""
+"""Make the messages of events, sites, calls and status. `wire.py` and `run_messages.py` say what each field means."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class EventColumns(Protocol):
 
     @property
     def site(self) -> np.ndarray:
-        """See `store.Columns`, as for the others."""
+        """See `store.Columns`, also for the other members."""
         ...
 
     @property
@@ -67,12 +67,12 @@ class EventColumns(Protocol):
 
 @dataclass(frozen=True)
 class Points:
-    """Numbers to plot.
+    """Numbers to plot, as columns of equal length.
 
     Attributes:
       row: the event's index in the batch.
-      value: the index of the scalar or vector among its values.
-      element: the index in the vector, 0 of a scalar.
+      value: the index of the scalar or vector among the event's values.
+      element: the index in the vector, 0 for a scalar.
       y: the number.
     """
 
@@ -96,15 +96,16 @@ def batch_message(
     spans: ThreadSpans,
     status: Status,
 ) -> tuple[wire.BatchMessage, bytes]:
-    """One batch: the events of `pieces`, the first of them at position `first` of the run.
+    """Make the message of one batch: the events of `pieces`, which begin at position `first` of the run.
 
     Args:
-      number: how many batches of the run were made before.
-      oldest: position of the oldest event that can still be asked for.
-      texts: `{row of this batch: line}`.
-      devices: the names that the column `device` points to.
-      sites: by id and type, see `store.site_types.SiteTypes`, a tap of each that is new or has changed.
-      spans: what threads were at since the batch before.
+      number: the number of batches of the run before this one.
+      oldest: the position of the oldest event that the kernel still keeps.
+      texts: row of this batch -> line of text.
+      devices: the names that the column `device` refers to.
+      sites: id and type (see `store.site_types.SiteTypes`) -> a tap, for each site that is new or has changed.
+      calls: the calls that are new or have changed.
+      spans: the activities of threads since the batch before.
     """
     columns = {
         "site": _joined(pieces, "site", np.uint32),
@@ -150,13 +151,13 @@ def batch_message(
 def rows_message(
     run: str, request: int, first: int, count: int, texts: Mapping[int, str]
 ) -> tuple[dict[str, Any], bytes]:
-    """The answer to `rows`: `{index from first: line}`."""
+    """Make the answer to `rows`; `texts` is index from `first` -> line of text."""
     specs, buffer = pack(pack_texts(texts))
     return wire.reply("rows", run, request, first=first, count=count, columns=specs), buffer
 
 
 def call_message(call: Call) -> CallMessage:
-    """A call as the browser knows it."""
+    """Make the message of a call."""
     return {
         "id": call.id,
         "name": call.name,
@@ -202,7 +203,7 @@ def _first_message(first: FirstNonFinite | None) -> FirstNonFiniteMessage | None
 
 
 def status_message(status: Status) -> StatusMessage:
-    """The run's status as the browser knows it."""
+    """Make the message of a run's status."""
     barrier = status.barrier
     return {
         "state": status.state,
@@ -240,7 +241,7 @@ def status_message(status: Status) -> StatusMessage:
 
 
 def process_message(one: ProcessStatus) -> ProcessMessage:
-    """One of several processes as the browser knows it."""
+    """Make the message of one of several processes."""
     return {
         "number": one.number,
         "host": one.host,
@@ -252,7 +253,7 @@ def process_message(one: ProcessStatus) -> ProcessMessage:
 
 
 def breakpoint_message(one: Breakpoint) -> BreakpointMessage:
-    """A breakpoint as the browser knows it."""
+    """Make the message of a breakpoint."""
     return {
         "site": one.site,
         "name": one.name,

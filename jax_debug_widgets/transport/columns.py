@@ -1,4 +1,4 @@
-"""The columns of a message, laid out in its buffer; the twin of `js/src/transport/columns.ts`."""
+"""Lay out the columns of a message in its buffer; the twin of `js/src/transport/columns.ts`."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from typing import TypedDict
 import numpy as np
 
 DTYPES = ("uint8", "uint16", "uint32", "int32", "float32", "float64")
-"""The element types of a column: exactly the element types of JavaScript's typed arrays that lose nothing."""
+"""The element types of a column. JavaScript has a typed array for each of them."""
 
 _DTYPE_NAMES = {one: name for name in DTYPES for one in (np.dtype(name), np.dtype(name).newbyteorder())}
 
 ALIGNMENT = 8
-"""Bytes; typed arrays of the browser must start at a multiple of their element size."""
+"""The alignment of a column in bytes: the browser's typed arrays must start at a multiple of their element size."""
 
 
 class ColumnSpec(TypedDict):
-    """Where one column lies in the buffer; `offset` in bytes, `length` in elements."""
+    """The place of one column in the buffer: `offset` in bytes, `length` in elements."""
 
     name: str
     dtype: str
@@ -48,10 +48,10 @@ def pack(columns: Mapping[str, np.ndarray]) -> tuple[list[ColumnSpec], bytes]:
 
 
 def unpack(specs: Sequence[ColumnSpec], buffer: bytes | memoryview) -> dict[str, np.ndarray]:
-    """The inverse of `pack`; the arrays are views of `buffer`.
+    """Undo `pack`; the arrays are views of `buffer`.
 
     Raises:
-      ValueError: an unknown dtype, or a column that lies outside the buffer.
+      ValueError: a dtype is unknown, or a column lies outside the buffer.
     """
     columns = {}
     for spec in specs:
@@ -68,7 +68,7 @@ def unpack(specs: Sequence[ColumnSpec], buffer: bytes | memoryview) -> dict[str,
 
 
 def pack_texts(texts: Mapping[int, str]) -> dict[str, np.ndarray]:
-    """The three text columns for `{row: line}`."""
+    """Make the three text columns for row -> line."""
     encoded = [text.encode("utf-8", "replace") for text in texts.values()]
     return {
         "text_row": np.fromiter(texts, np.uint32, len(texts)),
@@ -78,7 +78,7 @@ def pack_texts(texts: Mapping[int, str]) -> dict[str, np.ndarray]:
 
 
 def unpack_texts(columns: Mapping[str, np.ndarray]) -> dict[int, str]:
-    """The inverse of `pack_texts`."""
+    """Undo `pack_texts`: return row -> line."""
     data = columns["text"].tobytes()
     texts, start = {}, 0
     for row, end in zip(columns["text_row"].tolist(), columns["text_end"].tolist(), strict=True):

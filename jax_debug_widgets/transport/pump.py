@@ -1,4 +1,4 @@
-"""A thread that ticks until there is nothing left to do: 30 times a second, less often where a tick takes long or wants it."""
+"""Call a function 30 times a second in a thread until it has nothing left to do; less often if it takes long or asks for it."""
 
 from __future__ import annotations
 
@@ -9,26 +9,26 @@ import time
 from collections.abc import Callable
 
 HZ = 30
-"""Ticks a second: Jupyter counts messages (1000/s, the excess silently dropped), eyes do not see more."""
+"""Ticks a second. Jupyter drops messages beyond 1000 a second, and eyes do not see more."""
 
 _SHARE = 1 / 16
-"""The largest share of one processor's time for ticking, as far as `LONGEST_PAUSE_S` allows. With some hundred values watched a
-tick takes 10 ms, in which the user's program waits for Python's lock whenever it has something to say."""
+"""The largest share of one processor's time for ticks, as far as `LONGEST_PAUSE_S` allows. With some hundred watched values a
+tick takes 10 ms, and a firing of the user's program has to wait for Python's lock meanwhile."""
 
 LONGEST_PAUSE_S = 0.06
-"""Between two ticks, whatever they take, if they want no longer one: what is drawn still moves."""
+"""The longest pause between two ticks because of their cost, so that the charts still move. A tick may ask for a longer one."""
 
 _FAILURES_TOLD = 3
-"""The most failed ticks in a row whose errors are written; 30 tracebacks a second would bury the user's own output."""
+"""The most failed ticks in a row that log an error; 30 tracebacks a second would bury the user's own output."""
 
 _log = logging.getLogger(__name__)
 
 
 class Pump:
-    """Calls `tick` until it answers None; else it answers how long it wants no other, in seconds.
+    """Calls `tick` in a thread until it returns None. Otherwise `tick` returns the least seconds until its next call.
 
-    `tick` runs in a copy of the context in which the pump was made: a message sent from a bare thread has no parent
-    cell, and ipykernel 7.0 raises `LookupError` for it.
+    `tick` runs in a copy of the context in which the pump was made. A message from a thread without it has no parent cell, and
+    ipykernel 7.0 raises `LookupError` for it.
     """
 
     def __init__(self, tick: Callable[[], float | None], hz: float = HZ) -> None:
@@ -39,18 +39,18 @@ class Pump:
         self._thread = threading.Thread(target=self._loop, name="jaxdebug-pump", daemon=True)
 
     def start(self) -> None:
-        """Begin to tick."""
+        """Start the thread."""
         self._thread.start()
 
     def stop(self, timeout: float = 5.0) -> None:
-        """Let the current tick end, and tick no more."""
+        """Stop ticking. Waits until the current tick has ended, at most `timeout` seconds."""
         self._stop.set()
         if self._thread.is_alive() and self._thread is not threading.current_thread():
             self._thread.join(timeout)
 
     @property
     def running(self) -> bool:
-        """Whether it still ticks."""
+        """Whether the pump still ticks."""
         return self._thread.is_alive()
 
     def _loop(self) -> None:
@@ -63,7 +63,7 @@ class Pump:
                     return
                 failures = 0
             except Exception:  # noqa: BLE001 - whatever it is, the user's program goes on.
-                # The user's program must not suffer, and the next tick may work: what was not sent is sent then.
+                # The next tick may work; it then sends what this one did not send.
                 failures, wanted = failures + 1, 0.0
                 if failures <= _FAILURES_TOLD:
                     _log.exception("jax_debug_widgets could not send what happened")

@@ -1,4 +1,4 @@
-"""The parts of a batch besides the events: its sites, its calls, and how it is doing. See `wire` for how it travels."""
+"""Define the parts of a batch besides the events: sites, calls and status. See `wire` for how a batch travels."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import TypedDict
 
 
 class FollowerMessage(TypedDict):
-    """A value that had a NaN after the one that a finding is about."""
+    """A value that had a NaN after the value of a finding."""
 
     where: str
     label: str
@@ -15,11 +15,11 @@ class FollowerMessage(TypedDict):
 
 
 class FindingMessage(TypedDict):
-    """A finding, see `events.Finding`: `file` and `line` are where to look, `lines` the source from `first_line` up to it.
+    """A finding, see `events.Finding`. `file` and `line` are its place, `lines` the source from `first_line` up to it.
 
     `severity` is 0 for an error, 1 for a wrong result, 2 for lost precision and 3 for lost time.
-    `site` and `event` are what shows it, -1 where nothing does. Of `following` findings that came later `followers` has the
-    first.
+    `site` and `event` show the finding; they are -1 if none does. `following` is the number of later findings that this one
+    may have caused, and `followers` are the first of these.
     """
 
     kind: str
@@ -41,7 +41,7 @@ class FindingMessage(TypedDict):
 
 
 class DerivativeMessage(TypedDict):
-    """A line whose derivative computes a gradient, see `events.Derivative`."""
+    """A line with a derivative that computes a gradient, see `events.Derivative`."""
 
     text: str
     file: str
@@ -50,20 +50,23 @@ class DerivativeMessage(TypedDict):
 
 
 class WatchMessage(TypedDict):
-    """A watched value, see `events.Watched`. `role` is `value` or `gradient`, `scope` the named scopes around it.
+    """A watched value, see `events.Watched`.
 
-    `full` tells whether the run keeps the values themselves; the last of its site's `values` is then the value itself, `value`.
-    `lanes` are the sizes of its `vmap` axes where it is taken by lane: one of the `values` is then `lanes`, float32[n, k], of
-    each of the first n lanes the statistics, or its number.
-    `value` is of a gradient the id of the site of its value, -1 where it has none that comes before; `gradient`
-    is of a value that of its gradient, where that came first. `meant` are those of `posinf` and `neginf` that the source
-    puts there, and that are nothing bad. `choice` is what may mask a NaN of it: `jnp.where(x > 0, h, 0.0) at model.py:7`.
-    `merges` says for each of the site's values how those of several lanes or devices become that of all: `min`, `max`, `mean`
-    and `std` of finite elements, `norm`, `sum`, `value` (the mean of single numbers); empty where nothing does.
-    `derivatives` are of a gradient the lines whose derivative computes it. `given_on` are the names that the next iteration of
-    its loop has for it. `has_ended_lanes` tells whether its statistics count lanes that have left their vmapped `while`.
-    The range of its site is what the source computes it by: the right-hand side of the assignment to `name`. Its columns
-    count characters, as those of `answers.NameMessage` do.
+    `role` is `value` or `gradient`. `scope` is the named scopes around the value.
+    `full` says whether the run keeps the values themselves; then the last of its site's `values` is the value itself, `value`.
+    `lanes` are the sizes of its `vmap` axes if it is recorded by lane. Then one of the `values` is `lanes`, float32[n, k]: the
+    statistics, or the number, of each of the first n lanes.
+    `value`, of a gradient, is the id of its value's site, -1 if that has no site that comes before. `gradient`, of a value, is
+    the id of its gradient's site if the gradient came first.
+    `meant` are those of `posinf` and `neginf` that the source puts there on purpose.
+    `choice` may mask a NaN of the value: `jnp.where(x > 0, h, 0.0) at model.py:7`.
+    `merges` says for each of the site's values how the values of several lanes or devices are merged: `min`, `max`, `mean` and
+    `std` of finite elements, `norm`, `sum`, `value` (the mean of single numbers); empty if they cannot be merged.
+    `derivatives`, of a gradient, are the lines with derivatives that compute it.
+    `given_on` are the names of the value in the next iteration of its loop.
+    `has_ended_lanes` says whether its statistics count lanes that have left their vmapped `while`.
+    The range of its site is the right-hand side of the assignment to `name`. Its columns count characters, as those of
+    `answers.NameMessage`.
     """
 
     name: str
@@ -85,14 +88,15 @@ class WatchMessage(TypedDict):
 
 
 class SiteMessage(TypedDict):
-    """A call site, see `events.CallSite`. `where` is what a person calls the place: `train.py:41`, `In [7]:12`.
+    """A call site, see `events.CallSite`. `where` is the name of the place for people: `train.py:41`, `In [7]:12`.
 
-    There is one for each `type` that it was compiled for, in order: they have other `shapes` and `dtypes`, `loops` or `watch`.
-    The column `type` of a batch has the type of each event. `order` is its place in its program's order,
-    `loops` how often each loop around it runs, outermost first, None where only run time tells, `reverse` which of them run
-    from the end (none where it is empty), `leap` the n of each n-th iteration of the outermost that it fires in.
-    `callers` are places, too. `process` is the number of the process that it fires in.
-    Of a `watch` site `values` names the statistics of the watched value, or is `["value"]` where that is one number; its
+    There is one message for each `type` that the site was compiled for, in order. They differ in `shapes` and `dtypes`,
+    `loops` or `watch`. The column `type` of a batch has the type of each event.
+    `order` is the site's place in the order of its program.
+    `loops` is the length of each loop around it, outermost first, None if it is known only at run time. `reverse` says which
+    loops run from the end (empty: none does). The site fires in each `leap`-th iteration of the outermost loop.
+    `callers` are places as `where`. `process` is the number of the process in which the site fires.
+    For a `watch` site, `values` names the statistics of the watched value, or is `["value"]` if the value is one number. Its
     events have no text.
     """
 
@@ -125,10 +129,10 @@ class SiteMessage(TypedDict):
 
 
 class CallMessage(TypedDict):
-    """One call of a compiled function, see `events.Call`. Times in seconds since the run started, else durations.
+    """One call of a compiled function, see `events.Call`. Times are in seconds since the run started; durations in seconds.
 
-    `flight`: of the calls that follow one another without a pause when the first was dispatched, the number of this one, and
-    how many there must be for their mean to be told: what the last of them tells is what each took.
+    `flight` is about a series of calls without a pause between them: when the first call was dispatched, the number of this
+    call, and the number of calls from which on their mean is known. Each call of the series took the mean at the last one.
     """
 
     id: int
@@ -155,10 +159,10 @@ class CallMessage(TypedDict):
 
 
 class BarrierMessage(TypedDict):
-    """The effects barrier of a run: `off`, `idle`, `pending`, `drained`, `timeout` or `failed`.
+    """The effects barrier of a run. `state` is `off`, `idle`, `pending`, `drained`, `timeout` or `failed`.
 
-    `pending` names the calls whose effects have not drained, `waited` is in seconds, `waits` are the stretches of time in which
-    somebody waited: from, and to (None: still), in seconds since the run started.
+    `pending` names the calls with effects that have not happened. `waited` is in seconds. `waits` are the intervals in which
+    somebody waited: begin and end (None: still waiting), in seconds since the run started.
     """
 
     state: str
@@ -169,9 +173,9 @@ class BarrierMessage(TypedDict):
 
 
 class BreakpointMessage(TypedDict):
-    """A place where the program may stop. `hits` counts how often it was reached, `skip` how many more are let pass.
+    """A place where the program may stop. `hits` counts how often it was reached; the next `skip` firings do not stop.
 
-    `cost` says what it does to the program; it is empty where that is nothing.
+    `cost` says what the breakpoint adds to the program; it is empty if it adds nothing.
     """
 
     site: int
@@ -185,7 +189,7 @@ class BreakpointMessage(TypedDict):
 
 
 class NonFiniteMessage(TypedDict):
-    """How many numbers were NaN and how many infinite, and the number of the first event with one."""
+    """How many numbers were NaN, how many were infinite, and the position of the first event with one."""
 
     nan: int
     inf: int
@@ -204,7 +208,7 @@ class ProcessMessage(TypedDict):
 
 
 class FirstNonFiniteMessage(TypedDict):
-    """See `events.FirstNonFinite`."""
+    """The first NaN or infinity of a run, see `events.FirstNonFinite`."""
 
     site: int
     event: int
@@ -217,16 +221,18 @@ class FirstNonFiniteMessage(TypedDict):
 
 
 class StatusMessage(TypedDict):
-    """The run as a whole. `state` is `running`, `waiting` (for effects), `done`, `failed`, `stopped` or `interrupted`.
+    """The run as a whole, see `events.Status`.
 
-    `started` is in seconds since the epoch, `elapsed` in seconds, `rate` in events per second over the last second,
-    `dropped` counts the events that the store no longer holds and `dropped_by_site` tells whose they were. `paused`: it is at
-    a stop; `stoppable`: `pause` and `halt` would take effect at its next event; `captured`: not only its breakpoints are
-    seen; `commands`: in words, how the browser's requests reach the kernel while a cell runs; `added`: what the next run
-    watches as well; `nonfinite`: what was among the values that the streams show;
-    `findings`: how many there are; `processes`: of a run of several; `copies`: site -> the site of another process that has the
-    same values; `when`: the condition under which watched values are taken;
-    `lines`: where the next run stops.
+    `state` is `running`, `waiting` (for effects), `done`, `failed`, `stopped` or `interrupted`.
+    `started` is in seconds since the epoch, `elapsed` in seconds, `rate` in events a second over the last second.
+    `dropped` is the number of events that the store no longer holds; `dropped_by_site` is the same by site.
+    `paused`: the program is at a stop. `stoppable`: `pause` and `halt` would take effect at its next event.
+    `captured` is false if only its breakpoints are seen.
+    `commands` says how the browser's requests reach the kernel while a cell runs.
+    `added` are the names that the next run watches too. `lines` are the lines at which the next run stops.
+    `nonfinite` counts the NaN and infinite values in the streams. `findings` is the number of findings.
+    `processes` are the processes of a run of several. `copies`: site -> the site of another process with the same values.
+    `when` is the condition under which watched values are recorded.
     """
 
     state: str

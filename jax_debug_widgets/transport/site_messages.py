@@ -1,4 +1,4 @@
-"""A site as the browser is sent it."""
+"""Make the messages of sites."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def site_message(tap: Tap, number: int) -> SiteMessage:
-    """A call site as the browser knows it, as it was compiled for the type of this number."""
+    """Make the message of a call site; `number` is the number of the type that it was compiled for."""
     site = tap.site
     return {
         "id": site.id,

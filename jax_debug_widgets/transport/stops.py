@@ -1,4 +1,4 @@
-"""The `stop` message: where a program stands that a debugger has stopped. See `wire` for how it travels."""
+"""Define the `stop` message, which says where a stopped program stands. See `wire` for how it travels."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import TypedDict
 
 
 class ArrayStatistics(TypedDict):
-    """The statistics of all elements of a value; `min` to `std` are those of the finite ones, None where there are none."""
+    """The statistics of all elements of a value; `min` to `std` are of the finite elements, None without any."""
 
     size: int
     nan: int
@@ -19,9 +19,9 @@ class ArrayStatistics(TypedDict):
 
 
 class LocalMessage(TypedDict):
-    """A variable of a frame. `text` is its shortened repr; `shape`, `dtype` and `stats` are None where it is no array.
+    """A variable of a frame. `text` is its shortened repr; `shape`, `dtype` and `stats` are None if it is not an array.
 
-    `device` is where it was in the program, empty where that is not known.
+    `device` is the device that held it in the program, empty if that is not known.
     """
 
     name: str
@@ -34,7 +34,7 @@ class LocalMessage(TypedDict):
 
 
 class FrameMessage(TypedDict):
-    """One frame of the user's, 0 the innermost: `source` are its lines from `first_line` on, `line` the current one."""
+    """One of the user's frames, 0 the innermost. `source` are its lines from `first_line` on, and `line` is the current one."""
 
     index: int
     file: str
@@ -47,7 +47,7 @@ class FrameMessage(TypedDict):
 
 
 class LanesMessage(TypedDict):
-    """The `vmap` axes of a stop. `stopped` lists the lanes whose condition holds, None where there was no condition."""
+    """The `vmap` axes of a stop. `stopped` lists the lanes in which the condition holds, None without a condition."""
 
     sizes: list[int]
     chosen: list[int]
@@ -55,7 +55,7 @@ class LanesMessage(TypedDict):
 
 
 class ReplaceableMessage(TypedDict):
-    """The value that goes on (`x = jdw.breakpoint(x)`), as the chosen lane has it; `set` gives another one."""
+    """The value that the program goes on with (`x = jdw.breakpoint(x)`) in the chosen lane; `set` replaces it."""
 
     name: str
     shape: list[int]
@@ -65,11 +65,11 @@ class ReplaceableMessage(TypedDict):
 class StopBody(TypedDict):
     """A stop.
 
-    `kind` is `breakpoint`, `pause` or `step`; `site` -1 where it is at none; `reason` a sentence; `since` seconds since it
-    began; `event` the number of the event at which it stands, -1 where none is recorded; `timeout` seconds after which the
-    program goes on by itself, None for never; `way` how commands reach the
-    kernel: `shell`, `control` or `stdin`; `hits` how often its site was reached; `warning` empty, or what may go wrong while
-    it stands; `frame` the frame looked at.
+    `kind` is `breakpoint`, `pause` or `step`. `site` is -1 if the stop is at no site. `reason` is a sentence.
+    `since` is the seconds since the stop began. `timeout` is the seconds after which the program goes on by itself, None for
+    never. `event` is the position of the event at which the program stands, -1 if none is recorded.
+    `way` is how commands reach the kernel: `shell`, `control` or `stdin`. `hits` is how often the site was reached.
+    `warning` says what may go wrong while the program stands; it is empty if nothing may. `frame` is the chosen frame.
     """
 
     id: int
@@ -94,7 +94,7 @@ class StopBody(TypedDict):
 
 
 class TypedMessage(TypedDict):
-    """A command of the console that was typed before; `output` is None where its answer has not come."""
+    """A command that was typed in the console before; `output` is None if its answer has not come."""
 
     text: str
     output: str | None
@@ -102,7 +102,7 @@ class TypedMessage(TypedDict):
 
 
 class StopMessage(TypedDict):
-    """`stop` is None when there is none any more."""
+    """The open stop; `stop` is None when the stop is over."""
 
     type: str
     version: int

@@ -1,26 +1,26 @@
-"""The messages between kernel and browser; this and what it names are the twin of `js/src/transport/wire.ts`.
+"""Define the messages between kernel and browser. With the modules named here, it is the twin of `js/src/transport/wire.ts`.
 
 Every message is one JSON object, `content`, and at most one binary buffer (`columns.py`). Kernel to browser:
 
-`batch`    what happened since the last tick: events `first .. first + count - 1` of a run, counted from the
-           run's first event, whether or not they are still kept. The client drops what it has already and asks
-           (`sync`) for what is missing, so a batch may be sent twice but none is lost unseen.
+`batch`    what happened since the last tick: events `first .. first + count - 1` of a run, counted from the run's first
+           event, kept or not. The client drops events that it has already, and requests missing ones with `sync`. So a batch
+           may be sent twice, and the client notices a lost batch.
 `rows`     the answer to `rows`: the text of the events asked for.
-`array`    the answer to `array`: one value of one event, as a picture can show it.
-`source`   the answer to `source`: a file's lines, its functions, and what in it has a name and can be watched.
+`array`    the answer to `array`: one value of one event, prepared for a picture.
+`source`   the answer to `source`: a file's lines, its functions, and the named values in it.
 `values`   the answer to `values`: numbers as text, `page[0]` rows of `page[1]`, from `row`, `column` of `rows`, `columns` on.
-`histograms` the answer to `histograms`: how the elements of a value are spread, event by event.
+`histograms` the answer to `histograms`: histograms of a value's elements, event by event.
 `file`     the answer to `file`: its bytes.
 `done`     the answer to a request that has no other answer.
 `error`    the answer to a request that failed; `message` says what to do.
 `stop`     a debugger's stop has begun, has changed or (`stop`: null) has ended; see `stops.StopMessage`. Repeated by `sync`.
-`console`  the answer to `command`: what it printed and returned; `error`: whether it raised.
-`module`   the answer to `module`: its `name`, and its program as `text`.
+`console`  the answer to `command`: its output and result; `error`: whether it raised.
+`module`   the answer to `module`: its `name`, and its JavaScript as `text`.
 `report`   the answer to `report`: its `text`.
-`typed`        after `sync` from the first event on: what was `typed` in the console before (`TypedMessage`).
-`completions`  the answer to `complete`: `matches` that may take the place of the text from `start` to the cursor.
+`typed`        after `sync` from the first event on: the commands that were `typed` in the console before (`TypedMessage`).
+`completions`  the answer to `complete`: `matches` that may replace the text from `start` to the cursor.
 
-What the browser sends is in `requests.py`, what answers hold in `answers.py`.
+`requests.py` has the browser's messages, `answers.py` the fields of answers.
 
 Columns of a `batch` (one array each, little-endian, 8-byte aligned in the buffer):
 
@@ -29,28 +29,27 @@ Columns of a `batch` (one array each, little-endian, 8-byte aligned in the buffe
 | `site`       | uint32  | count  | id of the call site, see `sites`                                         |
 | `time`       | float64 | count  | seconds since `status.started`                                           |
 | `occurrence` | uint32  | count  | n-th firing of its site in this run, from 0                              |
-| `lane`       | int32   | count  | flat index over the vmap axes, -1 where there is none                    |
-| `call`       | int32   | count  | id of the call that dispatched it, -1 where it is not known              |
-| `execution`  | int32   | count  | n-th execution of its site, calls that skip it included, see `Columns` |
-| `step`       | int32   | count  | iteration of the outermost loop around it, -1 where it is not known      |
-| `inner`      | int32   | count  | flat index over the loops inside that, -1 where there is none            |
-| `device`     | int32   | count  | index into the message's `devices`, -1 where it is not known             |
-| `phantom`    | uint8   | count  | 1 where only a `vmap` made it fire, see `events.Event.phantom`           |
-| `type`       | uint16  | count  | which of its site's types it is of, see `SiteMessage`                    |
+| `lane`       | int32   | count  | flat index over the vmap axes, -1 without lanes                          |
+| `call`       | int32   | count  | id of the call that dispatched it, -1 if it is not known                 |
+| `execution`  | int32   | count  | n-th execution of its site, calls that skip it included, see `Columns`   |
+| `step`       | int32   | count  | iteration of the outermost loop around it, -1 if it is not known         |
+| `inner`      | int32   | count  | flat index over the loops inside the outermost one, -1 without any       |
+| `device`     | int32   | count  | index into the message's `devices`, -1 if it is not known                |
+| `phantom`    | uint8   | count  | 1 if only a `vmap` made it fire, see `events.Event.phantom`              |
+| `type`       | uint16  | count  | number of its site's type, see `SiteMessage`                             |
 | `point_row`  | uint32  | points | a number to plot: index of its event in this batch, ...                  |
 | `point_value`| uint16  | points | ... which value of the site (index into the site's `values`), ...        |
 | `point_element`| uint16 | points | ... which element of it (a vector of at most 16; 0 of a scalar), ...         |
 | `point_y`    | float64 | points | ... and the number (bool and int converted)                              |
-| `span_site`  | int32   | spans  | what a thread was at: a site's host function, -1 waiting for effects, -2 for outputs, ... |
+| `span_site`  | int32   | spans  | id of the site with the host function that ran; -1 a wait for effects, -2 for outputs, ... |
 | `span_thread`| int32   | spans  | ... index into the message's `threads`, ...                              |
 | `span_from`, `span_to` | float64 | spans | ... and when: seconds since `status.started`                    |
 | `text_row`   | uint32  | texts  | a formatted line: index of its event in this batch (`rows`: from `first`)|
-| `text_end`   | uint32  | texts  | end of its UTF-8 bytes in `text`; it starts where the one before ends    |
+| `text_end`   | uint32  | texts  | end of its UTF-8 bytes in `text`; a line starts where the one before ends |
 | `text`       | uint8   | bytes  | the lines, one after the other                                           |
 
-A batch carries the text of its newest rows only: what the reader of a running log sees. The client asks for
-the others (`rows`) when they are scrolled into view; formatting a million lines nobody reads would cost the
-user's program its interpreter.
+A batch has the text of its newest rows only, which the reader of a running log sees. The client requests other lines (`rows`)
+when the user scrolls to them. Formatting a million lines that nobody reads would keep Python's lock from the user's program.
 """
 
 from __future__ import annotations
@@ -62,14 +61,14 @@ if TYPE_CHECKING:
     from jax_debug_widgets.transport.run_messages import CallMessage, SiteMessage, StatusMessage
 
 VERSION = 1
-"""Raised when an older client could misread a message."""
+"""The version of the messages; it grows when an older client could misread a message."""
 
 
 class BatchMessage(TypedDict):
-    """See the module's docstring. `oldest` is the first event the kernel still keeps.
+    """A batch, see the module's docstring. `oldest` is the position of the first event that the kernel still keeps.
 
-    `devices` names the run's devices, `threads` the threads of its spans: a name keeps its place, others may follow in later
-    batches. `first_span` counts the spans before this batch's; what `sync` brings again begins at 0.
+    `devices` names the run's devices, and `threads` the threads of its spans. A name keeps its place, and later batches may
+    add names at the end. `first_span` is the number of spans before this batch; it is 0 in the answer to `sync`.
     """
 
     type: str
@@ -89,5 +88,5 @@ class BatchMessage(TypedDict):
 
 
 def reply(kind: str, run: str, request_id: int, **fields: Any) -> dict[str, Any]:
-    """The answer to request `request_id`: kind `rows`, `array`, `done`, `error` and so on."""
+    """Make the answer to request `request_id`; `kind` is `rows`, `array`, `done`, `error` and so on."""
     return {"type": kind, "version": VERSION, "run": run, "id": request_id, **fields}

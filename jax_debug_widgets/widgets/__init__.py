@@ -1,6 +1,6 @@
-"""The panel in the notebook: the model that carries messages, and the output that shows a run with or without it.
+"""Show runs in a notebook: a widget model carries messages, and an output shows a run with or without the model.
 
-In:   messages in the wire format; a `Snapshot` of a run; a callable that answers requests.
+In:   messages in the wire format; a `Snapshot` of a run; a function that answers requests.
 Out:  a widget model, MIME bundles, plain text.
 May know: events, ipywidgets, anywidget, IPython.   Must not know: JAX, taps, store, transport, session.
 """

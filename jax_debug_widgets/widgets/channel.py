@@ -1,7 +1,7 @@
-"""The widget model that carries messages between kernel and browser.
+"""Carry messages between kernel and browser through a widget model.
 
-One model serves all runs of a kernel, so that a notebook with twenty panels loads the front end once. Front ends that
-show each output in a frame of its own (VS Code, Colab) cannot share it: there each run has a model of its own.
+One model serves all runs of a kernel, so that a notebook with twenty panels loads the front end once. Front ends that show each
+output in a separate frame (VS Code, Colab) cannot share the model. There each run has its own model.
 """
 
 from __future__ import annotations
@@ -21,17 +21,18 @@ from jax_debug_widgets.widgets.intake import Intake
 from jax_debug_widgets.widgets.kernel import is_engine, running_kernel
 
 Answer = Callable[[dict[str, Any]], Iterable[tuple[Any, bytes]]]
-"""A request of the browser -> the messages that answer it. Must not raise. May be called from any thread."""
+"""A request of the browser -> the messages that answer it. It must not raise. Any thread may call it."""
 
 
 PARTS = ("panel", "views", "program", "lines")
-"""The parts of the front end, which are files of `static/`."""
+"""The parts of the front end. Each is a file in `static/`."""
 
 
 class PanelModel(anywidget.AnyWidget):
-    """The model; `run` names the run that its own view shows, empty for the shared model.
+    """The widget model, the kernel's half.
 
-    `way` says how to reach the kernel while a cell runs, see `Channel.way`, and `comm_id` whom to write to.
+    `run` is the key of the run that its own view shows; it is empty for the shared model. `way` says how requests reach the
+    kernel while a cell runs, see `Channel.way`. `comm_id` is the comm to which the browser sends them.
     """
 
     run = traitlets.Unicode("").tag(sync=True)
@@ -39,18 +40,18 @@ class PanelModel(anywidget.AnyWidget):
     comm_id = traitlets.Unicode("").tag(sync=True)
 
     def __init__(self, run: str) -> None:
-        # As text: given a path, anywidget keeps every instance alive for ever, to reload it when the file changes.
+        # Passed as text: for a path, anywidget keeps each instance alive for ever, to reload it when the file changes.
         super().__init__(_esm=front_end("panel"), run=run)
 
     def set_state(self, sync_data: Any) -> None:
-        """Nothing: the state is the kernel's. Any front end of it can send one, and `_esm` is run by all others."""
+        """Ignore state from a front end. Any front end could send an `_esm`, and all other front ends would run it."""
 
 
 class Channel:
     """Sends messages to the browser and answers its requests.
 
     Attributes:
-      way: how requests come while a cell runs: `shell`, `control`, or `stdin` where they do not.
+      way: how requests come while a cell runs: through `shell` or `control`; `stdin` if they do not come.
     """
 
     def __init__(self, model: PanelModel, answer: Answer) -> None:
@@ -65,7 +66,7 @@ class Channel:
 
     @classmethod
     def open(cls, run: str, answer: Answer) -> Channel:
-        """The channel for `run`: one of its own where outputs are isolated, else one for all runs."""
+        """Make the channel for `run`: its own if outputs are isolated, else one for all runs."""
         return cls(PanelModel(run if outputs_are_isolated() else ""), answer)
 
     def serves(self, run: str) -> bool:
@@ -73,10 +74,10 @@ class Channel:
         return self.model.run in ("", run)
 
     def send(self, content: Any, buffer: bytes) -> None:
-        """Send one message."""
+        """Send one message to the browser."""
         try:
             self.model.send(content, buffers=[buffer])
-        except UnicodeEncodeError:  # A title or an error with half a character in it; texts of events are bytes.
+        except UnicodeEncodeError:  # A title or an error has a lone surrogate; texts of events are bytes.
             self.model.send(legible(content), buffers=[buffer])
 
     def _on_request(self, content: dict[str, Any]) -> None:
@@ -85,23 +86,23 @@ class Channel:
 
 
 def outputs_are_isolated() -> bool:
-    """Whether the front end shows outputs where they cannot find the page's models."""
+    """Whether the front end shows outputs in frames that cannot find the page's models."""
     return "google.colab" in sys.modules or "VSCODE_PID" in os.environ or marimo_notebook() is not None
 
 
 def marimo_notebook() -> Any:
-    """The module `marimo` where this runs in one of its notebooks; else None."""
+    """Return the module `marimo` inside a marimo notebook; else None."""
     marimo = sys.modules.get("marimo")
     return marimo if marimo is not None and marimo.running_in_notebook() else None
 
 
 @functools.cache
 def front_end(part: str) -> str:
-    """A part of the built front end: `panel`, or one that it asks for when it first shows something of it.
+    """Return the code of a part of the front end: `panel`, or a part that the panel loads when it first shows one of its views.
 
     Raises:
       ValueError: there is no such part.
-      FileNotFoundError: it was not built; the message says how.
+      FileNotFoundError: the front end is not built; the message says how to build it.
     """
     if part not in PARTS:
         msg = f"the front end has no part {part!r}"

@@ -1,20 +1,20 @@
 """Receive the panel's requests while the kernel's main thread is busy.
 
-ipykernel 7.4 hands a widget's messages to the main thread, where they wait for the cell to end; 7.0 to 7.3 hand them to a
-subshell, which afterwards misplaces what other threads print. Since 7.0 messages arrive in a thread of their own (the shell
-channel's), so ours are taken out there and answered in a thread of ours. What is not ours goes its usual way, except what a
-page asks that is loaded while a cell runs (`standin`).
+ipykernel 7.4 hands a widget's messages to the main thread, where they wait for the end of the cell. Versions 7.0 to 7.3 hand
+them to a subshell, and then the prints of other threads appear at the wrong place. Since 7.0 messages arrive in a separate
+thread, that of the shell channel. The intake takes the panel's messages out there and answers them in its own thread. Other
+messages go their usual way, except for the requests of a page that is loaded while a cell runs (`standin`).
 
-ipykernel 6 reads the shell channel in the main thread, but the control channel in another: the front end sends there
-when we ask it to, and there they are taken out likewise.
+ipykernel 6 reads the shell channel in the main thread, but the control channel in another thread. There the front end sends
+requests through the control channel, and the intake takes them out in the same way.
 
-Nothing is published before an answer. The server sends small messages one after the other, and TCP holds the second back until
-the browser has acknowledged the first, which takes it 40 ms: a status in front of each answer cost that much.
+No status is published before an answer. The server sends small messages one after the other, and TCP holds the second one back
+until the browser has acknowledged the first, which takes 40 ms. A status before each answer would cost that much.
 
-A page shows the kernel as idle as soon as any message is done with: one of the control channel (a page makes a subshell for the
-first widget it sees) or of a subshell. While a cell runs, "busy" follows each of those.
+A page shows the kernel as idle as soon as any message is finished, also one of the control channel (a page makes a subshell for
+its first widget) or of a subshell. So the intake publishes "busy" after each of those while a cell runs.
 
-The names used are attributes of ipykernel, not its API. Where they are missing nothing is installed, and requests are answered
+The names used are attributes of ipykernel, not its API. If they are missing, nothing is installed, and requests are answered
 when the cell has ended.
 """
 
@@ -38,11 +38,11 @@ _SHELL_NAMES = ("shell_channel_thread", "shell_channel_thread_main", "shell_stre
 _CONTROL_NAMES = ("control_stream", "control_thread", "dispatch_control", "_publish_status")
 
 _MOST_UNFINISHED = 500
-"""Requests of one cell for which the page may keep waiting; it remembers each until it hears that it is done with."""
+"""The most answered requests of a cell without an "idle" status. The page remembers each request until that status comes."""
 
 
 def way_of(kernel: Any) -> str:
-    """How requests can reach this kernel while a cell runs: `shell`, `control`, or `stdin` for neither."""
+    """Return how requests can reach this kernel while a cell runs: `shell`, `control`, or `stdin` for neither."""
     for way, names in (("shell", _SHELL_NAMES), ("control", _CONTROL_NAMES)):
         if all(getattr(kernel, name, None) is not None for name in names):
             return way
@@ -50,10 +50,10 @@ def way_of(kernel: Any) -> str:
 
 
 class Intake:
-    """Takes the messages of some comms off the way to the main thread, and gives each to its taker in a thread of its own.
+    """Takes the messages of some comms before they reach the main thread, and handles them in its own thread.
 
     Attributes:
-      way: by which they come, see `way_of`.
+      way: the channel by which they come, see `way_of`.
     """
 
     def __init__(self, kernel: Any) -> None:
@@ -62,20 +62,20 @@ class Intake:
         self._takers: dict[str, Handle] = {}
         self._pass_on: Any = None
         self._running: Any = None
-        """The request of the cell that is running."""
+        """The execute request of the running cell; None between cells."""
         self._unfinished: list[dict[str, Any]] = []
-        """Requests that were answered, where the page does not know yet that nothing more comes."""
+        """The answered requests for which no "idle" status was published yet."""
         self._lock = threading.Lock()
         self._work: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
-        # A message sent from a thread without the cell's context has no parent; ipykernel 7.0 raises LookupError for it.
+        # A message from a thread without the cell's context has no parent; ipykernel 7.0 raises LookupError for it.
         self._context = contextvars.copy_context()
         self._stand_in = StandIn(kernel)
         self._publish_status: Callable[..., None] = kernel._publish_status
 
     @staticmethod
-    @functools.cache  # The second of a kernel would take the channel from the first.
+    @functools.cache  # A second intake would take the channel from the first one.
     def of(kernel: Any) -> Intake | None:
-        """The intake of this kernel, installed when first asked for; None where its messages come another way."""
+        """Return the intake of a kernel; the first call installs it. None if requests cannot come while a cell runs."""
         if way_of(kernel) == "stdin":
             return None
         intake = Intake(kernel)
@@ -83,15 +83,15 @@ class Intake:
         return intake
 
     def take(self, comm_id: str, handle: Handle) -> None:
-        """Give the custom messages of that comm to `handle` from now on, in a thread that is not the main one."""
+        """Give the custom messages of a comm to `handle` from now on, in the intake's thread."""
         self._takers[comm_id] = handle
 
     def let_go(self, comm_id: str) -> None:
-        """Messages of that comm go their usual way again."""
+        """Let the messages of a comm go their usual way again."""
         self._takers.pop(comm_id, None)
 
     def _install(self) -> None:
-        """Begin to take messages. The next message of the channel comes through us."""
+        """Begin to take messages, from the next message of the channel on."""
         kernel = self._kernel
         kernel._publish_status = self._publish_and_stay_busy
         self._cell_begins()
@@ -107,11 +107,11 @@ class Intake:
         loop.add_callback(lambda: self._attach(stream))
 
     def _attach(self, stream: Any) -> None:
-        """Take what comes on the channel from now on; in the thread of its loop."""
+        """Receive the messages of the channel from now on. It runs in the thread of the channel's loop."""
         subshells: Any = getattr(getattr(self._kernel, "shell_channel_thread", None), "_manager", None)
         if self.way == "shell" and hasattr(subshells, "_shell_socket"):
-            # ipykernel 7.0 to 7.3 send replies past the stream that reads the socket: a request that comes just then is not
-            # seen until another comes. Later versions send through the stream.
+            # ipykernel 7.0 to 7.3 send replies on the socket, past the stream that reads it. A request that comes just then
+            # is not seen until another one comes. Later versions send through the stream.
             subshells._shell_socket = stream
         stream.on_recv(self._receive, copy=False)
 
@@ -120,7 +120,7 @@ class Intake:
             await self._pass_on(frames)
 
     def _take(self, frames: Any) -> bool:
-        """Whether the message was one of ours; it is in the queue then."""
+        """Put a message into the queue if it is the panel's, or for the stand-in. Return whether it was."""
         session = self._kernel.session
         try:
             # signature, header, parent, metadata, content, buffers
@@ -131,7 +131,7 @@ class Intake:
             if not is_ours and not self._is_for_stand_in(kind, content):
                 return False
             message = session.deserialize(parts, content=True, copy=False)  # Checks the signature.
-        except Exception:  # noqa: BLE001 - a message that is not understood is not ours.
+        except Exception:  # noqa: BLE001 - a message that cannot be read goes its usual way.
             _log.exception("jax_debug_widgets could not read a message; it goes its usual way")
             return False
         if is_ours:
@@ -170,7 +170,7 @@ class Intake:
                 self._finish()
 
     def _finish(self) -> None:
-        """Tell the page that nothing more comes of its requests."""
+        """Publish "idle" for the answered requests, so that the page stops waiting for more."""
         with self._lock:
             finished, self._unfinished = self._unfinished, []
         for message in finished:
@@ -178,14 +178,14 @@ class Intake:
         self._busy_again()
 
     def _publish_and_stay_busy(self, status: str, *of_message: Any, **parent: Any) -> None:
-        """Publish a status instead of the kernel, in whichever thread a message of it is done with."""
+        """Publish a status, in place of the kernel's own method; after "idle" say "busy" again. Any thread may call it."""
         self._publish_status(status, *of_message, **parent)
         if status == "idle":
             self._busy_again()
 
     def _busy_again(self) -> None:
         """Let the front end show the kernel as busy again if a cell is running."""
-        with self._lock:  # Once the cell has ended, what came after its own "idle" would stay.
+        with self._lock:  # A "busy" after the cell's own "idle" would stay for ever.
             if self._running is not None:
                 self._publish_status("busy", "shell", parent=self._running)
 

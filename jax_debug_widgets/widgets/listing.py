@@ -1,7 +1,8 @@
-"""The comm over which front ends learn which runs a kernel has: JupyterLab's side panel lists them.
+"""Send the list of a kernel's runs to its front ends over a comm. JupyterLab's side panel shows the list.
 
-It is the kernel that opens it, at its first run: a front end that knows nothing of us is asked nothing, and one that comes
-later finds it among the kernel's comms (`comm_info_request`). What is sent goes to all front ends of the kernel.
+The kernel opens the comm at its first run. A front end that comes later finds it among the kernel's comms
+(`comm_info_request`). A front end without this extension need not do anything. Each message goes to all front ends of the
+kernel.
 """
 
 from __future__ import annotations
@@ -20,11 +21,11 @@ TARGET = "jax_debug_widgets"
 """The name by which the front end's extension knows the comm."""
 
 OnRequest = Callable[[dict[str, Any]], None]
-"""Takes a request of a front end. May be called from any thread."""
+"""Handles a request of a front end. Any thread may call it."""
 
 
 class ListingComm:
-    """Sends to every front end of this kernel; does nothing where there is no kernel.
+    """Sends messages to every front end of this kernel; without a kernel it does nothing.
 
     Attributes:
       way: how requests come while a cell runs, see `Channel.way`.
@@ -37,26 +38,26 @@ class ListingComm:
 
     @property
     def is_open(self) -> bool:
-        """Whether there is someone to send to."""
+        """Whether the comm is open."""
         return self._comm is not None
 
     def open(self) -> bool:
-        """Open it where there is a kernel and that is not done; whether it is open.
+        """Open the comm if there is a kernel and the comm is not open. Return whether it is open.
 
-        To be called while a cell runs, in the thread that runs it.
+        Call it while a cell runs, in the thread that runs the cell.
         """
         kernel = getattr(get_ipython(), "kernel", None)
         if self._comm is None and kernel is not None and not outputs_are_isolated():
             try:
                 opened = comm.create_comm(target_name=TARGET)
-            except LookupError:  # ipykernel 7.0, in a thread that is no cell's: the next run in a cell will open it.
+            except LookupError:  # ipykernel 7.0 in a thread without a cell; the next run in a cell will open it.
                 return False
             self._comm = opened
             intake = Intake.of(kernel)
             if intake is not None:
                 self.way = intake.way
                 intake.take(opened.comm_id, self._on_request)
-            # Where the kernel has no intake, and for what comes the usual way.
+            # For a kernel without an intake, and for messages that come the usual way.
             opened.on_msg(lambda message: self._on_request(message["content"]["data"]["content"]))
             opened.on_close(lambda _message: self._forget(opened.comm_id, intake))
         return self.is_open
@@ -66,11 +67,11 @@ class ListingComm:
         if self._comm is not None:
             try:
                 self._comm.send({"method": "custom", "content": content})
-            except UnicodeEncodeError:  # A title may have half a character in it.
+            except UnicodeEncodeError:  # A title may have a lone surrogate.
                 self._comm.send({"method": "custom", "content": legible(content)})
 
     def _forget(self, comm_id: str, intake: Intake | None) -> None:
-        """A front end without our extension closes what it does not know; the next run opens it for the others."""
+        """Forget a comm that was closed by a front end without this extension; the next run opens one for the others."""
         self._comm = None
         if intake is not None:
             intake.let_go(comm_id)

@@ -1,4 +1,4 @@
-"""The overview of a run as one picture: facts and charts, as an SVG in an `<img>`, which no page takes the styles from."""
+"""Draw the overview of a run, facts and charts, as an SVG in an `<img>`, so that a page cannot remove its styles."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ import numpy as np
 from jax_debug_widgets.widgets.snapshot import CurveGroup, Fact, GroupLine, ScalarSeries, Snapshot
 
 _WIDTH, _FACTS, _CHART, _LEGEND = 820, 66, 156, 16
-"""In pixels: of all; of the row of facts, of a chart, of a line of its names."""
+"""In pixels: the width of the picture; the heights of a row of facts, of a chart, and of a line of names below it."""
 _WORD_PX, _VALUE_PX = 6.2, 11.0
-"""The width of a character in pixels: of labels and notes, and of the large, bold values."""
+"""The width of a character in pixels: in labels and notes, and in the large, bold values."""
 _LEFT, _TOP, _RIGHT, _FOOT = 54, 26, 12, 18
 _CHARTS, _LINES, _POINTS = 4, 24, 2400
-"""The most charts, lines of a chart and points of a chart."""
+"""The most charts of numbers, lines of a chart and points of a chart."""
 _LEGENDS, _FIGURES = 8, 6
 """The most names below a chart, and the characters of a number beside its axis."""
 _STYLE = (
@@ -33,7 +33,7 @@ _STYLE = (
 
 
 def picture(snapshot: Snapshot) -> str:
-    """The picture as an `<img>`; empty where there is nothing to show. Its text alternative has the facts."""
+    """Return the picture as an `<img>`; empty if there is nothing to show. Its text alternative has the facts."""
     svg = drawing(snapshot)
     if not svg:
         return ""
@@ -46,9 +46,9 @@ def picture(snapshot: Snapshot) -> str:
 
 
 def drawing(snapshot: Snapshot) -> str:
-    """The picture as SVG."""
+    """Return the picture as SVG; empty if there is nothing to show."""
     numbers, groups = _by_name(snapshot.series), [group for group in snapshot.groups if group.lines]
-    charts = [*numbers[:1], *groups[:1], *numbers[1:], *groups[1:]]  # As in the panel: the loss, then its gradients.
+    charts = [*numbers[:1], *groups[:1], *numbers[1:], *groups[1:]]  # As in the panel: the loss, then the gradients.
     if not (charts or snapshot.facts):
         return ""
     parts, top = _facts(snapshot.facts)
@@ -67,7 +67,7 @@ def drawing(snapshot: Snapshot) -> str:
 
 
 def _by_name(series: Sequence[ScalarSeries]) -> list[CurveGroup]:
-    """A chart for the numbers of each name: those of several places are its lines, called by their places."""
+    """Make a chart for each name. If a name occurs at several places, each place is a line with the place as its name."""
     names = list(dict.fromkeys(one.name for one in series))[:_CHARTS]
     each = [(name, [one for one in series if one.name == name]) for name in names]
     return [
@@ -85,7 +85,7 @@ def _by_name(series: Sequence[ScalarSeries]) -> list[CurveGroup]:
 
 
 def _facts(facts: Sequence[Fact]) -> tuple[list[str], int]:
-    """The facts in rows, each as wide as its words; and how high they are."""
+    """Lay the facts out in rows, each as wide as its words. Return their SVG, and their height."""
     parts, x, y = [], 0.0, 0
     for fact in facts:
         wide = min(16 + max(_WORD_PX * max(len(fact.label), len(fact.note)), _VALUE_PX * len(fact.value)), _WIDTH)
@@ -101,7 +101,7 @@ def _facts(facts: Sequence[Fact]) -> tuple[list[str], int]:
 
 
 def _chart(group: CurveGroup, wide: int) -> str:
-    """A title, axes, lines, a mark where something was not finite first, and the names of the lines."""
+    """Draw a title, axes, lines, a mark at the first value that is not finite, and the names of the lines."""
     lines = group.lines[:_LINES]
     each = max(24, _POINTS // len(lines))
     drawn = [(line, *_thinned(line, each)) for line in lines]
@@ -147,7 +147,7 @@ def _chart(group: CurveGroup, wide: int) -> str:
 
 
 def _figure(value: float) -> str:
-    """Three digits; `1.2e-5` where they would not have room beside the axis."""
+    """Write a number with three digits; as `1.2e-5` if it has no room beside the axis."""
     text = f"{value:.3g}"
     if len(text) <= _FIGURES:
         return text
@@ -156,7 +156,7 @@ def _figure(value: float) -> str:
 
 
 def _names(group: CurveGroup, wide: int) -> Iterator[str]:
-    """A name for each group of lines, in its colour; where lines have no group, one for each."""
+    """Yield the name of each group of lines, in its colour; nothing if the lines have no groups."""
     told = _told(group)
     for number, (name, hue) in enumerate(told[:_LEGENDS]):
         x, y = 12 + (number % 4) * (wide - 24) / 4, _CHART + 4 + _LEGEND * (number // 4)
@@ -176,7 +176,7 @@ def _rows(group: CurveGroup) -> int:
 def _path(line: GroupLine, x: np.ndarray, y: np.ndarray) -> str:
     pieces, begins = [], True
     for across, down in zip(x.tolist(), y.tolist(), strict=True):
-        if math.isfinite(down):  # A number that stands alone is a dot.
+        if math.isfinite(down):  # A number without finite neighbours is a dot.
             pieces.append(f"M{across:.1f} {down:.1f}h0" if begins else f"L{across:.1f} {down:.1f}")
         begins = not math.isfinite(down)
     dashes = ' stroke-dasharray="4 3"' if line.dashed else ""
@@ -184,7 +184,7 @@ def _path(line: GroupLine, x: np.ndarray, y: np.ndarray) -> str:
 
 
 def _thinned(line: GroupLine, most: int) -> tuple[np.ndarray, np.ndarray]:
-    """At most about so many points: the ends, the first that is not finite, and of each stretch one."""
+    """Thin a line to about `most` points: evenly spaced, with both ends and the first value that is not finite."""
     x, y = line.steps.astype(np.float64), line.values.astype(np.float64)
     if len(x) <= most:
         return x, y

@@ -1,4 +1,4 @@
-"""The output of a run: a static picture of it that the browser's model brings to life where there is one."""
+"""Make the output of a run: a static picture, which the browser's model makes live in a page that has the model."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ _WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
 
 
 class Panel:
-    """The panel of one run; display it, or leave it as the last expression of a cell, as often as you like.
+    """Shows one run; display it, or leave it as the last expression of a cell, as often as you like.
 
     Attributes:
-      written: how often the run has been written down, for an output or for a front end that keeps one up to date.
+      written: how often the static picture has been made, for an output or for a front end that updates one.
     """
 
     def __init__(self, run: str, snapshot: Callable[[], Snapshot], channel: Channel) -> None:
@@ -34,18 +34,18 @@ class Panel:
         self.written = 0
 
     def show(self) -> None:
-        """Display it under the current cell; `refresh` then brings the stored output up to date."""
+        """Display the panel under the current cell; `refresh` then updates this output."""
         from IPython.display import display
 
         data, metadata = self._repr_mimebundle_()
         self._handle = display(data, metadata=metadata, raw=True, display_id=True)
 
     def refresh(self) -> None:
-        """Put the present state into the output that `show` displayed, for the saved notebook."""
+        """Write the present state into the output that `show` displayed, for the saved notebook."""
         if self._handle is None:
-            # An output that others have displayed is behind now: a front end that can write it sees so, and asks.
+            # An output that was displayed in another way is old now. A front end that can write it sees this number and asks.
             self.written += self.written > 0
-        elif is_engine():  # Its client does not relay updates: what is over is displayed once more.
+        elif is_engine():  # The client does not relay updates, so an ended run is displayed once more.
             if self._snapshot().status.state not in ("running", "waiting"):
                 self.show()
                 self._handle = None
@@ -54,7 +54,7 @@ class Panel:
             self._handle.update(data, metadata=metadata, raw=True)
 
     def bundle(self) -> dict[str, Any]:
-        """The run as it stands, as a notebook keeps it."""
+        """Return the MIME bundle of the run as it is now, for a notebook."""
         snapshot = self._snapshot()
         self.written += 1
         html = static_html(self.run, snapshot, self.written)
@@ -62,7 +62,7 @@ class Panel:
 
     def _repr_mimebundle_(self, **_: Any) -> tuple[dict[str, Any], dict[str, Any]]:
         bundle = self.bundle()
-        if marimo := marimo_notebook():  # It takes one of several forms: a widget brings the picture beside it to life.
+        if marimo := marimo_notebook():  # It shows only one of several forms, so the widget goes into the HTML.
             bundle["text/html"] += marimo.as_html(self.channel.model).text
         elif outputs_are_isolated():
             bundle[_WIDGET_VIEW] = {"version_major": 2, "version_minor": 0, "model_id": self.channel.model.model_id}

@@ -1,4 +1,4 @@
-"""Say in a saved notebook where the file of a run is: how a new kernel shows it again, and a button for that."""
+"""Show the file of a run in a saved notebook, with a button that shows the run again in a new kernel."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _SCRIPT = """
 
 
 def load_command(file: str) -> str:
-    """The line that reads the file of a run again."""
+    """Return the command that reads the file of a run again."""
     if not re.search(r"[\s,\"']", file):
         return f"%jaxdebug load {file}"
     quote = '"' if "'" in file else "'"
@@ -28,7 +28,7 @@ def load_command(file: str) -> str:
 
 
 def reload_html(file: str, style: str) -> str:
-    """The line of a saved output that names the file; empty where there is none."""
+    """Return the line of a saved output that names the file; empty without a file."""
     if not file:
         return ""
     return (
@@ -38,5 +38,5 @@ def reload_html(file: str, style: str) -> str:
 
 
 def reload_script(file: str) -> str:
-    """The script that gives that line its button: JupyterLab's extension runs the command, elsewhere it is copied."""
+    """Return the script that adds the button: JupyterLab's extension runs the command; elsewhere the button copies it."""
     return _SCRIPT if file else ""

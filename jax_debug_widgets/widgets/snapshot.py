@@ -1,4 +1,4 @@
-"""The content of a run that is shown where no browser program runs: reopened notebooks, nbconvert, plain text."""
+"""Define the content of a run for outputs without JavaScript: reopened notebooks, nbconvert, plain text."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class PrintLine:
 
     @property
     def tags(self) -> str:
-        """The words for what is unusual about it, each after a space."""
+        """The words for lane, phase and phantom, each after a space; empty for a plain line."""
         lane = f" lane {','.join(map(str, self.lane))}" if self.lane else ""
         phase = "" if self.site.phase == "forward" else f" {self.site.phase}"
         return f"{lane}{phase}{' phantom' if self.phantom else ''}"
@@ -43,7 +43,7 @@ class ScalarSeries:
 
 @dataclass(frozen=True)
 class Fact:
-    """One of the first things that a person wants to know of a run; `bad` where it is wrong."""
+    """One of the facts at the top of the overview, such as speed or loss; `bad` marks a problem."""
 
     label: str
     value: str
@@ -53,7 +53,7 @@ class Fact:
 
 @dataclass(frozen=True)
 class GroupLine:
-    """One line of a chart of several: `leaf` of `group`, or `group` alone."""
+    """One line of a chart: `leaf` of `group`, or `group` alone."""
 
     group: str
     leaf: str
@@ -65,7 +65,7 @@ class GroupLine:
 
 @dataclass(frozen=True)
 class CurveGroup:
-    """Lines that are drawn together, such as the norms of all gradients."""
+    """Lines that are drawn in one chart, such as the norms of all gradients."""
 
     title: str
     note: str
@@ -75,7 +75,7 @@ class CurveGroup:
 
 @dataclass(frozen=True)
 class Course:
-    """The first and the last number of a watched value; of an array its `statistic`, the mean or the norm."""
+    """The first and the last number of a watched value; for an array, of its `statistic`, the mean or the norm."""
 
     site: CallSite
     name: str
@@ -85,7 +85,7 @@ class Course:
 
     @property
     def words(self) -> str:
-        """`0.25 → 4`, or one number where both are written alike."""
+        """The numbers as words: `0.25 → 4`, or one number if both are written alike."""
         return " → ".join(dict.fromkeys(f"{value:.4g}" for value in (self.first, self.last)))
 
 
@@ -94,17 +94,19 @@ class Snapshot:
     """A run at one moment: its newest lines, its series, its calls.
 
     Attributes:
-      counts: site id -> events.
-      facts: how far, how fast, how good, what is wrong; without what is not known.
-      series: the numbers that are drawn, the most telling first.
-      groups: what is drawn together: gradients, activations.
-      file: the file that it is recorded or saved to, as a command names it; empty for none.
-      name: what its user calls it; `cell`: the number of its cell, `In [n]`; empty and None where there is none.
-      courses: site id -> how a watched value has gone.
-      findings: what is wrong or slow, in sentences, the worst first.
-      dropped_calls: how many calls, the oldest, are no longer among them.
+      counts: site id -> number of events.
+      ordered, unordered: the newest lines of the two streams.
+      series: the numbers that are drawn, the most important first.
+      courses: site id -> first and last number of a watched value.
+      findings: problems, in sentences, the worst first.
       nonfinite: site id -> how many NaN and infinities its values had, in words.
-      first_nonfinite: the place, call and step of the first of all, in words.
+      first_nonfinite: the place, call and step of the first NaN or infinity of the run, in words; empty without one.
+      dropped_calls: the number of the oldest calls, which are no longer in `calls`.
+      facts: the facts at the top of the overview, as far as they are known.
+      groups: lines that are drawn together: gradients, activations.
+      file: the file that the run is recorded or saved to, as a command names it; empty without one.
+      name: the user's name for the run; empty without one.
+      cell: the number of its cell, `In [n]`; None without one.
     """
 
     status: Status
@@ -132,11 +134,11 @@ class Snapshot:
 
     @property
     def came(self) -> str:
-        """`30 prints, 1,200 watched values`: what came of the program."""
+        """The number of events in words: `30 prints, 1,200 watched values`."""
         watched = sum(self.counts.get(site.id, 0) for site in self.sites if site.watch)
         fired = plural_fired(max(0, self.status.events - watched), {site.kind for site in self.sites if not site.watch})
         return f"{fired}, {plural(watched, 'watched value')}" if watched else fired
 
     def count(self, *, ordered: bool) -> int:
-        """Events of one stream; what is watched is in none."""
+        """Return the number of events in one stream. Watched values are in neither stream."""
         return sum(self.counts.get(site.id, 0) for site in self.sites if site.ordered is ordered and not site.watch)

@@ -1,7 +1,7 @@
-"""Answer for the kernel what a page asks that is loaded while a cell runs.
+"""Answer the first requests of a page that is loaded while a cell runs, instead of the kernel.
 
-Such a page first wants to know the kernel and the states of its widgets. The main thread would answer when the cell has ended;
-until then the page would show no panel, and a program that stands at a breakpoint could not be sent on.
+Such a page first asks for information about the kernel and for the states of its widgets. The main thread would answer when the
+cell has ended. Until then the page would show no panel, and the user could not continue a program at a breakpoint.
 """
 
 from __future__ import annotations
@@ -9,27 +9,27 @@ from __future__ import annotations
 from typing import Any
 
 _WIDGET_CONTROL = "jupyter.widget.control"
-"""The comm by which a page asks for the states of all widgets."""
+"""The target of the comm through which a page asks for the states of all widgets."""
 
 _INFO = frozenset({"kernel_info_request", "comm_info_request"})
 
 
 class StandIn:
-    """Answers instead of the main thread of `kernel` (ipykernel 7)."""
+    """Answers instead of the main thread of a kernel (ipykernel 7)."""
 
     def __init__(self, kernel: Any) -> None:
         self._kernel = kernel
         self._comms: set[str] = set()
 
     def takes(self, kind: Any, content: dict[str, Any]) -> bool:
-        """Whether such a message can be answered here."""
+        """Whether a message can be answered here; `kind` is its `msg_type`."""
         if kind == "comm_open" and content.get("target_name") == _WIDGET_CONTROL:
             self._comms.add(content["comm_id"])
             return True
         return kind in _INFO or (kind in ("comm_msg", "comm_close") and content.get("comm_id") in self._comms)
 
     def answer(self, kind: str, idents: Any, message: dict[str, Any]) -> None:
-        """Answer a message of that kind, which `idents` sent."""
+        """Answer a message of this kind, which came from `idents`. The intake's thread calls it."""
         kernel = self._kernel
         kernel._publish_status("busy", "shell", parent=message)
         try:
@@ -48,7 +48,7 @@ class StandIn:
         return {key: {"target_name": comm.target_name} for key, comm in comms if wanted in (None, comm.target_name)}
 
     def _reply(self, kind: str, content: dict[str, Any], idents: Any, message: dict[str, Any]) -> None:
-        # The stream is the shell channel's thread's alone.
+        # Only the thread of the shell channel may use the stream.
         kernel = self._kernel
         kernel.shell_channel_thread.io_loop.add_callback(
             lambda: kernel.session.send(kernel.shell_stream, kind, content, message, ident=idents)

@@ -1,7 +1,7 @@
-"""A run as HTML that needs no program: for saved notebooks, nbconvert, and until the browser's model takes over.
+"""Write a run as HTML that needs no JavaScript: for saved notebooks, nbconvert, and until the browser's model takes over.
 
-Styles are inline and colours are Jupyter's CSS variables with fallbacks, so that it fits the theme where there is one
-and stands in a plain page. Everything that comes from the user's program is escaped: it is text, never HTML.
+Styles are inline, and colours are Jupyter's CSS variables with fallbacks. So the HTML fits a theme, and also works in a plain
+page. All text from the user's program is escaped, so that it is never HTML.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ _MONO = "font-family:var(--jp-code-font-family,ui-monospace,Menlo,Consolas,monos
 _BLOCK = f"padding:4px 10px;border-bottom:{_BORDER}"
 _RELOAD = f"padding:4px 0;{_MUTED};font:12px/1.45 var(--jp-ui-font-family,system-ui,sans-serif)"
 _ESCAPE_CODES = re.compile(r"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\))")
-"""Colours and links for terminals (ECMA-48)."""
+"""The pattern of escape codes for colours and links in terminals (ECMA-48)."""
 _CODE = re.compile(r"`([^`]*)`")
 _FINDINGS = 5
-"""Findings shown in full."""
+"""The most findings that are shown in full."""
 
 _HYDRATE = """<script>(() => {
   const registry = (window.__jaxDebug ??= { waiting: [] });
@@ -41,10 +41,11 @@ _HYDRATE = """<script>(() => {
 
 
 def static_html(run: str, snapshot: Snapshot, number: int = 0) -> str:
-    """The panel as it stands, and a script that lets the browser's model take it over where there is one.
+    """Return the panel as it is now, with a script that lets the browser's model take it over.
 
-    `number` counts what was written of the run: a front end sees by it whether a page has the newest (`js/lab/src/saved.ts`,
-    which also knows the attributes `data-jaxdebug-part`).
+    Args:
+      number: counts the pictures that were made of the run. By it a front end sees whether a page has the newest one
+        (`js/lab/src/saved.ts`, which also uses the attributes `data-jaxdebug-part`).
     """
     return (
         f'<div data-jaxdebug-run="{escape(run)}" data-jaxdebug-saved="{number}">'
@@ -60,7 +61,7 @@ def static_html(run: str, snapshot: Snapshot, number: int = 0) -> str:
 def _header(snapshot: Snapshot) -> str:
     status = snapshot.status
     dropped = f" · {status.dropped:,} dropped" if status.dropped else ""
-    # A notebook that is saved while the cell runs keeps this, whatever has become of the run.
+    # A notebook that is saved while the cell runs keeps this state, even after the run has ended.
     written = f" · as of {time.strftime('%Y-%m-%d %H:%M:%S')}" if snapshot.goes_on else ""
     return (
         f'<div style="padding:6px 10px;border-bottom:{_BORDER};display:flex;gap:10px;align-items:baseline">'
@@ -74,13 +75,13 @@ def _header(snapshot: Snapshot) -> str:
 
 
 def _called(snapshot: Snapshot) -> str:
-    """The cell that it ran in, and what its user calls it."""
+    """Write the number of the run's cell, and its name."""
     cell = "" if snapshot.cell is None else f'<span style="{_MUTED};white-space:nowrap">In [{snapshot.cell}]</span>'
     return cell + (f"<bdi>{escape(snapshot.name)}</bdi>" if snapshot.name else "")
 
 
 def _findings(snapshot: Snapshot) -> str:
-    """What is wrong or slow as HTML, the worst emphasised; empty for none."""
+    """Write the findings as HTML, the worst one emphasised; empty without findings."""
     words = [_CODE.sub(r"<code>\1</code>", escape(one)) for one in snapshot.findings]
     told = [f"<b>{one}</b>" if number == 0 else one for number, one in enumerate(words)]
     more = len(told) - _FINDINGS
@@ -108,7 +109,7 @@ def _streams(snapshot: Snapshot) -> str:
 
 
 def _nothing(snapshot: Snapshot) -> str:
-    """Why there are no lines."""
+    """Say why there are no lines."""
     if any(snapshot.counts.values()):
         return "No prints."
     return (
@@ -138,7 +139,7 @@ def _row(line: PrintLine, width: int) -> str:
 
 
 def _values(snapshot: Snapshot) -> str:
-    """The watched values by name: from where to where each has gone."""
+    """Write the table of watched values: name, place, first and last number."""
     courses = snapshot.courses.values()
     if not courses:
         return ""

@@ -1,4 +1,4 @@
-"""A run in plain text: what a terminal shows, and `text/plain` of the panel."""
+"""Write a run as plain text, for terminals and for `text/plain` of the panel."""
 
 from __future__ import annotations
 
@@ -13,21 +13,26 @@ from jax_debug_widgets.widgets.reload import load_command
 from jax_debug_widgets.widgets.snapshot import PrintLine, Snapshot
 
 _TITLE = 60
-"""Characters of a title that the text shows."""
+"""The most characters of a title that the text shows."""
 
 _LINES = 10
-"""Newest lines of each stream that the text shows."""
+"""The most lines of each stream that the text shows, the newest ones."""
 
 
 _SITES = 40
-"""Sites that the text shows."""
+"""The most sites that the text shows."""
 
 _CHARACTERS = 200
 """The most characters of a line that the text shows."""
 
 
 def summary(snapshot: Snapshot, *, lines: int = _LINES, saved: bool = False) -> str:
-    """The run in a screenful: how it is doing, its sites, its calls, its newest lines; `saved`: for a file, read later."""
+    """Write a run on about one screen: its state, its sites, its calls, its newest lines.
+
+    Args:
+      lines: the most lines of each stream.
+      saved: whether the text is for a saved notebook, which is read later.
+    """
     parts = [headline(snapshot, saved=saved)]
     told = [f"{fact.label} {fact.value}" for fact in snapshot.facts]
     parts += [f"  {' · '.join(told)}"] if told else []
@@ -56,14 +61,14 @@ def summary(snapshot: Snapshot, *, lines: int = _LINES, saved: bool = False) -> 
 
 
 def _course(site: CallSite, snapshot: Snapshot) -> str:
-    """The first and the last number of a watched value, as words; empty for a print, which shows its value itself."""
+    """Write the first and the last number of a watched value; empty for a print, which shows its value itself."""
     course = snapshot.courses.get(site.id)
     of_finite = " of the finite ones" if course and course.statistic == "mean" and site.id in snapshot.nonfinite else ""
     return f", {course.statistic}{of_finite} {course.words}".replace("  ", " ") if course else ""
 
 
 def site_line(site: CallSite, events: int, caller: str) -> str:
-    """One line: place, name, how many came, kind; `caller` is what tells it from others of its name, see `told_apart`."""
+    """Write a site in one line: place, name, number of events, kind. `caller` distinguishes equal names, see `told_apart`."""
     name = f"{site.label} · {caller}" if caller else site.label
     kind = "watched value" if site.watch else f"{'ordered' if site.ordered else 'unordered'} {site.kind}"
     phase = "" if site.phase == "forward" else f", {site.phase}"
@@ -71,7 +76,7 @@ def site_line(site: CallSite, events: int, caller: str) -> str:
 
 
 def headline(snapshot: Snapshot, *, saved: bool) -> str:
-    """One line: state, title, counts, barrier."""
+    """Write a run in one line: title, state, counts, barrier."""
     status = snapshot.status
     dropped = f", {status.dropped} dropped" if status.dropped else ""
     state = state_words(snapshot, saved=saved) + ("," if saved and snapshot.goes_on else "")
@@ -82,7 +87,7 @@ def headline(snapshot: Snapshot, *, saved: bool) -> str:
 
 
 def state_words(snapshot: Snapshot, *, saved: bool) -> str:
-    """How the run did; of one that went on when it was `saved`, that it did so then."""
+    """Write the state of a run; if it went on when the text was `saved`, say `was running when saved`."""
     if not (saved and snapshot.goes_on):
         return snapshot.status.state
     waited = "waiting for effects" if snapshot.status.state == "waiting" else "running"
@@ -90,12 +95,12 @@ def state_words(snapshot: Snapshot, *, saved: bool) -> str:
 
 
 def shortened(title: str) -> str:
-    """A title in a line of text."""
+    """Shorten a title for a line of text."""
     return title if len(title) <= _TITLE else f"{title[: _TITLE - 1]}…"
 
 
 def barrier_words(barrier: Barrier) -> str:
-    """The effects barrier in words."""
+    """Write the state of the effects barrier."""
     match barrier.state:
         case "off" | "idle":
             return "nothing to wait for"
@@ -110,7 +115,7 @@ def barrier_words(barrier: Barrier) -> str:
 
 
 def call_lines(calls: Sequence[Call]) -> list[str]:
-    """A line a call; calls of the same expression, as of a training loop, in one."""
+    """Write a line for each call; calls of the same expression, as in a training loop, share a line."""
     groups: dict[str, list[Call]] = {}
     for call in calls:
         groups.setdefault(call.name, []).append(call)
@@ -132,7 +137,7 @@ def _group_line(calls: Sequence[Call]) -> str:
 
 
 def call_line(call: Call) -> str:
-    """One line: name, and how long each part of its life took."""
+    """Write a call in one line: its name, the time of each stage, its state and its events."""
     parts = [
         f"{word} {seconds:.3f} s"
         for word, seconds in (
@@ -156,7 +161,7 @@ def _times(count: int) -> str:
 
 
 def _prepared(call: Call) -> float:
-    """Seconds of tracing, lowering and compiling, Numba's too."""
+    """Return the seconds of tracing, lowering and compiling, with those of Numba."""
     return (call.trace or 0) + (call.numba or 0) + (call.lower or 0) + (call.compile or 0)
 
 

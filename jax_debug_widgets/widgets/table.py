@@ -1,4 +1,4 @@
-"""A small table, as plain text and as HTML that stands without a program."""
+"""Write a small table as plain text, and as HTML that needs no JavaScript."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _FONT = "font-family:var(--jp-code-font-family,ui-monospace,Menlo,Consolas,monos
 
 @dataclass(frozen=True)
 class Table:
-    """Rows of text under headers; columns that are empty in all rows are not shown."""
+    """A table: rows of text under headers. Columns that are empty in all rows are not shown."""
 
     headers: Sequence[str]
     rows: Sequence[Sequence[str]]
@@ -20,7 +20,7 @@ class Table:
     notes: Sequence[str] = ()
 
     def text(self) -> str:
-        """Columns of equal width; a cell of several lines keeps them."""
+        """Return the table as text, each column padded to its widest cell. A cell may have several lines."""
         headers, rows = self._shown()
         widths = [max(map(len, "\n".join(column).split("\n"))) for column in zip(headers, *rows, strict=True)]
         lines = [self.title] if self.title else []
@@ -32,7 +32,7 @@ class Table:
         return "\n".join([*lines, *self.notes])
 
     def html(self) -> str:
-        """A `<table>` with inline styles; what comes from the user's program is escaped."""
+        """Return the table as a `<table>` with inline styles. All texts are escaped."""
         headers, rows = self._shown()
         head = "".join(f'<th scope="col" style="{_CELL}">{escape(name)}</th>' for name in headers)
         body = "".join(f"<tr>{''.join(map(_cell, row))}</tr>" for row in rows)
@@ -46,7 +46,7 @@ class Table:
         )
 
     def records(self) -> list[dict[str, str]]:
-        """A dictionary a row, by header."""
+        """Return a dictionary for each row: header -> cell."""
         return [dict(zip(self.headers, row, strict=True)) for row in self.rows]
 
     def _shown(self) -> tuple[list[str], list[list[str]]]:

@@ -1,4 +1,4 @@
-"""Answer what the browser asks about all runs: their table, another name for one, the runs in a file, several side by side."""
+"""Answer requests about all runs: send their table, rename one, load runs from a file, compare several."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ KINDS = ("runs", "rename", "load", "compare")
 def answer_of_all(
     session: PanelPorts, run: str, number: int, request: Mapping[str, Any], send: Callable[[Message], None]
 ) -> list[Message]:
-    """The answers to a request of run `run`; what takes longer is sent later."""
+    """Return the answers to a request from the panel of run `run`. A comparison goes to `send` later, from a thread."""
     match request["type"]:
         case "compare":
             arguments = (session, run, number, [str(key) for key in request["runs"]], send)
@@ -35,7 +35,7 @@ def answer_of_all(
 
 
 def comparison(session: PanelPorts, keys: Iterable[str]) -> dict[str, Any]:
-    """The fields of a message `compared` of the runs of these keys; of one that says why they cannot be, `problem`."""
+    """Return the fields of a message `compared` about the runs of these keys; only `problem` if they cannot be compared."""
     try:
         found = {key: session.find_run(key) for key in keys}
         missing = [key for key, run in found.items() if run is None]

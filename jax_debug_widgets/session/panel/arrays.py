@@ -1,4 +1,4 @@
-"""One value of one event, for the browser."""
+"""Send one value of one event to the browser."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ if TYPE_CHECKING:
     from jax_debug_widgets.session.run.view import RunView
 
 _PAGE = (16, 8)
-"""Rows and columns of numbers that are read at a time."""
+"""The most rows and columns of numbers in one answer."""
 
 
 def array_message(run: RunView, request: int, asked: Mapping[str, Any]) -> Message:
-    """The answer to an `array` request.
+    """Make the answer to an `array` request.
 
     Raises:
-      IndexError: the event is not kept, or it has no such value or index.
+      IndexError: the event is not kept, or has no such value or index.
     """
     event = run.store.event(int(asked["event"]))
     number = int(asked["value"])
@@ -30,7 +30,7 @@ def array_message(run: RunView, request: int, asked: Mapping[str, Any]) -> Messa
 
 
 def values_message(run: RunView, request: int, asked: Mapping[str, Any]) -> Message:
-    """The answer to a `values` request: a page of the slice at `index`, each number written so that it reads back as it is.
+    """Make the answer to a `values` request: a page of the slice at `index`, as text that reads back as the same numbers.
 
     Raises:
       IndexError: see `array_message`.

@@ -1,4 +1,4 @@
-"""Runs laid over each other, for the browser: what differs, their common curves, and where they part."""
+"""Compare runs for the browser: the settings that differ, the common curves, and where the values part."""
 
 from __future__ import annotations
 
@@ -19,17 +19,18 @@ if TYPE_CHECKING:
     from jax_debug_widgets.session.run.view import RunView
 
 MOST = 8
-"""Runs that are compared at once."""
+"""The most runs that are compared at once."""
 
 _CHARTS, _STRETCHES, _VALUES = 12, 150, 200
 
 
 def compared(runs: Sequence[RunView], missing: Sequence[str] = ()) -> dict[str, Any]:
-    """The fields of a message `compared`; `missing` are the keys of runs that are no longer in memory.
+    """Return the fields of a message `compared`; `missing` are the keys of runs that are no longer in memory.
 
-    `runs` are the keys in the order in which they were chosen, `by` and `groups` the legend: each group a colour. `config` has
-    a row for each name that differs, `parted` the first step at which they do, `values` what they share, the worst first. In
-    `charts` a line is of a group: `x` are steps, `seconds` since the run began, `y` the values, as text where not finite.
+    `runs` are the keys in the order of the user's choice. `by` and `groups` are the legend; each group has a colour. `config`
+    has a row for each setting that differs. `parted` is the first step at which the values differ. `values` are the common
+    values, the worst difference first. A line in `charts` belongs to a group: `x` are steps, `seconds` are since the run
+    began, `y` are the values, as text if not finite.
     """
     chosen = list(runs)[:MOST]
     curves = [RunCurves(run) for run in chosen]
@@ -66,7 +67,7 @@ def _row(one: ValueDifference) -> dict[str, Any]:
 
 
 def _charts(curves: Sequence[RunCurves], groups: Sequence[RunGroup]) -> list[dict[str, Any]]:
-    """The most telling values that at least two runs have, a line for each group."""
+    """Make charts of the most important values that at least two runs have, with a line for each group."""
     found = []
     for key in common(curves):
         lines = [line for number, group in enumerate(groups) if (line := _line(curves, number, group, key))]
@@ -89,12 +90,12 @@ def _line(curves: Sequence[RunCurves], number: int, group: RunGroup, key: Key) -
 
 
 def _chosen(curve: Curve) -> np.ndarray:
-    """The points that are sent: of a band those in which its edges are the farthest out."""
+    """Return the indices of the points to send; for a band, the points at which its edges are farthest out."""
     edges = [edge for edge in (curve.y, curve.low, curve.high) if edge is not None]
     found = np.concatenate([thinned(edge, _STRETCHES // len(edges)) for edge in edges])
     return np.unique(found.astype(np.int64))
 
 
 def _short(column: np.ndarray) -> list[Any]:
-    """The numbers with as few digits as a picture needs."""
+    """Return the numbers with as few digits as a picture needs."""
     return [sendable(float(f"{value:.7g}")) for value in column.tolist()]

@@ -1,4 +1,4 @@
-"""Tell the browser of a run: batches as things happen, anything again when it asks."""
+"""Send a run to the browser: batches of new events, and older parts again when the browser requests them."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ if TYPE_CHECKING:
     from jax_debug_widgets.session.run.view import RunView
 
 MAX_EVENTS = 50_000
-"""Events in one batch; 2 MB, which the browser takes in without dropping a frame."""
+"""The most events in one batch. They take 2 MB, which the browser handles without dropping a frame."""
 
 TEXT_ROWS = 64
-"""Lines formatted for each stream and tick: what a reader of the running log can see, and no more."""
+"""The most lines that are formatted for each stream and tick. A reader of the running log sees no more."""
 
 MAX_ROWS = 2_000
-"""Lines answered to one `rows` request."""
+"""The most lines in the answer to one `rows` request."""
 
 Message = tuple[Any, bytes]
 
 
 class Feed:
-    """Batches of one run. Safe from any thread."""
+    """Makes the batches of one run, and keeps what the browser already has. Safe from any thread."""
 
     def __init__(self, run: RunView) -> None:
         self._run = run
@@ -39,7 +39,7 @@ class Feed:
         self._last_status: object = None
 
     def news(self) -> list[Message]:
-        """The message with all that has happened since the last time; empty if nothing has."""
+        """Return the messages about everything since the last call; empty if nothing has happened."""
         with self._lock:
             messages = []
             while self._next < len(self._run.store):
@@ -51,7 +51,7 @@ class Feed:
             return messages
 
     def again(self, first: int) -> list[Message]:
-        """Everything from event `first` on, with all sites and calls; news among it, so that they leave no gap."""
+        """Return everything from event `first` on, with all sites and calls. New events are included, so there is no gap."""
         with self._lock:
             self._next = len(self._run.store)
             messages, start, self._taps, self._call_version = [], min(first, self._next), {}, 0
@@ -64,7 +64,7 @@ class Feed:
                     return messages
 
     def rows(self, request: int, first: int, count: int) -> Message:
-        """The text of `count` events from `first` on, as far as they are kept."""
+        """Return the texts of `count` events from `first` on, as far as they are kept."""
         texts = self._run.texts.of(np.arange(first, first + min(count, MAX_ROWS)))
         return rows_message(self._run.key, request, first, count, {at - first: text for at, text in texts.items()})
 
@@ -118,7 +118,7 @@ class Feed:
         known, inverse = np.unique(site, return_inverse=True)
         streams = np.array([stream[number] for number in known.tolist()], np.int8)[inverse]
         rows = np.concatenate([np.flatnonzero(streams == one)[-TEXT_ROWS:] for one in (_ORDERED, _UNORDERED)])
-        # What has been dropped since the columns were made is not among them: the client shows it as dropped.
+        # Events that were dropped since the columns were made have no text here; the client shows them as dropped.
         return {position - first: text for position, text in self._run.texts.of(first + np.sort(rows)).items()}
 
     def _something_changed(self) -> bool:
@@ -128,7 +128,7 @@ class Feed:
 
 
 def shown(call: Call) -> bool:
-    """Whether the panel lists a call: the cell's own, and those that can fire events."""
+    """Whether the panel lists a call: calls of the cell itself, and calls that can fire events."""
     return call.origin == "cell" or call.effects
 
 
@@ -136,15 +136,15 @@ _ORDERED, _UNORDERED, _WATCHED = range(3)
 
 
 def _stream(site: CallSite) -> int:
-    """Which stream of lines a site is in; what is watched has no lines."""
+    """Return the stream of lines of a site. Watched values have no lines."""
     if site.kind == "watch":
         return _WATCHED
     return _ORDERED if site.ordered else _UNORDERED
 
 
 def _settled(status: Any) -> object:
-    """The parts of a status that are worth a message by themselves; clocks are not, unless something is being waited for."""
-    # At a stop nothing moves, and what is sent would be in the way of the console's answers.
+    """Return the parts of a status that are worth a message. Clocks are not, unless somebody waits for effects."""
+    # At a stop the clock is sent less often, because messages would delay the console's answers.
     digits = 0 if status.paused else 1
     waiting = round(status.elapsed, digits) if status.state == "waiting" or status.barrier.pending else None
     return (

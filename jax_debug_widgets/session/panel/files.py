@@ -1,4 +1,4 @@
-"""Make the files that the browser saves: made here, where the values are, and sent to it whole."""
+"""Make the files that the browser saves. They are made in the kernel, which has the values, and sent as a whole."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ if TYPE_CHECKING:
     from jax_debug_widgets.session.run.view import RunView
 
 MAX_BYTES = 256 << 20
-"""The most bytes of a file that is sent to the browser; the kernel itself writes larger ones."""
+"""The most bytes of a file that is sent to the browser. For a larger file, the error says how to write it in a cell."""
 
 
 def file_message(run: RunView, request: int, asked: Mapping[str, Any]) -> Message:
-    """The answer to a `file` request: `npy`, one value of one event; `parquet`, all events.
+    """Make the answer to a `file` request: `npy`, one value of one event; `parquet`, all events.
 
     Raises:
-      IndexError: the event is not kept, or it has no such value. ImportError: pyarrow is not installed.
-      ValueError: another format, or the file is too large to be sent.
+      IndexError: the event is not kept, or has no such value. ImportError: pyarrow is not installed.
+      ValueError: the format is unknown, or the file is too large to be sent.
     """
     match asked["format"]:
         case "npy":
@@ -35,7 +35,7 @@ def file_message(run: RunView, request: int, asked: Mapping[str, Any]) -> Messag
             written = f'numpy.save("array.npy", next(e for e in run.events if e.seq == {position}).values[{number}])'
             _refuse_large(value.nbytes, written)
             file = io.BytesIO()
-            # Types that NumPy does not know by itself (bfloat16) would be saved as bytes without a name.
+            # NumPy would save types that are not its own (bfloat16) as bytes without a name.
             np.save(file, value if value.dtype.kind in "biufc" else value.astype(np.float32), allow_pickle=False)
         case "parquet":
             written = 'run.to_parquet("run.parquet")'

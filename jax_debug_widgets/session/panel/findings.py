@@ -1,4 +1,4 @@
-"""The findings of a run for the panel, each with the lines of source that it is about."""
+"""Send the findings of a run to the panel, each with its lines of source."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
     from jax_debug_widgets.transport.run_messages import FindingMessage
 
 _LINES_BEFORE = 1
-"""Lines of source that are shown above the one that a finding is about."""
+"""The number of source lines that are shown above the line of a finding."""
 
 _MOST_FOLLOWERS = 100
 
 
 def findings_message(run: RunView, request: int, _asked: Mapping[str, Any]) -> Message:
-    """The answer to a `findings` request."""
+    """Make the answer to a `findings` request."""
     return reply("findings", run.key, request, findings=[_message(run, one) for one in run.findings]), b""
 
 

@@ -1,4 +1,4 @@
-"""How the elements of an array are spread over its events, for the browser."""
+"""Send histograms of an array's elements over its events to the browser."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def histograms_message(run: RunView, request: int, asked: Mapping[str, Any]) -> Message:
-    """The answer to a `histograms` request: value `value` of site `site`, over all its events that are kept."""
+    """Make the answer to a `histograms` request: value `value` of site `site`, over all its kept events."""
     site, number = int(asked["site"]), int(asked["value"])
     kept, of, (edges, counts, odd) = histograms_of_events(run, site, number)
     specs, buffer = pack(

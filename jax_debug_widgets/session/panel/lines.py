@@ -1,4 +1,4 @@
-"""Breakpoints at lines, set beside the code: in the next run, and at once where the program calls Python there."""
+"""Set breakpoints at source lines: for the next run, and at once if the running program calls Python at the line."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _LINE = re.compile(r".+:\d+")
 
 
 def answer_line(session: PanelPorts, run: RunView, number: int, request: Mapping[str, Any]) -> Message:
-    """The answer to `line`.
+    """Set or remove the breakpoint of a `line` request, and make the answer.
 
     Raises:
-      ValueError: it is no line of a file.
+      ValueError: the text is not a line of a file.
     """
     line, on = str(request["line"]), bool(request["on"])
     if not _LINE.fullmatch(line):

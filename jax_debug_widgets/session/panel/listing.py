@@ -1,19 +1,19 @@
-"""The list of this kernel's runs, as a front end shows it beside the notebook. The twin of `js/lab/src/wire.ts`.
+"""Send the list of this kernel's runs to the front ends, which show it beside the notebook. The twin of `js/lab/src/wire.ts`.
 
-Kernel to front end: `{"type": "runs", "version": 1, "keys": [...], "runs": [row, ...]}`. `keys` names all runs that are
-known, the newest last; `runs` holds the rows of those that changed, and `way` how requests come while a cell runs. Front end
-to kernel:
+Kernel to front end: `{"type": "runs", "version": 1, "keys": [...], "runs": [row, ...]}`. `keys` are the keys of all known runs,
+the newest last. `runs` are the rows of runs that have changed. `way` is how requests come while a cell runs. Front end to
+kernel:
 
 `list`     send the rows of all runs.
-`open`     see to it that a panel of run `run` can be shown: that the front end has the model that carries its messages.
-`barrier`  wait for the effects of run `run`, for as long as its own time-out; its row says what came of it.
-`panel`    send the panel's program and its comm, as `{"type": "panel", "version": 1, "text", "comm_id", "way"}`: a page that is
-           loaded while a cell runs on ipykernel 6 has no other way to it before the cell ends.
-`saved`    send run `run` as a notebook keeps it, `{"type": "saved", "version": 1, "run", "data"}` with a MIME bundle: what the
-           kernel writes into its output does not reach a page that was loaded, or was away, while the cell ran.
-`rename`   call run `run` `name`; its row says so.
+`open`     make sure that a panel of run `run` can be shown: the front end needs the model that carries its messages.
+`barrier`  wait for the effects of run `run`, at most for its own time-out; its row shows the result.
+`panel`    send the panel's JavaScript and its comm, as `{"type": "panel", "version": 1, "text", "comm_id", "way"}`. A page that
+           is loaded while a cell runs on ipykernel 6 cannot get them otherwise before the cell ends.
+`saved`    send the MIME bundle of run `run` for a notebook, as `{"type": "saved", "version": 1, "run", "data"}`. A page that
+           was loaded, or was away, while the cell ran did not get what the kernel wrote into its output.
+`rename`   give run `run` the name `name`; its row shows it.
 `compare`  lay the runs `runs` over each other: `{"type": "compared", "version": 1, "id", ...}`, see `compared.py`.
-`load`     read the runs in `path`; their rows come, and `{"type": "loaded", "version": 1, "id", "problem"}` says why not.
+`load`     read the runs in `path` and send their rows; `{"type": "loaded", "version": 1, "id", "problem"}` says why not.
 """
 
 from __future__ import annotations
@@ -35,29 +35,29 @@ if TYPE_CHECKING:
 VERSION = 1
 
 SECONDS_APART = 0.2
-"""Between two messages about a run whose state does not change: a list is glanced at, not watched."""
+"""Seconds between two messages about a run in the same state. The list need not be more up to date."""
 
 SECONDS_APART_AT_A_STOP = 1.0
-"""Seconds between two messages while the program stands and only the clock goes on: they delay the console's answers."""
+"""Seconds between two messages while the program stands and only the clock changes. Messages delay the console's answers."""
 
 
 class Listing:
-    """Tells the front ends of runs that begin, go on and end."""
+    """Sends rows of runs to the front ends when a run begins, goes on and ends, and answers their requests."""
 
     def __init__(self, session: PanelPorts, panels: Panels) -> None:
         self._session, self._panels = session, panels
         self._comm = ListingComm(self.answer)
         self._rows = RunRows(panels.written)
         self._told: dict[str, tuple[float, bool]] = {}
-        """By run, when it was last told of, and whether it stood at a stop."""
+        """Key of a run -> when its row was last sent, and whether the run stood at a stop then."""
 
     def begin(self, run: RunView) -> None:
-        """A run begins."""
+        """Open the comm if necessary, and send the row of a run that begins."""
         if self._comm.open():
             self._send([run])
 
     def tell(self, run: RunView, *, over: bool) -> None:
-        """The run goes on or, the last time, is over; to be called often."""
+        """Send the row of a run, but not too often; `over` marks the last call, which always sends it. Call it often."""
         if not self._comm.is_open:
             return
         now, stands = time.monotonic(), run.status().paused
@@ -71,23 +71,23 @@ class Listing:
         self._send([run])
 
     def rows(self) -> list[Row]:
-        """All runs that are known, those of files first, and the newest last."""
+        """Return the rows of all known runs: those of files first, the newest last."""
         return [*map(row_of_file, self._session.shelved()), *map(self._rows.of, self._session.runs())]
 
     def forget(self, key: str) -> None:
-        """The run of that key is let go of."""
+        """Forget a run that is dropped from memory."""
         self._rows.forget(key)
 
     def tell_all(self) -> None:
-        """Runs were read from files."""
+        """Send all rows, because runs were read from files."""
         if self._comm.open():
             self._send_rows(self.rows())
 
     def answer(self, request: dict[str, Any]) -> None:
-        """Do what a front end asks for; what cannot be done is left: the rows say how things stand."""
+        """Do what a front end requests. An impossible request is ignored, because the rows show the state."""
         try:
             run = self._session.find_run(str(request.get("run", "")))
-        except (OSError, ValueError):  # Its file is gone; who looks at its row finds that it says no more.
+        except (OSError, ValueError):  # The file of the run is gone.
             return
         match request.get("type"):
             case "list":
@@ -106,7 +106,7 @@ class Listing:
             case "saved" if run is not None and (data := self._panels.bundle(run)) is not None:
                 self._comm.send({"type": "saved", "version": VERSION, "run": run.key, "data": data})
             case "barrier" if run is not None:
-                # In a thread of its own: the one that brings requests must stay free for others.
+                # In a separate thread, because the thread of the requests must stay free for others.
                 threading.Thread(target=self._wait, args=(run,), name="jaxdebug-barrier", daemon=True).start()
 
     def _wait(self, run: RunView) -> None:

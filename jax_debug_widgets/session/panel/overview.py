@@ -1,4 +1,4 @@
-"""The content of the saved picture of a run: facts, the numbers, and the lines that are drawn together.
+"""Choose the content of the saved picture of a run: facts, curves of numbers, and groups of lines.
 
 The rules are those of the panel's overview (`js/src/views/overview/contents.ts`).
 """
@@ -35,7 +35,7 @@ _CODE = re.compile(r"`([^`]*)`")
 
 
 def numbers(run: RunView) -> list[tuple[ScalarSeries, int]]:
-    """The curves of the first numbers, each with its rank."""
+    """Return the curves of the most important numbers, each with its rank."""
     drawn = list(itertools.islice(scalars(run.store, run.copies), _SERIES))
     steps_of = run.store.history.steps_of({one.choice.site.id for one in drawn})
     found = []
@@ -47,13 +47,13 @@ def numbers(run: RunView) -> list[tuple[ScalarSeries, int]]:
 
 
 def _alike(steps: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The newest of both: events may have come, or gone, between the two."""
+    """Cut steps and values to their newest common part: events may have come or gone between the two reads."""
     both = min(len(steps), len(values))
     return steps[len(steps) - both :], values[len(values) - both :]
 
 
 def groups(run: RunView) -> list[CurveGroup]:
-    """Norms of gradients, sizes of updates, how widely values are spread; without lines where there are none."""
+    """Return the charts of gradient norms, relative updates and spreads of values; one may have no lines."""
     watched = [site for site in run.store.sites() if site.watch is not None and site.id not in run.copies]
     norms = ((leaf, _norm(run, leaf.site)) for leaf in charted.gradients(watched))
     gradients = ((leaf, norm) for leaf, norm in norms if not _is_of_itself(leaf.site, norm))
@@ -67,14 +67,14 @@ def groups(run: RunView) -> list[CurveGroup]:
 
 
 _NEWEST = ("min", "max", "mean", "std")
-"""Statistics that are the same where two values are one."""
+"""The statistics that are compared to find out whether two names have the same value."""
 
 _Curve = tuple[np.ndarray, np.ndarray]
 """Steps and numbers."""
 
 
 def _statistic(run: RunView, site: CallSite, name: str) -> _Curve | None:
-    """NaN where the value was not finite, whatever its finite part is."""
+    """Return a statistic of a site over its steps. It is NaN where the value was not finite; None if the site lacks it."""
     values = _column(run, site, name)
     if values is None:
         return None
@@ -98,13 +98,13 @@ def _norm(run: RunView, site: CallSite) -> _Curve | None:
 
 
 def _is_of_itself(site: CallSite, norm: _Curve | None) -> bool:
-    """Whether it is the gradient of what is differentiated by itself, which is always 1."""
+    """Whether a gradient is that of the differentiated number itself, which is always 1."""
     is_number = site.watch is not None and site.watch.role == "gradient" and site.watch.shape == ()
     return is_number and norm is not None and bool((norm[1] == 1).all())
 
 
 def _ratio(run: RunView, update: CallSite, parameter: CallSite) -> _Curve | None:
-    """How large each step is, compared with the parameter at that step; nothing where that is 0."""
+    """Return the norm of each update divided by the norm of its parameter at that step, without steps where that is 0."""
     step, size = _norm(run, update), _norm(run, parameter)
     if step is None or size is None:
         return None
@@ -116,7 +116,7 @@ def _ratio(run: RunView, update: CallSite, parameter: CallSite) -> _Curve | None
 def _told_apart(
     run: RunView, found: Iterable[tuple[ChartedLeaf, _Curve | None]]
 ) -> Iterator[tuple[ChartedLeaf, _Curve]]:
-    """Without what a function and its caller have both; of one name each with its line."""
+    """Yield the curves without those that a function and its caller both have; equal names get their line numbers."""
     kept: dict[tuple[object, ...], tuple[ChartedLeaf, _Curve]] = {}
     for leaf, curve in found:
         if curve is not None and len(curve[1]):
@@ -135,7 +135,7 @@ def _group(
 ) -> CurveGroup:
     all_of_them = [(leaf.path, curve) for leaf, curve in found if curve is not None and len(curve[1])]
     if any(len(values) > 1 for _, (_, values) in all_of_them):
-        # What came once is of no step of the loop that the others are in.
+        # A value that came only once is not in the loop of the others.
         all_of_them = [one for one in all_of_them if len(one[1][1]) > 1]
     chosen, more = all_of_them[:_LINES], len(all_of_them) - _LINES
     if any(path.leaf for path, _ in chosen):
@@ -159,7 +159,10 @@ def _name(path: Path) -> str:
 
 
 def facts(run: RunView, drawn: Sequence[tuple[ScalarSeries, int]], calls: Sequence[Call]) -> list[Fact]:
-    """How far, how fast, how good, what is wrong; what is not known is not among them."""
+    """Return the facts at the top of the overview, as far as they are known.
+
+    They are the number of steps, the time of a step, the first two numbers, the first NaN, the findings and the compilations.
+    """
     found = []
     lead = drawn[0][0].site.id if drawn else longest(run.store, run.copies)
     if lead is not None:
@@ -207,7 +210,7 @@ def _first_odd(run: RunView, finding: Finding) -> Fact:
 
 
 def born_of(findings: Sequence[Finding]) -> Fact | None:
-    """What `--check nonfinite` has seen, where no printed or watched value has: its headline says of what in backticks."""
+    """Return the fact about the NaN that `--check nonfinite` found; None without one. Its headline names it in backticks."""
     first = next((one for one in findings if one.kind == "nonfinite"), None)
     if first is None:
         return None
@@ -217,7 +220,7 @@ def born_of(findings: Sequence[Finding]) -> Fact | None:
 
 
 def _odd_value(run: RunView, finding: Finding) -> str:
-    """Which value of a print it is; empty where only the print is known, and for what is watched."""
+    """Return the name of the value of a print that is not finite; empty if it is not known, and for watched values."""
     site, at = finding.site, finding.event
     event = next(iter(run.store.range(at, at + 1)), None) if at is not None else None
     if site is None or site.watch is not None or event is None:
@@ -232,7 +235,7 @@ def _as_numbers(value: Any) -> np.ndarray:
 
 
 def _compiled(calls: Sequence[Call]) -> Fact | None:
-    """How often functions were compiled, and how many."""
+    """Return the fact about compilations: how often, and how many functions; None without one."""
     names = [call.of for call in calls if call.compile is not None]
     if not names:
         return None
@@ -243,12 +246,12 @@ def _compiled(calls: Sequence[Call]) -> Fact | None:
 
 
 def _compiling(calls: Sequence[Call]) -> float:
-    """Seconds in which calls were traced, lowered and compiled, also by Numba."""
+    """Return the seconds in which calls were traced, lowered and compiled, with those of Numba."""
     compiled = [call for call in calls if call.compile is not None]
     return sum(part or 0 for call in compiled for part in (call.trace, call.numba, call.lower, call.compile))
 
 
 def _time_of_steps(elapsed: float, compiling: float) -> str:
-    """In what time the steps were made: with how much of it was compiling, where that is a tenth or more."""
+    """Write the time of the run, with the time of compiling if that is a tenth or more of it."""
     is_much = elapsed / 10 <= compiling <= elapsed
     return f"in {seconds(elapsed)}" + (f", {seconds(compiling)} of it compiling" if is_much and compiling > 0 else "")

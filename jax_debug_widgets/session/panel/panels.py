@@ -1,4 +1,4 @@
-"""Keep the panels of a session's runs: what each sends to the browser, and the channel on which it asks."""
+"""Keep the panels of a session's runs, what each has sent to the browser, and the channel of its requests."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _log = logging.getLogger(__name__)
 
 
 class Panels:
-    """A panel a run, made when first asked for."""
+    """Holds a panel for each run; the first access makes it."""
 
     def __init__(self, session: PanelPorts) -> None:
         self._session = session
@@ -33,10 +33,10 @@ class Panels:
         self._stop_feeds: dict[str, StopFeed] = {}
         self._channel: Channel | None = None
         self._unwritten: set[str] = set()
-        """Runs whose output could not be written, each logged once."""
+        """Keys of runs with an output that could not be written. Each is logged only once."""
 
     def of(self, run: RunView) -> Panel:
-        """The panel of `run`."""
+        """Return the panel of `run`."""
         with self._lock:
             if run.key not in self._panels:
                 self._panels[run.key] = Panel(run.key, lambda: snapshot_of(run), self._open_channel(run.key))
@@ -47,12 +47,12 @@ class Panels:
         return run.key in self._panels
 
     def feed_of(self, run: RunView) -> Feed:
-        """The browser's view of `run`."""
+        """Return the feed of `run`."""
         with self._lock:
             return self._feeds.setdefault(run.key, Feed(run))
 
     def stops_of(self, run: RunView) -> StopFeed:
-        """The feed that tells the browser of the stops of `run`."""
+        """Return the feed of the stops of `run`."""
         with self._lock:
             return self._stop_feeds.setdefault(run.key, StopFeed(run, self._session.debugger, self.way))
 
@@ -62,13 +62,13 @@ class Panels:
         return self._channel.way if self._channel is not None else "stdin"
 
     def program(self) -> dict[str, str] | None:
-        """The content for a page that cannot have the model: the panel's program and its comm. None if there is no panel."""
+        """Return the panel's JavaScript and its comm, for a page that cannot get the model. None if there is no panel."""
         if self._channel is None:
             return None
         return {"text": front_end("panel"), "comm_id": self._channel.model.comm_id, "way": self._channel.way}
 
     def send_news(self, run: RunView) -> bool:
-        """Tell the browser what has happened in `run`, if it has a panel; whether there was anything to tell."""
+        """Send the news of `run` to the browser, if it has a panel. Return whether there was any."""
         panel = self._panels.get(run.key)
         if panel is None:
             return False
@@ -78,47 +78,47 @@ class Panels:
         return bool(news)
 
     def tell_others(self, run: RunView) -> None:
-        """Tell the panels of all other runs what has become of switches and added names: they are of the whole session."""
+        """Send the news to the panels of all other runs, because switches and added names belong to the whole session."""
         for key in list(self._panels):
             other = self._session.find_run(key) if key != run.key else None
             if other is not None:
                 self.send_news(other)
 
     def send_rows(self, run: RunView) -> None:
-        """Tell the panel of `run`, if it has one, what all runs are called now."""
+        """Send the rows of all runs, with their present names, to the panel of `run`, if it has one."""
         panel = self._panels.get(run.key)
         if panel is not None:
             panel.channel.send(reply("runs", run.key, -1, rows=self._session.listing.rows()), b"")
 
     def refresh(self, run: RunView) -> None:
-        """Put the present state of `run` into the output that shows it, if there is one. Never raises: the cell goes on."""
+        """Write the present state of `run` into its output, if there is one. It never raises, so that the cell goes on."""
         panel = self._panels.get(run.key)
         if panel is not None:
             try:
                 panel.refresh()
-            except Exception:  # noqa: BLE001 - the stored output keeps its last picture, which has its time.
+            except Exception:  # noqa: BLE001 - the stored output keeps its last picture, which shows its time.
                 if run.key not in self._unwritten:
                     self._unwritten.add(run.key)
                     _log.exception("jax_debug_widgets could not write the output of a run")
 
     def written(self, run: RunView) -> int:
-        """How often `run` has been written down, see `Panel.written`; 0 where it has no panel."""
+        """Return how often the static picture of `run` was made, see `Panel.written`; 0 without a panel."""
         panel = self._panels.get(run.key)
         return panel.written if panel is not None else 0
 
     def bundle(self, run: RunView) -> dict[str, Any] | None:
-        """The present state of `run` as a notebook keeps it; None where no output can show it."""
+        """Return the MIME bundle of `run` as it is now; None without a panel."""
         panel = self._panels.get(run.key)
         return panel and panel.bundle()
 
     def forget(self, key: str) -> None:
-        """The run of that key is let go of."""
+        """Forget a run that is dropped from memory."""
         for table in (self._panels, self._feeds, self._stop_feeds):
             table.pop(key, None)
         self._unwritten.discard(key)
 
     def open_for_programs(self) -> bool:
-        """Have a channel that serves what belongs to no run; whether there can be one."""
+        """Open a channel for outputs that belong to no run. Return whether that is possible."""
         if outputs_are_isolated():
             return False
         with self._lock:

@@ -1,4 +1,4 @@
-"""The interface of the session for the panel: the runs, the switches of sites, the debugger."""
+"""Define the protocols through which the panel uses the session: the runs, the switches of sites, the debugger."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class PanelsOfRuns(Protocol):
-    """The panels, as requests of the browser see them."""
+    """The panels as the answers to requests use them."""
 
     def of(self, run: RunView) -> Panel: ...
     def feed_of(self, run: RunView) -> Feed: ...
@@ -27,13 +27,13 @@ class PanelsOfRuns(Protocol):
 
 
 class ProgramAnswers(Protocol):
-    """The programs that pages look at."""
+    """Answers requests about the programs that pages show."""
 
     def answer(self, request: Mapping[str, Any]) -> dict[str, Any]: ...
 
 
 class CallProgramAnswers(Protocol):
-    """The programs that were traced for calls."""
+    """Answers requests about the programs that calls ran."""
 
     def answer(self, run: RunView | None, request: Mapping[str, Any]) -> dict[str, Any]: ...
 
@@ -45,7 +45,7 @@ class RowsOfRuns(Protocol):
 
 
 class PanelPorts(Protocol):
-    """The session, as the panel sees it."""
+    """The session as the panel uses it."""
 
     @property
     def panels(self) -> PanelsOfRuns: ...

@@ -1,4 +1,4 @@
-"""The run as one Markdown text for the browser's clipboard, with the overview as a picture where that is asked for."""
+"""Send a run as one Markdown text for the browser's clipboard, with the overview as a picture if requested."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def report_message(run: RunView, request: int, asked: Mapping[str, Any]) -> Message:
-    """The answer to a `report` request: `run.report()`; with `picture`, the overview as an SVG in a data URI."""
+    """Make the answer to a `report` request: `run.report()`; with `picture`, the overview as an SVG in a data URI."""
     text = run.report()
     svg = drawing(snapshot_of(run, lines=False)) if asked.get("picture") else ""
     if svg:

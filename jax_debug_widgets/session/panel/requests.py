@@ -1,4 +1,4 @@
-"""Answer what the browser asks."""
+"""Answer the browser's requests."""
 
 from __future__ import annotations
 
@@ -33,18 +33,18 @@ _LOOKS = {
     "findings": findings_message,
     "report": report_message,
 }
-"""Requests that are answered by one message about what the run holds."""
+"""Type of a request -> the function that makes its only answer, from the data of the run."""
 
 
 _OF_THE_PROGRAM = ("watch", "line", "mute", "every", *DEBUGGING)
-"""Requests that are nothing to a run whose program is not here."""
+"""Requests that need the program, which a loaded run does not have."""
 
 _OF_THE_SESSION = ("watch", "line", "mute", "every")
-"""Requests after which all runs are in another state than their panels show."""
+"""Requests that change the state that the panels of all runs show."""
 
 
 def answer(session: PanelPorts, request: dict[str, Any]) -> Iterable[Message]:
-    """The messages that answer `request`; an `error` where it cannot be done. Never raises: the asker is a browser."""
+    """Return the messages that answer `request`; an `error` if that is impossible. It never raises, as a browser asks."""
     session.debugger.observers.heard()
     key, number = str(request.get("run", "")), request.get("id")
     number = number if isinstance(number, int) else -1
@@ -61,7 +61,7 @@ def answer(session: PanelPorts, request: dict[str, Any]) -> Iterable[Message]:
             return answer_of_all(session, run.key, number, request, _sender(session.panels, run))
         return _answer(session, run, request, number)
     except (ArithmeticError, ImportError, LookupError, OSError, TypeError, ValueError) as error:
-        # A sentence that says what to install or do needs no name of a type before it.
+        # These errors already say what to install or do, so they need no name of a type.
         told = str(error) if isinstance(error, (ImportError, ValueError)) else f"{type(error).__name__}: {error}"
         return [(reply("error", key, number, message=told), b"")]
 
@@ -80,7 +80,7 @@ def _module(key: str, number: int, name: str) -> Message:
 
 
 def _program(session: PanelPorts, key: str, number: int, request: dict[str, Any]) -> Message:
-    """Answer a request about a program, which belongs to no run, or about the programs of a call."""
+    """Answer a request about a program that belongs to no run, or about the program of a call."""
     try:
         if request.get("what") == "call":
             return reply(
@@ -105,7 +105,7 @@ def _answer(session: PanelPorts, run: RunView, request: dict[str, Any], number: 
         case kind if kind in _LOOKS:
             return [_LOOKS[kind](run, number, request)]
         case "barrier":
-            # In a thread of its own: the one that brings requests must stay free for others.
+            # In a separate thread, because the thread of the requests must stay free for others.
             arguments = (run, number, _sender(panels, run))
             threading.Thread(target=_wait, args=arguments, name="jaxdebug-barrier", daemon=True).start()
             return []
@@ -129,7 +129,10 @@ def _answer(session: PanelPorts, run: RunView, request: dict[str, Any], number: 
 
 
 def _sender(panels: PanelsOfRuns, run: RunView) -> Callable[[Message], None]:
-    """Sends an answer later, from any thread: in the context of the request, without which ipykernel 7.0 sends nothing."""
+    """Make the function that sends an answer later, from any thread.
+
+    It runs in the context of the request, because ipykernel 7.0 sends nothing without it.
+    """
     context, channel = contextvars.copy_context(), panels.of(run).channel
     return lambda message: context.copy().run(channel.send, *message)
 

@@ -1,4 +1,4 @@
-"""A run as a row of a table of runs. The twin of `js/src/store/rows.ts`."""
+"""Make the rows of a table of runs. The twin of `js/src/store/rows.ts`."""
 
 from __future__ import annotations
 
@@ -16,20 +16,21 @@ if TYPE_CHECKING:
     from jax_debug_widgets.session.run.view import RunView
 
 _OUTLINED_S = 1.0
-"""Between two looks through the events of a run that goes on."""
+"""Seconds between two summaries of the events of a run that goes on."""
 
 _SHARE = 1 / 20
-"""The largest share of time spent on these looks."""
+"""The largest share of time spent on summaries."""
 
 
 class Row(TypedDict):
-    """One run; `state` is the run's, or `paused` where it is at a stop.
+    """One run of the table.
 
-    `name` is empty for a run without one, `cell` is null for one of no cell. `events` counts those that have come; `started` is
-    in seconds since the epoch, `elapsed` and `waited` are in seconds. `last` is the newest number of `value`, the most telling
-    one (as text where it is not finite, null where there is none), `step_ms` the milliseconds that a step took of late, null
-    where that cannot be told. `gone` says what is no longer in memory, in words. `file` is where it was read from. `saved`
-    counts how often it was written down: `data-jaxdebug-saved` of an output says which of these it has.
+    `state` is the state of the run, or `paused` at a stop. `name` is empty for a run without a name; `cell` is null without a
+    cell. `events` is the number of events. `started` is in seconds since the epoch; `elapsed` and `waited` are in seconds.
+    `last` is the newest number of `value`, the most important value; it is text if not finite, null without one. `step_ms` is
+    the milliseconds of a recent step, null if not known. `gone` says in words what is no longer in memory. `file` is the file
+    that the run was read from. `saved` is how often its static picture was made; `data-jaxdebug-saved` of an output says which
+    of these pictures it has.
     """
 
     key: str
@@ -56,15 +57,15 @@ class Row(TypedDict):
 
 
 class RunRows:
-    """Makes rows, and keeps what takes long to find out of runs that have not changed."""
+    """Makes rows, and keeps the summaries of runs that have not changed, because they take long."""
 
     def __init__(self, written: Callable[[RunView], int]) -> None:
-        """`written` says how often a run was written down."""
+        """Start without rows; `written` returns how often a run's static picture was made."""
         self._written = written
         self._outlines: dict[str, tuple[tuple[int, int], float, RunSummary]] = {}
 
     def of(self, run: RunView) -> Row:
-        """The run now."""
+        """Return the row of a run as it is now."""
         status = run.status()
         goes_on = status.state in ("running", "waiting")
         told, released = self._outline(run, goes_on=goes_on), run.store.released
@@ -93,7 +94,7 @@ class RunRows:
         )
 
     def forget(self, key: str) -> None:
-        """The run of that key is let go of."""
+        """Forget a run that is dropped from memory."""
         self._outlines.pop(key, None)
 
     def _outline(self, run: RunView, *, goes_on: bool) -> RunSummary:
@@ -108,7 +109,7 @@ class RunRows:
 
 
 def row_of_file(row: RunRow) -> Row:
-    """The row of a run whose file has not been read whole."""
+    """Return the row of a run in a file that was not read whole."""
     return Row(
         key=row.key,
         title=row.title,
@@ -135,7 +136,7 @@ def row_of_file(row: RunRow) -> Row:
 
 
 def sendable(value: Any) -> Any:
-    """The value with `NaN` and `Infinity`, which JSON does not know, as text that JavaScript's `Number` reads."""
+    """Replace NaN and infinities, which JSON does not have, by text that JavaScript's `Number` reads."""
     if isinstance(value, dict):
         return {name: sendable(one) for name, one in value.items()}
     if isinstance(value, list | tuple):

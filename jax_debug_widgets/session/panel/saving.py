@@ -1,4 +1,4 @@
-"""When the output of a run that is going on is written again, so that a notebook saved during the run has it."""
+"""Decide when to write the output of a run that goes on, so that a notebook saved during the run has it."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ if TYPE_CHECKING:
     from jax_debug_widgets.session.run.run import Run
 
 _FIRST_S, _LONGEST_S = 1.0, 10.0
-"""From the beginning of a run to the first time, and the longest between two: each pause is twice the one before."""
+"""Seconds from the begin of a run to the first write, and the longest pause. Each pause is twice the one before."""
 
 _SHARE = 1 / 50
-"""Largest share of time spent on writing. A run with many events takes long."""
+"""The largest share of time spent on writing. A run with many events takes long."""
 
 
 class Saving:
-    """Says when it is time, and what it took."""
+    """Decides when the output is due, by what the last write took."""
 
     def __init__(self, run: Run) -> None:
         self._run = run
@@ -26,7 +26,7 @@ class Saving:
         self._written: object = None
 
     def is_due(self) -> bool:
-        """Whether the output is behind, and has been for long enough; to be called often."""
+        """Whether the output is old, and the pause is over. Call it often."""
         return time.monotonic() - self._last >= self._pause and self._state() != self._written
 
     def begin(self) -> None:

@@ -1,4 +1,4 @@
-"""A run as a `Snapshot`, for outputs that live on without a kernel."""
+"""Make the `Snapshot` of a run, for outputs that remain without a kernel."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ _LINES, _CHARACTERS, _LINES_OF_ONE = 100, 400, 8
 _CHARACTERS_IN_ALL = 20_000
 _LOOKED_THROUGH, _AT_ONCE = 500_000, 20_000
 _COURSES = 64
-"""The most courses of watched values that a saved notebook keeps: enough to see what happened, not so much that it weighs."""
+"""The most watched values in a saved notebook, each with its first and last number. More would make the file large."""
 
 
 def snapshot_of(run: RunView, *, lines: bool = True) -> Snapshot:
-    """The run now; without the last lines if nobody is shown them."""
+    """Return the snapshot of a run as it is now; with `lines=False`, without lines and charts."""
     run.collect()
     sites = run.store.sites()
     ordered, unordered = (_last_lines(run, sites, ordered=ordered) if lines else [] for ordered in (True, False))
@@ -60,14 +60,14 @@ def snapshot_of(run: RunView, *, lines: bool = True) -> Snapshot:
 
 
 def _last_lines(run: RunView, sites: Sequence[CallSite], *, ordered: bool) -> list[PrintLine]:
-    """The newest of one stream, within what a notebook keeps."""
+    """Return the newest lines of one stream, as many as a notebook keeps."""
     wanted = {site.id: site for site in sites if site.ordered is ordered and site.kind != "watch"}
     positions = _last_of(run, wanted)
     texts, left, lines = run.texts.of(positions), _CHARACTERS_IN_ALL, []
     for position in positions.tolist()[::-1]:
         text = texts.get(position)
         event = next(iter(run.store.range(position, position + 1)), None)
-        if text is None or event is None:  # Dropped in the meantime: older ones are as well.
+        if text is None or event is None:  # The event was dropped in the meantime, and so were all older ones.
             break
         text = cut(text, _CHARACTERS, _LINES_OF_ONE)
         left -= len(text)
@@ -78,7 +78,7 @@ def _last_lines(run: RunView, sites: Sequence[CallSite], *, ordered: bool) -> li
 
 
 def _last_of(run: RunView, sites: dict[int, CallSite]) -> np.ndarray:
-    """The positions of the newest events of these sites, ascending."""
+    """Return the positions of the newest events of these sites, ascending."""
     if not sites:
         return np.zeros(0, np.int64)
     stop, found, ids = len(run.store), [np.zeros(0, np.int64)], list(sites)
@@ -91,7 +91,7 @@ def _last_of(run: RunView, sites: dict[int, CallSite]) -> np.ndarray:
 
 
 def _courses(run: RunView, told: Sequence[tuple[SelectedValue, str]]) -> dict[int, Course]:
-    """By site from which value to which a watched one has gone."""
+    """Return site id -> the first and last number of a watched value."""
     found = {}
     for choice, name in told:
         if choice.site.watch is not None and len(found) < _COURSES:

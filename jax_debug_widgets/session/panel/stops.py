@@ -1,4 +1,4 @@
-"""Tell the browser of the stops of a run."""
+"""Send the stops of a run to the browser."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _WAYS = {
 
 
 class StopFeed:
-    """`stop` messages of one run. Safe from any thread."""
+    """Makes the `stop` messages of one run. Safe from any thread."""
 
     def __init__(self, run: RunView, debugger: Debugger, way: str) -> None:
         self._run, self._debugger, self._way = run, debugger, way
@@ -35,7 +35,7 @@ class StopFeed:
         self._open = False
 
     def news(self) -> list[Message]:
-        """The stop, if it has begun, changed or ended since the last time."""
+        """Return the message of the stop, if it has begun, changed or ended since the last call."""
         with self._lock:
             version = self._debugger.stops.version
             if version == self._told:
@@ -44,13 +44,13 @@ class StopFeed:
             return self._message()
 
     def again(self) -> list[Message]:
-        """The stop, if there is one."""
+        """Return the message of the open stop, if there is one."""
         with self._lock:
             self._told = self._debugger.stops.version
             return self._message()
 
     def typed(self) -> list[Message]:
-        """The lines that were typed in the console, for a page that has been loaded anew."""
+        """Return the message of the lines that were typed in the console, for a page that was loaded again."""
         typed: list[TypedMessage] = [
             {"text": one.text, "output": one.output, "error": one.failed} for one in list(self._run.policy.typed)
         ]
@@ -65,7 +65,7 @@ class StopFeed:
         return [({"type": "stop", "version": VERSION, "run": self._run.key, "stop": body}, b"")]
 
     def _placed(self, stop: Stop) -> Stop:
-        """With its event, and the loop step, which the store knows: it counts the firings of a call."""
+        """Add the event and the loop step to a stop. The store knows the step, because it counts the firings of a call."""
         site = stop.scene.site
         if site >= 0 and stop.scene.event < 0 and not self._is_left_out(site):
             self._run.collect()
@@ -77,18 +77,18 @@ class StopFeed:
         return stop
 
     def _is_left_out(self, site: int) -> bool:
-        """Whether its newest event may be older than the stop."""
+        """Whether the newest event of a site may be older than the stop, because the site is muted or sampled."""
         status = self._run.status()
         return site in status.muted or site in status.every
 
 
 def debugging_status(run: RunView, debugger: Debugger, way: str, *, is_active: bool) -> dict[str, Any]:
-    """The part of a run's status about breakpoints, pause and stop."""
+    """Return the part of a run's status about breakpoints, pause and stop."""
     points = sorted(run.policy.points.values(), key=lambda point: point.number % (1 << 32))
     return {
         "breakpoints": tuple(point.frozen(run.policy.hits[point.number]) for point in points),
         "paused": debugger.policy is run.policy and debugger.stop is not None,
-        # Other processes would wait in a collective, unless all stop; to an engine no request comes while a cell runs.
+        # Unless all processes stop, the others would wait in a collective. An engine gets no request while a cell runs.
         "stoppable": is_active and (joined() == 1 or run.policy.job is not None) and not is_engine(),
         "commands": _WAYS[way],
     }

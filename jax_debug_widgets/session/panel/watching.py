@@ -1,4 +1,4 @@
-"""Answer what the Source view asks: the text of a file with its names, and names to be watched or no longer."""
+"""Answer the requests of the Code view: send a file with its names, watch a name or stop watching it."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
 
 def answer_watch(session: PanelPorts, run: RunView, number: int, request: Mapping[str, Any]) -> Message:
-    """The answer to `source`, `watch` or `line`.
+    """Make the answer to `source`, `watch` or `line`.
 
     Raises:
-      LookupError, ValueError: there is nothing of what was asked for; the message says why.
+      LookupError, ValueError: the request cannot be fulfilled; the message says why.
     """
     if request["type"] == "line":
         return answer_line(session, run, number, request)
@@ -42,14 +42,14 @@ def _switch(session: PanelPorts, run: RunView, request: int, names: list[str], *
     again = [one for one in (run.options.watch.added if run.options.watch else ()) if bare(one) in names]
     for pattern in (*missing, *again):
         session.added.add(_in_its_file(pattern, run.store.sites()))
-    # What an earlier run has had of it may have been switched off.
+    # The sites of an earlier run with these names may be muted.
     for site in _watched_as(map(bare, missing), session.switches.sites()):
         session.switches.mute(site.id, muted=False)
     return reply("done", run.key, request, sites=[site.id for site in sites]), b""
 
 
 def _in_its_file(pattern: str, sites: Iterable[CallSite]) -> str:
-    """`lanes/h` where `h` is of the user's files; those of a library are watched where it is named."""
+    """Return a pattern such as `lanes/h`; if all sites of `h` are in a library, limit it to the file, `lanes/h@FILE`."""
     files = [site.file for site in sites if site.watch and pattern == f"{BY_LANE}{site.watch.name}"]
     return f"{pattern}@{files[0]}" if files and all(map(is_library, files)) else pattern
 

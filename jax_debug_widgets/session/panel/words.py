@@ -1,4 +1,4 @@
-"""Numbers as the overview writes them; the twin of `js/src/kit/format.ts`."""
+"""Write numbers for the overview; the twin of `js/src/kit/format.ts`."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ import math
 
 _MINUTE = 60
 _INTEGERS, _LARGE, _SMALL = 1e9, 1e4, 1e-3
-"""Below which an integer, and between which another number, is written without an exponent."""
+"""The limits for numbers without an exponent: integers below the first, other numbers between the third and the second."""
 
 _UNITS = (0.000_999_5, 1e6, ".0f", "µs"), (0.0995, 1e3, ".2g", "ms"), (9.95, 1.0, ".2f", "s"), (60.0, 1.0, ".1f", "s")
 
 
 def gone_from(first: float, last: float) -> str:
-    """`2.29 → 0.2`, or one number where both are written alike."""
+    """Write the first and the last number: `2.29 → 0.2`, or one number if both are written alike."""
     return " → ".join(dict.fromkeys(map(brief, (float(first), float(last)))))
 
 
 def brief(y: float) -> str:
-    """A number where there is little room."""
+    """Write a number with few characters."""
     if not math.isfinite(y):
         return "nan" if math.isnan(y) else "inf" if y > 0 else "-inf"
     if y.is_integer() and abs(y) < _INTEGERS:
@@ -29,7 +29,7 @@ def brief(y: float) -> str:
 
 
 def seconds(s: float) -> str:
-    """`5.1 ms`, `4.20 s`, `2 min 3 s`."""
+    """Write a time: `5.1 ms`, `4.20 s`, `2 min 3 s`."""
     for below, scale, digits, unit in _UNITS:
         if s < below:
             return f"{float(format(s * scale, digits)):g} ms" if unit == "ms" else f"{format(s * scale, digits)} {unit}"

@@ -1,4 +1,4 @@
-"""Keep one run: its events, calls, sites, findings, watched values, and what can be asked of them.
+"""Keep one run, and answer questions about it: its events, calls, sites, findings and watched values.
 
 In:   firings and executions, in the order in which they are collected.
 Out:  `Run` and its tables, series and reports.

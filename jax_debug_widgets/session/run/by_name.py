@@ -1,4 +1,4 @@
-"""The values of a run that can be asked for by name: which there are, and which of them a name means."""
+"""Find the values of a run by name."""
 
 from __future__ import annotations
 
@@ -21,37 +21,37 @@ if TYPE_CHECKING:
 
 
 def sites_of(run: Values) -> list[CallSite]:
-    """The sites that have fired until now, in the order of their first event."""
+    """Return the sites that have fired until now, in the order of their first event."""
     run.collect()
     return run.store.sites()
 
 
 def choices(run: Values) -> list[SelectedValue]:
-    """All of them."""
+    """Return all values of a run."""
     return [SelectedValue(site, index) for site in sites_of(run) for index in range(len(site.values))]
 
 
 def choice_called(run: Values, name: str) -> SelectedValue:
-    """The value of that name.
+    """Return the value with this name.
 
     Raises:
-      KeyError: none, or several places have it; the message lists what there is.
+      KeyError: no value has this name, or several places have it; the message lists the names.
     """
     return choose(name, choices(run), partial(numbers_of, run), untaken(run))
 
 
 def choices_matching(run: Values, name: str) -> list[SelectedValue]:
-    """The values that a name or pattern means, see `naming.matching`."""
+    """Return the values that a name or pattern means, see `naming.matching`."""
     return matching(name, choices(run), partial(numbers_of, run), untaken(run))
 
 
 def numbers_of(run: Values, choice: SelectedValue) -> np.ndarray:
-    """The numbers of a value, in the order in which they came."""
+    """Return the numbers of a value in the order of `SiteHistory.series`."""
     return run.store.history.series(choice.site.id, choice.value)[2]
 
 
 def untaken(run: Values) -> UnavailableValues:
-    """The watched values that have never been taken."""
+    """Return the watched values that were never recorded."""
     taken = {site.id for site in sites_of(run)}
     watch = run.options.watch
     seldom = "it has not been computed (a branch that was not taken, a loop without steps, a program that ended before)"
@@ -63,10 +63,10 @@ def untaken(run: Values) -> UnavailableValues:
 
 
 def watched_sites(run: Values) -> dict[str, CallSite]:
-    """Each site by its shortest name that is its own; the forward pass comes first. Of several processes it has theirs.
+    """Return shortest unique name -> watched site, the forward pass first. A run of several processes has the sites of all.
 
-    Gradients come backwards: what a loop in Python unrolled has that of its last execution first. They have the number
-    of their value. Where several derivatives are taken for one value they come in the order of these.
+    Gradients come backwards: for a line that a Python loop unrolled, the gradient of the last execution comes first. A gradient
+    has the number of its value. Several derivatives of one value come in their order.
     """
     of_processes: dict[int, list[CallSite]] = {}
     for site in sites_of(run):
@@ -82,7 +82,7 @@ def watched_sites(run: Values) -> dict[str, CallSite]:
 
 
 def _watched_by_name(sites: Sequence[CallSite]) -> dict[str, CallSite]:
-    """The watched sites of one process by name."""
+    """Return name -> watched site of one process."""
     gradients = [site for site in sites if site.watch and site.watch.role == "gradient"]
     values = [site for site in sites if site.watch and site.watch.role == "value"]
     taken_for = Counter(site.watch and site.watch.value for site in gradients)
@@ -103,7 +103,7 @@ def _watched_by_name(sites: Sequence[CallSite]) -> dict[str, CallSite]:
         if number := numbers.get(values_of.get(site.id, -1)):
             name = f"{site.label}@{site.where}{number}"
         elif labels[site.label] > 1 and places[name] > 1:
-            # A gradient whose value has no site has no number of another value's.
+            # A gradient without a site of its value must not get the number of another value.
             others = f"{site.watch.name}@{site.where}" if site.watch and site.watch.value == NO_VALUE else name
             numbers_of_all = (f"#{n}" for n in itertools.count(1))
             number = next(n for n in numbers_of_all if name + n not in found and others + n not in found)

@@ -1,4 +1,4 @@
-"""The records of the calls of one run: which there are, how far each has come, what has fired for it."""
+"""Keep the records of the calls of one run: how far each has come, and how often its taps have fired."""
 
 from __future__ import annotations
 
@@ -23,22 +23,21 @@ if TYPE_CHECKING:
     from jax_debug_widgets.session.run.record import CallRecord
 
 MAX_CALLS = 10_000
-"""Calls that are kept; of older ones only the number."""
+"""The most calls that are kept; older ones are only counted."""
 
 
 class CallBook:
-    """The calls of one run, in the order in which they began. For one thread at a time: `CallLog` has the lock.
+    """Holds the calls of one run in the order in which they began. One thread at a time may use it: `CallLog` has the lock.
 
-    Nothing here looks at all calls: a training loop makes millions.
+    No method looks at all calls, because a training loop makes millions.
 
     Attributes:
-      leading: what the cell is about: its first call of a program that can say something, or else its first.
-      pending: the calls whose effects have not drained, the oldest first.
-      has_effects: whether there was a program that can say something.
-      has_failed: whether a call has failed, other than by its user's will.
-      effects_have_failed: whether one of these was of a program with effects that had been dispatched, not one that JAX
-        refused before.
-      preparations: what was done for calls that are not known yet.
+      leading: the call that gives the run its title: the cell's first call of a program with effects, or else its first call.
+      pending: the calls with effects that have not happened, oldest first.
+      has_effects: whether a program with effects was called.
+      has_failed: whether a call has failed, and not because the user ended it.
+      effects_have_failed: whether a dispatched program with effects has failed, and not one that JAX refused before.
+      preparations: the tracing and compiling for calls that are not known yet.
     """
 
     def __init__(self, policy: Policy) -> None:
@@ -49,22 +48,22 @@ class CallBook:
         self._policy = policy
         self._records: dict[int, CallRecord] = {}
         self._alive: WeakValueDictionary[int, CallRecord] = WeakValueDictionary()
-        """Those, and older ones that somebody still has: what fires for them counts until it has been compared."""
+        """The kept records, and older ones that are still referenced: their firings count until they are compared."""
         self._count = 0
         self._versions: dict[int, int] = {}
         """Call -> the version in which it last changed, the newest last."""
         self._version = 0
         self._in_flight = InFlight()
         self._ready: dict[int, int] = {}
-        """Thread -> when the outputs of its calls were last there."""
+        """Thread -> when the outputs of one of its calls last became ready."""
         self._flights = CallSequences()
         self._executions = Executions()
         self._drained: deque[CallRecord] = deque()
-        """Calls that have drained and have not been compared with what their programs say."""
+        """Calls that have drained, and were not compared with their programs' text yet."""
 
     @property
     def dropped(self) -> int:
-        """How many calls are no longer kept."""
+        """The number of calls that are no longer kept."""
         return self._count - len(self._records)
 
     @property
@@ -73,7 +72,7 @@ class CallBook:
         return self._count - 1
 
     def program_of(self, call: int) -> tuple[str, Any]:
-        """The name of the function that a call is of, and the program that it has run; None where that is not known or gone.
+        """Return the name of a call's function, and the program that the call ran; None if it is not known or gone.
 
         Raises:
           LookupError: the call is no longer kept.
@@ -85,7 +84,7 @@ class CallBook:
         return record.function or record.name, record.program() or self._only_program_of(record)
 
     def _only_program_of(self, record: CallRecord) -> Any:
-        """The program of a silent call that C++ has dispatched: that of an earlier call, if C++ has no other."""
+        """Return the program of a silent call that C++ dispatched: the one of earlier calls, if they had only one."""
         function = record.callee()
         if function is None or record.executed or record.error:
             return None
@@ -95,7 +94,7 @@ class CallBook:
         return only if only is not None and may_have_run(function, only) else None
 
     def changed(self, since: int) -> tuple[list[Call], int]:
-        """The kept calls that changed after version `since`, in the order in which they began, and the version now."""
+        """Return the kept calls that changed after version `since`, in the order of their begin, and the present version."""
         changed = []
         for number in reversed(self._versions):
             if self._versions[number] <= since:
@@ -104,7 +103,7 @@ class CallBook:
         return [self._records[number].frozen() for number in sorted(changed)], self._version
 
     def add(self, record: CallRecord) -> None:
-        """A call has begun."""
+        """Add a call that begins."""
         record.id = self._count
         self._records[record.id] = self._alive[record.id] = record
         self._count += 1
@@ -113,10 +112,10 @@ class CallBook:
         self.touch(record)
 
     def dispatching(self, record: CallRecord, function: str, ordered: bool, taps: Sequence[Tap]) -> None:
-        """The program of a call that says something is being dispatched."""
+        """Note that the program of a call is being dispatched; the program has effects."""
         record.function, record.taps = function, taps
         self.preparations.hand_over(record)
-        if record.origin == "library":  # It is seen only now that it has been compiled.
+        if record.origin == "library":  # Such a call is noticed only after its compilation.
             record.started_ns -= int(sum(record.stages.values()) * 1e9)
         elif not (self.leading and self.leading.effects):
             self.leading = record
@@ -128,7 +127,7 @@ class CallBook:
         self.touch(record)
 
     def fail(self, record: CallRecord, error: BaseException | None, at_ns: int) -> None:
-        """A call has raised: `error`, if it is known."""
+        """Note that a call has raised; `error` is None if the exception is not known."""
         record.end(at_ns)
         if record.error:
             return
@@ -142,7 +141,7 @@ class CallBook:
         self.touch(record)
 
     def ready(self, record: CallRecord, at_ns: int) -> None:
-        """The outputs of a call are there, if that was not known. Until those before it were its program had to wait."""
+        """Note that the outputs of a call are ready. Its program had to wait until the calls before it were ready."""
         if record.ready_ns is None:
             record.ready_ns, before = at_ns, self._ready.get(record.ident, 0)
             record.queued_ns = min(before, at_ns)
@@ -151,7 +150,7 @@ class CallBook:
         self.touch(record)
 
     def drain(self, record: CallRecord, at_ns: int) -> None:
-        """All effects of a call have come."""
+        """Note that all effects of a call have happened."""
         record.drained_ns = at_ns
         record.end(at_ns)
         if record.taps and not record.error:
@@ -159,12 +158,12 @@ class CallBook:
         self.touch(record)
 
     def take_drained(self) -> Iterable[CallRecord]:
-        """The calls that have drained since this was last asked."""
+        """Return the calls that have drained since the last call of this method."""
         drained, self._drained = self._drained, deque()
         return drained
 
     def attribute(self, times_ns: np.ndarray, batch: FiringBatch) -> tuple[np.ndarray, dict[int, int]]:
-        """See `InFlight`, and `mixed` there."""
+        """See `InFlight.attribute` and `InFlight.mixed`."""
         calls = self._in_flight.attribute(times_ns, batch)
         mixed, self._in_flight.mixed = self._in_flight.mixed, {}
         return calls, mixed
@@ -174,7 +173,7 @@ class CallBook:
         return self._executions.of(batch, calls)
 
     def count(self, calls: np.ndarray, batch: FiringBatch) -> None:
-        """Add firings to their calls (int64, one a firing)."""
+        """Add firings to their calls; `calls` is int64[firings]."""
         kinds = len(batch.taps)
         pairs, counts = np.unique(calls * kinds + batch.tap, return_counts=True)
         changed: dict[int, CallRecord] = {}
@@ -189,7 +188,7 @@ class CallBook:
             self.touch(record)
 
     def touch(self, record: CallRecord) -> None:
-        """A call has changed."""
+        """Note that a call has changed."""
         if not record.pending:
             self.pending.pop(record.id, None)
         if record.id in self._records:

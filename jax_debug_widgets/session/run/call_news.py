@@ -1,4 +1,4 @@
-"""Queue what happens to calls, until somebody reads the book of calls: the program never waits for the book."""
+"""Queue the news about calls until somebody reads the book of calls, so that the program never waits for the book."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class CallNews:
-    """A book of calls with the news that it has not taken in. Safe from any thread."""
+    """Holds a book of calls, and the news that are not in the book yet. Safe from any thread."""
 
     def __init__(self, policy: Policy) -> None:
         self._book = CallBook(policy)
@@ -24,20 +24,20 @@ class CallNews:
         self._changed = threading.Condition()
         """Guards the book; notified when no call is pending any more."""
         self._waiting = 0
-        """How many threads wait until all has drained."""
+        """The number of threads that wait until all calls have drained."""
 
     @property
     def is_awaited(self) -> bool:
-        """Whether a thread waits until all has drained."""
+        """Whether a thread waits until all calls have drained."""
         return self._waiting > 0
 
     def tell(self, news: Callable[[CallBook], None]) -> None:
-        """Queue `news`, which changes the book when somebody reads it. Never waits."""
+        """Queue `news`, a function that changes the book when somebody reads it. It never waits."""
         self._news.append(news)
 
     @contextmanager
     def up_to_date(self) -> Iterator[CallBook]:
-        """Give the book to this thread alone, with all news taken in."""
+        """Give the book, with all news, to this thread alone for the body."""
         with self._changed:
             self._take_in()
             try:
@@ -47,14 +47,15 @@ class CallNews:
                     self._changed.notify_all()
 
     def catch_up(self) -> None:
-        """Take in all news now."""
+        """Enter all news into the book now."""
         with self.up_to_date():
             pass
 
     def wait_until_drained(self, timeout: float | None, before: Callable[[], None]) -> bool:
-        """Block until no call is pending, at most `timeout` seconds; whether that came to be.
+        """Block until no call is pending, at most `timeout` seconds. Return whether none is.
 
-        `before` is called when this thread counts as one that waits.
+        Args:
+          before: called after this thread counts as one that waits.
         """
         with self._changed:
             self._waiting += 1

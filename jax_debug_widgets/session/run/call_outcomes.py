@@ -1,4 +1,4 @@
-"""Note in the book what becomes of dispatched programs: outputs ready, effects drained, failed."""
+"""Note in the book of calls when a dispatched program's outputs are ready, its effects drained, or it failed."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class CallOutcomes:
-    """Note what becomes of the calls of one run; times count from `origin_ns`."""
+    """Notes the progress of one run's calls. Times are since `origin_ns`."""
 
     def __init__(self, news: CallNews, waiter: Waiter, backlog: Backlog, origin_ns: int) -> None:
         self._news, self._waiter, self._backlog, self._origin_ns = news, waiter, backlog, origin_ns
@@ -31,7 +31,7 @@ class CallOutcomes:
         self._news.tell(partial(self.dispatched, record, execution, self._now()))
 
     def dispatched(self, record: CallRecord, execution: Execution, at_ns: int, book: CallBook) -> None:
-        """Note that the program of a call has been dispatched, and wait for what it computes unless it is over."""
+        """Note that the program of a call has been dispatched, and let the waiter wait for its outputs unless it is over."""
         if execution.handed is not None:
             self._handed(record, execution.handed, at_ns, book)
             return
@@ -67,20 +67,20 @@ class CallOutcomes:
         self._handed(record, handed, at_ns, book)
 
     def over(self, handed: PendingResult, _error: Exception | None) -> None:
-        """A call that has prints among its results is over. Whoever looks at the run, or waits for it, reads them."""
+        """Note that a call with prints among its results is over. Readers of the run, or waiters, read the prints."""
         handed.settle()
         if self._backlog.over(is_awaited=self._news.is_awaited):
             self._news.catch_up()
 
     def _handed(self, record: CallRecord, handed: PendingResult, at_ns: int, book: CallBook) -> None:
-        """A program has been dispatched whose prints are read when it is over."""
+        """Note that a program with prints among its results has been dispatched. They are read when it is over."""
         record.dispatched_ns = at_ns
         record.hand(handed, self._origin_ns)
         handed.then(lambda error: self._news.tell(partial(self._read, record, error)))
         book.touch(record)
 
     def _read(self, record: CallRecord, error: Exception | None, book: CallBook) -> None:
-        """All prints among the results of such a call have been read."""
+        """Note that all prints among the results of a call have been read."""
         if error is not None:
             book.fail(record, error, self._now())
         at_ns = max(record.over_ns or self._now(), record.dispatched_ns or 0)

@@ -1,7 +1,7 @@
-"""How long programs ran, where that can be told: one call by itself, or several calls of one program together.
+"""Measure how long programs ran: one call, or the mean of several calls of one program without a pause.
 
-A device runs them one by one, but when each was over another thread notes, and that may be late: several are often noted
-together. And what JAX's C++ dispatches is seen only after that. What is known then is how long all of them took.
+A device runs calls one by one. Another thread notes the end of each, perhaps late, and often of several calls at once. Calls
+that JAX's C++ dispatches are noticed only after the dispatch. Then only the time of all these calls together is known.
 """
 
 from __future__ import annotations
@@ -9,18 +9,18 @@ from __future__ import annotations
 from typing import Protocol
 
 _FEW = 4
-"""Calls; of so many together the mean hardly hangs on when the first was seen."""
+"""The number of calls from which on their mean hardly depends on when the first one was noticed."""
 
 _GAP = 0.25
 """The share of a call's observed time that may pass after the call before it without being a pause."""
 
 
 class Timed(Protocol):
-    """A call, as far as its time needs it."""
+    """A call as the measurement uses it."""
 
     @property
     def ident(self) -> int:
-        """The thread that made it."""
+        """The ident of the thread that made the call."""
         ...
 
     @property
@@ -30,25 +30,25 @@ class Timed(Protocol):
 
     @property
     def seen(self) -> str:
-        """How its end was seen: `at once`, `late` or `over`."""
+        """When the call was noticed: `at once`, `late` or `over`."""
         ...
 
     @property
     def run_from_ns(self) -> int:
-        """When it was dispatched."""
+        """When the call was dispatched."""
         ...
 
 
 class CallSequence:
-    """Calls of one program and thread that follow one another without a pause.
+    """Calls of one program from one thread without a pause between them.
 
     Attributes:
-      function: of the program.
-      since_ns: when the first was dispatched.
-      least: how many of them there must be, for their mean to be told.
-      count: how many of them are over.
-      ready_ns: when the last of these was.
-      until_ns: the same of all calls, those of other programs included.
+      function: the function of the program.
+      since_ns: when the first call was dispatched.
+      least: the number of calls from which on their mean is known.
+      count: the number of calls that are over.
+      ready_ns: when the outputs of the last of these were ready.
+      until_ns: when the outputs of the last call were ready, calls of other programs included.
     """
 
     def __init__(self, record: Timed, ready_ns: int) -> None:
@@ -59,12 +59,12 @@ class CallSequence:
         self.ready_ns = self.until_ns = ready_ns
 
     def is_continued_by(self, record: Timed, ready_ns: int) -> bool:
-        """Whether this call was in flight together with these, or as good as that."""
+        """Whether a call belongs to the sequence: it was in flight together with the others, or nearly so."""
         pause = record.run_from_ns - self.until_ns
         return pause < 0 or (record.seen == "late" and pause <= _GAP * (ready_ns - record.run_from_ns))
 
     def join(self, record: Timed, ready_ns: int) -> bool:
-        """It is over as well; whether it is one of these: what runs after another program is not told."""
+        """Add a call that is over. Return whether its time is known: not after another program has run."""
         self.until_ns = max(self.until_ns, ready_ns)
         self.is_of_one = self.is_of_one and record.function == self.function
         if self.is_of_one:
@@ -73,18 +73,18 @@ class CallSequence:
 
     @property
     def seconds(self) -> float | None:
-        """The seconds that a call took, as their mean; None where they are too few."""
+        """The mean seconds of a call; None for too few calls."""
         return (self.ready_ns - self.since_ns) * 1e-9 / self.count if self.count >= self.least else None
 
 
 class CallSequences:
-    """The call sequences of each thread."""
+    """Holds the newest call sequence of each thread."""
 
     def __init__(self) -> None:
         self._latest: dict[int, CallSequence] = {}
 
     def over(self, record: Timed, ready_ns: int) -> tuple[CallSequence, int] | None:
-        """The outputs of a call are there: its flight, and its number in that, from 1; None for none."""
+        """Note that the outputs of a call are ready. Return its sequence, and its number in it, from 1; None without one."""
         flight = self._latest.get(record.ident)
         if flight is not None and flight.is_continued_by(record, ready_ns):
             return (flight, flight.count) if flight.join(record, ready_ns) else None

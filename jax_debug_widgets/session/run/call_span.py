@@ -1,4 +1,4 @@
-"""A call of the cell that is under way."""
+"""Represent a call of the cell that has begun."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ if TYPE_CHECKING:
 
 
 class OpenCalls(Protocol):
-    """The calls that are under way."""
+    """Ends calls that have begun."""
 
     def end(self, record: CallRecord, result: object) -> None:
-        """The call has returned."""
+        """Note that the call has returned."""
         ...
 
     def abandon(self, record: CallRecord, error: BaseException | None) -> None:
-        """The call has raised."""
+        """Note that the call has raised."""
         ...
 
 
 @dataclass(frozen=True)
 class CallSpan:
-    """A call of the cell that is under way; exactly one of the two ends it."""
+    """A call of the cell that has begun. Exactly one of `returned` and `raised` ends it."""
 
     log: OpenCalls
     record: CallRecord
@@ -33,5 +33,5 @@ class CallSpan:
         self.log.end(self.record, result)
 
     def raised(self, error: BaseException | None) -> None:
-        """Note that the call has raised `error`; None where the cell caught it."""
+        """Note that the call has raised `error`; None if the cell caught the exception."""
         self.log.abandon(self.record, error)

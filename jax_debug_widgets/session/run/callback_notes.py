@@ -1,4 +1,4 @@
-"""Sentences about callbacks: what is stuck, what raised, what the compiler eliminated."""
+"""Write notes about callbacks that are stuck, that raised, or that the compiler removed."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def stuck_note(running: Running, limit: float, name_file: NameFile) -> str:
-    """Which function has been running for more than `limit` seconds, where it is, since when, on which thread, and why."""
+    """Write the note about a function that has run for more than `limit` seconds: its place, thread, begin and reason."""
     site = running.tap.site
     seconds = (time.perf_counter_ns() - running.began_ns) * 1e-9
     since = time.strftime("%H:%M:%S", time.localtime(time.time() - seconds))
@@ -35,7 +35,7 @@ def stuck_note(running: Running, limit: float, name_file: NameFile) -> str:
 
 
 def raised_note(summary: CallbackSummary, name_file: NameFile) -> str:
-    """The note about the error that a function raised last, and in which of the user's lines."""
+    """Write the note about the last error of a function, with the user's line that raised it."""
     error, site = summary.error, summary.site
     lines = own_frames(traceback.extract_tb(error.__traceback__ if error else None))
     at = f" in {lines[-1].name} at {name_file(lines[-1].filename)}:{lines[-1].lineno}" if lines else ""
@@ -50,7 +50,7 @@ def raised_note(summary: CallbackSummary, name_file: NameFile) -> str:
 
 
 def eliminated_note(summary: CallbackSummary) -> str:
-    """The note that JAX has removed a call whose result is not used."""
+    """Write the note that JAX has removed a call because nothing uses its result."""
     site = summary.site
     return (
         f"{site.format} ({_kind(site)} at {site.where}): eliminated by the compiler: staged {summary.staged}, "
@@ -59,7 +59,7 @@ def eliminated_note(summary: CallbackSummary) -> str:
 
 
 def _rounded(seconds: float, limit: float) -> str:
-    """The time in steps: a note that changes is sent again."""
+    """Write a time in coarse steps, because each change of a note is sent again."""
     steps = [step for step in (limit, 10, 20, 30, 60, 120, 300, 600, 1800, 3600) if step <= seconds]
     return f"{max(steps, default=limit):g}"
 

@@ -1,4 +1,4 @@
-"""The user's host functions in one run: what became of their calls, which of them is stuck, what JAX removed or refused."""
+"""Keep the outcomes of the user's host functions in one run: which returned, raised or are stuck, which JAX removed."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from jax_debug_widgets.taps.outcomes import OutcomeBook, ResultCounts, Running
 
 MAX_HOST_CALLS = 100_000
-"""Single calls that are kept; summaries count them all."""
+"""The most single calls that are kept. The summaries count all calls."""
 
 MAX_ERRORS = 100
-"""Exceptions that are kept, with the frames and arrays that their tracebacks hold."""
+"""The most exceptions that are kept, because their tracebacks hold frames and arrays."""
 
 
 @dataclass
@@ -37,13 +37,13 @@ class _Tally:
 
 
 class RunCallbacks(Sequence[CallbackSummary]):
-    """A summary for each site that calls a function of the user's; safe from any thread.
+    """Holds a summary for each site that calls a function of the user's. Safe from any thread.
 
-    Also by name: `run.callbacks["host"]` is the summary of the site whose function is called `host`.
+    `run.callbacks["host"]` is the summary of the site that calls the function `host`.
     """
 
     def __init__(self, run: Values, origin_ns: int, spans: SpanLog, book: OutcomeBook) -> None:
-        """Times are counted from `origin_ns`."""
+        """Start without calls. Times are since `origin_ns`."""
         self._run, self._origin_ns, self._book, self._spans = run, origin_ns, book, spans
         self._lock = threading.Lock()
         self._sites: dict[int, CallSite] = {}
@@ -64,31 +64,31 @@ class RunCallbacks(Sequence[CallbackSummary]):
 
     @property
     def dropped(self) -> int:
-        """How many calls have ended and are no longer among `calls`."""
+        """The number of ended calls that are no longer in `calls`."""
         with self._lock:
             return self._ended - len(self._calls)
 
     @property
     def nbytes(self) -> int:
-        """Bytes of results that are kept."""
+        """The bytes of kept results."""
         return self._nbytes
 
     def release(self, nbytes: int) -> int:
-        """Let go of the oldest calls of a run that is over, until so many bytes are free; how many are."""
+        """Drop the oldest calls of an ended run until `nbytes` are freed. Return the freed bytes."""
         with self._lock:
             before = self._nbytes
             self._let_go(max(before - nbytes, 0))
             return before - self._nbytes
 
     def call_of(self, event: Event) -> HostCall | None:
-        """The outcome of the call that this event is about; None while it runs, and when it is no longer kept."""
+        """Return the outcome of an event's call; None while the call runs, and if it is no longer kept."""
         self._run.collect()
         with self._lock:
             lane = event.lane if event.tap.lanes or event.tap.is_numbered else ()
             return self._by_event.get((event.tap, event.time_ns, lane))
 
     def take(self) -> None:
-        """Take in what has ended since the last time; only while the run is the session's current one."""
+        """Take in the outcomes since the last time; only while the run is the session's current one."""
         with self._lock:
             for _ in range(len(self._book.inbox)):
                 self._take_outcome(self._book.inbox.popleft())
@@ -99,12 +99,12 @@ class RunCallbacks(Sequence[CallbackSummary]):
                 self._notes[self._book.notes.popleft()] = None
 
     def stuck(self) -> list[Running]:
-        """The functions that have been running for longer than the option `stuck_after`, the oldest first."""
+        """Return the functions that have run for longer than the option `stuck_after`, the oldest first."""
         before = time.perf_counter_ns() - self._run.options.stuck_after * 1e9
         return [one for one in self._running() if one.began_ns < before]
 
     def notes(self) -> list[str]:
-        """The notes about them, in sentences."""
+        """Return the notes about host functions, as sentences."""
         name_file = self._run.name_file
         stuck = [stuck_note(running, self._run.options.stuck_after, name_file) for running in self.stuck()]
         summaries = self._summaries()
@@ -142,7 +142,7 @@ class RunCallbacks(Sequence[CallbackSummary]):
         return self.table().html()
 
     def table(self) -> Table:
-        """The summaries as a table: place, function, kind, calls, times, threads, how they ended."""
+        """Return the summaries as a table: place, function, kind, calls, times, threads, how they ended."""
         return Table(_HEADERS, [_row(summary) for summary in self._all()])
 
     def _all(self) -> list[CallbackSummary]:
@@ -205,7 +205,7 @@ class RunCallbacks(Sequence[CallbackSummary]):
 
     @property
     def budget(self) -> int:
-        """Bytes of results that are kept: a part of what the run may hold."""
+        """The most bytes of kept results: a part of what the run may hold."""
         return self._run.options.budget.nbytes // 4
 
     def _keep(self, call: HostCall, key: tuple[Tap, int, tuple[int, ...]]) -> None:
@@ -216,7 +216,7 @@ class RunCallbacks(Sequence[CallbackSummary]):
         self._let_go(self.budget)
 
     def _let_go(self, nbytes: int) -> None:
-        """Keep the newest calls, with so many bytes of results at most."""
+        """Keep the newest calls, with at most `nbytes` of results."""
         while len(self._calls) > MAX_HOST_CALLS or self._nbytes > nbytes:
             self._nbytes -= _size(self._calls.popleft())
             self._by_event.pop(self._keys.popleft(), None)

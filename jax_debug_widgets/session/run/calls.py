@@ -1,6 +1,6 @@
-"""The log of the calls of one run: threads that make calls, that wait and that look tell it what becomes of them.
+"""Keep the log of the calls of one run, for the threads that make calls, wait for them and read them.
 
-It has more than 300 lines because each reader of the book of calls has a method here, which takes in the news first.
+The file has more than 300 lines because each reader of the book of calls has a method here, which takes in the news first.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 
 class CallLog:
-    """The calls of one run. Safe from any thread.
+    """Holds the calls of one run. Safe from any thread.
 
     The program does not wait for the book-keeping, see `CallNews`.
     """
@@ -53,13 +53,13 @@ class CallLog:
         self._outcomes = CallOutcomes(self._news, waiter, backlog, origin_ns)
         self._turns = CallSerializer()
         self._dispatching: list[tuple[int, int, CallRecord]] = []
-        """Thread and program of each call that is being dispatched."""
+        """Thread, program and record of each call that is being dispatched."""
         self._open: dict[int, list[CallRecord]] = {}
-        """Thread -> the calls of the cell that it is in, outermost first; touched by that thread alone."""
+        """Thread -> the open calls of the cell, outermost first. Only this thread uses its entry."""
 
     @property
     def dropped(self) -> int:
-        """How many calls are no longer kept."""
+        """The number of calls that are no longer kept."""
         with self._news.up_to_date() as book:
             return book.dropped
 
@@ -71,7 +71,7 @@ class CallLog:
 
     @property
     def leading(self) -> str:
-        """The name of what the cell is about, see `CallBook`; empty for none."""
+        """The name of the call that gives the run its title, see `CallBook.leading`; empty without one."""
         with self._news.up_to_date() as book:
             return book.leading.name if book.leading else ""
 
@@ -109,15 +109,15 @@ class CallLog:
             return book.preparations.compilations()
 
     def begin(self, name: str, function: str, callee: object = None) -> CallSpan:
-        """The cell is about to call a compiled function, `callee`, from this thread."""
+        """Begin a call of the cell: this thread is about to call the compiled function `callee`."""
         record = self._new(name, function, "cell")
-        with suppress(TypeError):  # Not every object can be referred to weakly.
+        with suppress(TypeError):  # Some objects have no weak references.
             record.callee = weakref.ref(callee)
         self._opened().append(record)
         return CallSpan(self, record)
 
     def end(self, record: CallRecord, result: object) -> None:
-        """The call has returned; wait for its outputs, unless they are there or its program is being waited for already."""
+        """Note that a call has returned. Let the waiter wait for its outputs, unless they are ready or it waits already."""
         self._close(record)
         if record.executed:
             return
@@ -127,23 +127,23 @@ class CallLog:
             self._outcomes.dispatched(record, execution_of(outputs), self._now(), book)
 
     def abandon(self, record: CallRecord, error: BaseException | None) -> None:
-        """The call has raised: `error`, if it is known (an exception that the cell caught is not)."""
+        """Note that a call has raised; `error` is None if the cell caught the exception."""
         self._close(record)
         with self._news.up_to_date() as book:
             book.preparations.hand_over(record)
             book.fail(record, error, self._now())
 
     def abandon_all(self, error: BaseException | None) -> None:
-        """The cell has ended; the calls that this thread has not finished have raised."""
+        """Note that the cell has ended: the calls that this thread has not finished have raised."""
         for record in self._opened().copy():
             self.abandon(record, error)
-        for own in self._dispatching.copy():  # A signal's handler has raised before we heard of their dispatch.
+        for own in self._dispatching.copy():  # A signal's handler has raised before their dispatch was noted.
             if own[0] == threading.get_ident():
                 self._dispatching.remove(own)
                 self._outcomes.tell_dispatched(own[2], Execution(finished=True, error=error))
 
     def ran(self, program: Any) -> bool:
-        """This thread begins to run a program in Python; whether it is that of the cell's call."""
+        """Note that this thread begins to run a program from Python. Return whether it belongs to the cell's call."""
         opened = self._opened()
         name = unwrapped(program.jaxpr.debug_info.func_name or "")
         if not opened or opened[-1].executed or opened[-1].function not in ("", name):
@@ -161,16 +161,16 @@ class CallLog:
         share: ProcessShare | None = None,
         begun: Callable[[CallRecord], None] | None = None,
     ) -> Callable[[Execution], None]:
-        """A program with effects is being dispatched: that of the cell's call, or one inside a library.
+        """Note that a program with effects is being dispatched: the program of the cell's call, or one inside a library.
 
         Args:
-          name: of the program.
+          name: the name of the program.
           ordered: whether it has ordered effects.
-          taps: what it says, the same sequence for each call of it.
-          share: what this process runs of it; None for all of it.
-          in_turn: whether to wait first until the calls of it that other threads have made are over; `alone`: and those of
-            this one, see `CallSerializer`.
-          begun: called with the call.
+          taps: its taps, the same sequence object for each call.
+          share: the part of the program that this process runs; None for all of it.
+          in_turn: whether to wait until other threads' calls of the program are over, see `CallSerializer`; `alone`: this
+            thread's calls too.
+          begun: called with the record of the call.
         """
         record, executed = self._executing(name, ordered, taps, in_turn, alone, share)
         if begun is not None:
@@ -186,7 +186,7 @@ class CallLog:
         alone: bool = False,
         share: ProcessShare | None = None,
     ) -> tuple[CallRecord, Callable[[Execution], None]]:
-        """See `executing`; with the call."""
+        """Do what `executing` does, and return the record of the call too."""
         function = function_of(name)
         opened = self._opened()
         record = opened[-1] if opened else None
@@ -195,7 +195,7 @@ class CallLog:
         record.executed = True
         own = threading.get_ident(), id(taps), record
         if in_turn:
-            # What a call calls on the host may call the program again: that one is over first.
+            # A host function of a call may call the program again. That inner call is over first.
             is_inside = any(one[:2] == own[:2] for one in self._dispatching)
             self._turns.take(id(taps), alone=alone and not is_inside)
             record.at_end = partial(self._turns.give_back, id(taps))
@@ -215,13 +215,13 @@ class CallLog:
 
     @property
     def is_dispatching(self) -> bool:
-        """Whether this thread is dispatching a program: what that calls on the host may call others."""
+        """Whether this thread is dispatching a program. A host function may call others meanwhile."""
         return any(ident == threading.get_ident() for ident, *_ in self._dispatching)
 
     def dispatched(
         self, program: str, taps: Sequence[Tap], hand_over: Callable[[], PendingResult], ran: Ran = unknown
     ) -> None:
-        """Note a program that was dispatched already and whose results include what it prints."""
+        """Note a program that was dispatched already and has its prints among its results."""
         opened = self._opened()
         if opened:
             record, executed = self._executing(program, False, taps)
@@ -230,27 +230,27 @@ class CallLog:
             record.seen = "at once" if record in opened else "over" if handed.was_over else "late"
             executed(Execution(finished=False, effects=(handed,)))
             return
-        # Before `hand_over`: a call begins before what it says.
+        # Before `hand_over`, because a call begins before its prints.
         seen = function_of(program), self._now(), self.spans.calling(), threading.get_ident()
         handed = hand_over()
         self._news.tell(partial(self._outcomes.dispatched_elsewhere, *seen, taps, handed, ran))
         self._waiter.when_ready((), partial(self._outcomes.over, handed))
 
     def compiled(self, stage: Stage, name: str, seconds: float, by_numba: float = 0.0) -> None:
-        """Remember how long a stage took, and Numba in it, until the call that it was for is known."""
+        """Remember the seconds of a stage, and of Numba in it, until the call that it was for is known."""
         function = unwrapped(name.removeprefix("jit(").removesuffix(")"))
         with self._news.up_to_date() as book:
             book.preparations.compiled(stage, function, seconds)
             book.preparations.compiled_by_numba(function, by_numba)
 
     def prepared(self, name: str, seconds: float, by_numba: float = 0.0) -> None:
-        """Count what was done to a program before it was lowered as part of that, but for Numba."""
+        """Count the time of changing a program before its lowering as a part of the lowering, without Numba's time."""
         with self._news.up_to_date() as book:
             book.preparations.prepared(function_of(name), seconds)
             book.preparations.compiled_by_numba(function_of(name), by_numba)
 
     def traced(self, printed: PrintInCall) -> None:
-        """A function that this thread traces has printed."""
+        """Note that a function that this thread traces has printed."""
         opened = self._opened()
         with self._news.up_to_date() as book:
             if opened:
@@ -260,7 +260,7 @@ class CallLog:
                 book.preparations.printed(printed)
 
     def attribute(self, times_ns: np.ndarray, batch: FiringBatch) -> tuple[np.ndarray, dict[int, int]]:
-        """See `InFlight`, and `mixed` there."""
+        """See `InFlight.attribute` and `InFlight.mixed`."""
         with self._news.up_to_date() as book:
             return book.attribute(times_ns, batch)
 
@@ -270,31 +270,31 @@ class CallLog:
             return book.executions(calls, batch)
 
     def count(self, calls: np.ndarray, batch: FiringBatch) -> None:
-        """Add firings to their calls (int64, one a firing)."""
+        """Add firings to their calls; `calls` is int64[firings]."""
         with self._news.up_to_date() as book:
             book.count(calls, batch)
 
     def pending(self) -> list[CallRecord]:
-        """Calls whose effects have not drained, oldest first."""
+        """Return the calls with effects that have not happened, oldest first."""
         with self._news.up_to_date() as book:
             return list(book.pending.values())
 
     def take_drained(self) -> Iterable[CallRecord]:
-        """The calls that have drained since this was last asked. Their events must have been counted."""
+        """Return the calls that have drained since the last call of this method. Their events must have been counted."""
         with self._news.up_to_date() as book:
             return book.take_drained()
 
     def wait_until_drained(self, timeout: float | None) -> bool:
-        """Block until no call is pending, at most `timeout` seconds; whether that came to be."""
+        """Block until no call is pending, at most `timeout` seconds. Return whether none is."""
         return self._news.wait_until_drained(timeout, self._backlog.tell)
 
     def waited(self, what: Wait, began_ns: int, ended_ns: int) -> None:
-        """The current thread has waited in JAX's function `what`; times are those of `perf_counter_ns`."""
+        """Note that the current thread has waited in JAX's function `what`; times are in ns of `perf_counter_ns`."""
         spans, origin = self.spans, self._origin_ns
         spans.add(WAIT_SITES[what], began_ns - origin, ended_ns - origin, spans.calling())
 
     def _opened(self) -> list[CallRecord]:
-        """The calls of the cell that this thread is in."""
+        """Return the open calls of the cell in this thread, outermost first."""
         return self._open.setdefault(threading.get_ident(), [])
 
     def _new(self, name: str, function: str, origin: Origin) -> CallRecord:

@@ -1,4 +1,4 @@
-"""Which watched values an overview draws without being asked: gradients, sizes of updates, activations.
+"""Choose the watched values that an overview draws by default: gradients, sizes of updates, activations.
 
 The twin of `js/src/store/charted.ts`; both are tested on `tests/overview_cases.json`.
 """
@@ -16,20 +16,20 @@ if TYPE_CHECKING:
     from jax_debug_widgets.events import CallSite, Watched
 
 _LEAST_NAME = 3
-"""Characters of a name that says what it holds."""
+"""The least characters of a name that tells what the value is."""
 _NO_ACTIVATION = re.compile(r"grad|update|params|^opt|state$", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
 class ChartedLeaf:
-    """A value, and where it stands in its tree."""
+    """A watched value, and its path in its tree."""
 
     site: CallSite
     path: Path
 
 
 def gradients(sites: Sequence[CallSite]) -> list[ChartedLeaf]:
-    """The gradients of parameters. Without known parameters those of all named arrays, and without these those of numbers."""
+    """Return the gradients of parameters. Without known parameters, return those of named arrays, or else those of numbers."""
     leaves = _leaves(sites, "gradient")
     parameters, arrays, numbers = {leaf.path.key: leaf for leaf in leaves}, [], []
     for site, watch, path in _named(sites, "gradient"):
@@ -37,19 +37,19 @@ def gradients(sites: Sequence[CallSite]) -> list[ChartedLeaf]:
             parameters.setdefault(path.key, ChartedLeaf(site, path))
         else:
             (arrays if watch.shape else numbers).append(ChartedLeaf(site, Path(path.root, watch.name, "")))
-    # The gradient of a number is mostly that of the loss by itself, 1.
+    # The gradient of a number is mostly the gradient of the loss by itself, which is 1.
     return list(parameters.values()) or arrays or numbers
 
 
 def ratios(sites: Sequence[CallSite]) -> list[tuple[ChartedLeaf, ChartedLeaf]]:
-    """Each update with the parameter that it is added to."""
+    """Return each update with the parameter that it is added to."""
     parameters = {leaf.path.key: leaf for leaf in _leaves(sites, "parameter")}
     updates = _leaves(sites, "update")
     return [(one, parameters[one.path.key]) for one in updates if one.path.key in parameters]
 
 
 def activations(sites: Sequence[CallSite]) -> list[ChartedLeaf]:
-    """The arrays that the program computes on its way forward; several may have one name."""
+    """Return the arrays that the program computes in the forward pass; several may have the same name."""
     return [
         ChartedLeaf(site, Path(path.root, watch.name, ""))
         for site, watch, path in _named(sites, "value")
@@ -64,7 +64,7 @@ def activations(sites: Sequence[CallSite]) -> list[ChartedLeaf]:
 
 
 def _named(sites: Sequence[CallSite], role: str) -> list[tuple[CallSite, Watched, Path]]:
-    """The sites with a name that are not only computed again."""
+    """Return the sites of a role that have a name and are not recomputations."""
     found = []
     for site in sites:
         path = path_of(site.watch.name) if site.watch and site.watch.role == role else None
@@ -74,7 +74,7 @@ def _named(sites: Sequence[CallSite], role: str) -> list[tuple[CallSite, Watched
 
 
 def _leaves(sites: Sequence[CallSite], kind: str) -> list[ChartedLeaf]:
-    """The leaves of trees of that kind, the first of each path; a tree of a short name is one where it has parts."""
+    """Return the leaves of trees of a kind, the first of each path. A tree with a short name counts only if it has parts."""
     found: dict[tuple[str, str], ChartedLeaf] = {}
     for site, _, path in _named(sites, "value"):
         is_sure = path.leaf != "" or len(path.root) >= _LEAST_NAME or (kind == "gradient" and site.phase == "backward")

@@ -1,4 +1,4 @@
-"""Runs that were written to files, side by side: a table of them, and their series in one picture."""
+"""Compare runs from files: show them in a table, and draw their series in one figure."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ if TYPE_CHECKING:
 
 
 class LoadedRuns(Sequence["LoadedRun"]):
-    """Runs from files, in the natural order of their names. A run is read when somebody asks for it.
+    """Holds runs from files, in the natural order of their names. A run is read when somebody asks for it.
 
     `runs[0]` and `runs["lr3"]` are single runs, `runs.plot("loss")` draws a value of all, and the object is shown as a table.
 
     Attributes:
-      rows: what the table says of each.
-      problems: path -> why a run cannot be read; these have no row.
+      rows: the rows of the table.
+      problems: path -> why a run cannot be read; such a run has no row.
     """
 
     def __init__(self, rows: Iterable[RunRow], problems: Mapping[str, str], load: Callable[[Path], LoadedRun]) -> None:
@@ -75,7 +75,7 @@ class LoadedRuns(Sequence["LoadedRun"]):
         return self._loaded[path]
 
     def labels(self) -> list[str]:
-        """The labels that distinguish the runs, one a run: what differs in `config`, else their names."""
+        """Return a label for each run that distinguishes it: the settings of `config` that differ, else its name."""
         names = differing([row.config for row in self.rows])
         told = [", ".join(f"{name} {short(row.config.get(name))}" for name in names) for row in self.rows]
         names = [row.called for row in self.rows]
@@ -86,17 +86,18 @@ class LoadedRuns(Sequence["LoadedRun"]):
         )
 
     def plot(self, name: str, *, ax: Axes | None = None, log: bool = False, band: bool = False) -> Axes:
-        """Draw one value of all runs, with a legend by what differs between them.
+        """Draw one value of all runs, with a legend of what differs between them.
 
-        Where more than 500,000 events were to be read for it, runs of more than 20,000 are not: a point of such a line is the
-        mean of some hundred executions, with their range as a band. `runs[0].plot("loss")` draws each.
+        If more than 500,000 events would have to be read, runs of more than 20,000 events are drawn from their overview. A
+        point of such a line is the mean of some hundred executions, with their range as a band. `runs[0].plot("loss")` draws
+        each execution.
 
         Args:
           name: as for `Run.series`. Runs without such a value are left out.
           ax, log, band: as for `Run.plot`.
 
         Raises:
-          KeyError: no run has it; the message is that of the last one.
+          KeyError: no run has the value; the message is about the last run.
         """
         drawn, missing = [], KeyError(f"there is no run to draw {name!r} of")
         is_long = sum(row.events for row in self.rows if row.path not in self._loaded) > _LONG
@@ -113,16 +114,17 @@ class LoadedRuns(Sequence["LoadedRun"]):
         return axes
 
     def _series(self, row: RunRow, name: str, *, is_long: bool) -> list[Series]:
-        """What is drawn of one run: of a long one that was not read what its overview tells, where that tells it."""
+        """Return the series of one run; for a long run that was not read, from its overview, if that has the value."""
         if is_long and row.of_one and row.events > _LONG_RUN and row.path not in self._loaded:
             with contextlib.suppress(KeyError, RunFileError):
                 return series_in_file(row.path, name)
         return series_of(self._run(row), name)
 
     def to_pandas(self) -> pd.DataFrame:
-        """One row a run: name, title, state, started, elapsed, steps, ms_a_step, value, last, findings, events.
+        """Return a frame with a row for each run.
 
-        Of `config` each name is a column, `config.lr`, and so is each option that was asked for, `options.watch`.
+        Columns: name, title, state, started, elapsed, steps, ms_a_step, value, last, findings, events; then each name in
+        `config`, `config.lr`, and each option that was set, `options.watch`.
 
         Raises:
           ImportError: pandas is not installed (`pip install "jax-debug-widgets[pandas]"`).
@@ -195,7 +197,7 @@ class LoadedRuns(Sequence["LoadedRun"]):
 _PARTS = ("config", "options")
 
 _LONG, _LONG_RUN = 500_000, 20_000
-"""Events of runs that are drawn as a whole; events of a run whose overview is drawn where there are more."""
+"""If all runs have more than the first number of events, runs with more than the second are drawn from their overview."""
 
 
 def _last(row: RunRow, *, with_name: bool) -> str:

@@ -1,4 +1,4 @@
-"""The values of several runs by name, so that those of one name can be laid over each other."""
+"""Read the values of several runs by name, so that values of the same name can be laid over each other."""
 
 from __future__ import annotations
 
@@ -16,16 +16,18 @@ if TYPE_CHECKING:
     from jax_debug_widgets.session.run.view import RunView
 
 Key = tuple[str, str, int]
-"""What a value is called, in which pass, and the how-maniest of that name it is."""
+"""The name of a value, its phase, and its number among the values of that name."""
 
 
 @dataclass(frozen=True)
 class Curve:
-    """One value of a run or a group along its steps; of several lanes or runs the mean, with a band.
+    """One value of a run or a group along its steps; for several lanes or runs, their mean with a band.
 
     Attributes:
-      x: float64[n], strictly ascending; `seconds`: since the run began.
-      y: float64[n]; `low` and `high` are the least and the greatest there, None where there was one value only.
+      x: float64[n], the steps, strictly ascending.
+      seconds: float64[n], seconds since the run began.
+      y: float64[n], the values.
+      low, high: float64[n], the least and the greatest value of each step; None if each step has only one value.
     """
 
     x: np.ndarray
@@ -36,10 +38,10 @@ class Curve:
 
 
 class RunCurves:
-    """The values of one run, as they were when it was asked for.
+    """Reads the values of one run as they were at the first access.
 
     Attributes:
-      choices: those that are numbers and do not count steps, the most telling first.
+      choices: key -> value, for numbers that do not count steps, the most important first.
     """
 
     def __init__(self, run: RunView) -> None:
@@ -52,13 +54,13 @@ class RunCurves:
         self._times_ns = np.concatenate([np.zeros(0, np.int64), *(piece.time_ns for piece in pieces)])
 
     def of(self, key: Key) -> Curve | None:
-        """The curve of a value; None where it is no number, or counts steps."""
+        """Return the curve of a value; None if it is not a number, or counts steps."""
         if key not in self._curves:
             self._curves[key] = self._read(self.choices[key])
         return self._curves[key]
 
     def epsilon(self, key: Key) -> float:
-        """The precision of the numbers of a value."""
+        """Return the precision (machine epsilon) of the numbers of a value."""
         choice = self.choices[key]
         dtype = self._store.latest_taps()[choice.site.id].dtypes[choice.value]
         return float(np.finfo(dtype).eps) if dtype.kind == "f" else float(np.finfo(np.float32).eps)
@@ -69,7 +71,7 @@ class RunCurves:
             return None
         positions, _, _ = self._store.history.series(choice.site.id, choice.value)
         steps = self._store.history.steps(choice.site.id)
-        count = min(len(values), len(positions), len(steps))  # Events may have come, or gone, in between.
+        count = min(len(values), len(positions), len(steps))  # Events may have come or gone between the reads.
         positions, steps, values = (column[len(column) - count :] for column in (positions, steps, values))
         known = (positions >= self._first) & (positions < self._first + len(self._times_ns))
         positions, steps, values = positions[known], steps[known], values[known]
@@ -78,7 +80,7 @@ class RunCurves:
 
 
 def by_step(x: np.ndarray, seconds: np.ndarray, y: np.ndarray) -> Curve:
-    """One point a step: the mean of all that share it, such as lanes, and from where to where they go."""
+    """Make a curve with one point for each step: the mean of all values at the step, such as lanes, and their range."""
     if bool((np.diff(x) > 0).all()):
         return Curve(x, seconds, y)
     steps, where = np.unique(x, return_inverse=True)
@@ -99,7 +101,7 @@ def by_step(x: np.ndarray, seconds: np.ndarray, y: np.ndarray) -> Curve:
 
 
 def together(curves: Sequence[Curve]) -> Curve:
-    """The mean of several runs at the steps that all of them have, with a band from the least to the greatest of them."""
+    """Return the mean of several runs at their common steps, with a band from the least to the greatest value."""
     if len(curves) == 1:
         return curves[0]
     shared, rows = shared_steps(curves)
@@ -112,7 +114,7 @@ def together(curves: Sequence[Curve]) -> Curve:
 
 
 def shared_steps(curves: Sequence[Curve]) -> tuple[np.ndarray, list[np.ndarray | slice]]:
-    """The steps that all curves have, and where these are in each."""
+    """Return the steps that all curves have, and their indices in each curve."""
     first = curves[0].x
     if all(np.array_equal(curve.x, first) for curve in curves[1:]):
         return first, [slice(None) for _ in curves]
@@ -122,14 +124,14 @@ def shared_steps(curves: Sequence[Curve]) -> tuple[np.ndarray, list[np.ndarray |
 
 
 def common(runs: Sequence[RunCurves], least: int = 2) -> list[Key]:
-    """The values that at least so many of the runs have, the most telling first; one that is printed and watched once."""
+    """Return the values that at least `least` runs have, the most important first. A printed and watched value comes once."""
     seen = Counter(key for run in runs for key in run.choices)
     keys = dict.fromkeys(key for run in runs for key in run.choices)
     return [key for key in keys if seen[key] >= min(least, len(runs))]
 
 
 def _keyed(told: Iterable[tuple[SelectedValue, str]]) -> dict[Key, SelectedValue]:
-    """The choices by what they are called in any run of the program: line numbers change from cell to cell."""
+    """Return the choices by keys that are the same in each run of the program: line numbers change from cell to cell."""
     ranked = list(told)
     printed = {choice.name for choice, _ in ranked if choice.site.watch is None}
     kept = [choice for choice, _ in ranked if choice.site.watch is None or choice.name not in printed]

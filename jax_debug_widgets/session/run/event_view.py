@@ -1,4 +1,4 @@
-"""The events of a run as its user reads them."""
+"""Give the user access to the events of a run."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class EventView(Sequence[Event]):
-    """The events of a run that are kept, in arrival order; grows while the run goes on."""
+    """A sequence of the kept events of a run, in arrival order. It grows while the run goes on."""
 
     def __init__(self, run: Values) -> None:
         self._run = run

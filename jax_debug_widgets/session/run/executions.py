@@ -1,4 +1,4 @@
-"""Number each site's executions where counting firings cannot tell, by the calls of the programs that have the site."""
+"""Number each site's executions by the calls of its programs, where counting the site's firings cannot give the number."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ import numpy as np
 from jax_debug_widgets.events import FiringBatch, Tap
 
 _MOST_CALLS = 10_000
-"""The most calls of each program whose executions are told apart: more are not in flight."""
+"""The most calls of each program that are remembered one by one. More calls are not in flight at once."""
 
 
 class Executions:
-    """What counting the firings does not tell where some are left out: outside loops a call has one of each of its taps."""
+    """Numbers executions where firings may be left out. Outside loops, a call has one execution of each of its taps."""
 
     def __init__(self) -> None:
         self._programs: dict[int, _Program] = {}
-        """By the identity of its taps, which it keeps: to compare hundreds of them at each call would be felt."""
+        """`id` of a program's sequence of taps -> the program. Comparing hundreds of taps at each call would be slow."""
         self._of_site: dict[int, list[_Program]] = {}
         self._place: dict[Tap, int] = {}
-        """The number of each tap among those of its site in its version of the program: a line in a Python loop has several."""
+        """Tap -> its number among its site's taps in its version of the program. A line in a Python loop has several taps."""
 
     def dispatching(self, call: int, taps: Sequence[Tap]) -> None:
-        """A call of the program that has these taps."""
+        """Note a call of the program that has these taps."""
         program = self._programs.get(id(taps))
         if program is None:
             program = self._programs[id(taps)] = _Program(taps)
@@ -41,11 +41,13 @@ class Executions:
         program.calls.note(call)
 
     def of(self, batch: FiringBatch, calls: np.ndarray) -> np.ndarray:
-        """For each firing int64; -1 where its call is not known, and where counting the firings tells as much.
+        """Return the number of the execution of each firing, int64[n].
+
+        It is -1 if the call is not known, and if counting the firings gives the same number.
 
         Args:
-          batch: what has fired.
-          calls: int64[n], the call of each.
+          batch: the firings.
+          calls: int64[n], the id of the call of each firing.
         """
         executions = np.full(len(batch), -1)
         for number, tap in enumerate(batch.taps):
@@ -64,9 +66,9 @@ class _Program:
     """A program that was called.
 
     Attributes:
-      taps: what it has.
-      times: site id -> how many of them are of that site.
-      calls: which calls were of it.
+      taps: its taps.
+      times: site id -> the number of its taps for this site.
+      calls: its calls.
     """
 
     def __init__(self, taps: Sequence[Tap]) -> None:
@@ -75,18 +77,18 @@ class _Program:
 
 
 class _Calls:
-    """The ids of calls, the newest of them; of older ones the number."""
+    """Holds the ids of the newest calls, and the number of older ones."""
 
     def __init__(self) -> None:
         self._newest, self._older = array("q"), 0
 
     def note(self, call: int) -> None:
-        """It is one of them. Of several threads those that began later may be dispatched before."""
+        """Add a call. With several threads, a call that began later may be dispatched before."""
         bisect.insort(self._newest, call)
         if len(self._newest) > 2 * _MOST_CALLS:
             del self._newest[:_MOST_CALLS]
             self._older += _MOST_CALLS
 
     def before(self, calls: np.ndarray) -> np.ndarray:
-        """How many of them began before each of these, int64[n]."""
+        """Return how many of the calls began before each of these, int64[n]."""
         return self._older + np.searchsorted(np.array(self._newest, np.int64), calls)

@@ -1,4 +1,4 @@
-"""Compare how often each call site fired with what its program says, and say why where they differ."""
+"""Compare how often each site fired with the number by its program's text, and explain the difference."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 @dataclass
 class _Tally:
-    """How often a tap should have fired in some calls, and has.
+    """How often a tap should have fired in some calls, and how often it has.
 
-    `awaited` are the calls that were in flight with the last of them: what is missing may have been given to these.
+    `awaited` are the calls that were in flight with the last of them. Missing firings may have been attributed to these.
     """
 
     expected: int = 0
@@ -29,19 +29,19 @@ class _Tally:
 
 
 class Expectations:
-    """The calls of one run in which something fired less often than its program says."""
+    """Finds the calls of one run in which a tap fired less often than its program's text says."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
         self._short: dict[Tap, _Tally] = {}
         self._told: dict[tuple[tuple[Tap, ...], ProcessShare | None], dict[Tap, int | None]] = {}
         self._ahead: Counter[Tap] = Counter()
-        """Firings beyond what a call has, of calls in flight together: they are of the next, and were given to the oldest."""
+        """Tap -> surplus firings. With several calls in flight, firings of the next call may be attributed to the oldest."""
         self._awaited: set[int] = set()
-        """The calls that a tally awaits, and that were not compared."""
+        """The calls that a tally awaits, and that were not compared yet."""
 
     def compare(self, records: Iterable[CallRecord], pending: Sequence[CallRecord] = ()) -> None:
-        """Take in calls that have drained; `pending` had not a moment before."""
+        """Compare calls that have drained. `pending` are the calls that had not drained a moment before."""
         records = [*records]
         taken = {record.id for record in records}
         self._awaited -= taken
@@ -56,7 +56,7 @@ class Expectations:
             record.fired.clear()
 
     def _told_by(self, program: tuple[Tap, ...], share: ProcessShare | None) -> dict[Tap, int | None]:
-        """How often each tap of a program fires in a call by its text; None where it does not say."""
+        """Return how often each tap of a program fires in a call by the program's text; None if the text does not say it."""
         if (program, share) not in self._told:
             self._told[program, share] = {tap: tap.nesting.firings_in(share) for tap in program}
         return self._told[program, share]
@@ -73,7 +73,7 @@ class Expectations:
                 self._awaited.update(one.id for one in others)
 
     def _from_others(self, tap: Tap, ahead: int) -> int:
-        """Firings of a call that was given `ahead` more than it has, or fewer if negative, that others have been given."""
+        """Balance a call with `ahead` surplus firings, missing ones if negative. Return how many of these other calls had."""
         self._ahead[tap] += max(ahead, 0)
         given = min(max(-ahead, 0), self._ahead[tap])
         self._ahead[tap] -= given
@@ -86,7 +86,7 @@ class Expectations:
         return given
 
     def findings(self) -> list[Finding]:
-        """The findings about them, one a call site; none while a call may still say that it was given what is missing."""
+        """Return a finding for each site with missing firings; none while a pending call may turn out to have them."""
         return [_finding(tap, tally) for tap, tally in list(self._short.items()) if not self._is_open(tally)]
 
     def _is_open(self, tally: _Tally) -> bool:
@@ -94,7 +94,7 @@ class Expectations:
 
 
 def phantoms_in(store: Store) -> list[Finding]:
-    """The findings about sites with events that only a `vmap` made fire."""
+    """Return the findings about sites with phantoms, the events that only a `vmap` caused."""
     counts, seen, taps = store.phantoms_by_site(), store.seen_by_site(), store.latest_taps()
     names = Counter((tap.site.where, tap.site.label) for number, tap in taps.items() if counts.get(number))
     return [
@@ -112,7 +112,7 @@ _WHY_PHANTOM = {
 
 
 def _phantoms(tap: Tap, seen: int, count: int, *, is_alone: bool) -> Finding:
-    """The findings about one site; where several of one name are on its line, by its format."""
+    """Make the finding about the phantoms of one site. If its line has several sites of this name, add its format."""
     site = tap.site
     name = site.label if is_alone or not site.format else f"{site.label}, {site.format!r}"
     why = " and ".join(_WHY_PHANTOM[cause] for cause in dict.fromkeys(tap.guards))
@@ -125,7 +125,7 @@ def _phantoms(tap: Tap, seen: int, count: int, *, is_alone: bool) -> Finding:
 
 
 def _expected(tap: Tap, share: ProcessShare | None) -> int:
-    """Firings of one call, on all devices of this process; of the condition of a `while` one at least."""
+    """Return the firings of one call on all devices of this process; for the condition of a `while`, at least one."""
     nesting = tap.nesting
     if share is not None and nesting.fires_once and not share.is_teller:
         return 0

@@ -1,4 +1,4 @@
-"""The values of a run as matplotlib and treescope figures: what `Run.plot`, `show` and `tree` draw."""
+"""Draw the values of a run with matplotlib and treescope, for `Run.plot`, `show` and `tree`."""
 
 from __future__ import annotations
 
@@ -49,10 +49,10 @@ def draw_lines(run: Values, names: Sequence[str], *, ax: Axes | None, log: bool,
 
 
 def series_of(run: Values, name: str) -> list[Series]:
-    """The figure that `Run.plot(name)` draws.
+    """Return the series that `Run.plot(name)` draws.
 
     Raises:
-      KeyError: see `Run.series`. ValueError: its shape is not the same in all events.
+      KeyError: see `Run.series`. ValueError: the value has several shapes.
     """
     if _is_of_statistics(run, name):
         return [_range(run, name)]
@@ -64,19 +64,19 @@ def series_of(run: Values, name: str) -> list[Series]:
 
 
 def _is_of_statistics(run: Values, name: str) -> bool:
-    """Whether it is a watched array that only has statistics."""
+    """Whether a name is a watched array with statistics only."""
     return name in WatchedValues(run) and "mean" in WatchedValues(run)[name] and "value" not in WatchedValues(run)[name]
 
 
 def _range(run: Values, name: str) -> Series:
-    """The mean of the elements of a watched array, and from where to where they go."""
+    """Return the mean of the elements of a watched array along the steps, with their range."""
     value = WatchedValues(run)[name]
     odd = {"posinf": np.inf, "neginf": -np.inf, "nan": np.nan}
     columns = [value[statistic] for statistic in ("min", "max", "mean", *odd)]
-    count = min(map(len, columns))  # More may come between them.
+    count = min(map(len, columns))  # Events may have come between the reads.
     low, high, mean, *counts = (column[:count] for column in columns)
     found = [number > 0 for number in counts]
-    mean = np.where(np.isnan(mean), np.select(found, [*odd.values()], np.nan), mean)  # Nothing is finite there.
+    mean = np.where(np.isnan(mean), np.select(found, [*odd.values()], np.nan), mean)  # No element is finite there.
     marked = [np.where(where, what, mean) for where, what in zip(found, odd.values(), strict=True)]
     table = np.stack([low, high, mean, *marked], axis=1)
     drawn = _series(run.store, f"{name}, mean and range over elements", SelectedValue(value.site, 0), table)
@@ -85,7 +85,7 @@ def _range(run: Values, name: str) -> Series:
 
 
 def _whole(run: Values, drawn: Series, choice: SelectedValue, *, of_statistics: bool = False) -> Series:
-    """With what came before, of a run that has left events in its file."""
+    """Add the earlier part of a series from the overview, for a run with events that are only in its file."""
     if drawn.values.ndim > 1 and not of_statistics:
         return drawn
     rows = run.earlier(choice.site.id)
@@ -95,7 +95,7 @@ def _whole(run: Values, drawn: Series, choice: SelectedValue, *, of_statistics: 
 
 
 def draw_spread(run: Values, names: Sequence[str], kind: str, *, ax: Axes | None) -> Axes:
-    """See `Run.plot`, of `kind="ridge"` and `"heat"`."""
+    """See `Run.plot` with `kind="ridge"`, `"heat"` and `"lanes"`."""
     if kind not in ("ridge", "heat", "lanes"):
         msg = f"kind must be 'line', 'ridge', 'heat' or 'lanes', got {kind!r}"
         raise ValueError(msg)
@@ -111,7 +111,7 @@ def draw_spread(run: Values, names: Sequence[str], kind: str, *, ax: Axes | None
 
 
 def _draw_lanes(run: Values, name: str, *, ax: Axes | None) -> Axes:
-    """A heat map of a statistic (`h.std`; of `h` the mean): a row a lane, a column an execution."""
+    """Draw a heat map of a statistic (`h.std`; for `h` the mean): a row for each lane, a column for each execution."""
     if name in WatchedValues(run):
         lanes, statistic = WatchedValues(run)[name].lanes, ""
     else:
@@ -126,11 +126,11 @@ def _draw_lanes(run: Values, name: str, *, ax: Axes | None) -> Axes:
 
 
 def value_at(run: Values, name: str, step: float, lane: int) -> tuple[str, np.ndarray]:
-    """One value of an array and what a figure of it is called, see `Run.show`."""
+    """Return the title of a figure, and one value of an array; see `Run.show`."""
     choice = choice_called(run, name)
     positions, _ = run.store.history.firings(choice.site.id, phantoms=True)
     steps = run.store.history.steps(choice.site.id, phantoms=True)
-    count = min(len(steps), len(positions))  # Events may have come, or gone, between the two.
+    count = min(len(steps), len(positions))  # Events may have come or gone between the two reads.
     positions, steps = positions[len(positions) - count :], steps[len(steps) - count :]
     kept = np.unique(steps)
     wanted = kept[int(step)] if step < 0 and -step <= len(kept) else step
@@ -149,7 +149,7 @@ def value_at(run: Values, name: str, step: float, lane: int) -> tuple[str, np.nd
 
 
 def _nothing_to_plot(arrays: Sequence[SelectedValue]) -> str:
-    """The advice where no scalar was captured."""
+    """Write the advice for a run without scalars."""
     if arrays:
         ways = f"an array is drawn when it is named, e.g. run.plot({arrays[0].name!r})"
     else:
@@ -168,9 +168,9 @@ def _series(store: Store, name: str, choice: SelectedValue, values: np.ndarray) 
         " ".join(([f"lane {lane}"] if lane >= 0 else []) + ([devices[device]] if device >= 0 else []))
         for device, lane in keys.T.tolist()
     ]
-    count = min(len(values), len(x))  # Events may have come, or gone, between the two.
+    count = min(len(values), len(x))  # Events may have come or gone between the two reads.
     x, values, strands = (column[len(column) - count :] for column in (x, values, strands))
-    order = np.argsort(x, kind="stable")  # What runs from its end comes to its steps from behind.
+    order = np.argsort(x, kind="stable")  # In a loop that runs from its end, the last step comes first.
     return Series(name, x[order], values[order], strands[order], names)
 
 

@@ -1,7 +1,8 @@
-"""The arguments of a function under `equinox.filter_jit`, as its user gives them.
+"""Restore the arguments of a function under `equinox.filter_jit` as the user gave them.
 
-What JAX is given there is the arrays of the arguments, as lists, and beside them all else. Of a run in memory both are put
-together again. A file cannot hold all else: it is taken from an example of each argument, and arrays take their places in it.
+Equinox gives JAX the arrays of the arguments as lists, and beside them the parts that are not arrays. For a run in memory, both
+are put together again. A file cannot hold the other parts. They are taken from an example of each argument, and the arrays
+replace the arrays of the example.
 """
 
 from __future__ import annotations
@@ -17,11 +18,11 @@ if TYPE_CHECKING:
     from jax_debug_widgets.archive.stored_call import StoredCall
 
 _FIRST, _FUNCTION, _REST = "'first'", "'fun'", "'rest'"
-"""The names by equinox of the arrays of the first argument, of the function itself, and of the other arguments."""
+"""Equinox's names for the arrays of the first argument, of the function itself, and of the other arguments."""
 
 
 def are_of_filter_jit(args: Sequence[Any]) -> bool:
-    """Whether these are the arguments that JAX is given by `equinox.filter_jit`."""
+    """Whether these are arguments that `equinox.filter_jit` gave to JAX."""
     match args:
         case [dict(given_away), dict(kept), tuple(rest)]:
             return sorted(map(repr, [*given_away, *kept])) == [_FIRST, _FUNCTION, _REST] and len(rest) == 3  # noqa: PLR2004
@@ -29,7 +30,7 @@ def are_of_filter_jit(args: Sequence[Any]) -> bool:
 
 
 def arguments_before_filter_jit(args: Sequence[Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """The arguments that `equinox.filter_jit` was given, out of those that it has given to JAX."""
+    """Return the user's arguments from the arguments that `equinox.filter_jit` gave to JAX."""
     given_away, kept, (_, *around) = args
     parts = {**given_away, **kept}
     first, (rest, kwargs) = (
@@ -38,19 +39,19 @@ def arguments_before_filter_jit(args: Sequence[Any]) -> tuple[tuple[Any, ...], d
         )
         for name, (others, tree) in zip(("first", "rest"), around, strict=True)
     )
-    return (first, *rest)[:-1], kwargs  # Equinox adds one, so that there is a first.
+    return (first, *rest)[:-1], kwargs  # Equinox adds one argument, so that there is a first one.
 
 
 def of_filter_jit(tree: Mapping[str, Any]) -> bool:
-    """Whether these are the arguments of `equinox.filter_jit`: arrays to give away, other arrays, and what is no array."""
+    """Whether a stored call is one of `equinox.filter_jit`: donated arrays, other arrays, and parts that are not arrays."""
     return sorted(_parts(tree)) == [_FIRST, _FUNCTION, _REST]
 
 
 def filtered_arguments(stored: StoredCall, like: Sequence[Any]) -> tuple[Any, ...]:
-    """The positional arguments again.
+    """Return the positional arguments of a stored call.
 
     Raises:
-      ValueError: the arrays of the example are not those of the call.
+      ValueError: the example has other arrays than the call.
     """
     name, parts = stored.tree.get("name"), _parts(stored.tree)
     if not like or _arrays_in(parts[_FUNCTION]):
@@ -74,7 +75,7 @@ def filtered_arguments(stored: StoredCall, like: Sequence[Any]) -> tuple[Any, ..
 
 
 def _parts(tree: Mapping[str, Any]) -> dict[str, Any]:
-    """Equinox's three parts of the arguments; nothing where they are not such."""
+    """Return Equinox's three parts of the arguments; empty for other arguments."""
     match tree.get("args"):
         case [["dict", list(given_away)], ["dict", list(kept)], ["tuple", list()]]:
             pairs = [*given_away, *kept]
@@ -83,7 +84,7 @@ def _parts(tree: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _arrays_in(node: Any) -> list[int]:
-    """The numbers of the arrays in one of them."""
+    """Return the numbers of the arrays in one part."""
     match node:
         case ["list" | "tuple", list(nodes)]:
             return [number for one in nodes for number in _arrays_in(one)]

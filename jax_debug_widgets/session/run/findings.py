@@ -1,4 +1,4 @@
-"""The findings of a run: typed, as text in any terminal, and as a pandas frame."""
+"""Show the findings of a run: as objects, as text in a terminal, and as a pandas frame."""
 
 from __future__ import annotations
 
@@ -17,13 +17,15 @@ _COLUMNS = ("kind", "row", "where", "headline", "why", "fix", "advice", "seen", 
 
 
 class Findings(Lines[Finding]):
-    """The findings of a run, shown as compilers show theirs: the source, why, and what to write."""
+    """The findings of a run. Their text is like a compiler's: the source, why, and what to write."""
 
     def __repr__(self) -> str:
         return "\n\n".join(map(text_of, self)) or "<no findings>"
 
     def to_pandas(self) -> pd.DataFrame:
-        """One row a finding: kind, row of docs/behaviours.md, where, headline, why, fix, advice, seen, calls, message.
+        """Return a frame with a row for each finding.
+
+        Columns: kind, row of docs/behaviours.md, where, headline, why, fix, advice, seen, calls, message.
 
         Raises:
           ImportError: pandas is not installed (`pip install "jax-debug-widgets[pandas]"`).

@@ -1,4 +1,4 @@
-"""The line by which header, overview, findings and saved output name a run's first NaN: where a check has seen it born."""
+"""Find the line that header, overview, findings and saved output show for a run's first NaN: where a check saw it arise."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from jax_debug_widgets.taps.check_log import LineHits
 
 
 def birth(found: Sequence[Finding], run: Values, notes: Sequence[str]) -> Finding | None:
-    """The first birth that `--check nonfinite` has seen; None where a value may have been NaN or infinite before.
+    """Return the first NaN or infinity that `--check nonfinite` saw arise; None if a value may have been so before.
 
-    That is so where it has not looked at all of the programs, and where an event of an earlier call was not finite.
+    That is possible if the check did not cover all programs, or if an event of an earlier call was not finite.
     """
     if any("not checked (" in note and "nonfinite" in note for note in notes):
         return None
@@ -35,16 +35,16 @@ def birth(found: Sequence[Finding], run: Values, notes: Sequence[str]) -> Findin
 
 
 def event_after(run: Values, program_of: Callable[[int], tuple[str, Any]], hits: LineHits) -> int:
-    """The run's first event that is not finite, where each is of the call in which a check has hit a line, or of a later one.
+    """Return the run's first event that is not finite, if all such events are of the call of a check's hit, or of later ones.
 
-    -1 where one is of an earlier call or of no call, or may be; and where there is none. `program_of` is that of `CallLog`.
+    It is -1 if one may belong to an earlier call or to no call, and if there is none. `program_of` is that of `CallLog`.
     """
     firsts = [found.first for found in run.store.nonfinite().values()]
     if not firsts:
         return -1
     events = (next(iter(run.store.range(first, first + 1)), None) for first in firsts)
     earliest = min(-1 if event is None else event.call for event in events)
-    # JAX may have dispatched the call before its record was made: the newest is the one before it, then.
+    # JAX may have dispatched the call before its record was made. Then `newest` is the call before it.
     is_later = earliest > hits.newest or (earliest == hits.newest and _is_of(earliest, program_of, hits))
     return min(firsts) if earliest >= 0 and is_later else -1
 
@@ -61,7 +61,7 @@ def _is_birth(finding: Finding) -> bool:
 
 
 def joined(found: Sequence[Finding], run: Counted, notes: Sequence[str]) -> list[Finding]:
-    """These findings and those of values that are not finite, which follow from what a check has seen being born."""
+    """Join findings with those of values that are not finite, which follow from the NaN that a check saw arise."""
     named = {(one.file, one.span[0]) for one in found if one.kind == "nonfinite"}
     born, seen = birth(found, run, notes), nonfinite_findings(run)
     follows = partial(_is_of_a_program, run) if born is not None else lambda _: False
@@ -76,7 +76,7 @@ def _without(one: Finding, follows: Callable[[Finding], bool]) -> Finding:
 
 
 def _is_of_a_program(run: Counted, finding: Finding) -> bool:
-    """Whether a compiled program has computed it, and no choice may leave it out: then a check has seen where it began."""
+    """Whether a compiled program has computed the value, and no `where` may leave it out. Then a check saw where it began."""
     if finding.site is None or finding.site.choice:
         return False
     event = next(iter(run.store.range(finding.event, finding.event + 1)), None)
@@ -91,7 +91,7 @@ def _with(born: Finding, following: Sequence[Finding]) -> Finding:
 
 
 def first_event(run: Counted, born: Finding | None) -> FirstNonFinite | None:
-    """The event with the run's first NaN or infinity, and the line that is named: of a birth, where a check has seen it."""
+    """Return the event with the run's first NaN or infinity, and its line: the line of `born` if a check saw it arise."""
     firsts = {number: found.first for number, found in run.store.nonfinite().items()}
     if not firsts:
         return None
@@ -109,18 +109,18 @@ def _told(one: OddSite, *, masked: bool) -> FirstNonFinite:
 
 
 def _guilty(one: OddSite) -> Iterator[Any]:
-    """Yield the derivative that computes it, where it is known which."""
+    """Yield the derivative that computes a NaN, if it is known which one does."""
     derivatives = derivatives_of(one.site)
     if derivatives and is_one(derivatives):
         yield derivatives[0]
 
 
 _KNOWN: WeakKeyDictionary[Any, tuple[dict[int, int], FirstNonFinite]] = WeakKeyDictionary()
-"""By store: the events among which the first was chosen, and the first. A status is made many times a second."""
+"""Store -> the events among which the first one was chosen, and the first one. A status is made many times a second."""
 
 
 def first_words(run: Counted, born: Finding | None) -> str:
-    """The place of the run's first NaN or infinity, and at which call and step; empty where all was finite."""
+    """Describe the place, call and step of the run's first NaN or infinity; empty if all values were finite."""
     if born is not None:
         return f"{born.where}  {born.headline}"
     for one in (sites := sites_of(run))[:1]:

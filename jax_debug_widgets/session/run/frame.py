@@ -1,4 +1,4 @@
-"""The events of a run as columns, for a data frame or a file."""
+"""Make columns of a run's events, for a data frame or a file."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ Rows = Sequence[tuple[np.ndarray, ...]]
 
 
 def event_columns(store: Store, pieces: Sequence[SegmentSlice]) -> Mapping[str, Any]:
-    """Name -> column, one row an event of these pieces, in arrival order; see `Run.to_pandas`. Values are not among them.
+    """Return name -> column, with a row for each event of these pieces, in arrival order; see `Run.to_pandas`. No values.
 
-    Made by columns and not event by event: a run may have a million.
+    The columns are made as a whole and not event by event, because a run may have a million events.
     """
     columns = [piece.segment.columns(piece.first, piece.stop) for piece in pieces]
     first = pieces[0].first if pieces else 0
@@ -60,7 +60,7 @@ def event_columns(store: Store, pieces: Sequence[SegmentSlice]) -> Mapping[str, 
 
 
 def named_values(pieces: Sequence[SegmentSlice]) -> np.ndarray:
-    """object[n]: the values of each event by their names in the source."""
+    """Return the values of each event by their names in the source, object[n]."""
     named = np.empty(pieces[-1].stop - pieces[0].first if pieces else 0, object)
     for piece in pieces:
         for tap, positions, values in piece.segment.values(piece.first, piece.stop):
@@ -71,16 +71,16 @@ def named_values(pieces: Sequence[SegmentSlice]) -> np.ndarray:
 
 
 def rows_of(columns: Sequence[Any], count: int) -> Rows:
-    """Columns of values as the values of each of `count` events."""
+    """Turn columns of values into the values of each of `count` events."""
     return list(zip(*columns, strict=True)) if columns else [()] * count
 
 
 def _steps(
     tap: Tap, piece: SegmentSlice, positions: np.ndarray, outer: np.ndarray, inner: np.ndarray
 ) -> Sequence[tuple[int, ...]]:
-    """The iteration of each loop around these events of a tap."""
+    """Return the iteration of each loop around these events of a tap."""
     lengths = [length for length in tap.nesting.loops[2:] if length is not None]
-    if len(lengths) < len(tap.nesting.loops[2:]):  # How the inner ones count only the event itself can say.
+    if len(lengths) < len(tap.nesting.loops[2:]):  # Inner loops of unknown length: only the event itself has its step.
         return [piece.segment.event(position).step for position in positions.tolist()]
     digits = []
     for length in reversed(lengths):
@@ -92,7 +92,7 @@ def _steps(
 
 
 def _lanes(tap: Tap, flat: np.ndarray) -> list[tuple[int, ...]]:
-    """The lanes of events of a tap, from their flat indices."""
+    """Return the lanes of events of a tap from their flat indices."""
     sizes = tap.lanes or tap.nesting.lanes
     if not sizes:
         return [()] * len(flat)
@@ -101,5 +101,5 @@ def _lanes(tap: Tap, flat: np.ndarray) -> list[tuple[int, ...]]:
 
 
 def _objects(items: Sequence[Any]) -> np.ndarray:
-    """One object an item; tuples and arrays stay whole."""
+    """Make an object array with one element for each item; tuples and arrays stay whole."""
     return np.fromiter(items, object, len(items))

@@ -1,4 +1,4 @@
-"""Series of events that are in the file of a run and not in memory: its overview tells how they went."""
+"""Make series of events that are only in the file of a run, from the file's overview."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ Rows = Mapping[str, np.ndarray]
 
 
 def series_in_file(path: Path, name: str) -> list[Series]:
-    """The figure that `Run.plot(name)` draws, in some hundred executions a point: the mean, and the range.
+    """Return the series that `Run.plot(name)` draws; a point is the mean of some hundred executions, with their range.
 
     Raises:
-      KeyError: there is no such value, or only the whole run tells which one is meant.
+      KeyError: there is no such value, or only the whole run can tell which one is meant.
       RunFileError: the file is damaged.
     """
     from jax_debug_widgets.archive.overview_reader import OverviewReader
@@ -47,7 +47,7 @@ def series_in_file(path: Path, name: str) -> list[Series]:
 def series_of_rows(
     rows: Rows, site: CallSite, value: int, name: str, devices: list[str], *, of_statistics: bool = False
 ) -> Iterator[Series]:
-    """One value of a site, a series for each element; or of a watched array the mean and range of its elements."""
+    """Yield a series for each element of a site's value; for a watched array, the mean and range of its elements."""
     rows = _where(rows, rows["site"] == site.id)
     if of_statistics:
         parts = {kind: _where(rows, rows["value"] == number) for number, kind in enumerate(site.values)}
@@ -65,7 +65,7 @@ def series_of_rows(
 
 
 def with_earlier(later: Series, rows: Rows, store: Store, choice: SelectedValue, *, of_statistics: bool) -> Series:
-    """A series of the events that a store has, behind what the overview tells of those that it has not."""
+    """Put the overview's series of the earlier events before a series of the events in a store."""
     before = _where(rows, rows["last_seq"] < store.oldest)
     found = [*series_of_rows(before, choice.site, choice.value, later.name, store.devices, of_statistics=of_statistics)]
     if len(found) != 1 or not len(found[0].x):
@@ -75,7 +75,7 @@ def with_earlier(later: Series, rows: Rows, store: Store, choice: SelectedValue,
 
 
 def _shift(rows: Rows, store: Store, site: int) -> float:
-    """The steps that came before those that the store counts from."""
+    """Return the number of steps before the first step that the store counts."""
     rows = _where(rows, rows["site"] == site)
     if not len(rows["site"]):
         return 0.0
@@ -92,7 +92,7 @@ def _joined(earlier: Series, later: Series) -> Series:
         np.array([names.index(name) for name in one.strand_names], np.int64)[one.strands] for one in (earlier, later)
     ]
     exact = later.values.reshape(len(later.values), -1)
-    if exact.shape[1] == 1:  # The overview has a column more for each sign of what is not finite.
+    if exact.shape[1] == 1:  # The overview has further columns for NaN and the infinities.
         exact = np.repeat(exact, earlier.values.shape[1], axis=1)
     assert earlier.ends is not None
     return replace(

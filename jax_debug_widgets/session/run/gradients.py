@@ -1,4 +1,4 @@
-"""Find the gradient of each watched value: `paired` of js/src/views/source/rows.ts is the twin of this."""
+"""Find the gradient of each watched value. The twin is `paired` of `js/src/views/source/rows.ts`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from jax_debug_widgets.events import CallSite
 
 
 def gradients_of(sites: Iterable[CallSite]) -> dict[int, CallSite]:
-    """The id of a value's site -> the site of its gradient; where several derivatives are taken for it, of the first."""
+    """Return id of a value's site -> the site of its gradient; the first one, if there are several derivatives."""
     in_order = sorted((site for site in sites if site.watch), key=_place)
     gradients = [site for site in in_order if site.watch and site.watch.role == "gradient"]
     firsts = {site.watch.value: site for site in reversed(gradients) if site.watch}

@@ -1,4 +1,4 @@
-"""Which values of a run are drawn together: the parts of a pytree by their path, gradients, activations.
+"""Group the values of a run that are drawn together: the parts of a pytree by their path, gradients, activations.
 
 The twin of `js/src/store/groups.ts`; both are tested on `tests/overview_cases.json`.
 """
@@ -22,12 +22,12 @@ _KINDS = {
 _BIAS = re.compile(r"b|bias|biases|beta|offset", re.IGNORECASE)
 
 HUES = 4
-"""How many groups have a hue of their own."""
+"""The number of groups that have their own hue."""
 
 
 @dataclass(frozen=True)
 class Path:
-    """`grads['layers'][0]['w']` is the leaf `w` of the group `layers[0]` of the tree `grads`."""
+    """A name in parts: `grads['layers'][0]['w']` is the leaf `w` of the group `layers[0]` of the tree `grads`."""
 
     root: str
     group: str
@@ -35,12 +35,12 @@ class Path:
 
     @property
     def key(self) -> tuple[str, str]:
-        """Equal where trees of one structure have the same part."""
+        """The key of the part, which is equal in trees of the same structure."""
         return self.group, self.leaf
 
 
 def path_of(name: str) -> Path | None:
-    """None where a name is an expression."""
+    """Split a name into its parts; None if the name is an expression."""
     found = _ROOT.match(name)
     if found is None:
         return None
@@ -52,7 +52,7 @@ def path_of(name: str) -> Path | None:
         end = part.end()
     if end < len(name):
         return None
-    if segments[2:] and segments[0] == "params":  # Flax puts all parameters under this name.
+    if segments[2:] and segments[0] == "params":  # Flax has all parameters under this name.
         del segments[0]
     leaf, group = (segments.pop() if segments else ""), ""
     for one in segments:
@@ -61,17 +61,17 @@ def path_of(name: str) -> Path | None:
 
 
 def kind_of(root: str) -> str:
-    """The kind of values in a pytree of that name: `gradient`, `update`, `parameter`; "" if that cannot be said."""
+    """Return the kind of values in a pytree with this name: `gradient`, `update`, `parameter`; "" if it is not known."""
     return next((kind for kind, names in _KINDS.items() if names.fullmatch(root)), "")
 
 
 def is_bias(leaf: str) -> bool:
-    """Whether it is drawn with a broken line."""
+    """Whether a leaf is a bias, which is drawn with a dashed line."""
     return _BIAS.fullmatch(leaf) is not None
 
 
 def hues_of(groups: Iterable[tuple[str, float]]) -> dict[str, int]:
-    """By group its hue, in their order; of more groups than hues the largest have one, and the rest share the last, `HUES`."""
+    """Return group -> hue, in their order. With more groups than hues, the largest have one, and the rest share `HUES`."""
     sizes: dict[str, float] = {}
     for group, size in groups:
         sizes[group] = max(sizes.get(group, 0.0), size if math.isfinite(size) else 0.0)

@@ -1,4 +1,4 @@
-"""Which values of a run are shown first: the loss, then what is printed, then what is watched."""
+"""Choose the values of a run that are shown first: the loss, then printed values, then watched values."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ if TYPE_CHECKING:
 _LOSS = re.compile(r"loss|nll|elbo|objective|cost|energy", re.IGNORECASE)
 _QUALITY = re.compile(r"acc|score|reward|return|error|auc|f1", re.IGNORECASE)
 _NEWEST = 100
-"""Steps that the time of one is the mean of."""
+"""The number of newest steps over which the time of a step is averaged."""
 _NAME = re.compile(r"""[^\W\d][\w.\[\]'"/]*""")
-"""The pattern of a name in the source, as opposed to an expression, which may have a loss in it and is not one."""
+"""The pattern of a name in the source. An expression does not match, because it may contain a loss without being one."""
 
 
 def headline(sites: Iterable[CallSite]) -> list[tuple[SelectedValue, str]]:
-    """One value of each watched site and all that are printed, the most telling first, with their names.
+    """Return all printed values and one value of each watched site, the most important first, with their names.
 
-    Of a watched array it is the mean, of a gradient the norm. What a breakpoint shows is none: it fires where its condition
-    holds, and says nothing of the steps between.
+    For a watched array it is the mean, for a gradient the norm. Values of breakpoints are left out: a breakpoint fires only
+    where its condition holds, so its values say nothing about the steps between.
     """
     choices = [SelectedValue(site, value) for site in sites if site.kind != "breakpoint" for value in _values(site)]
     named = zip(choices, full_names(choices), strict=True)
-    # The sort is stable: of one rank they are in the order of their first event.
+    # The sort is stable: values of the same rank stay in the order of their first event.
     return sorted(named, key=lambda one: _rank(one[0]))
 
 
 def rank_of(name: str, *, forward: bool, watched: bool) -> int:
-    """Where a number comes in the order: a loss, how good it is, other prints, watched numbers, expressions.
+    """Return the rank of a number: losses first, then measures of quality, other prints, watched numbers, expressions.
 
     The twin of `rankOf` in `js/src/store/headline.ts`.
     """
@@ -51,13 +51,13 @@ def rank_of(name: str, *, forward: bool, watched: bool) -> int:
 def pace_of_calls(
     calls: Sequence[tuple[str, float, float | None, float | None]], name: str, steps: int, since: float = 0.0
 ) -> float | None:
-    """Seconds a step by the calls of `name`, from the first that compiled nothing to the end of the last.
+    """Return the seconds of a step from the calls of `name`: from the first call without compilation to the end of the last.
 
-    None where that cannot be said. The events of short programs are read together, so their own times do not tell it.
+    It is None if that is not possible. The events of short programs are read together, so their times do not give it.
 
     Args:
-      calls: name, when it began, how long it compiled, when its outputs were ready.
-      since: calls that began before are not counted: the debugger held the program.
+      calls: for each call its name, its begin, the seconds of compilation, and when its outputs were ready.
+      since: calls that began before are left out, because the debugger held the program.
     """
     own = [call for call in calls if call[0] == name]
     each = round(steps / len(own)) if own else 0
@@ -70,7 +70,7 @@ def pace_of_calls(
 
 
 def pace_of(x: np.ndarray, seconds: np.ndarray) -> float | None:
-    """Seconds from one step to the next of a long loop, of late; None where that cannot be said."""
+    """Return the seconds of a recent step of a long loop; None if that is not possible."""
     if len(x) <= 1:
         return None
     start = max(0, len(x) - _NEWEST)
@@ -79,7 +79,7 @@ def pace_of(x: np.ndarray, seconds: np.ndarray) -> float | None:
 
 
 def counts(values: np.ndarray) -> bool:
-    """Whether a series counts steps: integers, each one more than the last, or again the first."""
+    """Whether a series counts steps: integers, each one more than the one before, or equal to the first again."""
     if len(values) <= 1 or values.dtype.kind not in "iu":
         return False
     is_next = np.diff(values.astype(np.int64)) == 1
@@ -88,12 +88,12 @@ def counts(values: np.ndarray) -> bool:
 
 
 def numbers_of(store: Store, choice: SelectedValue) -> np.ndarray | None:
-    """The numbers of a value, in order; None where it is none, or not always."""
+    """Return the numbers of a value, in order; None if it is not always a single number."""
     if store.latest_taps()[choice.site.id].shapes[choice.value] != ():
         return None
     try:
         _, _, values = store.history.series(choice.site.id, choice.value)
-    except ValueError:  # Of several shapes: no line can be drawn.
+    except ValueError:  # The value has several shapes, so no line can be drawn.
         return None
     return values if len(values) and values.dtype.kind != "c" else None
 

@@ -1,4 +1,4 @@
-"""How the elements of an array are spread, event by event: computed only when somebody looks."""
+"""Compute histograms of an array's elements, event by event, when somebody looks at them."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ if TYPE_CHECKING:
     from jax_debug_widgets.session.run.watched_value import WatchedValue
 
 MAX_EVENTS = 240
-"""Events that get a histogram: columns that a picture can show. Of more every n-th is taken."""
+"""The most events with a histogram, as many as a picture has columns. With more events, each n-th has one."""
 
 BINS = 64
 
 _LABELLED = 4
-"""One of how many magnitudes is labelled."""
+"""One magnitude of four has a label."""
 
 _MAX_ELEMENTS = 1 << 16
-"""Elements of one value that are looked at; of larger ones every n-th."""
+"""The most elements of a value that are counted; of a larger value, each n-th element."""
 
 
 def histograms_of(run: Values, name: str, site: int, number: int) -> Histograms:
-    """The histograms of value `number` of a site, to be drawn.
+    """Return the histograms of value `number` of a site, to be drawn.
 
     Raises:
-      ValueError: none of its events is kept.
+      ValueError: no event of the site is kept.
     """
     kept, _, (edges, counts, odd) = histograms_of_events(run, site, number)
     if not kept:
@@ -38,20 +38,20 @@ def histograms_of(run: Values, name: str, site: int, number: int) -> Histograms:
         raise ValueError(msg)
     positions, _ = run.store.history.firings(site)
     x, _, _ = run.store.history.places(site)
-    # Events may have come, or gone, since.
+    # Events may have come or gone since.
     places = dict(zip(positions[-len(x) :].tolist(), x[-len(positions) :].tolist(), strict=True))
     return Histograms(name, np.array([places.get(position, np.nan) for position in kept]), edges, counts, odd)
 
 
 def histograms_watched(value: WatchedValue) -> Histograms:
-    """Those of a watched array that were counted on the device (`histograms=True`), by the magnitude of its elements.
+    """Return the histograms of a watched array that the device counted (`histograms=True`), by magnitude of its elements.
 
     Raises:
-      KeyError: they were not asked for. ValueError: none is kept.
+      KeyError: the capture did not ask for histograms. ValueError: none is kept.
     """
     counts, x = value.histogram, value.steps
     odd = value["nan"] + value["posinf"] + value["neginf"]
-    count = min(map(len, (counts, x, odd)))  # More may come between them.
+    count = min(map(len, (counts, x, odd)))  # Events may have come between the reads.
     if not count:
         raise ValueError(f"no event of {value.name} is kept, so there is nothing to draw")
     chosen = np.unique(np.linspace(0, count - 1, MAX_EVENTS).astype(int))
@@ -69,7 +69,7 @@ def histograms_watched(value: WatchedValue) -> Histograms:
 def histograms_of_events(
     run: Values, site: int, number: int
 ) -> tuple[list[int], int, tuple[np.ndarray, np.ndarray, np.ndarray]]:
-    """The events that have a histogram, how many there are in all, and their `histograms`."""
+    """Return the events with a histogram, the number of all events, and the `histograms`."""
     positions, _ = run.store.history.firings(site)
     chosen = (
         positions[np.unique(np.linspace(0, len(positions) - 1, MAX_EVENTS).astype(int))]
@@ -80,7 +80,7 @@ def histograms_of_events(
     for position in chosen.tolist():
         try:
             value = run.store.event(position).values[number]
-        except IndexError:  # Dropped in the meantime.
+        except IndexError:  # The event was dropped in the meantime.
             continue
         kept.append(position)
         samples.append(_sample(value))
@@ -88,11 +88,12 @@ def histograms_of_events(
 
 
 def histograms(samples: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The histogram of each sample, over the same bins.
+    """Return the histogram of each sample, over the same bins.
 
     Returns:
-      edges: float64[BINS + 1], from the lowest to the highest finite number of all.
-      counts: int64[n, BINS]. odd: int64[n], how many of each are NaN or infinite.
+      edges: float64[BINS + 1], from the lowest to the highest finite number of all samples.
+      counts: int64[n, BINS].
+      odd: int64[n], how many numbers of each sample are NaN or infinite.
     """
     finite = [sample[np.isfinite(sample)] for sample in samples]
     some = [sample for sample in finite if sample.size]

@@ -1,4 +1,4 @@
-"""Which call an event belongs to: the one that was executing at the time."""
+"""Find the call that an event belongs to: the call that was executing at the time."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ _NEVER = np.iinfo(np.int64).max
 
 
 class InFlight:
-    """Calls with effects whose events may not have been taken in yet, oldest first. Not locked.
+    """Holds the calls with effects that may still get events, oldest first. It uses no lock.
 
     Attributes:
-      mixed: site id -> the newest call whose events of the site came among those of another thread's call: which of them has
-        fired, and how often, nobody knows. For whoever reads it to take.
+      mixed: site id -> the newest call with events of this site that came among those of another thread's call. It is not known
+        which of the two calls has fired, and how often. Whoever reads it replaces it by an empty table.
     """
 
     def __init__(self) -> None:
@@ -33,16 +33,16 @@ class InFlight:
         self._records.append(record)
 
     def attribute(self, times_ns: np.ndarray, batch: FiringBatch) -> np.ndarray:
-        """For each firing, the id of the call that was executing: the oldest with effects, if there are several; else -1.
+        """Return for each firing the id of the call that was executing, int64[n]; -1 if there was none.
 
-        On one CPU device a call fires in the thread that makes it: what fired in a thread that calls is of a call of its own,
-        of that which was being dispatched. A device runs its programs one after the other, so with several in flight the
-        oldest is the one at work; but when it ended another thread notes, and that may be late. So no call is given more
-        firings than its program has.
+        On one CPU device, a call fires in the thread that makes it. So a firing in a thread that calls JAX belongs to the call
+        that this thread was dispatching. A device runs its programs one after the other, so with several calls in flight the
+        oldest one is executing. But another thread notes its end, perhaps late. So no call gets more firings than its program
+        has.
 
         Args:
-          times_ns: int64[n], since the run started; none much before those of the last time.
-          batch: what has fired then.
+          times_ns: int64[n], times of the firings since the run started; none much before those of the last call.
+          batch: the firings.
         """
         records, earliest = self._records, times_ns.min(initial=_NEVER)
         while records and (records[0].over_ns or _NEVER) < earliest:
@@ -56,12 +56,12 @@ class InFlight:
                 for number, tap in enumerate(batch.taps):
                     chosen = batch.firings_of(number)
                     chosen = chosen[fired[chosen]]
-                    if chosen.size and tap.nesting.stride == 1:  # Else fewer fire than the program has iterations.
+                    if chosen.size and tap.nesting.stride == 1:  # Otherwise not each iteration fires.
                         calls[chosen] = self._by_count(own, tap, times_ns[chosen])
         return calls
 
     def _by_count(self, records: Sequence[CallRecord], tap: Tap, times: np.ndarray) -> np.ndarray:
-        """The call of each firing of one tap, by their number: among the calls of programs that have the tap."""
+        """Return the call of each firing of one tap, by counting firings among the calls of programs that have the tap."""
         records = [record for record in records if tap in record.taps]
         spans, position = _Spans(records), 0
         calls = spans.ids_of(spans.oldest_at(times))
@@ -86,42 +86,42 @@ class InFlight:
 
 
 class _Spans:
-    """The times from when to when each of these calls was executing."""
+    """Holds the times at which each of these calls began and ended to execute."""
 
     def __init__(self, records: Sequence[CallRecord]) -> None:
         self._ids = np.array([*(record.id for record in records), -1], np.int64)
         self._starts = np.array([*(record.launched_ns for record in records), _NEVER], np.int64)
         self._own_ends = ends = np.array([*(record.over_ns or _NEVER for record in records), _NEVER], np.int64)
-        # A call's end is never before that of an older one here, so the first that has not ended is the oldest.
+        # The ends never decrease, so the first call that has not ended is the oldest one.
         self._ends = np.maximum.accumulate(ends)
 
     def oldest_at(self, times: np.ndarray) -> np.ndarray:
-        """At each time, int64[n], the index of the oldest that was executing; -1 for none."""
+        """Return the index of the oldest call that was executing at each time, int64[n]; -1 for none."""
         first = np.searchsorted(self._ends[:-1], times, side="left")
         return np.where(self._starts[first] <= times, first, -1)
 
     def count_at(self, times: np.ndarray) -> np.ndarray:
-        """How many were executing at each time, int64[n]."""
+        """Return how many calls were executing at each time, int64[n]."""
         started = np.searchsorted(np.sort(self._starts), times, side="right")
         return started - np.searchsorted(np.sort(self._own_ends), times, side="left")
 
     def ids_of(self, indices: np.ndarray) -> np.ndarray:
-        """The ids of the calls at these indices; -1 for -1."""
+        """Return the ids of the calls at these indices; -1 for -1."""
         return self._ids[indices]
 
     @property
     def overlap(self) -> bool:
-        """Whether one of them began before an older one was over."""
+        """Whether a call began before an older one was over."""
         return bool((self._starts[1:-1] < self._ends[:-2]).any())
 
 
 def _has_room(records: Sequence[CallRecord], executing: np.ndarray, taps: Sequence[Tap], tap: np.ndarray) -> bool:
-    """Whether these calls of one thread may have fired at all of these: no tap more often than its program has it.
+    """Whether these calls of one thread may have all these firings: no tap fires more often than its program says.
 
     Args:
       records: the calls.
-      executing: int64[n], for each firing the index of its call; -1 for none.
-      tap: int64[n], the index of what has fired, in `taps`.
+      executing: int64[n], the index of each firing's call; -1 for none.
+      tap: int64[n], the index of each firing's tap in `taps`.
     """
     if len({record.ident for record in records}) > 1 or any(record.has_met for record in records):
         return False
@@ -135,22 +135,22 @@ def _has_room(records: Sequence[CallRecord], executing: np.ndarray, taps: Sequen
 
 
 def _quotas_of(records: Sequence[CallRecord], taps: Sequence[Tap]) -> np.ndarray:
-    """How often each of these taps fires in each of these calls, int64[calls, taps], at most."""
+    """Return the most firings of each of these taps in each of these calls, int64[calls, taps]."""
     programs = {(id(record.taps), record.share): _quotas(record.taps, record.share, taps) for record in records}
     return np.stack([programs[id(record.taps), record.share] for record in records])
 
 
 def _quotas(program: Sequence[Tap], share: ProcessShare | None, taps: Sequence[Tap]) -> np.ndarray:
-    """How often each of these taps fires in a call of a program, int64, at most."""
+    """Return the most firings of each of these taps in a call of a program, int64[taps]."""
     own = set(program)
     firings = (tap.nesting.firings_in(share) if tap in own else 0 for tap in taps)
     return np.array([_NEVER if count is None else count for count in firings], np.int64)
 
 
 def _being_dispatched(records: Iterable[CallRecord], times: np.ndarray, batch: FiringBatch) -> np.ndarray:
-    """For each firing, int64[n], the id of the call that its thread was dispatching, if that is known to fire then; else -1.
+    """Return the id of the call that each firing's thread was dispatching, int64[n]; -1 if that call cannot have fired then.
 
-    A call whose events come when it is over may be at work while its thread dispatches one that fires itself.
+    A call that hands its events over at its end may execute while its thread dispatches a call that fires directly.
     """
     calls = np.full(len(batch), -1)
     if not batch.threads.any():
@@ -184,7 +184,7 @@ def _being_dispatched(records: Iterable[CallRecord], times: np.ndarray, batch: F
 
 
 def _around(starts: np.ndarray, returns: np.ndarray) -> np.ndarray:
-    """For each call of a thread, in order, the one whose host function has made it; else -1."""
+    """Return for each call of a thread, in order, the call with the host function that made it; -1 for none."""
     around = np.full(len(starts), -1)
     for number in range(1, len(starts)) if (starts[1:] < returns[:-1]).any() else ():
         outer = number - 1
@@ -197,7 +197,7 @@ def _around(starts: np.ndarray, returns: np.ndarray) -> np.ndarray:
 def _by_thread(
     records: Sequence[CallRecord], threads: np.ndarray, wanted: np.ndarray
 ) -> Iterator[tuple[Sequence[CallRecord], np.ndarray]]:
-    """Which calls may have fired, and which of the wanted, bool[n]: those of the thread in which it was, if it calls."""
+    """Yield calls with the firings, bool[n], that they may have: calls of the firing's thread, if this thread makes calls."""
     elsewhere = wanted
     if threads.any():
         for ident in {record.ident for record in records}:
@@ -208,7 +208,7 @@ def _by_thread(
 
 
 def _note_meetings(records: Sequence[CallRecord]) -> None:
-    """Note the calls whose firings nobody knows: another thread's is executing, too, or an older one of these."""
+    """Mark the calls with firings that cannot be told apart: they overlap with a call of another thread, or a marked one."""
     idents = np.array([record.ident for record in records])
     if not ((idents != idents[:1]).any() or any(record.has_met for record in records)):
         return  # A loop may have thousands of calls in flight.

@@ -1,4 +1,4 @@
-"""Write what the last calls of a run were given into its file, so that another process can make them once more; read it."""
+"""Write the inputs of a run's newest calls into its file, so that another process can make the calls again; and read them."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ if TYPE_CHECKING:
     from jax_debug_widgets.session.run.inputs import KeptInputs
 
 _MOST_BYTES = 1 << 30
-"""The most bytes of all inputs in a file, unless the file is to be small."""
+"""The most bytes of all inputs in a file without a limit of its own."""
 
 _SHARE_OF_FILE = 4
-"""Into so many parts that bound is split; one is for inputs."""
+"""One part in four of the file's limit is for inputs."""
 
 _log = logging.getLogger(__name__)
 
 
 class KeepsInputs(Protocol):
-    """A run, as far as its inputs are written."""
+    """A run as the writing of its inputs uses it."""
 
     @property
     def options(self) -> Options:
@@ -35,7 +35,7 @@ class KeepsInputs(Protocol):
 
     @property
     def inputs(self) -> KeptInputs:
-        """The inputs of its last calls."""
+        """The inputs of its newest calls."""
         ...
 
     def is_over(self) -> bool:
@@ -48,16 +48,16 @@ class KeepsInputs(Protocol):
 
 
 class InputFiles:
-    """Keeps what a file has of the inputs of a run as new as what the run has."""
+    """Keeps the inputs in the file of a run up to date with those in memory."""
 
     def __init__(self, run: KeepsInputs, writer: RunWriter, bound: int | None) -> None:
-        """`bound` is that of the file in bytes."""
+        """Start without written inputs; `bound` is the limit of the file in bytes, None for no limit."""
         self._run, self._writer = run, writer
         self._most = _MOST_BYTES if bound is None else bound // _SHARE_OF_FILE
         self._refused: set[int] = set()
 
     def write(self) -> bool:
-        """Write those of the newest calls that are there and are not written; whether there were any."""
+        """Write the inputs of the newest calls that are ready and not written yet. Return whether there were any."""
         from jax_debug_widgets.session.run.input_trees import are_ready, stored_call
 
         kept, has_written, left = dict(self._run.inputs), False, self._most
@@ -78,7 +78,7 @@ class InputFiles:
                 has_written = True
             except OSError:
                 raise
-            except Exception as error:  # noqa: BLE001 - all else of the run is recorded.
+            except Exception as error:  # noqa: BLE001 - the rest of the run must be recorded.
                 _log.debug("inputs could not be written", exc_info=True)
                 self._refuse(call, f"{type(error).__name__}: {error}")
         for call in sorted(self._writer.inputs)[: -self._run.options.kept_inputs]:
@@ -94,7 +94,7 @@ class InputFiles:
 
 
 class StoredInputs(Mapping[int, "StoredCall"]):
-    """Call -> its inputs, in the file of a run."""
+    """Reads the inputs of calls from the file of a run: call -> its inputs."""
 
     def __init__(self, path: Path, process: int) -> None:
         self._path, self._own = path, f"p{process:05d}"
@@ -114,10 +114,10 @@ class StoredInputs(Mapping[int, "StoredCall"]):
         return len(self._calls())
 
     def of(self, call: int) -> StoredCall:
-        """The inputs of a call; negative counts from the last.
+        """Return the inputs of a call; a negative number counts from the last one.
 
         Raises:
-          LookupError: they are not in the file. RunFileError: they cannot be read.
+          LookupError: the inputs are not in the file. RunFileError: they cannot be read.
         """
         calls = self._calls()
         number = calls[call] if -len(calls) <= call < 0 else call
@@ -133,5 +133,5 @@ class StoredInputs(Mapping[int, "StoredCall"]):
 
 
 def write_inputs(run: Any, writer: RunWriter) -> None:
-    """Write those of a run that is saved."""
+    """Write the inputs of a run that is saved."""
     InputFiles(run, writer, None).write()

@@ -1,14 +1,14 @@
-"""The arguments of a call as plain data and back: containers as JSON, arrays beside them, nothing that a file could run.
+"""Turn the arguments of a call into plain data and back: containers as JSON, arrays beside them, nothing that could run.
 
-A node is a list, the word for its kind first:
+A node is a list that begins with the word for its kind:
 
     ["leaf", number]                   an array
     ["value", text]                    a number, text, None or bytes, as Python writes it
-    ["float", text]                    the same of a float, to the bit
+    ["float", text]                    a float, exact to the bit
     ["dict", [[key, node], ...]]       ["list" or "tuple", [node, ...]]
     ["named", type, [[field, node]]]   a named tuple
-    ["custom", type, [[key, node]]]    another pytree: only an example of the same structure (`like`) tells how to make it
-    ["unkept", what]                   what no file can hold
+    ["custom", type, [[key, node]]]    another pytree, which can be made only from an example of its structure (`like`)
+    ["unkept", what]                   a value that no file can hold
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ from jax_debug_widgets.archive.stored_call import StoredCall, StoredLeaf
 _LITERALS = (bool, int, complex, str, bytes, type(None))
 
 _DEEPEST = 200
-"""Containers in each other."""
+"""The most containers inside each other."""
 
 
 def stored_call(name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> StoredCall:
-    """The arguments of a call of the function of this name, as a file keeps them. It waits for arrays that are not ready."""
+    """Turn the arguments of a call into the form of a file. It waits for arrays that are not ready."""
     packing = _Packing()
     tree = {
         "name": name,
@@ -60,15 +60,15 @@ def _is_key(array: jax.Array) -> bool:
 
 
 class _Packing:
-    """Takes values apart."""
+    """Turns values into nodes, and collects their arrays."""
 
     def __init__(self) -> None:
         self.leaves: list[StoredLeaf] = []
         self.devices = 1
-        """On how many the most scattered array is."""
+        """The largest number of devices that an array is on."""
 
     def node(self, value: Any, path: str, depth: int = 0) -> list[Any]:  # noqa: PLR0911 - a line a kind.
-        """The node that stands for a value, see above."""
+        """Return the node of a value, see the module's docstring."""
         if depth > _DEEPEST:
             return ["unkept", "containers in each other without end"]
         if type(value) is float:
@@ -118,13 +118,13 @@ def _why_unreadable(array: jax.Array) -> str:
 
 
 def _on_host(array: jax.Array) -> np.ndarray:
-    """The elements of a copy: to read an array itself keeps JAX from giving its memory away later."""
+    """Return the elements of a copy, because reading the array itself would keep JAX from donating its memory later."""
     with jax.transfer_guard_device_to_device("allow"):
         return read([jax.device_put(array, may_alias=False) if array.is_fully_addressable else array])[0]
 
 
 def _fields(named: Any) -> tuple[str, ...] | None:
-    """The fields of a named tuple or of its type; None for anything else."""
+    """Return the fields of a named tuple or of its type; None for other values."""
     return getattr(named, "_fields", None)
 
 
@@ -133,16 +133,16 @@ def _type_name(kind: type) -> str:
 
 
 def _is_type(kind: type, name: str) -> bool:
-    """Whether this is the type of that name. Its module is `__main__` where it is the program, and has a name elsewhere."""
+    """Whether a type has this name. The same module may be `__main__` in one process, and have its own name in another."""
     is_of_program = kind.__module__ == "__main__" or name.startswith("__main__.")
     return name == _type_name(kind) or (is_of_program and name.endswith(f".{kind.__qualname__}"))
 
 
 def arguments_of(stored: StoredCall, like: Sequence[Any] = ()) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """The arguments again; `like` has examples of positional ones, for structures that a file cannot tell.
+    """Restore the arguments. `like` has examples of positional arguments, for structures that a file cannot hold.
 
     Raises:
-      ValueError: something cannot be made, or is not what the file says.
+      ValueError: a value cannot be made, or an example does not fit the file.
     """
     tree, examples = stored.tree, [*like]
     making = _Making(stored.leaves)
@@ -157,13 +157,13 @@ def arguments_of(stored: StoredCall, like: Sequence[Any] = ()) -> tuple[tuple[An
 
 
 class _Making:
-    """Puts values together."""
+    """Restores values from nodes."""
 
     def __init__(self, leaves: Sequence[StoredLeaf]) -> None:
         self._leaves = leaves
 
     def value(self, node: Any, path: str, like: Any = None) -> Any:  # noqa: PLR0911 - a line a kind.
-        """The value that a node stands for."""
+        """Return the value of a node."""
         match node:
             case ["leaf", int(number)] if 0 <= number < len(self._leaves):
                 return array_of(self._leaves[number])
@@ -216,7 +216,7 @@ def _item(like: Any, key: Any) -> Any:
 
 
 def _named_tuple(kind: str, fields: list[str], like: Any, path: str) -> Any:
-    """The type of a named tuple: that of the example, or one that is loaded already. A file imports nothing."""
+    """Return the type of a named tuple: the example's, or one from a loaded module. Reading a file imports nothing."""
     module, _, name = kind.rpartition(".")
     found = type(like) if like is not None else getattr(sys.modules.get(module), name, None)
     is_it = isinstance(found, type) and issubclass(found, tuple) and _fields(found) == tuple(fields)
@@ -226,7 +226,7 @@ def _named_tuple(kind: str, fields: list[str], like: Any, path: str) -> Any:
 
 
 def array_of(leaf: StoredLeaf) -> Any:
-    """The array, or NumPy scalar, that a leaf of the file was."""
+    """Return the array, or NumPy scalar, of a leaf in the file."""
     if leaf.kind == "numpy":
         return leaf.data.copy()
     if leaf.kind == "scalar":

@@ -1,4 +1,4 @@
-"""The inputs of the last calls of a run, kept so that the calls can be made once more."""
+"""Keep the inputs of a run's newest calls, so that the calls can be made again."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ SEEN = (
     "keeps the inputs of jitted calls that print, are watched or call the host: add a print, or watch=True (--watch-all). "
     "Inputs of a call inside an un-jitted jax.grad or vmap are not kept: put jax.jit around that as well"
 )
-"""The message where there are no inputs: what `keep_inputs` does."""
+"""The message if there are no inputs; it says what `keep_inputs` does."""
 
 
 class KeptInputs(Mapping[int, "Inputs"]):
-    """Call -> its inputs, of the last calls. Arrays that are kept stay in the memory of their device."""
+    """Holds the inputs of the newest calls: call -> inputs. The arrays stay in the memory of their device."""
 
     def __init__(self, most: int, note: Callable[[str], None]) -> None:
         self._most, self._note = most, note
@@ -28,7 +28,7 @@ class KeptInputs(Mapping[int, "Inputs"]):
         self._has_copied = False
 
     def called(self, record: CallRecord, inputs: Inputs | None) -> None:
-        """A call is about to be dispatched."""
+        """Keep the inputs of a call that is about to be dispatched."""
         if inputs is None or not self._most:
             return
         self._kept = [*self._kept[-self._most + 1 :], (record, inputs)] if self._most > 1 else [(record, inputs)]
@@ -41,12 +41,12 @@ class KeptInputs(Mapping[int, "Inputs"]):
             )
 
     def clear(self) -> None:
-        """Keep none of them any more."""
+        """Drop all inputs."""
         self._kept = []
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the arrays that are kept; those that several calls share are counted for each."""
+        """The bytes of the kept arrays; an array that several calls share counts for each."""
         return sum(inputs.nbytes for _, inputs in self._kept)
 
     def __getitem__(self, call: int) -> Inputs:
@@ -59,10 +59,10 @@ class KeptInputs(Mapping[int, "Inputs"]):
         return len(self._kept)
 
     def of(self, call: int) -> Inputs:
-        """The inputs of a call; negative counts from the last.
+        """Return the inputs of a call; a negative number counts from the last one.
 
         Raises:
-          LookupError: they are not kept.
+          LookupError: the inputs are not kept.
         """
         calls = list(self)
         number = calls[call] if -len(calls) <= call < 0 else call
@@ -74,6 +74,6 @@ class KeptInputs(Mapping[int, "Inputs"]):
 
 
 def not_kept(call: int, calls: Sequence[int], remedy: str) -> LookupError:
-    """The error where the inputs of a call are asked for, and others are there."""
+    """Make the error for a call without kept inputs; it says which calls have some."""
     there = f"those of {', '.join(map(str, calls))} are" if calls else f"none are: {remedy}"
     return LookupError(f"the inputs of call {call} are not kept; {there}")

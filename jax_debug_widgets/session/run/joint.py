@@ -1,4 +1,4 @@
-"""Join what the processes of a run say of themselves: calls, threads, findings and status."""
+"""Join the calls, thread spans, findings and status of a run's processes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from jax_debug_widgets.session.run.loaded import LoadedRun
 
 _CALLS = ("failed", "stopped", "interrupted", "tracing", "dispatched", "ready", "drained")
-"""The state of a call of several processes is the first of these that it has in one of them."""
+"""A call of several processes has the first of these states that it has in any process."""
 
 _RUNS = ("failed", "stopped", "running", "waiting", "interrupted", "done")
 _BARRIERS = ("failed", "timeout", "pending", "drained", "idle", "off")
@@ -26,7 +26,7 @@ _MICROSECOND = 1e-6
 
 
 def calls_of_all(parts: Sequence[LoadedRun], shifts_ns: Sequence[int]) -> list[Call]:
-    """The calls of all processes, those of one number as one."""
+    """Return the calls of all processes; calls with the same number become one."""
     by_number: dict[int, list[tuple[int, Call]]] = {}
     for part, shift in zip(parts, shifts_ns, strict=True):
         for call in part.call_log.calls()[0]:
@@ -79,7 +79,7 @@ def _one_call(own: Sequence[tuple[int, Call]]) -> Call:
 
 
 def _last(times: Iterable[int | None]) -> int | None:
-    """When the last process has come to it; None where one has not."""
+    """Return the latest of the processes' times; None if one process has none."""
     known = list(times)
     return None if None in known else max(time for time in known if time is not None)
 
@@ -89,7 +89,7 @@ def _longest(times: Iterable[float | None]) -> float | None:
 
 
 class SpansOfAll:
-    """The spans of the threads of all processes; what has come once keeps its number."""
+    """Collects the thread spans of all processes. A span keeps its number."""
 
     def __init__(self, site_id: Callable[[int, int], int]) -> None:
         self._site_id = site_id
@@ -98,7 +98,7 @@ class SpansOfAll:
         self._columns = [np.zeros((0, 4), np.int64)]
 
     def take(self, parts: Sequence[LoadedRun], shifts_ns: Sequence[int]) -> ThreadSpans:
-        """All that there are now."""
+        """Return all spans that there are now."""
         for part, shift in zip(parts, shifts_ns, strict=True):
             seen = self._seen.get(part.process, 0)
             new = part.call_log.spans.since(seen)
@@ -119,11 +119,11 @@ class SpansOfAll:
 
 
 def found_by_all(parts: Sequence[LoadedRun], site_of: Callable[[CallSite], CallSite]) -> list[Finding]:
-    """The findings of the single processes: once where all have, and else with the processes that have."""
+    """Return the findings of the processes: once if all have it, else with the numbers of the processes that have it."""
     found: dict[tuple[str, str, str], list[tuple[int, Finding]]] = {}
     for part in parts:
         for one in part.found_so_far():
-            if one.kind != "nonfinite" or one.site is None:  # What is in the events is found in the merged ones.
+            if one.kind != "nonfinite" or one.site is None:  # NaN in events are found in the merged events.
                 found.setdefault((one.kind, one.where, one.headline or one.message), []).append((part.process, one))
     return [_told(own, len(parts), site_of) for own in found.values()]
 
@@ -143,7 +143,7 @@ def _named(numbers: Sequence[int]) -> str:
 
 
 def status_of_all(parts: Sequence[LoadedRun], shifts_ns: Sequence[int], awaited: Sequence[int]) -> Status:
-    """How a run of several processes does."""
+    """Return the status of a run of several processes."""
     told = [part.status() for part in parts]
     first = told[0]
     titles = list(dict.fromkeys(status.title for status in told))
@@ -168,7 +168,7 @@ def _status_of(part: LoadedRun, status: Status) -> ProcessStatus:
 
 
 def _barrier(parts: Sequence[LoadedRun], told: Sequence[Status], shifts_ns: Sequence[int]) -> Barrier:
-    """The barriers of all processes as one, with what each waits for."""
+    """Join the barriers of all processes, with the calls that each waits for."""
     barriers = [status.barrier for status in told]
     pending = [
         f"{call} in process {part.process}"
@@ -191,10 +191,10 @@ def _barrier(parts: Sequence[LoadedRun], told: Sequence[Status], shifts_ns: Sequ
 
 
 def _notes(parts: Sequence[LoadedRun], told: Sequence[Status], awaited: Sequence[int]) -> Iterator[str]:
-    """The notes of each process, once where all have it; then the notes about all."""
+    """Yield the notes of each process, once if all have the same; then the notes about all processes."""
     says: dict[str, list[int]] = {}
     for part, status in zip(parts, told, strict=True):
-        has_no_end = still_open(part.saved.about, part.saved.state)  # A note says of all processes which are gone.
+        has_no_end = still_open(part.saved.about, part.saved.state)  # One note lists all processes that are gone.
         for note in status.notes:
             if note == has_no_end:
                 continue

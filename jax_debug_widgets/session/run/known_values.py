@@ -1,4 +1,4 @@
-"""The values that a stopped program has computed in the same step, for whoever looks at it."""
+"""Find the values that a stopped program has computed in the same step, for the debugger."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ if TYPE_CHECKING:
 
 
 _LOOKED_THROUGH = 20_000
-"""Events, the newest: what is of the same step is among them."""
+"""The number of newest events that are looked through; those of the same step are among them."""
 
 
 def known_at(run: Values, site_id: int) -> Firings:
-    """The newest watched values of the call, device and step in which a site has just fired; of inner loops the last."""
+    """Return the newest watched values of the call, device and step in which a site has just fired; the last of inner loops."""
     run.collect()
     newest = _newest_by_site(run)
     own = newest.pop(site_id, None)
@@ -26,7 +26,7 @@ def known_at(run: Values, site_id: int) -> Firings:
 
 
 def _newest_by_site(run: Values) -> dict[int, Event]:
-    """The newest event of each site."""
+    """Return site id -> its newest event."""
     store = run.store
     pieces = store.columns(max(len(store) - _LOOKED_THROUGH, 0), len(store))
     newest = {site: piece.first + at for piece in pieces for at, site in enumerate(piece.site.tolist())}

@@ -1,4 +1,4 @@
-"""How far a run has come: its program returns, then its effects drain, and it is over."""
+"""Track how far a run has come: its program returns, then its effects drain, and it is over."""
 
 from __future__ import annotations
 
@@ -16,17 +16,18 @@ if TYPE_CHECKING:
     from jax_debug_widgets.session.run.calls import CallLog
 
 _MOST_WAITS = 200
-"""Waits for the effects that are kept, for the timeline."""
+"""The most waits for effects that are kept for the timeline."""
 
 _RATE_OVER_S = 1.0
-"""Seconds over which the rate of events is taken."""
+"""Seconds over which the rate of events is averaged."""
 
 
 class Life:
-    """The times of one run, and its state.
+    """Holds the times of one run, and tells its state.
 
     Attributes:
-      started: seconds since the epoch; `origin_ns`: the same moment as `perf_counter_ns` tells it.
+      started: seconds since the epoch.
+      origin_ns: the same moment in ns of `perf_counter_ns`.
     """
 
     def __init__(self, options: Options) -> None:
@@ -38,21 +39,21 @@ class Life:
         self._ended_at: float | None = None
         self._gave_up = False
         self.error = ""
-        """The error that the program has raised, in a line; empty where it has not failed."""
+        """The error that the program has raised, in a line; empty if it has not failed."""
         self._waits: deque[list[float | None]] = deque(maxlen=_MOST_WAITS)
 
     def returned(self, error: str) -> None:
-        """The program has returned, or raised `error`, or was ended; its effects may still be pending."""
+        """Note that the program has returned, raised `error`, or was ended. Its effects may still be pending."""
         self._returned_at = time.time()
         self.error = error
 
     @property
     def has_returned(self) -> bool:
-        """Whether the code that is captured is over; its effects may still be pending."""
+        """Whether the captured code is over. Its effects may still be pending."""
         return self._returned_at is not None
 
     def gave_up(self) -> None:
-        """The barrier at the end was not waited for to its end."""
+        """Note that the wait at the barrier was given up."""
         self._gave_up = True
 
     def is_over(self, calls: CallLog) -> bool:
@@ -64,7 +65,7 @@ class Life:
 
     @contextmanager
     def waiting(self) -> Iterator[None]:
-        """In the body the effects are waited for."""
+        """Note that the body waits for the effects."""
         wait: list[float | None] = [self._since_start(), None]
         self._waits.append(wait)
         try:
@@ -73,11 +74,11 @@ class Life:
             wait[1] = self._since_start()
 
     def elapsed(self) -> float:
-        """Seconds from its start to its end, or until now."""
+        """Seconds from the start of the run to its end, or until now."""
         return (self._ended_at or time.time()) - self.started
 
     def state(self, calls: CallLog, policy: Policy) -> RunState:
-        """The state of the run: what it is doing, or how it has ended."""
+        """Return the state of the run: what it does now, or how it has ended."""
         if not self.has_returned:
             return "running"
         if calls.pending():
@@ -89,7 +90,7 @@ class Life:
         return "failed" if calls.has_failed else "done"
 
     def barrier(self, calls: CallLog) -> Barrier:
-        """How its effects stand."""
+        """Return the state of the run's effects barrier."""
         pending = calls.pending()
         waited = 0.0 if self._returned_at is None else (self._ended_at or time.time()) - self._returned_at
         return Barrier(
@@ -108,7 +109,7 @@ class Life:
         return "failed" if calls.effects_have_failed else "drained"
 
     def rate(self, count: int) -> float:
-        """Events a second, of `count` that have come: over the last second, or over all of its time when it is over."""
+        """Return events a second: over the last second, or over the whole time of an ended run. `count` is all events."""
         if self._ended_at is not None:
             return count / max(self._ended_at - self.started, 1e-9)
         now, arrivals = time.time(), self._arrivals

@@ -1,4 +1,4 @@
-"""Whether the process that writes a run is still there."""
+"""Find out whether the process that writes a run is still alive."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from collections.abc import Mapping
 from typing import Any
 
 _SILENT_S = 30.0
-"""Seconds after which a process on another host is taken for gone; it says something each two seconds, if the disk lets it."""
+"""A process on another host counts as gone after this number of seconds without a write; it writes every two seconds."""
 
 
 def is_alive(about: Mapping[str, Any], state: Mapping[str, Any]) -> bool:
-    """Whether the process that writes a run is there; of another host the time at which it wrote last decides."""
+    """Whether the process that writes a run is alive. On another host, the time of its last write decides."""
     pid, written = about.get("pid"), state.get("written")
     if about.get("host") == socket.gethostname() and type(pid) is int and pid > 0:
         return _is_running(pid)
@@ -21,7 +21,7 @@ def is_alive(about: Mapping[str, Any], state: Mapping[str, Any]) -> bool:
 
 
 def has_just_written(about: Mapping[str, Any], state: Mapping[str, Any]) -> bool:
-    """Whether a process that is there still writes: its recording may have stopped."""
+    """Whether a process has written a moment ago. The recording of a living process may have stopped."""
     written = state.get("written", about.get("started"))
     return isinstance(written, float) and time.time() - written < _SILENT_S
 
@@ -31,13 +31,13 @@ def _is_running(pid: int) -> bool:
         os.kill(pid, 0)
     except ProcessLookupError:
         return False
-    except OSError:  # It is another user's.
+    except OSError:  # The process belongs to another user.
         return True
     return True
 
 
 def still_open(about: Mapping[str, Any], state: Mapping[str, Any]) -> str:
-    """The note on a run that has no end, and whose process writes no more."""
+    """Write the note about a run without an end that its process does not write any more."""
     written = state.get("written")
     when = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(written)) if isinstance(written, float) else ""
     last = f"; its last status was written at {when}" if when else ""
@@ -47,7 +47,7 @@ def still_open(about: Mapping[str, Any], state: Mapping[str, Any]) -> str:
 
 
 def sign_of(about: Mapping[str, Any], state: Mapping[str, Any]) -> str:
-    """How long a process has given no sign, or that it is gone; empty while it goes on, and when it is over."""
+    """Say for how long a process has given no sign, or that it is gone; empty while it goes on, and when it is over."""
     if state.get("is_over"):
         return ""
     if not is_alive(about, state):

@@ -1,4 +1,4 @@
-"""A run that was read from a file: the same store, and so the same values, series and panel."""
+"""Show a run that was read from a file. It has the same store, and so the same values, series and panel."""
 
 from __future__ import annotations
 
@@ -42,20 +42,20 @@ _NOT_IN_FILES = {
 
 
 class Reader(Protocol):
-    """Reads a run, and again what has come since.
+    """Reads a run, and again the events that have come since.
 
     Attributes:
-      process: the number of the process that has written it.
+      process: the number of the process that has written the run.
     """
 
     process: int
 
     def has_changed(self) -> bool:
-        """Whether there is more than was read."""
+        """Whether the file has more than was read."""
         ...
 
     def read(self) -> SavedRun:
-        """All that is there; the store is the same each time, and has more."""
+        """Read everything that is in the file now. The store is the same object each time, with more events."""
         ...
 
 
@@ -64,11 +64,11 @@ class LoadedRun(RunView):
 
     Attributes:
       path: the folder or file that it was read from.
-      process: the number of the process whose part this is.
-      inputs: what its last calls were given, by call, as far as that was kept, see `jax_debug_widgets.replay`.
+      process: the number of the process that wrote this part.
+      inputs: the inputs of its newest calls, by call, as far as they were kept, see `jax_debug_widgets.replay`.
       started: seconds since the epoch.
       is_followed: whether it is read again and again, because another process still writes it; `wait()` waits for its end.
-      followed_to_end: set when it is not read again.
+      followed_to_end: set when it will not be read again.
       trace_prints: see `Run`.
       compilations: see `Run`.
     """
@@ -77,7 +77,7 @@ class LoadedRun(RunView):
 
     @property
     def _saved_process(self) -> int | None:
-        """Whose part is copied; None for those of all."""
+        """The number of the process to copy; None for all processes."""
         return self.process
 
     def __init__(
@@ -113,30 +113,30 @@ class LoadedRun(RunView):
         return self._saved
 
     def follow(self) -> bool:
-        """Read what has come since; whether there may come more.
+        """Read the events that have come since. Return whether more may come.
 
         Raises:
-          RunFileError: the file has become one that cannot be read.
+          RunFileError: the file cannot be read any more.
         """
         self.is_followed = True
         if self._reader.has_changed():
             self._take(self._reader.read())
-        else:  # Its process may have ended.
+        else:  # The process may have ended.
             self._status = self._status_of(self._saved.state)
         return self.goes_on
 
     def wait(self, timeout: float | None = None) -> bool:
-        """Wait until a run that is followed is over, and its panel says so; at most `timeout` seconds. Whether it is over."""
+        """Wait until a followed run is over, and its panel says so; at most `timeout` seconds. Return whether it is over."""
         return not self.is_followed or self.followed_to_end.wait(timeout)
 
     @property
     def goes_on(self) -> bool:
-        """Whether there may come more."""
+        """Whether more events may come."""
         return self._status.state in ("running", "waiting")
 
     @property
     def place(self) -> JobProcess:
-        """Where its process runs, and by which clock."""
+        """The process that wrote it: its host, and its clock."""
         return place_of(self._saved.about)
 
     def _take(self, saved: SavedRun) -> None:
@@ -171,7 +171,7 @@ class LoadedRun(RunView):
 
     @property
     def sign(self) -> str:
-        """How long its process has given no sign, or that it is gone; empty while it goes on, and when it is over."""
+        """Says for how long its process has given no sign, or that it is gone; empty while it goes on, and when it is over."""
         return sign_of(self._saved.about, self._saved.state)
 
     @property
@@ -181,11 +181,11 @@ class LoadedRun(RunView):
 
     @property
     def is_complete(self) -> bool:
-        """Whether its program had come to its end, and the file as well."""
+        """Whether its program had ended, and the file is complete."""
         return bool(self._saved.state.get("is_over")) and not self._saved.problems
 
     def status(self) -> Status:
-        """How it had done."""
+        """Return the status that the file has."""
         notes = [*self._status.notes]
         if self.store.released:
             notes.append(
@@ -196,20 +196,20 @@ class LoadedRun(RunView):
 
     @property
     def nbytes(self) -> int:
-        """Bytes of what is kept of its events."""
+        """The bytes of its kept events."""
         return self.store.nbytes
 
     def release(self, nbytes: int, *, arrays: bool) -> None:
-        """Let go of the oldest of that, see `Run.release`."""
+        """Drop its oldest events, see `Run.release`."""
         self.store.release(nbytes, arrays=arrays)
 
     def save(self, path: str | PathLike[str], *, sources: bool = True) -> Path:
         """Copy its file: to a folder, `run.jdw`, or to one file to send, `run.jdw.zip`. See `Run.save`.
 
-        A run of `processes` copies what its own process has written.
+        A run of `processes` copies the part of its own process.
 
         Raises:
-          RunFileError: there is something of that name. OSError: it cannot be written.
+          RunFileError: the path exists. OSError: the path cannot be written.
         """
         return save_copy(self.path, path, sources=sources, process=self._saved_process)
 
@@ -223,11 +223,11 @@ class LoadedRun(RunView):
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def barrier(self, timeout: float | None = None) -> bool:  # noqa: ARG002 - as that of `Run`.
-        """Nothing is waited for: all that was recorded is there."""
+        """Return True at once: a loaded run has nothing to wait for."""
         return True
 
     def collect(self) -> None:
-        """All that was recorded is there."""
+        """Do nothing: all recorded events are in memory."""
 
     def earlier(self, site_id: int) -> Mapping[str, np.ndarray] | None:
         """See `RunView`."""
@@ -241,18 +241,18 @@ class LoadedRun(RunView):
             return None
 
     def name_file(self, file: str) -> str:
-        """The name of a file for people."""
+        """Return the name of a file for people."""
         return str(self._saved.sources.get(file, {}).get("where", file))
 
     def watch_seen(self) -> CompiledPrograms | None:
-        """The programs are gone."""
+        """Return None: a file has no programs."""
         return None
 
     def source_of(self, file: str) -> Mapping[str, Any]:
-        """The text of a file, as it was when the run was written.
+        """Return the text of a source file as it was when the run was written.
 
         Raises:
-          LookupError: it is not in the file.
+          LookupError: the text is not in the run's file.
         """
         if file not in self._saved.sources:
             raise LookupError(f"the text of {file!r} is not in {self.path}")
@@ -262,7 +262,7 @@ class LoadedRun(RunView):
         status, about, is_over = status_of(self._saved), self._saved.about, bool(state.get("is_over"))
         is_there = not is_over and is_alive(about, state)
         goes_on = is_there and (self.is_followed or has_just_written(about, state))
-        told = {one.message for one in self._findings}  # Former versions have them among the notes.
+        told = {one.message for one in self._findings}  # Files of older versions have findings among the notes.
         notes = [*(note for note in status.notes if note not in told), *self._saved.problems]
         if left_out := self._saved.left_out:
             notes.append(

@@ -1,4 +1,4 @@
-"""The calls of a run that was loaded, and what its threads were at."""
+"""Hold the calls and the thread spans of a loaded run."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from jax_debug_widgets.events import Call, ThreadSpans
 
 @dataclass(frozen=True)
 class LoadedSpans:
-    """The spans of threads, see `SpanLog`."""
+    """Holds the spans of threads, as `SpanLog` does."""
 
     spans: ThreadSpans
 
     @property
     def count(self) -> int:
-        """How many there were."""
+        """The number of spans."""
         return len(self.spans.site)
 
     def since(self, first: int) -> ThreadSpans:
-        """The spans from number `first` on."""
+        """Return the spans from number `first` on."""
         rest = slice(first, None)
         spans = self.spans
         return ThreadSpans(
@@ -30,17 +30,17 @@ class LoadedSpans:
 
 
 class LoadedCalls:
-    """The calls of a run, see `CallLog`."""
+    """Holds the calls of a run, as `CallLog` does."""
 
     def __init__(self) -> None:
         self._calls: dict[int, tuple[Call, int]] = {}
-        """Each, and since which version it is as it is."""
+        """Id -> the call, and the version in which it last changed."""
         self._version = 0
         self.spans = LoadedSpans(ThreadSpans(0, (), *np.zeros((4, 0), np.int64)))
         self.dropped = 0
 
     def take(self, calls: list[Call], spans: LoadedSpans, dropped: int) -> None:
-        """Take in the calls as they are now: these are all."""
+        """Take in all calls as they are now."""
         self._version += 1
         for call in calls:
             if self._calls.get(call.id, (None, 0))[0] != call:
@@ -49,9 +49,9 @@ class LoadedCalls:
 
     @property
     def newest(self) -> int:
-        """The id of the call that began last; -1 where there is none."""
+        """The id of the call that began last; -1 without calls."""
         return max(self._calls, default=-1)
 
     def calls(self, since: int = 0) -> tuple[list[Call], int]:
-        """The calls that have changed since this version, and the present version."""
+        """Return the calls that have changed since this version, and the present version."""
         return [call for call, version in list(self._calls.values()) if version > since], self._version

@@ -1,4 +1,4 @@
-"""A run as one Markdown text: facts, findings with their source lines, values, last lines, to paste where others read it."""
+"""Write a run as one Markdown text for others: facts, findings with their source lines, values, last lines."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _LINES_BEFORE = 2
 
 
 def report(run: Readable) -> str:
-    """The text: no section is there that has nothing to say."""
+    """Return the text. Empty sections are left out."""
     run.collect()
     found = run.findings
     messages = {one.message for one in found}
@@ -77,14 +77,14 @@ def _finding(run: Readable, finding: Finding) -> str:
 
 
 def _source(run: Readable, file: str, line: int) -> list[str]:
-    """The line with those above it, numbered, the line itself marked."""
+    """Return a line and the lines above it, numbered; the line itself is marked."""
     lines = lines_up_to(run, file, line, before=_LINES_BEFORE)
     shown = enumerate(lines, line - len(lines) + 1)
     return [f"{'>' if number == line else ' '} {number:4} | {text}" for number, text in shown]
 
 
 def _values(run: Readable) -> Iterator[str]:
-    """A row for each of the most telling values: what it was first and last, its range, how often it was not finite."""
+    """Yield a row for each of the most important values: its first and last number, its range, how often it was not finite."""
     rows: list[tuple[SelectedValue, str, str]] = []
     for choice, name in headline(run.store.sites()):
         values = numbers_of(run.store, choice)
@@ -112,7 +112,7 @@ def _values(run: Readable) -> Iterator[str]:
 
 
 def _nonfinite(run: Readable, choice: SelectedValue, values: np.ndarray) -> int:
-    """In how many of them something was not finite; the mean of a watched array is of its finite elements."""
+    """Return in how many events the value was not finite. The mean of a watched array is over its finite elements only."""
     odd = ~np.isfinite(values)
     for name in ("nan", "posinf", "neginf"):
         if choice.site.watch and name in choice.site.values:
@@ -123,7 +123,7 @@ def _nonfinite(run: Readable, choice: SelectedValue, values: np.ndarray) -> int:
 
 
 def _told_apart(named: Sequence[tuple[SelectedValue, str]]) -> Iterator[str]:
-    """The names of the rows; those that several rows have with their line, and with a number where that is one, too."""
+    """Yield the names of the rows. Equal names get their line, and a number if the line is the same too."""
     names, places = Counter(name for _, name in named), Counter[str]()
     for choice, name in named:
         place = name if names[name] == 1 else choice.place
@@ -153,7 +153,7 @@ def _versions(run: Readable) -> Iterator[str]:
 
 
 def _fenced(lines: Sequence[str], language: str) -> str:
-    """The lines as a block; with more backticks than they have themselves."""
+    """Return the lines as a code block, with a longer fence than any in the lines."""
     if not lines:
         return ""
     text = "\n".join(lines)

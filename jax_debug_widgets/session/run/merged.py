@@ -1,4 +1,4 @@
-"""A run of several processes as one: their events in the order of one clock, their calls by number, and where they part."""
+"""Show a run of several processes as one: events in the order of one clock, calls by number, and where the processes differ."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
     from jax_debug_widgets.widgets import Panel
 
 _SHARE = 50
-"""One part in so many of the time, at most, is spent on comparing the processes of a run that is followed."""
+"""At most one part in 50 of the time is spent on comparing the processes of a followed run."""
 
 
 class MergedRun(LoadedRun):
-    """A run that several processes have written, as one; `processes` has what each has written by itself.
+    """A run that several processes have written, as one; `processes` has the run of each process.
 
-    Its events say in which process they fired, `event.process`, and are in the order of the clock of process 0. Each process
-    has sites of its own, and calls of one number are one call.
+    `event.process` is the process in which an event fired. Events are in the order of the clock of process 0. Each process has
+    its own sites, and calls with the same number are one call.
     """
 
     def __init__(
@@ -42,7 +42,7 @@ class MergedRun(LoadedRun):
         panel_of: Callable[[LoadedRun], Panel],
         key: str | None = None,
     ) -> None:
-        """`parts` reads what processes of other numbers than these have written."""
+        """Read all parts; `parts` reads the runs of the processes that are not among the numbers that it gets."""
         self._found: list[Finding] = []
         self._copies: dict[int, int] = {}
         self._compared: object = None
@@ -51,7 +51,7 @@ class MergedRun(LoadedRun):
 
     @property
     def processes(self) -> tuple[LoadedRun, ...]:
-        """The runs that the processes have written, one each."""
+        """The runs of the processes, one for each."""
         return tuple(self._parts.parts)
 
     @property
@@ -64,7 +64,7 @@ class MergedRun(LoadedRun):
         return self._reader
 
     def follow(self) -> bool:
-        """See `LoadedRun`: whether there may come more from any process, also from one that has not begun."""
+        """Read the events that have come since. Return whether any process may write more, also one that has not begun."""
         self.is_followed = True
         self._parts.follow()
         self._take(self._parts.read())
@@ -82,7 +82,7 @@ class MergedRun(LoadedRun):
         self._status = self._status_of({})
 
     def _compare(self) -> None:
-        """Look where the processes part, but not all the time."""
+        """Find where the processes differ, but not too often."""
         parts = self._parts.parts
         now = [(len(part.store), part.call_log.newest) for part in parts]
         if now == self._compared or time.monotonic() < self._compare_at:
@@ -95,7 +95,7 @@ class MergedRun(LoadedRun):
 
     @property
     def findings(self) -> Findings:
-        """The findings of each process, and about where they differ."""
+        """The findings of each process, and those about the differences between processes."""
         return Findings([*self._found, *joined(self._findings, self, self._status.notes)])
 
     def found_so_far(self) -> list[Finding]:
@@ -109,16 +109,16 @@ class MergedRun(LoadedRun):
 
     @property
     def sign(self) -> str:
-        """Which processes give no sign, see `LoadedRun.sign`."""
+        """Says which processes give no sign, see `LoadedRun.sign`."""
         return "; ".join(f"process {part.process} {part.sign}" for part in self.processes if part.sign)
 
     @property
     def is_complete(self) -> bool:
-        """Whether all processes of the job have come to their end, and their files as well."""
+        """Whether all processes of the job have ended, and their files are complete."""
         return not self._parts.awaited and all(part.is_complete for part in self.processes)
 
     def _is_awaiting(self) -> bool:
-        """Whether a process that has not begun may still do so: the others have written a moment ago."""
+        """Whether a process that has not begun may still begin, because the others have written a moment ago."""
         is_new = any(has_just_written(part.saved.about, part.saved.state) for part in self._parts.parts)
         return self.is_followed and bool(self._parts.awaited) and is_new
 
@@ -139,39 +139,39 @@ class MergedRun(LoadedRun):
 
 
 class _PartsReader:
-    """Reads what several processes have written, and merges it."""
+    """Reads the runs of several processes, and merges them."""
 
     def __init__(self, more: Callable[[Sequence[int]], list[LoadedRun]], budget: Budget) -> None:
         self.parts: list[LoadedRun] = []
         self.merging = Merging(budget)
         self.base = 0.0
-        """Seconds since the epoch, by the clock of process 0: when the run began."""
+        """When the run began, in seconds since the epoch by the clock of process 0."""
         self._more, self._spans = more, SpansOfAll(self.merging.site_id)
         self._add()
         self.process = self.parts[0].process
 
     @property
     def awaited(self) -> list[int]:
-        """The numbers of the processes of the job that have not written anything."""
+        """The numbers of the processes of the job that have not written anything yet."""
         there = {part.process for part in self.parts}
         return [number for number in range(max(part.place.count for part in self.parts)) if number not in there]
 
     def shifts_ns(self) -> list[int]:
-        """The nanoseconds that are added to the times of each process."""
+        """Return the nanoseconds to add to the times of each process."""
         return [round((part.place.began - self.base) * 1e9) for part in self.parts]
 
     def has_changed(self) -> bool:
-        """The parts know."""
+        """Return True: only the parts know whether they have changed."""
         return True
 
     def follow(self) -> None:
-        """Read what has come of each process, and which others have begun."""
+        """Read the new events of each process, and add processes that have begun."""
         self._add()
         for part in self.parts:
             part.follow()
 
     def read(self) -> SavedRun:
-        """Merge what has come."""
+        """Merge the events that have come, and return the whole run."""
         from jax_debug_widgets.archive.reader import SavedRun
 
         parts = self.parts

@@ -14,32 +14,32 @@ from jax_debug_widgets.events import NO_VALUE, CallSite, Column, FiringBatch, Ta
 from jax_debug_widgets.store import Budget, SegmentSlice, Store
 
 _PATIENCE_S = 3.0
-"""How long the events of a process wait for those of others, which may have come before them."""
+"""How long the events of a process wait for those of others, which may be older."""
 
 
 class Part(Protocol):
     """The part of a run that one process has written.
 
     Attributes:
-      process: its number.
+      process: the number of the process.
     """
 
     process: int
 
     @property
     def store(self) -> Store:
-        """Its events."""
+        """The events of the process."""
         ...
 
 
 @dataclass
 class _Source:
-    """A process whose events are merged.
+    """A process with events to merge.
 
     Attributes:
-      shift_ns: what is added to its times.
+      shift_ns: the nanoseconds to add to its times.
       pieces: its events that are not merged yet, oldest first.
-      newest_ns: the merged time up to which it has told its events.
+      newest_ns: the merged time up to which its events have come.
     """
 
     part: Part
@@ -50,7 +50,7 @@ class _Source:
 
 @dataclass(frozen=True)
 class _Fired:
-    """Firings of one tap of one process: a row each in every array, and a column for each array that they hand over."""
+    """Firings of one tap of one process, as columns: one for each array that the tap hands over."""
 
     tap: Tap
     source: int
@@ -64,7 +64,7 @@ class _Fired:
 
 
 class Merging:
-    """The events of several processes in one store. Each process has sites of its own in it.
+    """Merges the events of several processes into one store, in which each process has its own sites.
 
     Attributes:
       store: the merged events.
@@ -78,7 +78,7 @@ class Merging:
         self._held_since: float | None = None
 
     def add(self, parts: Sequence[Part], shifts_ns: Sequence[int]) -> None:
-        """Merge the events of these processes, too; to the times of each so many nanoseconds are added."""
+        """Merge the events of these processes too. `shifts_ns` are the nanoseconds to add to the times of each."""
         dropped: dict[int, int] = {}
         for part, shift_ns in zip(parts, shifts_ns, strict=True):
             source = _Source(part, shift_ns, deque(), shift_ns)
@@ -90,11 +90,11 @@ class Merging:
             self.store.begin_at(sum(part.store.oldest for part in parts), dropped)
 
     def site_id(self, process: int, site: int) -> int:
-        """The number that a site of a process has here."""
+        """Return the id in the merged run of a process's site."""
         return self._sites.setdefault((process, site), len(self._sites))
 
     def site(self, site: CallSite) -> CallSite:
-        """A site of a process, as it is here."""
+        """Return a process's site as it is in the merged run."""
         watch = site.watch
         if watch is not None:
             value, gradient = (
@@ -105,7 +105,7 @@ class Merging:
         return replace(site, id=self.site_id(site.process, site.id), watch=watch)
 
     def take(self, *, awaited: Sequence[int] = ()) -> None:
-        """Merge what has come; no further than those of these processes have come, which may still tell older events."""
+        """Merge the events that have come, up to the time of the `awaited` processes, which may still send older events."""
         until_ns = self._until(awaited)
         fired: list[_Fired] = []
         for number, source in enumerate(self._sources):
@@ -170,7 +170,7 @@ class Merging:
 
 
 def _up_to(source: _Source, until_ns: float) -> Iterator[SegmentSlice]:
-    """The events of a process up to this time, which it has told no more."""
+    """Yield the events of a process up to this time, and remove them from its pieces."""
     while source.pieces:
         piece = source.pieces.popleft()
         times = np.maximum.accumulate(piece.segment.columns(piece.first, piece.stop).time_ns) + source.shift_ns
@@ -183,7 +183,7 @@ def _up_to(source: _Source, until_ns: float) -> Iterator[SegmentSlice]:
 
 
 def _in_order(source: np.ndarray, positions: np.ndarray, times: np.ndarray) -> np.ndarray:
-    """The order of time; but the events of one process stay in the order in which they came, also where one came late."""
+    """Return the order of time. The events of one process stay in the order in which they came, also if one came late."""
     key = np.empty(len(times), np.int64)
     for number in np.unique(source).tolist():
         own = np.flatnonzero(source == number)

@@ -1,4 +1,4 @@
-"""Unordered callbacks that came in another order than the program has them."""
+"""Find unordered callbacks that came in another order than the program's."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ if TYPE_CHECKING:
     from jax_debug_widgets.store import Store
 
 _MOST_EVENTS = 200
-"""The most events that are looked at: the first of the run."""
+"""The number of first events of the run that are looked at."""
 
 
 def misordered_notes(store: Store) -> Iterator[str]:
-    """Yield the note about the first call in which a callback came before one that stands before it."""
+    """Yield the note about the first call in which a callback came before an earlier one of the source."""
     if sum(site.kind == "callback" and not site.ordered for site in store.sites()) < 2:  # noqa: PLR2004
         return
     calls: dict[int, list[Event]] = {}
@@ -25,7 +25,7 @@ def misordered_notes(store: Store) -> Iterator[str]:
             calls.setdefault(event.call, []).append(event)
     for events in calls.values():
         times = Counter(event.site for event in events)
-        once = [event for event in events if times[event.site] == 1]  # Of a function that is called twice nobody knows.
+        once = [event for event in events if times[event.site] == 1]  # For a repeated call the order is not known.
         for first, second in itertools.pairwise(once):
             if _stands_before(second, first):
                 before, site = first.site, second.site
@@ -37,14 +37,14 @@ def misordered_notes(store: Store) -> Iterator[str]:
 
 
 def _stands_before(one: Event, other: Event) -> bool:
-    """Whether it is on an earlier line of the same function, which was called from the same place."""
+    """Whether an event is on an earlier line than another one of the same function, called from the same place."""
     first, second = one.site, other.site
     same = (first.file, first.function, first.callers) == (second.file, second.function, second.callers)
     return same and first.line < second.line and first.order < second.order
 
 
 def _comes_once(event: Event) -> bool:
-    """Whether it is an unordered callback of a call that is known, on one device, and in no loop."""
+    """Whether an event is an unordered callback of a known call, on one device, and outside loops."""
     nesting = event.tap.nesting
     alone = not nesting.loops and not nesting.axes and nesting.replicas == 1 and not event.lane
     return event.kind == "callback" and not event.ordered and event.call >= 0 and alone

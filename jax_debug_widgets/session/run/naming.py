@@ -1,4 +1,4 @@
-"""Find the value that a person means by a name."""
+"""Find the value that the user means by a name."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from jax_debug_widgets.events.identifiers import as_python_has
 from jax_debug_widgets.session.run.gradients import gradients_of
 
 _PATH = re.compile(r"(\[[^\]()]*\]|\.\w+)+")
-"""Where a leaf is in its tree: `['layers'][0].weight`."""
+"""The pattern of a leaf's path in its tree: `['layers'][0].weight`."""
 
 
 @dataclass(frozen=True)
 class SelectedValue:
-    """Value number `value` of `site`."""
+    """The value with the index `value` of a site."""
 
     site: CallSite
     value: int
 
     @property
     def name(self) -> str:
-        """Its source expression; of a watched value with the statistic that it is."""
+        """The source expression; for a watched value, with the statistic."""
         name = self.site.values[self.value]
         if self.site.watch is None:
             return name
@@ -37,18 +37,18 @@ class SelectedValue:
 
     @property
     def place(self) -> str:
-        """Its source expression and where it is, with the phase where that is not the forward pass."""
+        """The source expression and the place, with the phase if it is not the forward pass."""
         phase = "" if self.site.phase == "forward" else f" ({self.site.phase})"
         return f"{self.name}@{self.site.where}{phase}"
 
     @property
     def alias(self) -> str:
-        """Its other name: the keyword that it was passed as, or the expression."""
+        """The other name of the value: the keyword that it was passed as, or the expression."""
         return self.site.aliases[self.value] if self.value < len(self.site.aliases) else ""
 
     @property
     def names(self) -> tuple[str, ...]:
-        """All that it can be called, the most telling first."""
+        """All names of the value, the most specific first."""
         own = (self.place, f"{self.name}@{self.site.where}", self.name, self.alias)
         watch = self.site.watch
         if watch is not None:
@@ -58,16 +58,16 @@ class SelectedValue:
 
 
 def says_nothing(_name: str) -> str:
-    """The answer where nothing is known of names."""
+    """Return an empty text: nothing is known about a name."""
     return ""
 
 
 @dataclass(frozen=True)
 class UnavailableValues:
-    """The watched values of a run that were never taken, and why.
+    """The watched values of a run that were never recorded, and why.
 
     Attributes:
-      unwatched: name -> why the source has it and the run does not watch it; empty where there is nothing to say of it.
+      unwatched: name -> why the run does not watch a value that the source has; returns an empty text if that is not known.
     """
 
     choices: Sequence[SelectedValue] = ()
@@ -75,7 +75,7 @@ class UnavailableValues:
     unwatched: Callable[[str], str] = says_nothing
 
     def said_of(self, pattern: str) -> str:
-        """What there is to say of those that a name or pattern finds; empty where it finds none."""
+        """Return what is known about the values that a name or pattern finds; empty if it finds none."""
         found = {
             f"{one.site.label!r} ({one.site.where})": None
             for one in self.choices
@@ -101,7 +101,7 @@ def _asked(choice: SelectedValue) -> tuple[str, ...]:
 
 
 def full_names(choices: Sequence[SelectedValue]) -> list[str]:
-    """Their names, with what tells them apart: the caller, `h · model.py:41`, or the process, `loss · process 1`."""
+    """Return the names of values. Equal ones get their caller, `h · model.py:41`, or their process, `loss · process 1`."""
     return _with_callers(choices, [choice.name for choice in choices])
 
 
@@ -111,7 +111,7 @@ def matching(
     read: Callable[[SelectedValue], np.ndarray] | None = None,
     untaken: UnavailableValues = NOTHING_UNTAKEN,
 ) -> list[SelectedValue]:
-    """The values that a pattern finds (`grad_norm/*`), or the one of that name.
+    """Return the values that a pattern finds (`grad_norm/*`), or the value with this name.
 
     Raises:
       KeyError, TypeError: see `choose`.
@@ -129,7 +129,7 @@ def matching(
 
 
 def _of_each_process(name: str, choices: Sequence[SelectedValue]) -> list[SelectedValue]:
-    """The values of that name, where each process has no more than one; else none."""
+    """Return the values with this name, if each process has at most one; else none."""
     found = [one for one in choices if name in one.names]
     return found if len({one.site.process for one in found}) == len(found) else []
 
@@ -140,14 +140,14 @@ def choose(
     read: Callable[[SelectedValue], np.ndarray] | None = None,
     untaken: UnavailableValues = NOTHING_UNTAKEN,
 ) -> SelectedValue:
-    """The value called `name`; of several, the one in the forward pass; the first of those that are the same.
+    """Return the value called `name`. Of several, return the one in the forward pass, or the first one if all are equal.
 
     Args:
-      read: gives the numbers of a watched value. A function and its caller often call what it returns by one name.
-      untaken: what is watched and has no values.
+      read: returns the numbers of a watched value, for comparison. A function's result often has the same name in its caller.
+      untaken: the watched values without recorded values.
 
     Raises:
-      KeyError: none, or several places; the message says which names there are. TypeError: it is no name.
+      KeyError: no value has the name, or several places have it; the message lists the names. TypeError: it is not a name.
     """
     name = _as_captured(as_name(name), choices)
     plain, _, number = name.partition("#")
@@ -182,7 +182,7 @@ def choose(
     said = untaken.said_of(name)
     if said:
         raise KeyError(said)
-    # Of what is watched its name alone: it has nine statistics.
+    # A watched value is listed by its name only, because it has nine statistics.
     known = sorted({choice.site.label if choice.site.watch else _told(choice) for choice in choices})
     near = difflib.get_close_matches(
         name, [*sorted({n for one in choices for n in one.names if n}), *untaken.labels], n=1
@@ -194,15 +194,15 @@ def choose(
 
 
 def _watched_among(choices: list[SelectedValue]) -> list[SelectedValue]:
-    """Of what is printed and watched under one name the watched values, as `run[name]`; all, where none is watched."""
+    """Return only the watched values of a name that is printed and watched, as `run[name]` does; all if none is watched."""
     return [choice for choice in choices if choice.site.watch is not None] or choices
 
 
 def as_name(name: object) -> str:
-    """The name that somebody asks for.
+    """Return a name that the user passed, after checking it.
 
     Raises:
-      TypeError: it is none.
+      TypeError: it is not a string.
     """
     if not isinstance(name, str):
         raise TypeError(
@@ -212,14 +212,14 @@ def as_name(name: object) -> str:
 
 
 def _as_captured(name: str, choices: Sequence[SelectedValue]) -> str:
-    """The name as the run has it: a print says it as it was written, what is watched as Python has it."""
+    """Return a name in the form that the run has: as written for a print, normalised by Python for a watched value."""
     own, *_ = name.partition("#")
     is_written = own.isascii() or any(own in one.names for one in choices)
     return name if is_written else as_python_has(name)
 
 
 def are_same(values: Sequence[np.ndarray]) -> bool:
-    """Whether watched values of one name are one value: the same numbers each time."""
+    """Whether watched values of the same name have the same numbers each time."""
     first, *rest = values
     return all(
         first.shape == one.shape and np.array_equal(first, one, equal_nan=first.dtype.kind in "fc") for one in rest
@@ -227,7 +227,7 @@ def are_same(values: Sequence[np.ndarray]) -> bool:
 
 
 def leaves_of(name: str, labels: Iterable[str]) -> list[str]:
-    """The labels that are parts of a tree of that name, `params['w']` and `state.step`."""
+    """Return the labels that are parts of a tree with this name: `params['w']`, `state.step`."""
     return [one for one in dict.fromkeys(labels) if one.startswith(name) and _PATH.fullmatch(one, len(name))]
 
 
@@ -236,7 +236,7 @@ def _told(choice: SelectedValue) -> str:
 
 
 def _numbered(found: Sequence[SelectedValue], choices: Sequence[SelectedValue]) -> dict[int, SelectedValue]:
-    """The choices that one name means, by the number of their execution; a gradient has the number of its value."""
+    """Return number of an execution -> value, for a name with several values. A gradient has the number of its value."""
     forward = [choice for choice in found if choice.site.phase == "forward"]
     if not found or not all(one.site.watch and one.site.watch.role == "gradient" for one in found):
         return dict(enumerate(forward or found, 1))
@@ -250,14 +250,14 @@ def _numbered(found: Sequence[SelectedValue], choices: Sequence[SelectedValue]) 
             if site.id in own:
                 numbers[own[site.id].id] = places[site.where, site.label]
     free = (number for number in itertools.count(1) if number not in numbers.values())
-    # Of executions of one line the gradient of the last is computed first.
+    # The gradient of a line's last execution is computed first.
     in_order = sorted(found, key=lambda one: -one.site.order)
     numbered = {numbers[one.site.id] if one.site.id in numbers else next(free): one for one in in_order}
     return dict(sorted(numbered.items()))
 
 
 def _told_apart(numbered: Mapping[int, SelectedValue]) -> list[str]:
-    """Their names with callers, or their places, numbered where these are the same."""
+    """Return distinct names: with callers, or with places, numbered if the places are the same."""
     choices = list(numbered.values())
     of_one_line = len({choice.site.where for choice in choices}) == 1
     for names in (full_names(choices) if of_one_line else (), _with_callers(choices, [one.place for one in choices])):

@@ -1,4 +1,4 @@
-"""Values that are NaN or infinite: where the first comes from, and how many others follow."""
+"""Find values that are NaN or infinite: where the first one comes from, and which others follow."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from jax_debug_widgets.session.run.ports import Counted
 from jax_debug_widgets.session.run.program_order import ProgramOrder
 
 _MOST_NAMES = 4
-"""Values that a sentence names."""
+"""The most values that a sentence names."""
 
 
 @dataclass(frozen=True)
@@ -23,8 +23,8 @@ class OddSite:
     """A site with values that are not finite.
 
     Attributes:
-      found: how many.
-      first: its first event with one; None where that is no longer kept.
+      found: the number of these values, and the position of the first event with one.
+      first: the first event with one; None if it is no longer kept.
     """
 
     site: CallSite
@@ -33,18 +33,18 @@ class OddSite:
 
     @property
     def moment(self) -> tuple[Any, ...]:
-        """Equal where the lines of one function tell of one step of it."""
+        """The key of a step of a function; it is equal for the lines of the function in the same step."""
         when = self.step or self.found.first
         return self.site.file, self.site.function, self.site.phase, when
 
     @property
     def step(self) -> tuple[Any, ...] | None:
-        """The call and the steps of loops that its first event is of; None where that is no longer kept."""
+        """The call and the loop steps of its first event; None if the event is no longer kept."""
         return (self.first.call, self.first.step) if self.first else None
 
     @property
     def lane(self) -> tuple[int, ...]:
-        """The lane of its first event, or in that of the first number that is not finite; () where none is known."""
+        """The lane of its first event, or of the first number in it that is not finite; () if it is not known."""
         event = self.first
         watch = event.site.watch if event else None
         if event is None or event.lane or watch is None or not watch.vmapped:
@@ -53,7 +53,7 @@ class OddSite:
 
     @property
     def has_nan(self) -> bool:
-        """Whether its first event has a NaN, and not infinities alone."""
+        """Whether its first event has a NaN, and not only infinities."""
         if self.first is None:
             return self.found.nan > 0
         named = dict(zip(self.site.values, self.first.values, strict=False))
@@ -62,7 +62,10 @@ class OddSite:
         return any(_nans(one, is_count=is_count) for one in told)
 
     def finding(self, calls: int, *, masked: bool, follows: bool) -> Finding:
-        """The finding about it, in a run of so many calls; where it follows another one, no derivative has made it."""
+        """Make the finding about this site; `calls` is the number of the run's calls.
+
+        If the site follows another one (`follows`), no derivative is named as the cause.
+        """
         site, found = self.site, self.found
         derivatives: Sequence[Derivative] = () if follows else derivatives_of(self.site)
         where = when(self.first, self.lane, calls=calls).removeprefix(", ")
@@ -96,10 +99,11 @@ class OddSite:
 
 
 def nonfinite_findings(run: Counted) -> list[Finding]:
-    """The sites where a NaN or an infinity began, in order of time, each with those that had one later in `followed_by`.
+    """Return a finding for each site where a NaN or an infinity began, in order of time; later ones are in `followed_by`.
 
-    In one step only what is computed from a value follows it. A NaN in a later step than infinities begins anew: these may
-    be meant. So may be what a choice (`jnp.where`) leaves out: where such a site was first it is a finding of its own.
+    In the same step, only values that are computed from a value follow it. A NaN in a later step than infinities begins a new
+    finding, because infinities may be there on purpose. A value that a choice (`jnp.where`) leaves out may be so on purpose
+    too; if such a site was first, it is a finding of its own.
     """
     calls = run.call_log.newest + 1
     sites = sites_of(run)
@@ -111,9 +115,9 @@ def nonfinite_findings(run: Counted) -> list[Finding]:
 
 
 def is_masked(run: Counted, one: OddSite, sites: Sequence[OddSite]) -> bool:
-    """Whether a `where` may mask it.
+    """Whether a `where` may mask the value of a site.
 
-    False if a value computed from it in the same call is non-finite and is not behind a `where`.
+    It is False if a value that is computed from it in the same call is not finite and is not behind a `where`.
     """
     seen = run.watch_seen()
     upstream = seen.upstream if seen else {}
@@ -128,7 +132,7 @@ def is_masked(run: Counted, one: OddSite, sites: Sequence[OddSite]) -> bool:
 
 
 def when(event: Event | None, lane: tuple[int, ...], *, calls: int) -> str:
-    """`, call 96, step 3, lane 2, cpu:1`: where several calls were made, in loops, under `vmap` and on several devices."""
+    """Write the time of an event: `, call 96, step 3, lane 2, cpu:1`, without the parts that do not apply."""
     if event is None:
         return ""
     call = f", call {event.call}" if calls > 1 and event.call >= 0 else ""
@@ -137,27 +141,27 @@ def when(event: Event | None, lane: tuple[int, ...], *, calls: int) -> str:
 
 
 def in_lane(lane: tuple[int, ...]) -> str:
-    """`, lane 2`; empty where none is known."""
+    """Write a lane: `, lane 2`; empty if it is not known."""
     return f", {lane_words(lane)}" if lane else ""
 
 
 def on_device(event: Event) -> str:
-    """`, cpu:1`; empty where one device tells for all."""
+    """Write the device of an event: `, cpu:1`; empty if one device fires for all."""
     return f", {event.device}" if event.device else ""
 
 
 def counted(found: NonFinite) -> str:
-    """`3 NaN, 1 infinite`."""
+    """Write numbers of NaN and infinities: `3 NaN, 1 infinite`."""
     parts = [f"{count} {word}" for count, word in ((found.nan, "NaN"), (found.inf, "infinite")) if count]
     return ", ".join(parts)
 
 
 def sites_of(run: Counted) -> list[OddSite]:
-    """In the order of their first events: but first where the first was born.
+    """Return the sites in the order of their first events, but the site where the first NaN or infinity arose comes first.
 
-    That is the first that no choice may have left out, or beside it what that has come from.
-    What one step of a call says comes in no order: a print may tell of a value before the line that has computed it does, and
-    the backward pass of one layer before the forward pass of all.
+    That is the first site that no choice may have left out, or a site of the same step that it was computed from. Events of
+    the same step of a call come in no order: a print may show a value before the line that computes it, and the backward pass
+    of one layer may come before the forward pass of all.
     """
     sites = {site.id: site for site in run.store.sites()}
     kept = [
@@ -167,14 +171,14 @@ def sites_of(run: Counted) -> list[OddSite]:
     kept.sort(key=lambda one: one.found.first)
     first = next((one for one in kept if not one.site.choice), next(iter(kept), None))
     born = _born(kept, first, ProgramOrder(sites.values(), run.name_file)) if first else None
-    # An argument is there before the loops of its call, and may be said after them.
+    # An argument exists before the loops of its call, but its event may come after theirs.
     given = (one for one in kept if first and _is_given(one, first))
     root = next(given, born)
     return sorted(kept, key=lambda one: one is not root)
 
 
 def _is_given(one: OddSite, other: OddSite) -> bool:
-    """Whether it is an argument of the call in which the other was first."""
+    """Whether a site is an argument of the call in which the other site had its first event."""
     watch, own, beside = one.site.watch, one.first, other.first
     if watch is None or own is None or beside is None or own.step or watch.role == "gradient":
         return False
@@ -187,7 +191,7 @@ def _nans(value: Any, *, is_count: bool) -> bool:
 
 
 def _born(sites: Sequence[OddSite], first: OddSite, order: ProgramOrder) -> OddSite:
-    """Of the sites the one that the program computes first, from the first that has arrived on."""
+    """Return the site that the program computes first; `first` is the site that arrived first."""
     root, left = first, [one for one in sites if one.first and one is not first]
     while root.first:
         moment, event = root.moment, root.first
@@ -201,14 +205,14 @@ def _born(sites: Sequence[OddSite], first: OddSite, order: ProgramOrder) -> OddS
 
 
 def _groups(run: Counted, sites: Sequence[OddSite]) -> list[list[OddSite]]:
-    """The groups of sites: one that began, and those that followed it."""
+    """Group the sites: each group has the site where a NaN began, and then the sites that followed it."""
     seen = run.watch_seen()
     upstream = seen.upstream if seen else {}
 
     def follows(one: OddSite, root: OddSite) -> bool:
         if (
             one.step != root.step
-        ):  # Later it may have come by any way, but for a NaN from what is infinite, and may be meant.
+        ):  # In a later step it may have come in any way; only a NaN does not follow infinities, which may be on purpose.
             return bool(root.found.nan) or not one.found.nan
         own, other = upstream.get(one.site.id), upstream.get(root.site.id)
         return own is None or other is None or own.may_come_from(other)
@@ -223,7 +227,7 @@ def _groups(run: Counted, sites: Sequence[OddSite]) -> list[list[OddSite]]:
 
 
 def _told(findings: Sequence[Finding]) -> Finding:
-    """The first, with the others in `followed_by`."""
+    """Return the first finding, with the others in `followed_by`."""
     first, *others = findings
     if not others:
         return first
@@ -234,23 +238,23 @@ def _told(findings: Sequence[Finding]) -> Finding:
 
 
 def _called(site: CallSite) -> str:
-    """`the gradient of n2`."""
+    """Write the name of a site's value: `the gradient of n2`."""
     is_gradient = site.watch is not None and site.watch.role == "gradient"
     return f"the gradient of `{site.watch.name}`" if is_gradient and site.watch else f"`{site.label}`"
 
 
 def derivatives_of(site: CallSite) -> Sequence[Derivative]:
-    """The derivatives that may have made it."""
+    """Return the derivatives that may have made a site's NaN."""
     return site.watch.derivatives if site.watch else ()
 
 
 def is_one(derivatives: Sequence[Derivative]) -> bool:
-    """Whether it is known which derivative it is."""
+    """Whether it is known which derivative is the cause."""
     return len(derivatives) == 1 and not derivatives[0].or_later
 
 
 def _computed(derivatives: Sequence[Derivative]) -> str:
-    """`The derivative of jnp.sqrt(n2) at model.py:5 computes it`; of several, that one of them does."""
+    """Write the cause: `The derivative of jnp.sqrt(n2) at model.py:5 computes it`; for several, that one of them does."""
     texts = [f"`{one.text}` at {one.where}" for one in derivatives]
     if is_one(derivatives):
         return f"The derivative of {texts[0]} computes it"

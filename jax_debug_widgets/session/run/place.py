@@ -1,4 +1,4 @@
-"""Where a process that has written a run did run, and what its clock said."""
+"""Describe the process that has written a run: its host, and its clock."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ class JobProcess:
 
     Attributes:
       host: the name of its machine.
-      count: how many processes the job has.
-      began: when its part of the run began, in seconds since the epoch, by the clock of process 0.
-      ahead: how many seconds its clock is ahead of that of process 0; `error`: within how many that is known.
+      count: the number of processes of the job.
+      began: when its part of the run began, in seconds since the epoch by the clock of process 0.
+      ahead: how many seconds its clock is ahead of process 0's.
+      error: the error of `ahead` in seconds.
     """
 
     host: str
@@ -26,7 +27,7 @@ class JobProcess:
 
 
 def place_of(about: Mapping[str, Any]) -> JobProcess:
-    """The place that a process has written of itself. Other versions do not tell all of it."""
+    """Read the process's description from a run's file. Files of other versions may lack parts of it."""
     clock = about.get("clock")
     ahead, error = (_number(clock.get(name)) if isinstance(clock, dict) else 0.0 for name in ("ahead", "error"))
     count = about.get("processes")
@@ -39,4 +40,4 @@ def _number(value: Any) -> float:
 
 
 _MOST = 1e12
-"""Seconds; no clock says more."""
+"""The largest plausible time in seconds."""

@@ -1,6 +1,6 @@
-"""The interfaces of a run for its parts, and of the session for a run: few callables, never the whole.
+"""Define the protocols through which parts of a run use the run, and through which a run uses the session.
 
-A part names the protocol that it needs; `Run` and `Session` have these members without knowing who asks.
+Each part names a protocol with the few members that it needs. `Run` and `Session` have these members.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class Values(Protocol):
-    """A run as its values are read: what has fired, and which values it watches."""
+    """A run as readers of its values use it."""
 
     @property
     def key(self) -> str: ...
@@ -52,7 +52,7 @@ class Values(Protocol):
 
 
 class Spans(Protocol):
-    """The spans of threads, as the panel asks for them."""
+    """The spans of threads as the panel uses them."""
 
     @property
     def count(self) -> int: ...
@@ -60,7 +60,7 @@ class Spans(Protocol):
 
 
 class CallsOfRun(Protocol):
-    """The calls of a run, as they are read."""
+    """The calls of a run as readers use them."""
 
     @property
     def dropped(self) -> int: ...
@@ -72,7 +72,7 @@ class CallsOfRun(Protocol):
 
 
 class Outlined(Protocol):
-    """A run whose most telling value is looked for, and how fast it goes."""
+    """A run as its summary uses it."""
 
     @property
     def store(self) -> Store: ...
@@ -82,14 +82,14 @@ class Outlined(Protocol):
 
 
 class Counted(Values, Protocol):
-    """A run whose values may be NaN, and which calls had them."""
+    """A run as the search for NaN uses it."""
 
     @property
     def call_log(self) -> CallsOfRun: ...
 
 
 class WithSources(Protocol):
-    """A run, as far as the text of its files is read."""
+    """A run as readers of its source files use it."""
 
     is_loaded: bool
 
@@ -97,7 +97,7 @@ class WithSources(Protocol):
 
 
 class Readable(Counted, WithSources, Protocol):
-    """A run, as a report reads it."""
+    """A run as a report uses it."""
 
     texts: Texts
 
@@ -113,7 +113,7 @@ class Readable(Counted, WithSources, Protocol):
 
 
 class IdentifiedRun(Protocol):
-    """A run, as far as people tell it from others."""
+    """A run with what distinguishes it from other runs."""
 
     @property
     def name(self) -> str: ...
@@ -128,7 +128,7 @@ class IdentifiedRun(Protocol):
 
 
 class Noting(Protocol):
-    """A run, as far as a print asks of it."""
+    """A run as `TracePrints` uses it."""
 
     def name_file(self, file: str) -> str: ...
     def note(self, sentence: str) -> None: ...
@@ -136,22 +136,24 @@ class Noting(Protocol):
 
 @dataclass(frozen=True)
 class RunPorts:
-    """The session, as a run sees it.
+    """The session as a run uses it.
 
     Attributes:
       waiter: waits for outputs and effects.
       backlog: results of programs that nobody has read yet.
-      collect: takes in what has fired.
-      outcomes_of: what has become of host calls, by box.
-      leaked: the tracers that outlive their traces, and the lines that began these; see `_jax.tracing.leaks`.
-      name_file: the name by which people know a file.
-      panel_of: the panel of a run.
-      refresh: writes the output of a run anew.
-      compile_report: what the programs compiled for a `watch` have shown.
-      changed_sites, muted_sites, sampled_sites: numbers of the sites that somebody has switched; how often they are sampled.
-      muted_checks: the checks whose findings nobody wants to see.
-      added_names: what somebody has added to what is watched; added_lines: the lines at which the next run stops.
-      debugging_status: what the status of a run says of breakpoints, pause and stop.
+      collect: moves firings into the stores of the runs.
+      outcomes_of: number of a box -> its outcomes of host calls.
+      leaked: returns the tracers that outlive their traces, and the lines that began these traces, see `_jax.tracing.leaks`.
+      name_file: makes the name of a file for people.
+      panel_of: returns the panel of a run.
+      refresh: writes the output of a run again.
+      compile_report: returns what is known about the programs compiled for a `watch`.
+      changed_sites, muted_sites: return the ids of the sites that the user switched, or muted.
+      sampled_sites: returns id of a site -> n, if one firing of n is recorded.
+      muted_checks: returns the checks with hidden findings.
+      added_names: returns the names that the user added to the watch.
+      added_lines: returns the lines at which the next run stops.
+      debugging_status: returns the part of a run's status about breakpoints, pause and stop.
     """
 
     waiter: Waiter

@@ -1,4 +1,4 @@
-"""The tracing and compiling of functions, until it is known which calls they were for."""
+"""Keep the times of tracing and compiling functions until it is known which calls they were for."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class Preparations:
-    """Function -> how long we and each stage of its compilation took, and what it printed while it was traced. Not locked."""
+    """Holds for each function the time of each compilation stage, and its prints while it was traced. It uses no lock."""
 
     def __init__(self) -> None:
         self._compiled: dict[str, dict[Stage, float]] = {}
@@ -19,21 +19,21 @@ class Preparations:
         self._printed: dict[str, list[PrintInCall]] = {}
 
     def compiled(self, stage: Stage, function: str, seconds: float) -> None:
-        """A stage has ended. Of functions traced inside others the outermost comes last, and includes them."""
+        """Note that a stage has ended. Of functions traced inside others, the outermost ends last and includes the others."""
         self._compiled.setdefault(function, {})[stage] = seconds
 
     def compiled_by_numba(self, function: str, seconds: float) -> None:
-        """Note that Numba has taken so many further seconds of a function's preparation."""
+        """Add the seconds that Numba took in a function's preparation."""
         if seconds > 0:
             stages = self._compiled.setdefault(function, {})
             stages["numba"] = stages.get("numba", 0.0) + seconds
 
     def prepared(self, function: str, seconds: float) -> None:
-        """We have changed its program; JAX lowers it next."""
+        """Note the seconds in which this package changed a function's program. JAX lowers it next."""
         self._prepared[function] = seconds
 
     def printed(self, traced: PrintInCall) -> None:
-        """A function has printed while it was traced, outside all calls of the cell."""
+        """Note that a function printed while it was traced, outside all calls of the cell."""
         self._printed.setdefault(traced.told.function, []).append(traced)
 
     def hand_over(self, record: CallRecord) -> None:
@@ -46,5 +46,5 @@ class Preparations:
             record.take_print(traced)
 
     def compilations(self) -> dict[str, float]:
-        """The compilations that were for no call, e.g. un-jitted operations: name -> seconds."""
+        """Return the compilations that were for no call, e.g. un-jitted operations: name -> seconds."""
         return {name: sum(stages.values()) for name, stages in self._compiled.items() if "compile" in stages}

@@ -1,4 +1,4 @@
-"""Which of two values the program computes first: their events may arrive in another order."""
+"""Find out which of two values the program computes first, because their events may arrive in another order."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ _PASSES = ("forward", "recompute", "backward")
 
 
 class ProgramOrder:
-    """The order of the values of a run within one step of one call."""
+    """Compares the values of a run within one step of one call."""
 
     def __init__(self, sites: Iterable[CallSite], name_file: Callable[[str], str]) -> None:
         self._name_file = name_file
         self._written = Counter(_written(site) for site in sites if site.watch)
 
     def is_before(self, one: Event, other: Event) -> bool:
-        """Whether the program computes what `one` shows before what `other` does; False where nothing tells that."""
+        """Whether the program computes the value of `one` before that of `other`; False if it is not known."""
         if not _are_of_one_step(one, other):
             return False
         watched = one.site.watch is not None and other.site.watch is not None
@@ -34,7 +34,7 @@ class ProgramOrder:
         return self._is_called_before(one, other, within=later)
 
     def _is_written_before(self, one: Event, other: Event) -> bool:
-        """Whether its line comes first: of two watched values only a line of the outer one, which the body does not repeat."""
+        """Whether the line of `one` comes first. Two watched values are only compared by an outer line that does not repeat."""
         own, its = self._path(one), self._path(other)
         at = _parting(own, its)
         if one.site.watch and other.site.watch:
@@ -44,32 +44,32 @@ class ProgramOrder:
             )
         if at < min(len(own), len(its)):
             return _is_less(own, its, at)
-        if len(own) != len(its):  # What is inside of a call comes before its result.
+        if len(own) != len(its):  # Values inside a call come before its result.
             return len(own) > len(its)
         if one.site.watch or other.site.watch:
             return one.site.watch is not None
         return 0 <= one.site.order < other.site.order
 
     def _is_called_before(self, one: Event, other: Event, *, within: Event) -> bool:
-        """Whether its line comes before the call that the one `within` is in, or the other way round."""
+        """Whether the line of `one` comes before that of `other`, if one of them is in a call that `within` is in."""
         own, its = self._path(one), self._path(other)
         at = _parting(own, its)
         is_called = at < min(len(own), len(its)) and at < len(self._path(within)) - 1
         return is_called and not (self._is_repeated(one) or self._is_repeated(other)) and _is_less(own, its, at)
 
     def _is_repeated(self, event: Event) -> bool:
-        """Whether its line is several times in one body, as in a loop of Python's."""
+        """Whether an event's line is several times in one body, as in a Python loop."""
         return self._written[_written(event.site)] > 1
 
     def _path(self, event: Event) -> list[str]:
-        """The lines that lead to it, outermost first, and its own: `train.py:41`."""
+        """Return the lines that lead to an event, outermost first, and its own line: `train.py:41`."""
         callers = event.tap.callers
         told = event.site.callers if callers is None else [f"{self._name_file(one.file)}:{one.line}" for one in callers]
         return [*reversed(told), event.site.where]
 
 
 def _are_of_one_step(one: Event, other: Event) -> bool:
-    """Whether both are of one step of one call, or one of them of a loop in it."""
+    """Whether two events are in the same step of the same call, or one is in a loop inside that step."""
     if one.site.process != other.site.process or one.call != other.call:
         return False
     if one.call < 0 and (one.site.file, one.site.function) != (other.site.file, other.site.function):
@@ -83,7 +83,7 @@ def _pass_of(site: CallSite) -> int:
 
 
 def _differentiates(earlier: str, later: str) -> bool:
-    """Whether a name stack is of the pass forward that the later one goes back through: `jvp()`, `transpose(jvp())`."""
+    """Whether `earlier` is the name stack of the forward pass for the backward pass `later`: `jvp()`, `transpose(jvp())`."""
     at = next((at for at, (own, its) in enumerate(zip(earlier, later, strict=False)) if own != its), 0)
     return earlier[at:].startswith("jvp(") and later[at:].startswith("transpose(")
 
@@ -93,7 +93,7 @@ def _written(site: CallSite) -> tuple[object, ...]:
 
 
 def _parting(own: list[str], its: list[str]) -> int:
-    """Where two paths part; the length of the shorter one where they do not."""
+    """Return the index at which two paths differ; the length of the shorter one if they do not."""
     pairs = zip(own, its, strict=False)
     return next((at for at, (line, other) in enumerate(pairs) if line != other), min(len(own), len(its)))
 

@@ -1,4 +1,4 @@
-"""One call while it is being lived."""
+"""Record one call while it goes on."""
 
 from __future__ import annotations
 
@@ -18,26 +18,26 @@ if TYPE_CHECKING:
 
 
 class CallRecord:
-    """A call of `CallBook`, which `CallLog` alone changes; `frozen` is what others see."""
+    """A call of `CallBook`. Only `CallLog` changes it; other rooms see its `frozen` form."""
 
     def __init__(self, name: str, function: str, origin: Origin, started_ns: int, thread: str, ident: int) -> None:
         self.name, self.function, self.started_ns = name, function, started_ns
         self.id = -1
-        """Which call of its log it is; given when that takes it in."""
+        """The number of the call; `CallBook.add` sets it."""
         self.thread, self.ident = thread, ident
         self.origin: Origin = origin
         self.stages: dict[Stage, float] = {}
         self.launched_ns = started_ns
-        """When its program was about to be dispatched: no event of it fires before."""
+        """When its program was about to be dispatched. None of its events fires before."""
         self.seen: Literal["at once", "late", "over"] = "at once"
-        """When: as it was dispatched, after that (by JAX's C++), or when it was over."""
+        """When the call was noticed: at its dispatch, after it (JAX's C++ dispatched it), or when it was over."""
         self.is_called_from_cell = False
-        """Whether it was seen when it began to be called, whatever dispatched it."""
+        """Whether the call's begin was noticed in the cell, also if JAX's C++ dispatched it."""
         self.dispatched_ns: int | None = None
         self.ready_ns: int | None = None
         self.queued_ns = 0
         self.flight: tuple[CallSequence, int] | None = None
-        """See `Flights`."""
+        """Its sequence, and its number in it, see `CallSequences`."""
         self.drained_ns: int | None = None
         self._over_ns: int | None = None
         self.at_end: Callable[[], None] | None = None
@@ -45,26 +45,26 @@ class CallRecord:
         self._handed: tuple[PendingResult, int] | None = None
         self.effects = self.ordered = self.executed = self.is_handed = False
         self.has_met = False
-        """Whether what it has fired may be another thread's call's, see `InFlight`."""
+        """Whether its firings may belong to a call of another thread, see `InFlight`."""
         self.events = 0
         self.prints: list[str] = []
         self.error = ""
         self.outcome: CallState = "failed"
-        """The outcome of the call where there is an error."""
+        """The state of the call if there is an error."""
         self.callee: Callable[[], Any] = unknown
-        """Gives the jitted function that the cell calls, while that is there."""
+        """Returns the jitted function that the cell calls, while it exists."""
         self.program: Ran = unknown
-        """Gives the program that it has run, while JAX or somebody else has that."""
+        """Returns the program that it has run, while the program exists."""
         self.taps: Sequence[Tap] = ()
         """The taps of its program."""
         self.share: ProcessShare | None = None
         """The share of its program that this process runs; None for all of it."""
         self.fired: defaultdict[Tap, int] = defaultdict(int)
-        """How often each has fired, until it is compared with what the program says."""
+        """Tap -> how often it has fired, until the call is compared with its program's text."""
 
     @property
     def over_ns(self) -> int | None:
-        """When the last event can have fired, for `InFlight`; earlier than `drained_ns`, which waits its turn."""
+        """When its last event can have fired, for `InFlight`; earlier than `drained_ns`, which is noted later."""
         if self._over_ns is None and self._handed is not None:
             handed, origin_ns = self._handed
             if handed.ended_ns is not None:
@@ -76,35 +76,35 @@ class CallRecord:
         self._over_ns = over_ns
 
     def end(self, at_ns: int) -> None:
-        """Note that its last event has fired, at this time if none is known."""
+        """Note that its last event has fired; `at_ns` is used if no better time is known."""
         self.over_ns = self.over_ns or at_ns
         at_end, self.at_end = self.at_end, None
         if at_end is not None:
             at_end()
 
     def hand(self, handed: PendingResult, origin_ns: int) -> None:
-        """Note that its results come when it is over; times of the call are since `origin_ns`."""
+        """Note that its prints come with its results when it is over. Times of the call are since `origin_ns`."""
         self.is_handed, self._handed = True, (handed, origin_ns)
 
     @property
     def run_from_ns(self) -> int:
-        """When its program was dispatched: after it was prepared."""
+        """When its program was dispatched, after it was traced and compiled."""
         prepared_ns = self.started_ns + int(sum(self.stages.values()) * 1e9)
         return prepared_ns if self.is_called_from_cell else max(self.launched_ns, prepared_ns)
 
     def take_print(self, traced: PrintInCall) -> None:
-        """Take in what its function printed while it was traced."""
+        """Add a print of its function's trace."""
         traced.call = self.id
         self.prints.append(str(traced.told))
 
     @property
     def pending(self) -> bool:
-        """Whether it has effects that have not drained."""
+        """Whether it has effects that have not happened."""
         return self.effects and self.drained_ns is None and not self.error
 
     @property
     def state(self) -> CallState:
-        """How far it has come."""
+        """How far the call has come."""
         if self.error:
             return self.outcome
         if self.drained_ns is not None:
@@ -114,7 +114,7 @@ class CallRecord:
         return "tracing" if self.dispatched_ns is None and not self.executed else "dispatched"
 
     def frozen(self) -> Call:
-        """The call as it is now."""
+        """Return the call as it is now."""
         flight, rank = self.flight if self.flight and not self.error else (None, 0)
         run = flight.seconds if flight else None
         return Call(

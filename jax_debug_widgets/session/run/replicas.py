@@ -13,7 +13,7 @@ from jax_debug_widgets.session.run.ports import CallsOfRun
 from jax_debug_widgets.store import Store
 
 _LIKE_REPLICAS = 2
-"""Values, each another one, that are equal to the bit before two series are taken for one that the processes compute alike."""
+"""The number of distinct values that must be equal to the bit before the processes are taken to compute a series alike."""
 
 
 class OfProcess(Protocol):
@@ -24,27 +24,30 @@ class OfProcess(Protocol):
 
     @property
     def call_log(self) -> CallsOfRun:
-        """Its calls."""
+        """The calls of the process."""
         ...
 
     @property
     def goes_on(self) -> bool:
-        """Whether it may still write."""
+        """Whether the process may still write."""
         ...
 
     @property
     def sign(self) -> str:
-        """How long it has given no sign, or that it is gone; empty while it goes on, and when it is over."""
+        """Says for how long it has given no sign, or that it is gone; empty while it goes on, and when it is over."""
         ...
 
 
 def compared(
     processes: Sequence[OfProcess], site_id: Callable[[int, int], int]
 ) -> tuple[list[Finding], dict[int, int]]:
-    """Where they part: values that were the same in all processes and are not any more, and calls of different programs.
+    """Compare the processes of a run. Return findings about differences, and the copies of sites.
 
-    And where they do not: the merged number of a site, by process and number -> that of the site of the first process whose
-    values are the same.
+    A finding is about values that were the same in all processes and differ later, or about calls of different programs. The
+    copies are: merged id of a site -> merged id of the first process's site with the same values.
+
+    Args:
+      site_id: process and id of a site -> its merged id.
     """
     first, *others = processes
     found: list[Finding] = []
@@ -63,7 +66,7 @@ def compared(
 
 
 def notes_of(processes: Sequence[OfProcess]) -> Iterator[str]:
-    """Which processes there are, which of them give no sign, and which have not come to the newest call."""
+    """Yield the notes about the processes of a run: how many, which give no sign, which have not made the newest call."""
     yield (
         f"This run merges {len(processes)} processes in the order of time. `run.processes` has each process by itself, "
         "with its own panel."
@@ -78,7 +81,7 @@ def notes_of(processes: Sequence[OfProcess]) -> Iterator[str]:
 
 
 def behind(processes: Sequence[OfProcess]) -> Iterator[str]:
-    """`process 2 has not called 7 `train_step``: which are not where the others are, as long as the run is not over."""
+    """Yield which processes lag behind others while the run goes on: `process 2 has not called 7 `train_step``."""
     newest = {one.process: one.call_log.calls()[0][-1:] for one in processes}
     ahead = max((calls[0] for calls in newest.values() if calls), key=lambda call: call.id, default=None)
     if ahead is None or not any(one.sign or not _is_over(newest[one.process]) for one in processes):
@@ -97,7 +100,7 @@ def _is_over(calls: Sequence[Call]) -> bool:
 
 
 def _first_other_program(first: OfProcess, other: OfProcess) -> tuple[int, str, str] | None:
-    """The first call by number that is one of different functions: its number and both names."""
+    """Return the first call, by number, that has different functions in two processes: its number and both names."""
     ours, theirs = ({call.id: call.name for call in one.call_log.calls()[0]} for one in (first, other))
     number = next((one for one in sorted(ours.keys() & theirs.keys()) if ours[one] != theirs[one]), None)
     return None if number is None else (number, ours[number], theirs[number])
@@ -114,9 +117,9 @@ def _other_program(first: OfProcess, other: OfProcess, number: int, ours: str, t
 
 
 def _twins(first: OfProcess, other: OfProcess) -> Iterator[tuple[CallSite, CallSite]]:
-    """The sites that both have."""
+    """Yield the sites that two processes have in common."""
     if first.store.dropped or other.store.dropped:
-        return  # Then the n-th value of one is not the n-th of the other.
+        return  # After dropped events, the n-th values of the two are not the same.
     theirs = {_key(site): site for site in other.store.sites()}
     for site in first.store.sites():
         twin = theirs.get(_key(site))
@@ -125,7 +128,7 @@ def _twins(first: OfProcess, other: OfProcess) -> Iterator[tuple[CallSite, CallS
 
 
 def _compared(first: OfProcess, other: OfProcess, site: CallSite, twin: CallSite, before: int | None) -> Finding | bool:
-    """Where the values of a site part, in a call before this one; else whether they are the same."""
+    """Return the finding about a site with values that differ in a call before `before`; else whether they are the same."""
     sides = (first.store, site), (other.store, twin)
     are_same = bool(site.values)
     parted: list[tuple[int, int]] = []
@@ -134,7 +137,7 @@ def _compared(first: OfProcess, other: OfProcess, site: CallSite, twin: CallSite
     for value in range(len(site.values)):
         try:
             ours, theirs = (store.history.series(one.id, value)[2] for store, one in sides)
-        except ValueError:  # Its shape changes.
+        except ValueError:  # The value has several shapes.
             return False
         are_same &= _parts_at(ours, theirs) is None and len(ours) > 0
         are_same &= len(ours) == len(theirs) or first.goes_on or other.goes_on
@@ -142,7 +145,7 @@ def _compared(first: OfProcess, other: OfProcess, site: CallSite, twin: CallSite
         if at is not None:
             parted.append((at, value))
             evident[value] = _distinct(ours[rows[0]][:at]) >= _LIKE_REPLICAS
-    if site.kind == "watch":  # Its values are statistics of one: if any of them differs, that does.
+    if site.kind == "watch":  # Its values are statistics of one array: if one differs, the array differs.
         parted = [min(parted)] if parted else []
     for at, value in parted:
         if evident[value]:
@@ -154,24 +157,24 @@ def _compared(first: OfProcess, other: OfProcess, site: CallSite, twin: CallSite
 
 
 def _calls_of(store: Store, site: CallSite) -> np.ndarray:
-    """The calls of the events of a site, -1 where it is not known."""
+    """Return the call of each event of a site, int64[n]; -1 if it is not known."""
     positions = store.history.series(site.id, 0)[0]
     calls = [one.call for one in store.columns(store.oldest, store.oldest + len(store))]
     return np.concatenate(calls)[positions - store.oldest] if len(positions) else positions
 
 
 def _paired(ours: np.ndarray, theirs: np.ndarray, before: int | None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The events that both have, by call and number in it: their calls, and which they are of each side's."""
+    """Match the events of two processes by call and number in the call. Return their calls, and their indices on each side."""
     keys = [np.stack([calls, _numbers(calls)], axis=1) for calls in (ours, theirs)]
     whole = [np.ascontiguousarray(one).view([("call", np.int64), ("number", np.int64)]).ravel() for one in keys]
     same, *rows = np.intersect1d(*whole, assume_unique=True, return_indices=True)
-    # Behind a call of another program, calls of one number are no longer the same step.
+    # After a call of another program, calls with the same number are no longer the same step.
     kept = slice(None) if before is None else (same["call"] >= 0) & (same["call"] < before)
     return same["call"][kept], rows[0][kept], rows[1][kept]
 
 
 def _numbers(calls: np.ndarray) -> np.ndarray:
-    """Which each event is of its call."""
+    """Return the number of each event within its call, int64[n]."""
     order = np.argsort(calls, kind="stable")
     numbers = np.empty(len(calls), np.int64)
     ordered = calls[order]
@@ -180,12 +183,12 @@ def _numbers(calls: np.ndarray) -> np.ndarray:
 
 
 def _distinct(values: np.ndarray) -> int:
-    """How many different ones there are: what does not change is equal in processes that compute nothing alike."""
+    """Return the number of distinct values. A constant is equal even in processes that compute nothing alike."""
     return len(np.unique(values.reshape(len(values), -1), axis=0)) if len(values) else 0
 
 
 def _parts_at(ours: np.ndarray, theirs: np.ndarray) -> int | None:
-    """Where two series part; None where one goes on as the other does."""
+    """Return the index at which two series differ; None if they agree as far as both go."""
     count = min(len(ours), len(theirs))
     if not count:
         return None
@@ -221,5 +224,5 @@ def _parted(
 
 
 def _key(site: CallSite) -> tuple[object, ...]:
-    """The key of a line, the same in all processes."""
+    """Return the key of a site, which is the same in all processes."""
     return site.kind, site.where, site.column, site.function, site.format, site.label, site.name_stack, site.phase

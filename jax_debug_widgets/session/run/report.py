@@ -1,4 +1,4 @@
-"""The report of a run about itself: its findings and its status."""
+"""Make the findings, the notes and the status of a run."""
 
 from __future__ import annotations
 
@@ -42,11 +42,11 @@ if TYPE_CHECKING:
 
 
 _MOST_PLACES = 5
-"""Lines that a sentence names."""
+"""The most lines that a sentence names."""
 
 
 def told_elsewhere(program: Recorders) -> str:
-    """The prints that a program over several processes makes in another process only, and in which; empty for nothing."""
+    """Say which prints of a program over several processes fire only in another process, and in which; empty for none."""
     share = program.share
     if share is None or share.is_teller or share.teller is None:
         return ""
@@ -61,7 +61,7 @@ def told_elsewhere(program: Recorders) -> str:
 
 
 class Reported(Values, Protocol):
-    """A run, as it is reported on."""
+    """A run as this module uses it."""
 
     @property
     def call_log(self) -> CallLog:
@@ -106,7 +106,7 @@ class Reported(Values, Protocol):
 
 
 def findings(run: Reported, muted: Collection[str] = ()) -> list[Finding]:
-    """The findings, but for those that somebody has muted: by its check, or with `# jdw: ok` at its line."""
+    """Return the findings that are not muted, neither by their check nor by `# jdw: ok` at their line."""
     return [one for one in _found(run) if not _is_muted(one, muted)]
 
 
@@ -119,12 +119,12 @@ def _is_muted(finding: Finding, muted: Collection[str]) -> bool:
 
 
 def _found(run: Reported) -> list[Finding]:
-    """All findings of a run, from every source, in the order in which they are shown."""
+    """Return all findings of a run, from all sources, in the order in which they are shown."""
     formatted = map(formatted_while_tracing, run.store.sites())
     return [
         *(explained(one, run.name_file) for one in run.explained),
         *(of_stale(one) for one in run.stale_reads),
-        # A line that is traced for several types shows several tracers, and is to be corrected once.
+        # A line that is traced for several types shows several tracers, but needs only one correction.
         *{finding.message: finding for finding in formatted if finding}.values(),
         *(of_key(one, run.name_file) for one in tuple(run.reused_keys)),
         *(of_retraces(one, run.name_file) for one in retraced(tuple(run.traces), run.name_file)),
@@ -138,7 +138,7 @@ def _found(run: Reported) -> list[Finding]:
 
 
 def status(run: Reported, ports: RunPorts) -> Status:
-    """How it is doing."""
+    """Return the status of a run."""
     count = len(run.store)
     found = findings(run, ports.muted_checks())
     state = run.life.state(run.call_log, run.policy)
@@ -181,14 +181,14 @@ def status(run: Reported, ports: RunPorts) -> Status:
 
 
 def _of_conditions(run: Reported, state: RunState, added: Sequence[str]) -> list[str]:
-    """The notes about what `--break-on` cannot see; at the end about what it had nothing to look at."""
+    """Return notes about conditions of `--break-on` that see too little; at the end, about those that were never checked."""
     if state == "done":
         return unmet(run.policy.conditions, run.store.sites())
     return [] if run.options.watch or added else unwatched(run.policy.conditions)
 
 
 def of_what_was_not_found(run: Reported) -> Iterator[str]:
-    """Yield what was asked for by a name and is nowhere in the programs, once the program has returned."""
+    """Yield notes about names that the user asked for and no program has, once the program has returned."""
     watch, seen, state = run.options.watch, run.watch_seen(), run.life.state(run.call_log, run.policy)
     if state != "done":
         return
@@ -198,7 +198,7 @@ def of_what_was_not_found(run: Reported) -> Iterator[str]:
 
 
 def _of_failure(run: Reported) -> Iterator[str]:
-    """The exception that the program has raised; where that was caught, the one of the first call that failed."""
+    """Yield the note about the program's exception; if the user caught it, about the exception of the first failed call."""
     if run.life.error:
         yield f"The program raised {run.life.error}"
         return
@@ -213,7 +213,7 @@ def _sampled(run: Reported, said: dict[int, int]) -> dict[int, int]:
 
 
 def _muted_throughout(run: Reported, muted: frozenset[int]) -> Iterator[str]:
-    """Yield notes about sites that were dispatched and have no events, because somebody has muted them."""
+    """Yield notes about sites that were dispatched and have no events because they are muted."""
     seen = {site.id for site in run.store.sites()}
     for number, site in run.dispatched.copy().items():
         if number in muted and number not in seen and not site.watch:
@@ -221,7 +221,7 @@ def _muted_throughout(run: Reported, muted: frozenset[int]) -> Iterator[str]:
 
 
 def of_what_is_let_go(run: Reported) -> Iterator[str]:
-    """Which lists of a long run have its end only. Without numbers: a note that changes is sent again."""
+    """Yield notes about lists that have only the end of a long run. They have no numbers, as each change is sent again."""
     if run.store.released:
         yield (
             "All ended runs together keep at most --max-ended-mb in memory: this run has dropped its "
@@ -242,7 +242,7 @@ def of_what_is_let_go(run: Reported) -> Iterator[str]:
 
 
 def _of_watching(run: Reported) -> Iterator[str]:
-    """Yield notes about what watching costs and, once the program has returned, about what was not found."""
+    """Yield notes about the cost of watching and, once the program has returned, about names that were not found."""
     watch, seen = run.options.watch, run.watch_seen()
     if watch is None or seen is None or not features.available(features.WATCH):
         return
@@ -251,7 +251,7 @@ def _of_watching(run: Reported) -> Iterator[str]:
         yield price(sites, {seen.works[site.id] for site in sites if site.id in seen.works})
     has_failed = run.life.state(run.call_log, run.policy) == "failed"
     knows_calls = features.available(features.CALLS)
-    # What fails while it is traced says why.
+    # A function that fails while it is traced has an error that says why.
     if knows_calls and run.life.has_returned and (run.watched or not has_failed):
         yield from notes_of(seen, watch, run.watched)
     is_over = run.life.has_returned and not has_failed and not run.call_log.pending()
@@ -267,7 +267,7 @@ def _of_watching(run: Reported) -> Iterator[str]:
 
 
 def _of_checking(run: Reported, state: str) -> Iterator[str]:
-    """Yield the note that a check of compiled programs had no program to look at."""
+    """Yield the note that no program had an operation for a check of compiled programs."""
     checks = [one for one in run.options.check if one in CHECKERS]
     if checks and state == "done" and not run.checked.calls:
         yield (
@@ -278,7 +278,7 @@ def _of_checking(run: Reported, state: str) -> Iterator[str]:
 
 
 def _nonfinite_in_streams(run: Reported) -> NonFinite | None:
-    """All of them together, but for those among watched values."""
+    """Return the NaN and infinities of all sites together, without watched values; None without any."""
     found = run.store.nonfinite()
     shown = [found[site.id] for site in run.store.sites() if site.id in found and not site.watch] if found else []
     if not shown:

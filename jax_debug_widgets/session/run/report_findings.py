@@ -1,4 +1,4 @@
-"""Findings of retraces, stale reads, keys and exceptions, in sentences."""
+"""Make findings about retraces, stale reads, keys and exceptions."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def of_retraces(found: FunctionTraces, name_file: NameFile) -> Finding:
-    """The finding that tells of a function which was traced again and again."""
+    """Make the finding about a function that was traced again and again."""
     where = f"{name_file(found.file)}:{found.span[0]}"
     message = f"{where}: {found.headline}. {' '.join(f'{reason}.' for reason in found.reasons)}"
     reasons = " ".join(f"{reason}." for reason in found.reasons)
@@ -39,14 +39,14 @@ def of_retraces(found: FunctionTraces, name_file: NameFile) -> Finding:
 
 
 def of_stale(read: StaleRead) -> Finding:
-    """The finding that tells of a value that a program keeps."""
+    """Make the finding about an old value that a cached program still uses."""
     span = read.line, -1, read.line, -1
     said = read.headline, read.reason if read.headline else ""
     return Finding(Kind.STALE.word, None, 0, 0, 0, read.message, read.where, (), *said, "", read.file, span)
 
 
 def of_key(found: Reuse, name_file: NameFile) -> Finding:
-    """The finding that tells of a key which is used more than once."""
+    """Make the finding about a PRNG key that is used more than once."""
     where = f"{name_file(found.frame.file)}:{found.frame.line}"
     before = "" if found.before is None else f"{name_file(found.before.file)}:{found.before.line}"
     message = f"{where}: {found.headline.replace('{before}', before)}. {found.advice}."
@@ -56,7 +56,7 @@ def of_key(found: Reuse, name_file: NameFile) -> Finding:
 
 
 def of_lane_loop(loop: Frame, choice: Frame, name_file: NameFile) -> str:
-    """The note that tells of a loop in a branch which a `vmap` runs for every lane."""
+    """Write the note about a loop in a branch that a `vmap` runs for every lane."""
     where, chosen = (f"{name_file(one.file)}:{one.line}" for one in (loop, choice))
     return (
         f"{where}: under vmap this loop ends when its condition is false in all lanes, also in those whose result {chosen} "
@@ -66,7 +66,7 @@ def of_lane_loop(loop: Frame, choice: Frame, name_file: NameFile) -> str:
 
 
 def explained(explanation: Explanation, name_file: NameFile) -> Finding:
-    """The finding that tells of an exception."""
+    """Make the finding about an exception."""
     where = f"{name_file(explanation.file)}:{explanation.line}"
     sentences = [f"{where}: {explanation.headline}.", explanation.why, explanation.advice]
     if explanation.fix:

@@ -1,6 +1,6 @@
-"""One capture: what it saw, what it is waiting for, and how to look at it.
+"""Define the run, which holds everything that one capture has recorded.
 
-It has more than 300 lines because a run has many public attributes; each body is a few lines and asks another module.
+The file has more than 300 lines because a run has many public attributes; each body is a few lines and calls another module.
 """
 
 from __future__ import annotations
@@ -57,26 +57,26 @@ if TYPE_CHECKING:
 _MOST_NOTES = 100
 
 _MOST_TRACES = 10_000
-"""Traces that are kept, the newest."""
+"""The most traces that are kept, the newest ones."""
 
 UNCAPTURED = -1
-"""The box of the runs that capture nothing: late events of the others are not taken for theirs."""
+"""The number of the box for runs that capture nothing, so that they do not get late events of other runs."""
 
 
 class Run(RunView):
-    """The observations of one `%%jaxdebug` cell or one `capture()`; see also `RunView`.
+    """What one `%%jaxdebug` cell or one `capture()` has recorded; see also `RunView`.
 
     Attributes:
-      settings: what is compiled into its programs.
-      callbacks: a summary for each site that calls a host function, and what became of its calls.
-      inputs: what its last calls were given, by call, see `jax_debug_widgets.replay`.
+      settings: the settings that are compiled into its programs.
+      callbacks: a summary for each site that calls a host function, with the outcomes of its calls.
+      inputs: the inputs of its newest calls, by call, see `jax_debug_widgets.replay`.
       explained: the exceptions that ended it, explained at the user's line.
       reused_keys: the PRNG keys that traced programs use more than once.
-      traces: the traces of jitted functions of the user's, as they came.
-      noted: what others have noted while it went on, as sentences; `notes` are all.
-      is_called_by_its_call: its title is that of what the cell calls, once there is such a call.
-      is_measured: whether what watching costs is measured in it (`verify`), so that no estimate of that is shown.
-      dispatched: the sites in the programs that were dispatched, by number; some may not have fired.
+      traces: the traces of the user's jitted functions, in the order in which they came.
+      noted: the notes that were added while the run went on; `notes` are all notes.
+      is_called_by_its_call: whether the title is the name of the cell's call, once there is one.
+      is_measured: whether the cost of watching is measured in it (`verify`), so that no estimate is shown.
+      dispatched: id -> site, for the programs that were dispatched; some sites may not have fired.
     """
 
     def __init__(self, ports: RunPorts, title: str, options: Options, box: int = 0, processes: int = 1) -> None:
@@ -116,7 +116,7 @@ class Run(RunView):
 
     @property
     def call_log(self) -> CallLog:
-        """Its calls."""
+        """The calls of the run."""
         return self._call_log
 
     @property
@@ -126,12 +126,12 @@ class Run(RunView):
 
     @property
     def is_captured(self) -> bool:
-        """Whether its programs are; False where it only shows the breakpoints of what was compiled outside a capture."""
+        """Whether its programs are captured; False if it only shows breakpoints of programs compiled outside a capture."""
         return self.box != UNCAPTURED
 
     @property
     def findings(self) -> Findings:
-        """The findings about the run: sites that fired less often than their program says, or show a tracer, or NaN; why."""
+        """The findings about the run, such as sites that fired too seldom, show a tracer or have NaN, with the reasons."""
         self.collect()
         self._look_for_leaks()
         self.checked.seen(wait=True)
@@ -143,25 +143,25 @@ class Run(RunView):
 
     @property
     def checked_calls(self) -> int:
-        """How many calls of programs were checked while they ran; `calls` has only those that say something."""
+        """The number of calls of programs that were checked while they ran; `calls` has only calls with effects."""
         return self.checked.calls
 
     @property
     def compilations(self) -> dict[str, float]:
-        """Programs compiled in this run that are none of its calls, e.g. un-jitted operations: name -> seconds."""
+        """Programs compiled in this run that are not of its calls, e.g. un-jitted operations: name -> seconds."""
         return self.call_log.compilations()
 
     @property
     def trace_prints(self) -> list[TracePrint]:
-        """The text that Python's `print` wrote in functions that JAX was tracing; once a trace, and no event."""
+        """The texts that Python's `print` wrote in functions that JAX was tracing: once a trace, and not as events."""
         return self._trace_prints.all()
 
     def trace_prints_found(self) -> list[Finding]:
-        """The findings that tell of them."""
+        """Return the findings about prints while tracing."""
         return self._trace_prints.findings()
 
     def take_trace(self, trace: Trace, program: Any) -> None:
-        """Take in a trace that has just ended; keys, and loops of all lanes, are looked for in its program, if there is one."""
+        """Add a trace that has just ended. Look for reused keys and for loops of all lanes in its program, if there is one."""
         if not trace.is_ours:
             self.traces.append(trace)
         if program is not None:
@@ -171,16 +171,16 @@ class Run(RunView):
                     self.note(of_lane_loop(loop, choice, self.name_file))
 
     def take_print(self, printed: Printed) -> None:
-        """A function that the current thread traces has called Python's `print`."""
+        """Add a Python `print` of a function that the current thread traces."""
         self._trace_prints.add(printed)
 
     @property
     def nbytes(self) -> int:
-        """Bytes of what is kept of its events and of the results of host functions."""
+        """The bytes of its kept events and results of host functions."""
         return self.store.nbytes + self.callbacks.nbytes
 
     def release(self, nbytes: int, *, arrays: bool) -> None:
-        """Let go of the oldest of that, until so many bytes are free; with `arrays` no further than to the last array."""
+        """Drop the oldest events and results until `nbytes` are freed; with `arrays`, drop nothing after the last array."""
         self.callbacks.release(nbytes - self.store.release(nbytes, arrays=arrays))
 
     @property
@@ -200,7 +200,7 @@ class Run(RunView):
 
         Raises:
           ImportError: pyarrow is not installed (`pip install "jax-debug-widgets[record]"`).
-          ValueError: there is something of that name. OSError: it cannot be written.
+          ValueError: the path exists. OSError: the path cannot be written.
         """
         saved = save(self, path, sources=sources)
         self.file = file_name(saved)
@@ -208,7 +208,7 @@ class Run(RunView):
         return saved
 
     def barrier(self, timeout: float | None = None) -> bool:
-        """Wait until the effects of all calls so far have drained, at most `timeout` seconds; whether they have."""
+        """Wait until the effects of all calls so far have happened, at most `timeout` seconds. Return whether they have."""
         try:
             with self.life.waiting() if self.call_log.pending() else nullcontext():
                 return self.call_log.wait_until_drained(timeout)
@@ -216,48 +216,48 @@ class Run(RunView):
             self.collect()
 
     def collect(self) -> None:
-        """Take in what has fired until now. Reading anything of the run does it."""
+        """Take in all firings until now. Each reading of the run does it."""
         self._ports.collect()
 
     def name_file(self, file: str) -> str:
-        """The name of a file for people, see `taps.sites.NameFile`."""
+        """Return the name of a file for people, see `taps.sites.NameFile`."""
         return self._ports.name_file(file)
 
     def watch_seen(self) -> CompiledPrograms | None:
-        """The findings about the programs compiled for this run's `watch`; None where nothing is watched."""
+        """Return what is known about the programs compiled for this run's `watch`; None if nothing is watched."""
         watch = self.options.watch
         return None if watch is None else self._ports.compile_report(watch)
 
     def source_of(self, file: str) -> Mapping[str, Any]:
-        """The text of a file, as far as it is known, see `sources.source_fields`.
+        """Return the text of a source file, see `sources.source_fields`.
 
         Raises:
-          LookupError: nothing of this run comes from it, or its text is not to be had.
+          LookupError: nothing of this run comes from the file, or its text is not available.
         """
         return source_fields(self, file)
 
     def status(self) -> Status:
-        """How the run is doing."""
+        """Return the status of the run."""
         return report.status(self, self._ports)
 
     @property
     def stale_reads(self) -> list[StaleRead]:
-        """Where JAX ran what it had traced with a value that has changed since, and the capture found another now."""
+        """The values that JAX's cached programs still use although they have changed since the trace."""
         found = [one for one in self._stale.copy().values() if one is not None]
-        # While a cell runs nobody knows its number.
+        # The names of files are looked up now, because the number of a cell is not known while it runs.
         return [replace(one, where=f"{self.name_file(one.file)}:{one.line}") if one.file else one for one in found]
 
     def begin_call(self, name: str, function: object) -> CallSpan | None:
-        """The cell is about to call `function`, written `name`; None if that runs no compiled program."""
+        """Begin a call of the cell to `function`, written `name`; None if the function is not compiled."""
         if not is_compiled_function(function):
             return None
-        # A plain function wraps the compiled one (`jax.pmap`), whose name is another.
+        # A plain function may wrap the compiled one (`jax.pmap`), which has another name.
         return self.call_log.begin(
             name, "" if isinstance(function, FunctionType) else getattr(function, "__name__", ""), function
         )
 
     def dispatching(self, program: Recorders) -> None:
-        """A program is being dispatched; a training loop does it thousands of times."""
+        """Note that a program is being dispatched. A training loop does this thousands of times."""
         if program not in self._programs:
             self._programs.add(program)
             self.watched.update(tap.site for tap in program.taps if tap.site.watch)
@@ -274,48 +274,48 @@ class Run(RunView):
         self.store.doubt(site_id, self.call_log.newest if plain else math.inf)
 
     def note(self, sentence: str) -> None:
-        """Tell the user something, once."""
+        """Add a note for the user, only once."""
         if sentence not in self.noted and len(self.noted) < _MOST_NOTES:
             self.noted.append(sentence)
 
     def forget_note(self, sentence: str) -> None:
-        """Forget a note whose matter is over."""
+        """Remove a note that no longer applies."""
         if sentence in self.noted:
             self.noted.remove(sentence)
 
     def returned(self, error: BaseException | None) -> None:
-        """The code that is captured has returned, or raised this."""
+        """Note that the captured code has returned, or raised `error`."""
         if isinstance(error, KeyboardInterrupt):
-            self.policy.told = False  # Nobody has handled it: what is still running ends.
-            if self.policy.ended is None:  # It came where no program was running.
+            self.policy.told = False  # Nobody has handled the interrupt, so programs that still run must end.
+            if self.policy.ended is None:  # The interrupt came while no program was running.
                 self.policy.halted = self.policy.ended = "interrupted"
         elif error is not None:
             self._explain(error)
         self._look_for_leaks(failed=error is not None)
         if self.options.keep_inputs and not self.inputs:
             self.note(f"The inputs of no call are kept for `jdw.replay`: keep_inputs {SEEN}.")
-        was_closed = isinstance(error, GeneratorExit)  # A generator that nobody asks any more has not failed.
+        was_closed = isinstance(error, GeneratorExit)  # A generator that was dropped has not failed.
         has_failed = error is not None and not was_closed and not self.policy.ends(error)
         self.life.returned(error_line(error) if error is not None and has_failed else "")
 
     def _look_for_leaks(self, *, failed: bool = False) -> None:
-        """Keep which names hold tracers whose traces are over; after an exception its traceback does."""
+        """Note the names that hold tracers of ended traces; not after an exception, because its traceback holds tracers."""
         if "leaks" not in self.options.check:
             return
-        tracers = self._ports.leaked()  # Those of a program that has failed are forgotten: they are no later run's.
+        tracers = self._ports.leaked()  # After a failure this forgets the tracers, so that no later run reports them.
         if not failed and self.life.state(self.call_log, self.policy) != "failed":
             for found in leaks_of(tracers):
                 self.checked.note(found)
 
     def _explain(self, error: BaseException) -> None:
-        """Keep what is known of an exception, and show it below its traceback."""
+        """Keep the explanation of an exception, if there is one, and show it below the traceback."""
         explanation = explain(error, self.name_file)
         if explanation is not None:
             self.explained.append(explanation)
             error.add_note(excerpt(explanation, self.name_file))
 
     def gave_up_waiting(self, *, interrupted: bool = False) -> None:
-        """The automatic barrier has timed out, or was interrupted."""
+        """Note that the automatic barrier has timed out, or was interrupted."""
         self.life.gave_up()
         pending = ", ".join(record.name for record in self.call_log.pending())
         when = "when the wait was interrupted" if interrupted else f"after {self.options.timeout:g} s"
@@ -325,12 +325,12 @@ class Run(RunView):
         )
 
     def is_over(self) -> bool:
-        """Whether nothing more can happen: the program has returned and its effects have drained."""
+        """Whether nothing more can happen: the program has returned, and its effects have drained."""
         return self.life.is_over(self.call_log)
 
 
 def _printing_what_is_watched(taps: Sequence[Tap]) -> dict[int, frozenset[int]]:
-    """The sites of a program that print values which are watched in it -> the numbers of these."""
+    """Return id of a site -> positions of its printed values that are watched in the same program too."""
     names = {tap.site.watch.name for tap in taps if tap.site.watch and tap.site.watch.role == "value"}
     return {
         tap.site.id: frozenset(number for number, name in enumerate(tap.site.values) if name in names)

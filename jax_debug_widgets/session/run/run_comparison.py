@@ -1,4 +1,4 @@
-"""Where runs part: the values that they share, step by step, and the first step at which these are not the same."""
+"""Compare the common values of runs step by step, and find the first step at which they differ."""
 
 from __future__ import annotations
 
@@ -16,22 +16,23 @@ if TYPE_CHECKING:
     from jax_debug_widgets.events import CallSite
 
 _TOLERANCE = 16
-"""How many times the precision of a number it may differ and be the same, as in `jdw.compare`."""
+"""Numbers count as equal if they differ by at most this number of times their precision, as in `jdw.compare`."""
 
 _SECONDS = 1.5
-"""How long values are read; what is not compared by then is counted."""
+"""The most seconds for reading values; values that are not compared by then are counted."""
 
 
 @dataclass(frozen=True)
 class ValueDifference:
-    """One value that several runs have.
+    """The difference of one value between runs.
 
     Attributes:
-      name: what it is called; `site` is its place in the first run that has it.
-      first: the first step at which they differ; None where they never do.
-      worst: the greatest difference, relative to the greatest value of any step; infinite where one is not finite alone.
-      at: the step at which that is.
-      values: each run's value there; None for a run without it.
+      name: the name of the value.
+      site: its site in the first run that has it.
+      first: the first step at which the runs differ; None if they never do.
+      worst: the greatest difference, relative to the greatest value of all steps; infinite if only one run is not finite.
+      at: the step of the greatest difference.
+      values: each run's value at this step; None for a run without it.
     """
 
     name: str
@@ -44,10 +45,10 @@ class ValueDifference:
 
 @dataclass(frozen=True)
 class RunComparison:
-    """The comparison of the values that the runs have in common, the worst difference first.
+    """The comparison of the values that runs have in common, the worst difference first.
 
     Attributes:
-      unread: how many of the values that they share were not compared, for want of time.
+      unread: the number of common values that were not compared because the time was up.
     """
 
     differences: tuple[ValueDifference, ...]
@@ -55,7 +56,7 @@ class RunComparison:
 
     @property
     def first(self) -> ValueDifference | None:
-        """The value in which they part first, the earliest in the source of those; None where they do not part."""
+        """The value that differs first; of several, the earliest one in the source. None if no value differs."""
         parted = [one for one in self.differences if one.first is not None]
         return min(parted, key=lambda one: (one.first, one.site.file, one.site.line), default=None)
 
@@ -77,7 +78,7 @@ def parting_of(runs: Sequence[RunCurves]) -> RunComparison:
 
 
 def _difference(runs: Sequence[RunCurves], key: Key) -> ValueDifference | None:
-    """How one value differs; None where fewer than two runs have it at one step."""
+    """Compare one value; None if fewer than two runs have it at a common step."""
     curves = [run.of(key) if key in run.choices else None for run in runs]
     there = [curve for curve in curves if curve is not None]
     shared, rows = shared_steps(there) if there else (np.zeros(0), [])
@@ -102,7 +103,7 @@ def _difference(runs: Sequence[RunCurves], key: Key) -> ValueDifference | None:
 
 
 def _share(table: np.ndarray, apart: np.ndarray) -> np.ndarray:
-    """By step the greatest difference, relative to the greatest value of all: near 0 a small one is no great matter."""
+    """Return the greatest difference at each step, relative to the greatest value of all steps, so that zeros matter little."""
     values = np.where(np.isfinite(table), table, 0.0)
     greatest = float(np.abs(values).max())
     share = np.ptp(values, axis=0) / greatest if greatest > 0 else np.zeros(values.shape[1])
@@ -110,7 +111,10 @@ def _share(table: np.ndarray, apart: np.ndarray) -> np.ndarray:
 
 
 def _apart(table: np.ndarray) -> np.ndarray:
-    """By step the greatest difference between rows, relative to the values; infinite where not all are finite alike."""
+    """Return the greatest difference between rows at each step, relative to the values there.
+
+    It is infinite if the rows differ in which values are finite.
+    """
     finite = np.isfinite(table)
     values = np.where(finite, table, 0.0)
     spread, size = values.max(axis=0) - values.min(axis=0), np.abs(values).max(axis=0)

@@ -1,4 +1,4 @@
-"""A run as a row of a table of runs: what its file says of it, without its events."""
+"""Make a row of a table of runs from the file of a run, without reading its events."""
 
 from __future__ import annotations
 
@@ -21,19 +21,20 @@ class RunRow:
     """One run of a table.
 
     Attributes:
-      path: where it is.
-      name: what its user calls it; empty for nothing.
-      title: what was run.
-      state: how it has ended; `interrupted` also where its process is still running.
-      started: seconds since the epoch; `elapsed`: seconds until its end, or until it was written last.
-      events: how many have come.
-      findings: how many there are.
-      outline: its most telling value, its steps and how fast they were.
-      options: the options of its capture that were asked for.
-      config: what its user has said of it.
-      cell: the number of the cell that it ran in; None where there was none, or it is not known.
-      asked: the options, as they are written after `%%jaxdebug`.
-      key: names the run to the browser.
+      path: the path of its file.
+      name: the user's name for it; empty without one.
+      title: its title, which says what was run.
+      state: how it has ended; `interrupted` also if its process is still running.
+      started: seconds since the epoch.
+      elapsed: seconds until its end, or until its last write.
+      events: the number of its events.
+      findings: the number of its findings.
+      outline: its most important value, its steps and their speed.
+      options: the options of its capture that the user set.
+      config: the user's settings for comparing runs.
+      cell: the number of its cell; None without a cell, or if it is not known.
+      asked: the options as they are written after `%%jaxdebug`.
+      key: the key of the run in messages to the browser.
       of_one: whether one process has written it.
     """
 
@@ -55,7 +56,7 @@ class RunRow:
 
     @property
     def called(self) -> str:
-        """The name that distinguishes it: its own, else that of its file."""
+        """The name that distinguishes it: the user's name, else the name of its file."""
         return self.name or stem_of(self.path)
 
 
@@ -67,9 +68,11 @@ def row_of(
     *,
     of_one: bool = True,
 ) -> RunRow:
-    """The row of a run; `load` reads all of it, where what it said of itself last is not enough.
+    """Make the row of a run.
 
-    `of_one` says whether one process has written it: of several each says something of itself.
+    Args:
+      load: reads the whole run, if its state in the file is not enough.
+      of_one: whether one process has written it. Each of several processes has its own state.
     """
     told, status = state.get("outline"), state.get("status")
     if isinstance(told, dict) and isinstance(status, dict) and state.get("is_over") and of_one:
@@ -99,7 +102,7 @@ def row_of(
 
 
 def _asked_for(options: Any) -> dict[str, Any]:
-    """The options of a capture that all captures do not have, as they are written."""
+    """Return the options that differ from the defaults, as they are written."""
     if not isinstance(options, dict):
         return {}
     watch = options.get("watch")

@@ -1,4 +1,4 @@
-"""A run in few numbers, for a row of a table of runs: its most telling value, how far it has come, how fast."""
+"""Summarise a run in few numbers, for a row of a table of runs: its most important value, its steps, its speed."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ class RunSummary:
     """A run in few numbers, by the rules of its overview.
 
     Attributes:
-      value: the name of its most telling value, as a rule the loss; empty where it has none that is a number.
-      last: that value as it was last.
-      strand: its lane and its device, where there are several: `lane 1 of 2`.
-      steps: how many steps the loop has come in which it is computed.
-      ms_a_step: the milliseconds from one step to the next, of late; None where that cannot be told.
+      value: the name of its most important value, usually the loss; empty if no value is a number.
+      last: the last number of that value.
+      strand: the lane and the device of that number, if there are several: `lane 1 of 2`.
+      steps: the number of steps of the loop that computes the value.
+      ms_a_step: the milliseconds of a recent step; None if they are not known.
     """
 
     value: str = ""
@@ -32,7 +32,7 @@ class RunSummary:
 
 
 def outline(run: Outlined) -> RunSummary:
-    """The outline of a run."""
+    """Make the summary of a run."""
     lead = next(scalars(run.store), None)
     site = longest(run.store) if lead is None else lead.choice.site.id
     if site is None:

@@ -1,4 +1,4 @@
-"""Read what the file of a run says of it. Damaged parts are left out, and listed as problems."""
+"""Read the facts about a run from its file. Damaged parts are left out, and listed as problems."""
 
 from __future__ import annotations
 
@@ -21,23 +21,23 @@ _ENDS: tuple[RunState, ...] = ("interrupted", "stopped", "failed")
 
 
 def name_of(about: Mapping[str, Any], state: Mapping[str, Any]) -> str:
-    """The last name that its user gave it; empty for nothing."""
+    """Return the last name that the user gave the run; empty without one."""
     return str(state.get("name") or about.get("name") or "")
 
 
 def config_of(about: Mapping[str, Any], state: Mapping[str, Any]) -> dict[str, Any]:
-    """The last config that its user gave it."""
+    """Return the last config that the user gave the run."""
     return next((one for one in (state.get("config"), about.get("config")) if isinstance(one, dict)), {})
 
 
 def cell_of(about: Mapping[str, Any]) -> int | None:
-    """The number of its cell."""
+    """Return the number of the run's cell; None without one."""
     cell = about.get("cell")
     return cell if type(cell) is int else None
 
 
 def options_of(about: Mapping[str, Any]) -> Options:
-    """The watch options of the run; the others have no meaning here."""
+    """Return the watch options of the run. Other options have no meaning for a loaded run."""
     data = about.get("options")
     watch = data.get("watch") if isinstance(data, dict) else None
     try:
@@ -47,13 +47,13 @@ def options_of(about: Mapping[str, Any]) -> Options:
 
 
 def whole_number(state: Mapping[str, Any], name: str) -> int:
-    """A number that a state has; 0 where it has none."""
+    """Return a whole number of a state; 0 without one."""
     found = state.get(name, 0)
     return found if type(found) is int else 0
 
 
 def all_of(saved: SavedRun, kind: type[T], name: str) -> list[T]:
-    """The entries of state.json under a name. A damaged one gives nothing, and adds a problem."""
+    """Return the entries of state.json under a name. A damaged entry adds a problem, and the result is empty."""
     found, why = saved.state.get(name, []), ""
     try:
         if isinstance(found, list):
@@ -66,7 +66,7 @@ def all_of(saved: SavedRun, kind: type[T], name: str) -> list[T]:
 
 
 def status_of(saved: SavedRun) -> Status:
-    """How the run was doing last; where nothing that can be read says so, what can be told without it."""
+    """Return the last status of the run; if it cannot be read, a status made from the other parts of the file."""
     is_over = bool(saved.state.get("is_over"))
     if "status" not in saved.state:
         if is_over and not any("state.json" in one for one in saved.problems):
@@ -80,7 +80,7 @@ def status_of(saved: SavedRun) -> Status:
 
 
 def _untold_status(saved: SavedRun, *, is_over: bool) -> Status:
-    """The status of a run that has said nothing of itself: its calls tell how it ended."""
+    """Make a status for a run without one. Its calls show how it ended."""
     about, last = saved.about, saved.store.last(1)
     states, ended = [call.state for call in saved.calls], _DONE
     for one in _ENDS:

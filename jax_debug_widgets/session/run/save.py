@@ -1,4 +1,4 @@
-"""Write a run to a folder or a zip file when it is over, or as far as it has come."""
+"""Write a run, over or not, to a folder or a zip file."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ def save(run: saved.Written, path: str | PathLike[str], *, sources: bool) -> Pat
 
 
 def save_copy(file: Path, path: str | PathLike[str], *, sources: bool, process: int | None) -> Path:
-    """Copy the file of a run, or what one process has of it: to a folder or a zip file, whichever it is and was."""
+    """Copy the file of a run, or the part of one process, to a folder or a zip file. The source may be either too."""
     from jax_debug_widgets.archive.files import copy_files
 
     return _saved(path, lambda folder: copy_files(file, folder, sources=sources, process=process))
 
 
 def file_name(path: Path) -> str:
-    """How a command in the working directory names a file."""
+    """Return the name of a file for a command in the working directory."""
     whole, here = path.absolute(), Path.cwd()
     return str(whole.relative_to(here) if whole.is_relative_to(here) else whole)
 
@@ -77,7 +77,7 @@ def _write(run: saved.Written, folder: Path, *, sources: bool) -> None:
 
 
 def begin(run: saved.Written, folder: Path, *, processes: int = 1) -> RunWriter:
-    """The writer of a new folder of this run, for what this process sees of it; so many processes write to it."""
+    """Make the writer of a new folder, for the part of the run in this process. `processes` processes write to the folder."""
     from jax_debug_widgets.archive.writer import RunWriter
 
     package = import_module("jax_debug_widgets").__version__
@@ -85,17 +85,17 @@ def begin(run: saved.Written, folder: Path, *, processes: int = 1) -> RunWriter:
 
 
 def _refuse_overwriting(target: Path) -> None:
-    """A run that is there already is not written over: it may be the only one.
+    """Refuse to overwrite a run, because it may be the only copy.
 
     Raises:
-      RunFileError: there is something of that name.
+      RunFileError: the path exists.
     """
     if target.exists():
         raise RunFileError(f"{target} is there already: choose another name, or remove it")
 
 
 def require_pyarrow(wanted: str) -> None:
-    """Say what to install.
+    """Refuse to go on without pyarrow; the error says what to install.
 
     Raises:
       ImportError: pyarrow is not installed.

@@ -1,4 +1,4 @@
-"""Write what a run says of itself in a file, beside its events, calls and sources."""
+"""Make the facts about a run for its file, besides its events and calls."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class Written(report.Reported, Protocol):
-    """A run, as it is written to a file."""
+    """A run as the writing to a file uses it."""
 
     config: dict[str, Any]
     cell: int | None
@@ -63,7 +63,7 @@ class Written(report.Reported, Protocol):
 
 
 def about(run: Written, package: str) -> dict[str, Any]:
-    """The facts about a run that are known when it begins."""
+    """Return the facts about a run that are known when it begins."""
     return {
         "writer": package,
         "jax": jax.__version__,
@@ -81,7 +81,7 @@ def about(run: Written, package: str) -> dict[str, Any]:
 
 
 def state(run: Written, *, has_all: bool = False) -> dict[str, Any]:
-    """The state of the run now; with `has_all`, the file has what the memory has let go of."""
+    """Return the state of the run as it is now. With `has_all`, the file also has the events that memory has dropped."""
     run.collect()
     status, left_out = run.status(), set(report.of_what_is_let_go(run) if has_all else ())
     lost = run.store.dropped - run.store.oldest if has_all else 0
@@ -108,7 +108,7 @@ def state(run: Written, *, has_all: bool = False) -> dict[str, Any]:
 
 
 def sources(run: Written) -> dict[str, Mapping[str, Any]]:
-    """The text of the files that something of the run comes from, as far as it is to be had."""
+    """Return file -> text, for the source files of the run that are available."""
     found = {}
     for file in dict.fromkeys(site.file for site in run.store.sites()):
         try:
@@ -119,7 +119,7 @@ def sources(run: Written) -> dict[str, Mapping[str, Any]]:
 
 
 def plain_config(config: Mapping[str, Any]) -> dict[str, Any]:
-    """The config of a run as JSON; of a value that JSON does not know, the `repr`."""
+    """Return the config of a run for JSON; a value that JSON does not have becomes its `repr`."""
     return {str(name): _plain(value) for name, value in config.items()}
 
 

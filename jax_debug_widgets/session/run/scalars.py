@@ -1,4 +1,4 @@
-"""The numbers of a run that are drawn without asking, and how long a step takes: the rules of the overview."""
+"""Choose the numbers of a run that are drawn by default, and measure the time of a step, by the rules of the overview."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ if TYPE_CHECKING:
     from jax_debug_widgets.store import Store
 
 _EXPRESSION = 4
-"""See `rank_of`."""
+"""The rank of an expression, see `rank_of`."""
 
 _STREAMED = 64
-"""A loop of more steps than that hands over its events while it runs."""
+"""A loop of more steps hands over its events while it runs."""
 
 
 @dataclass(frozen=True)
 class Scalar:
-    """A number of a run, with all that it was."""
+    """A number of a run with its whole history."""
 
     rank: int
     choice: SelectedValue
@@ -34,11 +34,13 @@ class Scalar:
 
 
 def scalars(store: Store, copies: Container[int] = ()) -> Iterator[Scalar]:
-    """The numbers, the most telling first; none that counts steps, and what is printed and watched under one name once.
+    """Yield the numbers of a run, the most important first. The twin of `scalarsOf` in `js/src/views/overview/contents.ts`.
 
-    The sites in `copies` are those of other processes with the same values: they are left out.
+    Numbers that count steps are left out. A number that is printed and watched under the same name comes once. Expressions come
+    only if no number has a name.
 
-    Expressions are among them only where nothing has a name. The twin of `scalarsOf` in `js/src/views/overview/contents.ts`.
+    Args:
+      copies: sites to leave out, because another process has the same values.
     """
     told = [
         (choice, name)
@@ -67,20 +69,20 @@ def scalars(store: Store, copies: Container[int] = ()) -> Iterator[Scalar]:
 
 
 def longest(store: Store, copies: Container[int] = ()) -> int | None:
-    """The site of a watched array that came most often: it tells the steps where nothing is a number, as under `vmap`."""
+    """Return the site of the watched array with the most events. It gives the steps if no value is a number (`vmap`)."""
     seen = store.seen_by_site()
     sites = [site for site in store.sites() if site.watch and site.phase == "forward" and site.id not in copies]
     return max((site.id for site in sites), key=lambda number: seen.get(number, 0), default=None)
 
 
 def pace_at(store: Store, calls: Sequence[Call], site: int, steps: np.ndarray, since: float = 0.0) -> float | None:
-    """Seconds a step of the loop that `site` is in; None where that cannot be told.
+    """Return the seconds of a step of the loop around `site`; None if they are not known.
 
-    By the calls; in a loop so long that its events come while it runs, by their times.
+    They are measured by the calls; in a loop so long that its events come while it runs, by the events' times.
 
     Args:
-      steps: of the events of the site.
-      since: when the debugger last let the program go on, in seconds since the run began; what was before is not counted.
+      steps: the steps of the site's events.
+      since: when the debugger last let the program go on, in seconds since the run began; earlier times do not count.
     """
     positions = store.history.series(site, 0)[0]
     if not len(positions) or not len(steps):
@@ -119,16 +121,16 @@ def _is_number(choice: SelectedValue) -> bool:
 
 
 def _is_same(one: Scalar, other: Scalar) -> bool:
-    """A function and its caller often call what it returns by one name."""
+    """Whether two numbers are the same value. A function's result often has the same name in its caller."""
     is_float = one.values.dtype.kind == "f"
     return is_float and one.name == other.name and np.array_equal(one.values, other.values, equal_nan=True)
 
 
 def _times(store: Store, positions: np.ndarray) -> np.ndarray:
-    """Seconds since the run started, of the events at these positions."""
+    """Return the times of the events at these positions, in seconds since the run started."""
     pieces = store.columns(int(positions.min()), int(positions.max()) + 1)
     times = np.concatenate([piece.time_ns for piece in pieces])
     places = (
         np.sort(positions) - pieces[0].first
-    )  # The pieces follow one another; the oldest may have been dropped meanwhile.
+    )  # The pieces are consecutive; the oldest may have been dropped meanwhile.
     return times[places[places >= 0]] * 1e-9

@@ -1,4 +1,4 @@
-"""Which of several runs belong together, and what they are told apart by."""
+"""Group runs that belong together, and find labels that distinguish the groups."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class RunGroup:
-    """Runs that are drawn as one: a single one, or several that differ in nothing but a seed.
+    """Runs that are drawn as one: a single run, or several that differ only in a seed.
 
     Attributes:
-      runs: which, by their place among all.
-      label: what tells it from the other groups.
+      runs: the indices of the runs.
+      label: the label that distinguishes the group.
     """
 
     runs: tuple[int, ...]
@@ -27,10 +27,10 @@ class RunGroup:
 
 @dataclass(frozen=True)
 class Legend:
-    """The groups, in the order in which their first run was chosen, and what their labels are values of.
+    """The groups, in the order of their first runs, and the name of the setting in their labels.
 
     Attributes:
-      by: `lr`; empty where the labels say themselves what they are.
+      by: the name of the setting, `lr`; empty if the labels contain the names.
     """
 
     by: str
@@ -38,7 +38,7 @@ class Legend:
 
 
 def legend_of(runs: Sequence[IdentifiedRun]) -> Legend:
-    """The legend that distinguishes these runs: their config, else their names, what was run, the options, or the cell."""
+    """Make the legend that distinguishes these runs: by their config, else by names, titles, options or cells."""
     members = _members(runs)
     firsts = [runs[group[0]] for group in members]
     by, labels = _by_config(firsts, of_seeds=all(len(group) == 1 for group in members))
@@ -63,31 +63,31 @@ def legend_of(runs: Sequence[IdentifiedRun]) -> Legend:
 
 
 def differing(tables: Sequence[Mapping[str, Any]]) -> list[str]:
-    """The names whose values are not the same in all tables."""
+    """Return the names that have different values in the tables."""
     names = dict.fromkeys(name for table in tables for name in table)
     return [name for name in names if len({repr(table.get(name)) for table in tables}) > 1]
 
 
 def short(value: Any) -> str:
-    """A value of a config, for people."""
+    """Write a value of a config for people."""
     if value is None:
         return "-"
     return f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
 def is_seed(name: str) -> bool:
-    """Whether runs that differ in this name of their config alone are the same experiment."""
+    """Whether a name of a config is a seed. Runs that differ only in a seed are the same experiment."""
     return name.lower().replace("-", "_").split("_")[-1] == "seed"
 
 
 def _called(run: IdentifiedRun) -> str:
-    """Its name, else that of the file that it was read from; empty for none."""
+    """Return the name of a run, else the name of its file; empty without both."""
     path = getattr(run, "path", None)
     return run.name or (stem_of(path) if path is not None else "")
 
 
 def _members(runs: Sequence[IdentifiedRun]) -> list[list[int]]:
-    """The runs that belong together: each has a seed, and all else of their config is the same."""
+    """Group the runs that have a seed, and the same config otherwise."""
     groups: dict[Any, list[int]] = {}
     for place, run in enumerate(runs):
         rest = sorted((name, repr(value)) for name, value in run.config.items() if not is_seed(name))

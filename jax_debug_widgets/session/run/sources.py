@@ -1,4 +1,4 @@
-"""The text of a file of the user's, with the names in it: what the Source view shows."""
+"""Read a source file of the user's with the names in it, for the Code view."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 
 
 def source_fields(run: Values, file: str) -> Mapping[str, Any]:
-    """The lines of a file, its functions and names, as the answer to a `source` request has them.
+    """Return the lines of a file, its functions and its names: the fields of the answer to a `source` request.
 
     Raises:
-      LookupError: nothing of this run comes from it, or its text is not to be had.
+      LookupError: nothing of this run comes from the file, or its text is not available.
     """
     if file not in {site.file for site in run.store.sites()}:
         raise LookupError(f"nothing of this run comes from {file!r}")
@@ -38,14 +38,14 @@ def source_fields(run: Values, file: str) -> Mapping[str, Any]:
 
 
 def place_of(finding: Finding) -> tuple[str, int]:
-    """The file and line that a finding is about; "" and 0 where it is about none."""
+    """Return the file and line of a finding; "" and 0 without a place."""
     if finding.file or finding.site is None:
         return finding.file, finding.span[0]
     return finding.site.file, finding.site.line
 
 
 def lines_up_to(run: WithSources, file: str, line: int, *, before: int) -> list[str]:
-    """A line of a file and so many above it; none where its text is not to be had."""
+    """Return a line of a file and the `before` lines above it; empty if the text is not available."""
     if not file or line < 1:
         return []
     try:

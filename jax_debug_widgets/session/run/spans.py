@@ -1,4 +1,4 @@
-"""The spans of the threads of one run: the host functions that they ran, and where the program waited."""
+"""Keep the time spans of the threads of one run: the host functions that they ran, and the waits of the program."""
 
 from __future__ import annotations
 
@@ -12,36 +12,36 @@ from jax_debug_widgets.events import ThreadSpans
 from jax_debug_widgets.taps.stuck import thread_name
 
 MAX_SPANS = 100_000
-"""The newest that are kept."""
+"""The most spans that are kept, the newest ones."""
 
 WAIT_SITES: dict[Wait, int] = {"effects_barrier": -1, "block_until_ready": -2}
-"""The numbers that stand instead of a site's where no host function ran."""
+"""Wait -> the number that replaces the id of a site."""
 
 
 class SpanLog:
-    """Stretches of time by thread, in the order in which they ended. Safe from any thread."""
+    """Holds time spans of threads, in the order in which they ended. Safe from any thread."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._spans: list[tuple[int, int, int, int]] = []
         self._dropped = 0
         self._names: dict[int, list[tuple[int, str]]] = {}
-        """Ident -> since when it is the thread of that name: idents of threads that have ended are given again."""
+        """Ident -> the names of its threads, each with its begin. The ident of an ended thread may be reused."""
         self._threads: dict[str, int] = {}
 
     @property
     def count(self) -> int:
-        """How many there were."""
+        """The number of spans so far, dropped ones included."""
         return self._dropped + len(self._spans)
 
     def name_of(self, thread: int, at_ns: int) -> str:
-        """`main`, the name of a Python thread that had called JAX by then (`perf_counter_ns`), or which of XLA's threads."""
+        """Return a thread's name at a time (`perf_counter_ns`): `main`, a Python thread's name, or `XLA` and its ident."""
         return next(
             (name for since, name in reversed(self._names.get(thread, ())) if since <= at_ns), thread_name(thread)
         )
 
     def calling(self) -> str:
-        """The current thread calls JAX: its name."""
+        """Note that the current thread calls JAX, and return its name."""
         thread = threading.current_thread()
         name = "main" if thread is threading.main_thread() else thread.name
         names = self._names.setdefault(thread.ident or 0, [])
@@ -50,7 +50,7 @@ class SpanLog:
         return name
 
     def add(self, site: int, from_ns: int, to_ns: int, thread: str) -> None:
-        """A function of `site` ran, or one of `WAIT_SITES`; times since the run started."""
+        """Add a span: the host function of `site` ran, or `site` is one of `WAIT_SITES`. Times are since the run started."""
         with self._lock:
             number = self._threads.setdefault(thread, len(self._threads))
             self._spans.append((site, number, from_ns, to_ns))
@@ -59,7 +59,7 @@ class SpanLog:
                 self._dropped += MAX_SPANS
 
     def since(self, first: int) -> ThreadSpans:
-        """The kept spans from number `first` on."""
+        """Return the kept spans from number `first` on."""
         with self._lock:
             spans, kept = self._spans[max(0, first - self._dropped) :], max(first, self._dropped)
             threads = tuple(self._threads)

@@ -1,4 +1,4 @@
-"""Which lane and which device a number of a series is of."""
+"""Find the lane and the device of a number in a series."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ if TYPE_CHECKING:
 
 
 class Strands:
-    """The lanes, devices and steps of a site's kept events, in the order of its series.
+    """Holds the lanes, devices and steps of a site's kept events, in the order of its series.
 
     Attributes:
-      steps: how many steps they are of; each lane and device fires in each.
+      steps: the number of steps; each lane and device fires in each step.
     """
 
     def __init__(self, store: Store, site_id: int) -> None:
@@ -24,7 +24,7 @@ class Strands:
         self._lanes, self._devices = (len(np.unique(one)) for one in (self._lane, self._device))
 
     def words(self, at: int) -> str:
-        """`lane 1 of 2`, with the device where there are several; empty where there is one of both."""
+        """Write the lane, `lane 1 of 2`, and the device, if there are several; empty if there is one of each."""
         if not -len(self._lane) <= at < len(self._lane):
             return ""
         told = [f"lane {self._lane[at]} of {self._lanes}"] if self._lanes > 1 else []

@@ -1,4 +1,4 @@
-"""Events and calls as tables: pandas frames, Parquet."""
+"""Make tables of events and calls: pandas frames, Parquet."""
 
 from __future__ import annotations
 
@@ -32,19 +32,19 @@ _EVENT = (
 _SHOWN_CALLS, _SHOWN_SITES = 20, 100
 
 _ROWS_AT_ONCE, _BYTES_AT_ONCE = 50_000, 32 << 20
-"""The most rows of a file in memory at a time, and the most bytes of values as they are kept; as doubles they take up to eight
-times that."""
+"""The most rows that are in memory at a time while a file is written, and the most bytes of their values. As doubles, values
+take up to eight times these bytes."""
 
 
 class Lines(list[T]):
-    """A list that is shown as its `repr`, where IPython would show its elements."""
+    """A list that IPython shows as its `repr`, and not element by element."""
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:  # noqa: ARG002 - IPython's
         printer.text(repr(self))
 
 
 class Calls(Lines[Call]):
-    """Calls of compiled functions, in the order in which they began."""
+    """The calls of compiled functions, in the order in which they began."""
 
     def __repr__(self) -> str:
         lines = [f"{call.id}  {call_line(call)}" for call in self[-_SHOWN_CALLS:]]
@@ -52,7 +52,7 @@ class Calls(Lines[Call]):
         return "\n".join([left] * bool(left) + lines) or "<no calls>"
 
     def to_pandas(self) -> pd.DataFrame:
-        """One row a call, with the fields of `Call` as columns; times in seconds since the run started.
+        """Return a frame with a row for each call and the fields of `Call` as columns; times in seconds since the run started.
 
         Raises:
           ImportError: pandas is not installed (`pip install "jax-debug-widgets[pandas]"`).
@@ -65,7 +65,7 @@ class Calls(Lines[Call]):
 
 
 class Sites(Lines[CallSite]):
-    """The call sites of a run, in the order of their first event; `events`: site id -> how many of it have come."""
+    """The call sites of a run, in the order of their first event; `events` is site id -> number of events."""
 
     def __init__(self, sites: Iterable[CallSite], events: Mapping[int, int]) -> None:
         super().__init__(sites)
@@ -73,7 +73,7 @@ class Sites(Lines[CallSite]):
 
     def __repr__(self) -> str:
         callers = told_apart(self)
-        of_all = list({site.id: site for site in self}.values())  # In a line for all its types.
+        of_all = list({site.id: site for site in self}.values())  # All types of a site share a line.
         lines = [
             f"{site.id}  {site_line(site, self._events.get(site.id, 0), callers.get(site.id, ''))}"
             for site in of_all[:_SHOWN_SITES]
@@ -109,10 +109,10 @@ def write_parquet(store: Store, target: str | PathLike[str] | Any) -> None:
 
 @contextmanager
 def _written_whole(target: str | PathLike[str] | Any) -> Iterator[Any]:
-    """What to write into: a file beside the one that is wanted, which takes its place when it is complete."""
-    whole = Path(target).resolve() if isinstance(target, str | PathLike) else None  # Of a link it is what that shows.
+    """Give a file to write into: a new file beside the target, which replaces the target when it is complete."""
+    whole = Path(target).resolve() if isinstance(target, str | PathLike) else None  # A link is followed to its file.
     if whole is None or (whole.exists() and not whole.is_file()) or not whole.parent.is_dir():
-        yield target  # A file that is open, a device, or what the writer refuses.
+        yield target  # An open file, a device, or a target that the writer refuses.
         return
     part = whole.with_name(f".{whole.name}.{uuid.uuid4().hex[:8]}.part")
     try:
@@ -123,7 +123,7 @@ def _written_whole(target: str | PathLike[str] | Any) -> Iterator[Any]:
 
 
 def _groups(pieces: Sequence[SegmentSlice]) -> Iterator[list[SegmentSlice]]:
-    """Pieces that are in memory together, once more, while a file is written."""
+    """Group the pieces that are in memory at the same time, as a copy, while a file is written."""
     group: list[SegmentSlice] = []
     for piece in pieces:
         first = group[0].first if group else piece.first
@@ -137,7 +137,7 @@ def _groups(pieces: Sequence[SegmentSlice]) -> Iterator[list[SegmentSlice]]:
 
 
 def _values(pa: Any, schema: Any, pieces: Sequence[SegmentSlice]) -> Any:
-    """The values of each event in types that every reader of Parquet knows."""
+    """Return the values of each event in types that every reader of Parquet knows."""
     parts, positions = [], []
     for piece in pieces:
         for tap, at, values in piece.segment.values(piece.first, piece.stop):
@@ -147,7 +147,7 @@ def _values(pa: Any, schema: Any, pieces: Sequence[SegmentSlice]) -> Any:
 
 
 def _values_of(pa: Any, kind: Any, tap: Tap, values: Sequence[Column], count: int) -> Any:
-    """The values of one tap's events, in types that every reader of Parquet knows. Those of one event follow each other."""
+    """Return the values of one tap's events, in types that every reader of Parquet knows, one event after the other."""
     each = len(values)
     told = np.tile(np.arange(each), count)
     doubles = [_as_doubles(value, count) for value in values]
@@ -170,7 +170,7 @@ def _ends(sizes: np.ndarray) -> np.ndarray:
 
 
 def _as_doubles(values: Column, count: int) -> np.ndarray:
-    """float64[count, doubles of each]; of a complex element its real and its imaginary part."""
+    """Return values as float64[count, doubles of each]; a complex element becomes its real and its imaginary part."""
     flat = np.asarray(values).reshape(count, -1)
     return flat.astype(np.complex128).view(np.float64) if flat.dtype.kind == "c" else flat.astype(np.float64)
 
@@ -195,7 +195,7 @@ def _schema(pa: Any) -> pa.Schema:
 
 
 def pandas_for(wanted: str) -> Any:
-    """The module of pandas, or an ImportError that says what `wanted` it."""
+    """Return the module of pandas, or raise an ImportError that says that `wanted` needs it."""
     try:
         import pandas as pd
     except ImportError as error:

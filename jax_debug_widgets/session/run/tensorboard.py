@@ -1,4 +1,4 @@
-"""The numbers of a run as a log of TensorBoard's."""
+"""Write the numbers of a run as a TensorBoard log."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class _Curve(NamedTuple):
-    """What becomes one curve: its name, and of each point the step, the seconds since the run began, and the value."""
+    """One curve: its name, and for each point the step, the seconds since the run began, and the value."""
 
     name: str
     steps: np.ndarray
@@ -51,7 +51,7 @@ def write_tensorboard(run: Values, started: float, folder: str | PathLike[str], 
 
 
 def _curves(run: Values, names: Sequence[str]) -> Iterator[_Curve]:
-    """The curves of these values, all numbers where none is named: one a lane, a device and an element."""
+    """Yield the curves of these values, one for each lane, device and element; of all numbers, if no value is named."""
     chosen = [choice for name in names for choice in choices_matching(run, name)]
     if not names:
         chosen = [one for one in choices(run) if one.site.id not in run.copies and one.site.kind != "breakpoint"]
@@ -61,7 +61,7 @@ def _curves(run: Values, names: Sequence[str]) -> Iterator[_Curve]:
         name = own if times[own] == 1 else choice.place
         try:
             is_number = numbers_of(run, choice).ndim == 1
-        except ValueError:  # Of several shapes.
+        except ValueError:  # The value has several shapes.
             is_number = False
         if names or is_number:
             yield from _curves_of(run.store, choice, name)
@@ -72,7 +72,7 @@ def _curves_of(store: Store, choice: SelectedValue, name: str) -> Iterator[_Curv
     if values.dtype.kind == "c":
         return  # TensorBoard has no complex numbers.
     x, lane, device = store.history.places(choice.site.id)
-    count = min(len(x), len(values))  # Events may have come, or gone, between the two.
+    count = min(len(x), len(values))  # Events may have come or gone between the two reads.
     positions, values, x, lane, device = (one[len(one) - count :] for one in (positions, values, x, lane, device))
     seconds, table = _times_ns(store, positions) * 1e-9, values.reshape(count, -1)
     strands = np.stack([lane, device], axis=1)
@@ -90,13 +90,13 @@ def _curves_of(store: Store, choice: SelectedValue, name: str) -> Iterator[_Curv
 
 
 def _as_steps(x: np.ndarray) -> np.ndarray:
-    """int64[n]: the steps; the numbers of the points where steps are fractions, or not one each."""
+    """Return the steps, int64[n]; the numbers of the points, if steps are fractions or do not increase."""
     whole = x.astype(np.int64)
     return whole if np.array_equal(x, whole) and (np.diff(whole) > 0).all() else np.arange(len(x))
 
 
 def _times_ns(store: Store, positions: np.ndarray) -> np.ndarray:
-    """int64[n]: when the events at these positions fired, since the run began."""
+    """Return when the events at these positions fired, int64[n] in ns since the run began."""
     if not len(positions):
         return positions
     pieces = store.columns(int(positions.min()), int(positions.max()) + 1)
@@ -104,7 +104,7 @@ def _times_ns(store: Store, positions: np.ndarray) -> np.ndarray:
 
 
 def _tags(names: Sequence[str]) -> Iterator[str]:
-    """The names, numbered where several curves have one."""
+    """Yield the names, numbered if several curves have the same name."""
     times, seen = Counter(names), Counter[str]()
     for name in names:
         seen[name] += 1

@@ -1,4 +1,4 @@
-"""The lines of a run, as lists of them show them: each is made once, when somebody looks."""
+"""Make the texts of a run's events for lists of lines. Each text is made only once, when somebody looks."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ if TYPE_CHECKING:
     from jax_debug_widgets.store import Store
 
 _MOST_KEPT = 1_000_000
-"""Characters."""
+"""The most characters of kept texts."""
 
 
 class Texts:
-    """By position the text of an event, cut where it is long, see `Tap.brief_texts`. Safe from any thread."""
+    """Makes and keeps the texts of events; long texts are cut, see `Tap.brief_texts`. Safe from any thread."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -25,7 +25,7 @@ class Texts:
         self._size = 0
 
     def of(self, positions: np.ndarray) -> dict[int, str]:
-        """The texts of the kept events at these positions, int64[n], ascending."""
+        """Return position -> text for the kept events at these positions, int64[n] ascending."""
         wanted = positions.tolist()
         with self._lock:
             found = {position: self._known[position] for position in wanted if position in self._known}

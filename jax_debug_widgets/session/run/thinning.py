@@ -1,4 +1,4 @@
-"""Few of very many numbers, such that a line through them looks like the line through all: a spike stays."""
+"""Choose few of many numbers, so that a line through them looks like the line through all: a spike stays."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 
 
 def thinned(values: np.ndarray, stretches: int) -> np.ndarray:
-    """Which of the numbers are drawn: of each stretch the least, the greatest, and the first that is not finite."""
+    """Return the indices of the numbers to draw: the ends, the first that is not finite, and the extremes of each stretch."""
     if len(values) <= 2 * stretches:
         return np.arange(len(values))
     edges = np.linspace(0, len(values), stretches + 1).astype(int)

@@ -1,4 +1,4 @@
-"""Python's `print` while functions were traced, as a run shows it: apart from what compiled programs print."""
+"""Keep the Python prints that ran while functions were traced, separately from the prints of compiled programs."""
 
 from __future__ import annotations
 
@@ -17,29 +17,29 @@ if TYPE_CHECKING:
     from jax_debug_widgets.taps import Printed
 
 MOST = 1_000
-"""Prints that are kept."""
+"""The most prints that are kept."""
 
 
 @dataclass
 class PrintInCall:
-    """A print, and the call whose function was traced: set when that is known."""
+    """A print, and the call that traced the function; the call is set when it is known."""
 
     told: TracePrint
     call: int = -1
 
 
 class TracePrints:
-    """The prints of one run."""
+    """Holds the prints of one run."""
 
     def __init__(self, run: Noting, origin_ns: int, traced: Callable[[PrintInCall], None]) -> None:
-        """`traced` takes each, to set its call later; times are counted from `origin_ns`."""
+        """Start without prints. `traced` is called with each print, to set its call later. Times are since `origin_ns`."""
         self._run, self._origin_ns, self._traced = run, origin_ns, traced
         self._found: list[PrintInCall] = []
         self._places: dict[tuple[str, int], Printed] = {}
         self._counts = Counter[tuple[str, int]]()
 
     def add(self, printed: Printed) -> None:
-        """Take in one, from the thread that traces."""
+        """Add a print; called in the thread that traces."""
         where = f"{self._run.name_file(printed.file)}:{printed.line}"
         place = printed.file, printed.line
         self._places.setdefault(place, printed)
@@ -54,7 +54,7 @@ class TracePrints:
         self._traced(traced)
 
     def findings(self) -> list[Finding]:
-        """One for each line of the user's own that printed."""
+        """Return a finding for each of the user's lines that printed."""
         return [
             print_found(
                 *place,
@@ -68,5 +68,5 @@ class TracePrints:
         ]
 
     def all(self) -> list[TracePrint]:
-        """In the order in which they came."""
+        """Return all prints in the order in which they came."""
         return [replace(one.told, call=one.call) for one in self._found]

@@ -1,6 +1,6 @@
-"""The interface for reading a run, whether it goes on, is over, or was loaded from a file.
+"""Define the interface for reading a run, whether it goes on, is over, or was loaded from a file.
 
-It has more than 300 lines because the docstrings of the public methods of runs stand here.
+The file has more than 300 lines because it has the docstrings of the public methods of runs.
 """
 
 from __future__ import annotations
@@ -40,23 +40,23 @@ if TYPE_CHECKING:
 
 
 def new_key() -> str:
-    """A key that no other run has."""
+    """Return a new key for a run, which no other run has."""
     return uuid.uuid4().hex[:12]
 
 
 class RunView(ABC):
-    """A run, as it is read.
+    """A run as readers see it.
 
     Attributes:
-      key: names the run to the browser.
-      events: the events that are kept, a sequence in arrival order.
-      watched: the values that are watched in the programs that were dispatched; some may not have been computed yet.
-      is_loaded: whether it was read from a file, so that its program is not here.
-      config: what its user says of it, to compare runs by; may be changed at any time.
-      is_question: whether it only answers one, about a function (`step`, `verify`).
-      cell: the number of the cell that it ran in, `In [n]`; None where there was none.
-      asked: the options that were asked for, as they are written after `%%jaxdebug`.
-      file: where it is recorded, was saved last or was loaded from, as seen from the working directory; empty for nowhere.
+      key: the key of the run in messages to the browser.
+      events: the kept events, a sequence in arrival order.
+      watched: the watched values of the programs that were dispatched; some may not have been computed yet.
+      is_loaded: whether it was read from a file, so that its program is not available.
+      config: the user's settings for comparing runs; may be changed at any time.
+      is_question: whether it only answers a question about a function (`step`, `verify`).
+      cell: the number of its cell, `In [n]`; None without a cell.
+      asked: the options that were set, as they are written after `%%jaxdebug`.
+      file: where it is recorded, was saved last or was loaded from, relative to the working directory; empty for nowhere.
     """
 
     is_loaded = False
@@ -81,22 +81,22 @@ class RunView(ABC):
 
     @property
     def copies(self) -> Mapping[int, int]:
-        """Site id -> the site of another process that has the same values: these are drawn once."""
+        """Site id -> the site of another process with the same values. Such values are drawn once."""
         return {}
 
     @property
     def checked_calls(self) -> int:
-        """How many calls of programs were checked while they ran; `calls` has only those that say something."""
+        """The number of calls of programs that were checked while they ran; `calls` has only calls with effects."""
         return 0
 
     @property
     @abstractmethod
     def call_log(self) -> CallsOfRun:
-        """Its calls."""
+        """The calls of the run."""
 
     @property
     def name(self) -> str:
-        """The name that its user gives it, in a table of runs; empty for nothing. Set it at any time."""
+        """The user's name for the run, in a table of runs; empty without one. It can be set at any time."""
         return self._name
 
     @name.setter
@@ -120,11 +120,11 @@ class RunView(ABC):
     @property
     @abstractmethod
     def findings(self) -> list[Finding]:
-        """The findings about the run: sites that fired less often than their program says, or show a tracer, or NaN; why."""
+        """The findings about the run, such as sites that fired too seldom, show a tracer or have NaN, with the reasons."""
 
     @abstractmethod
     def found_so_far(self) -> list[Finding]:
-        """The findings that are known without waiting, but for those of values that are not finite."""
+        """Return the findings that are known without waiting, except those about values that are not finite."""
 
     @property
     @abstractmethod
@@ -133,54 +133,54 @@ class RunView(ABC):
 
     @abstractmethod
     def status(self) -> Status:
-        """How the run is doing."""
+        """Return the status of the run."""
 
     @abstractmethod
     def barrier(self, timeout: float | None = None) -> bool:
-        """Wait until the effects of all calls so far have drained, at most `timeout` seconds; whether they have."""
+        """Wait until the effects of all calls so far have happened, at most `timeout` seconds. Return whether they have."""
 
     @abstractmethod
     def collect(self) -> None:
-        """Take in what has fired until now. Reading anything of the run does it."""
+        """Take in all firings until now. Each reading of the run does it."""
 
     def earlier(self, site_id: int) -> Mapping[str, np.ndarray] | None:  # noqa: ARG002 - of a run that is in memory.
-        """The overview of a site, where its file has events that were not loaded; see `archive.overview`."""
+        """Return the overview of a site, if the run's file has events that were not loaded; see `archive.overview`."""
         return None
 
     @abstractmethod
     def name_file(self, file: str) -> str:
-        """The name of a file for people, see `taps.sites.NameFile`."""
+        """Return the name of a file for people, see `taps.sites.NameFile`."""
 
     @abstractmethod
     def watch_seen(self) -> CompiledPrograms | None:
-        """The findings about programs compiled for this run's `watch`; None where nothing is watched, or it is not known."""
+        """Return what is known about programs compiled for this run's `watch`; None if nothing is watched or known."""
 
     @abstractmethod
     def source_of(self, file: str) -> Mapping[str, Any]:
-        """The text of a file, as far as it is known, see `sources.source_fields`.
+        """Return the text of a source file, see `sources.source_fields`.
 
         Raises:
-          LookupError: nothing of this run comes from it, or its text is not to be had.
+          LookupError: nothing of this run comes from the file, or its text is not available.
         """
 
     @property
     def sites(self) -> Sites:
-        """The call sites that have fired, in the order of their first event; shown as a line a site.
+        """The call sites that have fired, in the order of their first event; shown with a line for each site.
 
-        A watched value that was compiled for several types is there once for each.
+        A watched value that was compiled for several types is in it once for each type.
         """
         self.collect()
         return Sites(self.store.typed_sites(), self.store.seen_by_site())
 
     @property
     def calls(self) -> Calls:
-        """The calls of compiled functions, the newest 10 000, as they began; `.to_pandas()` has them as a frame."""
+        """The newest 10 000 calls of compiled functions, in the order of their begin; `.to_pandas()` makes a frame."""
         self.collect()
         return Calls(self.call_log.calls()[0])
 
     @property
     def dropped(self) -> int:
-        """How many events the run no longer holds, for its budget."""
+        """The number of events that the run no longer holds because of its budget."""
         return self.store.dropped
 
     @property
@@ -195,31 +195,31 @@ class RunView(ABC):
         return name in self.values
 
     def __iter__(self) -> Iterator[str]:
-        """The names of the watched values."""
+        """Iterate over the names of the watched values."""
         return iter(self.values)
 
     def series(self, name: str, *, phantoms: bool = False) -> tuple[np.ndarray, np.ndarray]:
-        """The history of one value.
+        """Return the history of one value.
 
         Args:
-          name: its source expression, e.g. `"loss"`, the keyword it was passed as, a site's label, or the expression with
-            the place: `"loss@In [3]:12"`; of a line that is called from several places with the caller: `"h · model.py:41"`.
-          phantoms: also those that only a `vmap` made fire, see `Event.phantom`.
+          name: its source expression, e.g. `"loss"`, the keyword that it was passed as, a site's label, or the expression with
+            the place: `"loss@In [3]:12"`; for a line that is called from several places, with the caller: `"h · model.py:41"`.
+          phantoms: whether to include events that only a `vmap` caused, see `Event.phantom`.
 
         Returns:
           `(steps, values)`. `steps` (int64[n]) is the place of each value on a plot's axis, shared by all lanes of a `vmap`:
-          the step of the outermost loop, counted on from one call to the next, with inner loops as fractions of it (then
-          float64[n]); outside loops the number of the call; where neither is known the number of the firing. `values` is
+          the step of the outermost loop, counted on from one call to the next. Inner loops are fractions of it (then
+          float64[n]). Outside loops it is the number of the call, or if that is not known, of the firing. `values` is
           [n, ...] in the program's dtype.
 
         Raises:
-          KeyError: no such value, or several places have it; the message lists what there is.
-          ValueError: its shape is not the same in all events; `run.events` has them one by one.
+          KeyError: there is no such value, or several places have it; the message lists the names.
+          ValueError: the value has several shapes; `run.events` has the values one by one.
         """
         choice = choice_called(self, name)
         _, _, values = self.store.history.series(choice.site.id, choice.value, phantoms=phantoms)
         steps = self.store.history.steps(choice.site.id, phantoms=phantoms)
-        count = min(len(steps), len(values))  # Events may have come, or gone, between the two.
+        count = min(len(steps), len(values))  # Events may have come or gone between the two reads.
         return steps[len(steps) - count :], values[len(values) - count :]
 
     def plot(
@@ -230,45 +230,45 @@ class RunView(ABC):
         band: bool = False,
         kind: str = "line",
     ) -> Axes:
-        """Draw series with matplotlib, as the panel does: against the true step, NaN and infinities as marks.
+        """Draw series with matplotlib, as the panel does: against the true step, with marks for NaN and infinities.
 
-        An array of at most 16 elements has a line for each, a larger one its mean with a band from the lowest to the highest
-        element; more than 3 lanes or 8 devices are such a band, too.
+        An array of at most 16 elements has a line for each element. A larger array has its mean, with a band from the lowest to
+        the highest element. More than 3 lanes or 8 devices are such a band too.
 
         Args:
-          names: as for `series`, or patterns (`"grad_norm/*"`, `"*.mean"`); all scalar values where none is given. Of a watched
-            array the mean, with a band from its least to its greatest element.
-          ax: where to draw; a new figure's axes by default.
-          log: a logarithmic y axis.
-          band: a band over the elements of small arrays, too.
-          kind: `line`; or, of one array, how its elements are spread from step to step: `ridge`, a hill for each of some
-            steps, or `heat`, a column for each of at most 240; or `lanes`, of a watched value that was taken by lane (`"h"`,
-            `"h.std"`): a row a lane, a column an execution.
+          names: as for `series`, or patterns (`"grad_norm/*"`, `"*.mean"`); all scalar values by default. A watched array is
+            its mean, with a band from its least to its greatest element.
+          ax: the axes to draw into; a new figure's axes by default.
+          log: whether the y axis is logarithmic.
+          band: whether to draw a band for small arrays too.
+          kind: `line`; or, for one array, histograms of its elements from step to step: `ridge`, a hill for each of some
+            steps, or `heat`, a column for each of at most 240 steps; or `lanes`, for a watched value that was recorded by lane
+            (`"h"`, `"h.std"`): a row for each lane, a column for each execution.
 
         Raises:
-          KeyError: see `series`. ValueError: there is nothing to draw, or several names for a picture of one.
+          KeyError: see `series`. ValueError: there is nothing to draw, or there are several names for a picture of one value.
         """
         if kind != "line":
             return draw_spread(self, names, kind, ax=ax)
         return draw_lines(self, names, ax=ax, log=log, band=band)
 
     def show(self, name: str, *, step: float = -1, lane: int = 0, ax: Axes | None = None) -> Axes:
-        """Draw one value of an array with matplotlib: a vector as a line, a matrix as a heat map, an image as such.
+        """Draw one value of an array with matplotlib: a vector as a line, a matrix as a heat map, an image as an image.
 
         Args:
           name: as for `series`.
-          step: one of those in `series`; negative counts them from the end.
-          lane: which `vmap` lane of it, in JAX's order.
-          ax: where to draw; a new figure's axes by default.
+          step: a step as in `series`; a negative number counts from the end.
+          lane: the number of the `vmap` lane, in JAX's order.
+          ax: the axes to draw into; a new figure's axes by default.
 
         Raises:
-          KeyError: see `series`. IndexError: no such step or lane is kept. ValueError: a scalar, see `plot`.
+          KeyError: see `series`. IndexError: no such step or lane is kept. ValueError: the value is a scalar, see `plot`.
         """
         title, value = value_at(self, name, step, lane)
         return draw_array(title, value, ax=ax)
 
     def tree(self, name: str, *, step: float = -1, lane: int = 0) -> Any:
-        """One value of an array, of any rank, as a treescope figure: arguments and errors as for `show`.
+        """Return one value of an array of any rank as a treescope figure; arguments and errors as for `show`.
 
         Raises:
           ImportError: treescope is not installed (`pip install "jax-debug-widgets[treescope]"`).
@@ -276,7 +276,7 @@ class RunView(ABC):
         return array_tree(value_at(self, name, step, lane)[1])
 
     def to_pandas(self) -> pd.DataFrame:
-        """One row an event: position, time in seconds, kind, place, label, occurrence, step, lane, phantom, device, and so on.
+        """Return a frame with a row for each event: position, time in seconds, kind, place, label, step, lane and so on.
 
         Raises:
           ImportError: pandas is not installed (`pip install "jax-debug-widgets[pandas]"`).
@@ -285,10 +285,10 @@ class RunView(ABC):
         return events_frame(self.store)
 
     def to_parquet(self, path: str | PathLike[str]) -> None:
-        """Write the events to a Parquet file: the columns of `to_pandas`, the values with name, dtype, shape and data.
+        """Write the events to a Parquet file: the columns of `to_pandas`, and the values with name, dtype, shape and data.
 
-        `data` is the elements of a value, row by row, as float64: integers beyond 2**53 are rounded. Of a complex value the
-        real and the imaginary part of each element follow each other.
+        `data` is the elements of a value, row by row, as float64: integers beyond 2**53 are rounded. For a complex value, the
+        real part of each element comes before its imaginary part.
 
         Raises:
           ImportError: pyarrow is not installed (`pip install "jax-debug-widgets[parquet]"`).
@@ -297,14 +297,14 @@ class RunView(ABC):
         write_parquet(self.store, path)
 
     def to_tensorboard(self, folder: str | PathLike[str], *names: str) -> None:
-        """Write numbers as a log of TensorBoard's into a new folder: `tensorboard --logdir FOLDER` shows it.
+        """Write numbers as a TensorBoard log into a new folder: `tensorboard --logdir FOLDER` shows it.
 
-        Each lane, device and element of an array has a curve. Steps are those of `series`; where these are fractions the points
-        are numbered. TensorBoard keeps float32, and each point has the time at which it fired.
+        Each lane, device and element of an array has a curve. Steps are those of `series`; if these are fractions, the points
+        are numbered. TensorBoard keeps float32. Each point has the time at which it fired.
 
         Args:
-          folder: where. A log that is there is not written over.
-          names: as for `plot`; all scalar values where none is given.
+          folder: the folder of the log. An existing log is not overwritten.
+          names: as for `plot`; all scalar values by default.
 
         Raises:
           ImportError: tensorboardX is not installed (`pip install "jax-debug-widgets[tensorboard]"`).
@@ -314,15 +314,15 @@ class RunView(ABC):
         write_tensorboard(self, self.status().started, folder, names)
 
     def report(self) -> str:
-        """The run as one Markdown text: facts, findings with their source lines, values, the last lines, versions.
+        """Return the run as one Markdown text: facts, findings with their source lines, values, the last lines, versions.
 
-        To paste into a bug report, a pull request or a chat: `print(run.report())`.
+        Use it in a bug report, a pull request or a chat: `print(run.report())`.
         """
         return markdown.report(self)
 
     @property
     def notes(self) -> list[str]:
-        """The notes of the panel in words: what could not be captured, watched or found, what it costs, and the findings."""
+        """The notes of the panel: what could not be captured, watched or found, the cost of watching, and the findings."""
         self.collect()
         return list(dict.fromkeys([*self.status().notes, *(one.message for one in self.found_so_far())]))
 

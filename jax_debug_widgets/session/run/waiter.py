@@ -1,7 +1,7 @@
-"""One thread that waits for outputs and effects, so that the program's own thread never does.
+"""Wait for outputs and effects in one thread, so that the program's own thread need not wait.
 
-`jax.effects_barrier()` sees only the calling thread's effects, and cannot give up. The tokens behind it can be waited
-for from anywhere, so this thread waits for them and tells when each is done; a barrier is then a wait for its word.
+`jax.effects_barrier()` sees only the calling thread's effects, and has no time-out. But any thread can wait for the tokens
+behind it. So this thread waits for them, and calls a function when each is done. A barrier then waits for these calls.
 """
 
 from __future__ import annotations
@@ -17,21 +17,21 @@ Done = Callable[[Exception | None], None]
 
 
 class Waiter:
-    """Waits in the order asked: a device finishes its programs in the order in which they were dispatched."""
+    """Waits for values in the order of the requests. A device also finishes programs in the order of their dispatch."""
 
     def __init__(self) -> None:
         self._queue: queue.SimpleQueue[tuple[tuple[Any, ...], Done]] = queue.SimpleQueue()
         self._thread: threading.Thread | None = None
 
     def when_ready(self, values: tuple[Any, ...], done: Done) -> None:
-        """Call `done` with the program's error, or None, once `values` are ready; from the waiter's thread."""
+        """Call `done` with the program's error, or None, when `values` are ready. The waiter's thread calls it."""
         if self._thread is None:
             self._thread = threading.Thread(target=self._loop, name="jaxdebug-waiter", daemon=True)
             self._thread.start()
         self._queue.put((values, done))
 
     def wait(self, values: tuple[Any, ...], timeout: float | None) -> bool:
-        """Block until `values` are ready or have failed, at most `timeout` seconds; whether they are. Can be interrupted."""
+        """Block until `values` are ready or have failed, at most `timeout` seconds. Return whether they are. Interruptible."""
         ready = threading.Event()
         self.when_ready(values, lambda _error: ready.set())
         return ready.wait(timeout)
@@ -40,7 +40,7 @@ class Waiter:
         while True:
             values, done = self._queue.get()
             error = dispatch.wait(values)
-            # The arrays must not outlive the wait: they may be gigabytes.
+            # The arrays must not outlive the wait, because they may have gigabytes.
             del values
             done(error)
             del done

@@ -1,4 +1,4 @@
-"""The watched values of a run by name, and the answers about them for the browser."""
+"""Give access to the watched values of a run by name."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ if TYPE_CHECKING:
 
 
 class WatchedValues(Mapping[str, WatchedValue]):
-    """The watched values of a run: by name where that is at one place, `logits@model.py:12` where at several.
+    """The watched values of a run by name: `logits`, or `logits@model.py:12` if several places have this name.
 
-    Of a line that Python's loops run several times in one program each execution is a value: `x@model.py:12#2`, whose
-    gradient is `grad/x@model.py:12#2`.
+    If a Python loop runs a line several times in one program, each execution is a value: `x@model.py:12#2`. Its gradient is
+    `grad/x@model.py:12#2`.
     """
 
     def __init__(self, run: Values) -> None:
         self._run = run
 
     def sites(self) -> dict[str, CallSite]:
-        """Each site by its shortest name that is its own; the forward pass comes first."""
+        """Return shortest unique name -> site; the forward pass comes first."""
         return watched_sites(self._run)
 
     def __contains__(self, name: object) -> bool:
-        """Whether any is called so; of several `values[name]` asks which."""
+        """Whether any value has this name. If several have it, `values[name]` raises an error that lists them."""
         sites = self.sites()
         return bool(_called(name, sites) or (isinstance(name, str) and _called(as_python_has(name), sites)))
 
@@ -69,7 +69,7 @@ class WatchedValues(Mapping[str, WatchedValue]):
         )
 
     def of_each_process(self, name: str) -> list[str]:
-        """The names of this value in all processes, where it is not the same in them; else its own."""
+        """Return the names of a value in all processes, if it differs between them; else its own name."""
         found = _called(name, self.sites())
         is_one_each = len({site.process for site in found.values()}) == len(found)
         return [*found] if len(found) > 1 and is_one_each and not self._are_same(found) else [name]
@@ -94,7 +94,7 @@ class WatchedValues(Mapping[str, WatchedValue]):
 
 
 def _said_of_part(name: str, sites: Mapping[str, CallSite]) -> str:
-    """What to write for `h.mean` or `h.lanes`; empty for what is no statistic or property of a watched value."""
+    """Say what to write for `h.mean` or `h.lanes`; empty if it is not a statistic or property of a watched value."""
     own, _, part = name.rpartition(".")
     values = next((site.values for full, site in sites.items() if own in (full, site.label)), ())
     if part in values and part != LANES:

@@ -1,4 +1,4 @@
-"""A value that a run has watched: its statistics by step, its gradient beside it."""
+"""Give access to a watched value of a run: its statistics by step, and its gradient."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class WatchedValue(Mapping[str, np.ndarray]):
     """A watched value over the steps of a run: `value["mean"]` is float64[n].
 
     Attributes:
-      site: where it is computed.
+      site: the site that computes it.
     """
 
     def __init__(self, run: Values, site: CallSite) -> None:
@@ -46,17 +46,17 @@ class WatchedValue(Mapping[str, np.ndarray]):
 
     @property
     def steps(self) -> np.ndarray:
-        """Where each row stands on the axis of a plot: int64[n], or float64[n] where inner loops make fractions of a step.
+        """The place of each row on the axis of a plot: int64[n], or float64[n] if inner loops make fractions of a step.
 
-        The step of the outermost loop around it, counting on from one call to the next; outside loops which of the calls that
-        compute it, those included in which it was not taken; and where neither is known how often it had been taken on that
-        device.
+        It is the step of the outermost loop, counted on from one call to the next. Outside loops it is the number of the call
+        among those of its program, also if a call did not record it. If that is not known, it is the number of earlier records
+        on that device.
         """
         return self._run.store.history.steps(self.site.id)
 
     @property
     def name(self) -> str:
-        """Its shortest name in the run that is its own: `h`, `h@model.py:12`, `h@model.py:12#2`."""
+        """Its shortest unique name in the run: `h`, `h@model.py:12`, `h@model.py:12#2`."""
         sites = watched_sites(self._run)
         return next((name for name, site in sites.items() if site.id == self.site.id), self.site.label)
 
@@ -67,16 +67,16 @@ class WatchedValue(Mapping[str, np.ndarray]):
         return sorted((names[number] for number in numbers.tolist() if number >= 0), key=in_natural_order)
 
     def plot(self, **options: Any) -> Axes:
-        """Draw it over the steps: `run.plot` of its name, with the same options and errors."""
+        """Draw it over the steps, as `run.plot` does for its name, with the same options and errors."""
         return self._run.plot(self.name, **options)
 
     def show(self, **options: Any) -> Axes:
-        """Draw it at a step, where it was taken whole (`values=True`): `run.show` of its name, with its options."""
+        """Draw its whole value at a step (needs `values=True`), as `run.show` does for its name, with the same options."""
         return self._run.show(self.name, **options)
 
     @property
     def gradient(self) -> WatchedValue:
-        """Its gradient, watched beside it.
+        """Its gradient, as a watched value.
 
         Raises:
           KeyError: the program does not differentiate it.
@@ -94,10 +94,11 @@ class WatchedValue(Mapping[str, np.ndarray]):
     def histogram(self) -> np.ndarray:
         """The count of elements of each sign and magnitude at each step, float64[n, 30]; see `watch.statistics.histogram`.
 
-        The first half is negative, of falling magnitude, the second positive, of rising: 0 to 2^-27, to 2^-24, … above 2^12.
+        The first half counts negative elements by falling magnitude, the second half positive ones by rising magnitude: 0 to
+        2^-27, to 2^-24, … above 2^12.
 
         Raises:
-          KeyError: it was not asked for.
+          KeyError: the capture did not ask for histograms.
         """
         if HISTOGRAM[0] not in self.site.values:
             raise KeyError(f"{self.site.label} has no histogram: ask for it with histograms=True or --histogram")
@@ -105,12 +106,12 @@ class WatchedValue(Mapping[str, np.ndarray]):
 
     @property
     def lanes(self) -> dict[str, np.ndarray]:
-        """Each statistic by lane: float64[n, lanes], of nested `vmap`s [n, outer, inner]; a number a lane is its `value`.
+        """Each statistic by lane: float64[n, lanes], for nested `vmap`s [n, outer, inner]. A single number per lane is `value`.
 
-        Of more than 512 lanes there are the first, in one axis.
+        With more than 512 lanes, the first ones are here, in one axis.
 
         Raises:
-          KeyError: they were not asked for, or it has none.
+          KeyError: the capture did not ask for lanes, or the value has none.
         """
         if LANES not in self.site.values:
             watch = self._run.options.watch
@@ -128,7 +129,7 @@ class WatchedValue(Mapping[str, np.ndarray]):
         return _ByLane(self.site.label, ((name, table[..., column].reshape(-1, *shape)) for column, name in columns))
 
     def to_pandas(self) -> pd.DataFrame:
-        """A row a step, a column a statistic; on several devices a row a step of each, in the order in which they came.
+        """Return a frame with a row for each step and a column for each statistic; with several devices, a row for each device.
 
         Raises:
           ImportError: pandas is not installed.
@@ -150,7 +151,7 @@ class WatchedValue(Mapping[str, np.ndarray]):
 
 
 class _ByLane(dict[str, np.ndarray]):
-    """Each statistic by lane, which says what there is where another one is asked for."""
+    """Maps each statistic to its values by lane; the error for another key lists the statistics."""
 
     def __init__(self, label: str, statistics: Iterable[tuple[str, np.ndarray]]) -> None:
         super().__init__(statistics)

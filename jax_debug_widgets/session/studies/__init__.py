@@ -1,6 +1,6 @@
-"""Answer questions about a program without a run of the user's: inventory, cost, verification.
+"""Answer questions about a program outside the user's runs: inventory, cost, verification, graph, comparison, export.
 
 In:   a function and its arguments.
-Out:  tables.
+Out:  tables, graphs and other answers.
 May know: session/run.   Must not know: the panel.
 """

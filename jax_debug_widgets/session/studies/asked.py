@@ -1,16 +1,16 @@
-"""The arguments of a question about a function."""
+"""Check the arguments of a question about a function."""
 
 from __future__ import annotations
 
 _SHORT = 40
-"""Characters of a value that the error shows whole."""
+"""The most characters of a value that the error shows in full."""
 
 
 def require_function(given: object) -> None:
-    """Refuse what is no function, with what to give instead.
+    """Refuse a value that is not a function; the error says what to write instead.
 
     Raises:
-      TypeError: it cannot be called.
+      TypeError: the value cannot be called.
     """
     if not callable(given):
         text = repr(given)

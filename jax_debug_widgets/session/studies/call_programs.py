@@ -1,4 +1,4 @@
-"""The programs that the calls of runs have run, without what is put in for watched values."""
+"""Keep the programs that the calls of runs ran, without the equations that were added for watched values."""
 
 from __future__ import annotations
 
@@ -25,37 +25,37 @@ if TYPE_CHECKING:
     from jax_debug_widgets.taps import Capture
 
 MOST_KEPT = 8
-"""Programs that are kept, of all runs together; the newest. Others are there as long as JAX has them."""
+"""The most programs that are kept for all runs together, the newest ones. Others exist as long as JAX keeps them."""
 
 LARGEST = 64 << 20
-"""Bytes of constants. A program that has more is kept only as long as JAX has it: they may fill a device."""
+"""A program with more bytes of constants is not kept, because it could fill a device. It exists as long as JAX keeps it."""
 
 _MOST_TYPES = 3
-"""Arguments that the name of a program says."""
+"""The most arguments in the name of a program."""
 
 _ELSE = "`%jaxdebug graph f(x)` shows the program of a call like it."
 
 
 class CallPrograms:
-    """Keeps the newest, and shows that of a call. Safe from any thread."""
+    """Keeps the newest programs, and shows the program of a call. Safe from any thread."""
 
     def __init__(self, capture: Capture, views: ProgramViews) -> None:
         self._capture, self._views = capture, views
         self._kept: OrderedDict[tuple[str, int], Any] = OrderedDict()
-        """Run and identity of a program -> the program."""
+        """Key of a run and `id` of a program -> the program."""
         self._graphs: weakref.WeakKeyDictionary[Any, dict[str, Graph]] = weakref.WeakKeyDictionary()
-        """Program -> run -> it as nested boxes."""
+        """Program -> key of a run -> the program as nested boxes."""
         self._are_kept: weakref.WeakKeyDictionary[Any, bool] = weakref.WeakKeyDictionary()
         """Program -> whether it is worth keeping."""
         self._lock = threading.Lock()
 
     def take(self, run: str, program: Any) -> None:
-        """See `session.ports.ProgramsOfCalls`. A training step waits for this."""
+        """See `session.ports.ProgramsOfCalls`. A training step waits for this method, so it does little."""
         key = run, id(program)
         if program is None or key in self._kept:
             return
         is_kept = self._are_kept.get(program)
-        if is_kept is None:  # To look through a program at each call of it would be felt.
+        if is_kept is None:  # Looking through a program at each of its calls would be slow.
             is_kept = self._are_kept[program] = _is_worth_keeping(program)
         if not is_kept:
             return
@@ -65,7 +65,7 @@ class CallPrograms:
                 self._kept.popitem(last=False)
 
     def forget(self, run: str) -> None:
-        """Let go of the programs of this run."""
+        """Drop the programs of a run."""
         with self._lock:
             for key in [key for key in self._kept if key[0] == run]:
                 del self._kept[key]
@@ -73,10 +73,10 @@ class CallPrograms:
                 graphs.pop(run, None)
 
     def answer(self, run: RunView | None, request: Mapping[str, Any]) -> dict[str, Any]:
-        """The program of the call `call`.
+        """Answer a request for the program of call `call`.
 
         Raises:
-          LookupError: there is no such run. ValueError: it is not known; the message says why.
+          LookupError: there is no such run. ValueError: the program is not known; the message says why.
         """
         if run is None:
             raise LookupError("This run is gone: run the cell again.")
@@ -97,7 +97,7 @@ class CallPrograms:
         return {"programs": [self._views.answer({"what": "about", "key": self._views.add(graph)})], "told": told}
 
     def _graph_of(self, run: Run, program: Any) -> Graph:
-        """The program as nested boxes. Read when first asked for."""
+        """Return the program as nested boxes; the first call makes them."""
         graphs = self._graphs.setdefault(program, {})
         if run.key not in graphs:
             traced = Traced(_name_of(program), program.jaxpr, program.consts, (), "", ())
@@ -107,13 +107,13 @@ class CallPrograms:
 
 
 def _is_worth_keeping(program: Any) -> bool:
-    """Whether it is a function's of the user's: JAX keeps those of its own."""
+    """Whether a program is of one of the user's functions and not too large. JAX itself keeps those of its own functions."""
     file = (program.jaxpr.debug_info.func_src_info or "").partition(" at ")[2].rpartition(":")[0]
     return is_users(file) and _nbytes_of_constants(program) <= LARGEST
 
 
 def _nbytes_of_constants(program: Any) -> int:
-    """Bytes of the arrays that a program, and those in it, close over."""
+    """Return the bytes of the constants of a program and of the programs inside it."""
     own = sum(getattr(one, "nbytes", 0) for one in program.consts)
     inner = (value for one in program.jaxpr.eqns for value in one.params.values() if isinstance(value, ClosedJaxpr))
     return own + sum(map(_nbytes_of_constants, inner))
@@ -124,7 +124,7 @@ def _has_copies(graph: Graph) -> bool:
 
 
 def _name_of(program: Any) -> str:
-    """`f(x: float32[3])`."""
+    """Return the name of a program with the types of its arguments: `f(x: float32[3])`."""
     about = program.jaxpr.debug_info
     names = about.arg_names or ("",) * len(program.in_avals)
     types = [f"{name}: {one.str_short()}" for name, one in zip(names, program.in_avals, strict=False)]

@@ -1,4 +1,4 @@
-"""Report what the checks of a run have looked for, and what they could not look at: `%jaxdebug check f(x)`."""
+"""Report which checks of a run have run, which could not, and what they found: `%jaxdebug check f(x)`."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ _NEEDS = {
     "retraces": features.RETRACES,
     "x64": features.PRECISION,
 }
-"""The feature of JAX that a check needs; the others need what each capture does."""
+"""Check -> the feature that it needs. The other checks need only the feature of each capture."""
 
 
 def checked_text(run: Run, muted: frozenset[str]) -> str:
-    """How many checks have looked, why others have not, and at the end the findings."""
+    """Return a text that says how many checks ran, why others did not, and at the end the findings."""
     unchecked = not_checked(run, muted)
     done = [name for name in check_names() if name not in unchecked]
     reasons: dict[str, list[str]] = {}
@@ -40,7 +40,7 @@ def checked_text(run: Run, muted: frozenset[str]) -> str:
 
 
 def not_checked(run: Run, muted: frozenset[str]) -> dict[str, str]:
-    """The checks that have seen nothing of this run, each with the reason."""
+    """Return the checks that did not check this run -> the reason."""
     always = {kind.option for kind in Kind if kind.option and kind.default}
     return {name: why for name in check_names() if (why := _why_not(run, name, muted, is_on=name in always))}
 

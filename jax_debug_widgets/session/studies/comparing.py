@@ -1,4 +1,4 @@
-"""Functions that run, compared: with another one, and with themselves otherwise."""
+"""Run and compare functions: with another function, or with themselves in float64, op by op, on a CPU, or at another time."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 Against = AgainstFloat64 | AgainstOpByOp | Comparison | SavedValues
 
 SAVED = "saved:"
-"""What is compared with begins so, where it is a file."""
+"""The beginning of `against` for a file of saved values."""
 
 
 def comparison_of(
@@ -48,11 +48,11 @@ def comparison_of(
     against: str | PathLike[str] | None = None,
     save: str | PathLike[str] | None = None,
 ) -> Against:
-    """How a function compares with another one, the first of the arguments, or with itself: `jax_debug_widgets.compare`.
+    """Compare a function with another one, which is the first argument, or with itself. See `jax_debug_widgets.compare`.
 
     Raises:
-      TypeError: there is nothing to compare with. ValueError: an unknown way, or one that this machine has not.
-      OSError: a file cannot be read or written. Exception: what tracing or running raises.
+      TypeError: there is nothing to compare with. ValueError: the way is unknown, or not possible on this machine.
+      OSError: a file cannot be read or written. Exception: the error that tracing or running raises.
     """
     if save is not None:
         if against is not None:
@@ -80,10 +80,10 @@ def comparison_of(
 
 
 def refuse_overwriting(save: str | PathLike[str]) -> None:
-    """Values that are there already are not written over: nothing else may have them.
+    """Refuse to overwrite saved values, because they may exist nowhere else.
 
     Raises:
-      FileExistsError: there is something of that name.
+      FileExistsError: the file exists.
     """
     if Path(save).expanduser().exists():
         raise FileExistsError(
@@ -95,10 +95,10 @@ WAYS = ("float64", "op-by-op", "cpu", f"{SAVED}FILE")
 
 
 def refuse_unknown(against: str) -> None:
-    """Say what a function can be compared with.
+    """Refuse an unknown or impossible `against`; the error says what a function can be compared with.
 
     Raises:
-      ValueError: it is none of that, or cannot be had here.
+      ValueError: the way is unknown, or not possible here.
     """
     if against.startswith(SAVED):
         file = Path(against.removeprefix(SAVED)).expanduser()
@@ -145,7 +145,7 @@ def _cpu(
 
 
 def _accelerator() -> Any:
-    """The device that programs run on; None where that is a CPU."""
+    """Return the device on which programs run; None if it is a CPU."""
     device = jax.devices()[0]
     return None if device.platform == "cpu" else device
 

@@ -1,4 +1,4 @@
-"""Measure what the debugging calls and callbacks of a program cost it: compiled with them, without each, and without all."""
+"""Measure the cost of a program's debugging calls and callbacks: compile it with them, without each one, and without all."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
     from jax_debug_widgets._jax.origins.equation import DebugCall
 
 COMPILE_SECONDS = 60.0
-"""After so many seconds no more programs without one of the calls are compiled."""
+"""The default seconds after which no more programs without one of the calls are compiled."""
 
 _RUNS = 5
-"""Runs of each program that are measured, where the user asks for it."""
+"""The number of measured runs of each program, if the user asks for a measurement."""
 
 
 def cost(
@@ -38,15 +38,15 @@ def cost(
     timeout: float | None,
     run: bool,
 ) -> CostReport:
-    """The cost of the calls in `function(*args, **kwargs)`, which is traced and compiled as a jitted function.
+    """Return the cost of the calls in `function(*args, **kwargs)`, which is traced and compiled as a jitted function.
 
     Args:
-      name_file: what a person calls a file.
-      timeout: seconds after which no more programs without a single one of the calls are compiled.
-      run: also run the program, and the one without all of them; its prints are not shown.
+      name_file: makes the name of a file for people.
+      timeout: seconds after which no more programs without one of the calls are compiled.
+      run: whether to run the program, and the program without all calls. Their prints are not shown.
 
     Raises:
-      Exception: whatever tracing or running the function raises.
+      Exception: the error that tracing or running the function raises.
     """
     started = time.monotonic()
     program = Variations(function, args, kwargs)
@@ -77,7 +77,7 @@ def cost(
 
 
 def _groups(equations: Sequence[DebugCall]) -> list[list[int]]:
-    """The indices of the equations of each call in the source."""
+    """Group the equations by their call in the source; return the indices of each group."""
     groups: dict[object, list[int]] = {}
     for index, equation in enumerate(equations):
         key = (equation.frame, equation.kind, equation.ordered, equation.format, equation.vmap_method)
@@ -104,7 +104,7 @@ def _site(mine: Sequence[DebugCall], whole: Compilation, name_file: NameFile) ->
             prints = one.kind in ("print", "log")
             plain += times * lanes * event_cost(prints, one.shapes, one.dtypes).plain
             shapes = tuple((lanes, *shape) for shape in one.shapes) if lanes > 1 else one.shapes
-            # A capture has one firing for all lanes; a user's function is still called for each.
+            # A capture has one firing for all lanes; a user's function is called for each lane.
             captured += times * (
                 event_cost(True, shapes, one.dtypes).captured
                 if prints
@@ -126,7 +126,7 @@ def _site(mine: Sequence[DebugCall], whole: Compilation, name_file: NameFile) ->
 
 
 def _batches(equations: Sequence[DebugCall]) -> list[list[DebugCall]]:
-    """The lanes of a `vmap`, which JAX has unrolled, together; each other equation by itself."""
+    """Group the lanes of a `vmap`, which JAX has unrolled; each other equation is a group."""
     batches: dict[object, list[DebugCall]] = {}
     for number, equation in enumerate(equations):
         key = (equation.name_stack, equation.callers, equation.shapes) if "vmap" in equation.name_stack else number
@@ -179,12 +179,12 @@ def _together(sites: Sequence[SiteCost]) -> SiteCost:
 
 
 def _measured(whole: Compilation, bare: Compilation) -> tuple[float, float]:
-    """Seconds a run, of both in turn, so that what else the machine does meets both."""
+    """Return the median seconds of a run of each program. They run in turn, so that other work of the machine affects both."""
     times: tuple[list[float], list[float]] = ([], [])
     with contextlib.redirect_stdout(io.StringIO()):
         for number in range(_RUNS + 1):
             for mine, program in zip(times, (whole, bare), strict=True):
                 seconds = seconds_of(program.run)
-                if number:  # The first warms up.
+                if number:  # The first run warms up.
                     mine.append(seconds)
     return statistics.median(times[0]), statistics.median(times[1])

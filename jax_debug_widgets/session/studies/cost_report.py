@@ -1,4 +1,4 @@
-"""The report on what debugging calls cost a program: a row and a sentence for each."""
+"""Report the cost of a program's debugging calls: a row and a sentence for each."""
 
 from __future__ import annotations
 
@@ -21,19 +21,25 @@ class SiteCost:
     """The cost that one call in the source adds to its program.
 
     Attributes:
-      where: `train.py:41`; `function`: the format of a print, or the user's function; `kind`: which of JAX's calls it is.
-      firings: how often it fires, on all devices, in what `per` says: `"a call"` of the program, or where only run time
-        tells, `"an iteration of its while"` or `"where its branch is taken"`; 0 where XLA removes it from the program.
-      nbytes: bytes that these firings hand to the host.
-      removable: whether the program can do without it: it returns nothing.
+      where: the place, `train.py:41`.
+      function: the format of a print, or the name of the user's function.
+      kind: the kind of JAX's call.
+      ordered: whether it asked for `ordered=True`.
+      firings: how often it fires on all devices during `per`; 0 if XLA removes it from the program.
+      per: `"a call"` of the program; `"an iteration of its while"` or `"where its branch is taken"` if the number of firings in
+        a call is known only at run time.
+      nbytes: the bytes that these firings hand to the host.
+      removable: whether the program works without it, because it returns nothing.
       partitioned: whether each device hands over its own part (`partitioned=True`).
-      compiled: whether the program without it was compiled; what follows is 0 where it was not.
-      temporaries: bytes of temporary memory that it adds on each device; negative where XLA needs less with it.
-      kernels: kernels that it adds, the call itself apart; `fusions`: those of them that are fused.
-      broken: the values, by JAX's names for them, that would stay inside a fused kernel without it.
-      collectives: `all-gather` and the like that it adds.
-      is_refused: whether the persistent cache refuses the program for this call; `is_alone`: for this call alone.
-      plain, captured: seconds a call of the program, estimated from what such an event takes on this machine.
+      compiled: whether the program without it was compiled. If not, the following figures are 0.
+      temporaries: bytes of temporary memory that it adds on each device; negative if XLA needs less memory with it.
+      kernels: the kernels that it adds, besides the call itself.
+      fusions: the fused kernels among these.
+      broken: the values, by JAX's names, that would stay inside a fused kernel without it.
+      collectives: the collectives that it adds, such as `all-gather`.
+      is_refused: whether the persistent cache refuses the program.
+      is_alone: whether the persistent cache refuses the program only because of this call.
+      plain, captured: seconds in `per`, in plain JAX and in a capture, estimated from the time of an event on this machine.
     """
 
     where: str
@@ -58,7 +64,7 @@ class SiteCost:
 
     @property
     def sentence(self) -> str:
-        """All of it, in words."""
+        """The whole cost in words."""
         if self.kind == "sharding":
             return f"{self.where} {self.function}: called once, when the program is compiled; no cost when it runs."
         place = f"{self.where} {self.function}"
@@ -81,17 +87,17 @@ class SiteCost:
 
 @dataclass(frozen=True)
 class CostReport(Sequence[SiteCost]):
-    """The calls of one program, in program order, and what they cost together.
+    """The cost of the calls of one program, in program order, and their cost together.
 
     Attributes:
       title: the function's name.
-      sites: a row a call in the source.
-      all: what they add together, as if they were one call; those that return something stay. Its times are sums of those
-        of the rows.
-      temporaries: bytes of temporary memory of the program as it is, on each device; None where XLA does not tell.
-      kernels, fusions: of the program as it is.
+      sites: the cost of each call in the source.
+      all: the cost of all calls together, as if they were one; calls with results are not removed. Its times are the sums of
+        the rows' times.
+      temporaries: bytes of temporary memory of the program with all calls, on each device; None if XLA does not say it.
+      kernels, fusions: the kernels of the program with all calls, and the fused ones among them.
       is_cacheable: whether JAX may write the program to its persistent cache.
-      with_all, without_all: seconds a run, where the program was run; else None.
+      with_all, without_all: seconds of a run with all calls and without them; None if the program was not run.
     """
 
     title: str
@@ -115,11 +121,11 @@ class CostReport(Sequence[SiteCost]):
 
     @property
     def sentences(self) -> list[str]:
-        """One for each call in the source."""
+        """A sentence for each call in the source."""
         return [site.sentence for site in self.sites]
 
     def table(self) -> Table:
-        """A row a call and one for all together; below them the sentences."""
+        """Return a table with a row for each call and one for all together; the sentences are below it."""
         count = f"{plural(len(self), 'call')} to the host"
         temporaries = "" if self.temporaries is None else f", {in_bytes(self.temporaries)} of temporaries"
         ran = (
@@ -159,7 +165,7 @@ class CostReport(Sequence[SiteCost]):
         )
 
     def to_pandas(self) -> pd.DataFrame:
-        """A row a call, its figures as numbers: bytes, counts and seconds.
+        """Return a frame with a row for each call, its figures as numbers: bytes, counts and seconds.
 
         Raises:
           ImportError: pandas is not installed (`pip install "jax-debug-widgets[pandas]"`).
@@ -207,7 +213,7 @@ def _often(site: SiteCost) -> str:
 
 
 def _added(site: SiteCost) -> str:
-    """The additions to the program, in words."""
+    """Describe the additions to the program."""
     parts = [f"{in_bytes(site.temporaries)} of temporaries"] if site.temporaries > 0 else []
     parts += [plural(site.kernels, "kernel")] if site.kernels > 0 else []
     parts += [f"{count} {name}" for name, count in (site.collectives or {}).items()]
@@ -231,7 +237,7 @@ def _signed(text: str, number: int) -> str:
 
 
 def in_time(seconds: float) -> str:
-    """Seconds as people read them: `13 µs`."""
+    """Write a time for people: `13 µs`."""
     for factor, unit in ((1e6, "µs"), (1e3, "ms")):
         if seconds * factor < 1000:  # noqa: PLR2004
             return f"{seconds * factor:.2g} {unit}" if seconds * factor < 10 else f"{seconds * factor:.0f} {unit}"  # noqa: PLR2004

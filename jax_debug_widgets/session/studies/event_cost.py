@@ -1,4 +1,4 @@
-"""Microseconds an event on this machine, measured: as JAX does it, and captured."""
+"""Measure the time of an event on this machine: in plain JAX, and in a capture."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ Shapes = tuple[tuple[int, ...], ...]
 Types = tuple[np.dtype[Any], ...]
 
 _TIMES = 300
-"""Events of scalars that are measured: some 15 ms of plain JAX. Of larger values fewer."""
+"""The number of events in a measurement for scalars, which take some 15 ms in plain JAX. Larger values have fewer events."""
 
 _BYTES = 16 << 20
-"""At most so many bytes are moved for one measurement."""
+"""The most bytes that one measurement moves."""
 
 _FEWEST = 3
 _REPEATS = 3
@@ -41,7 +41,7 @@ _REPEATS = 3
 
 @dataclass(frozen=True)
 class EventCost:
-    """Seconds of one event: what JAX's own way takes (a print to nowhere), and what a captured one does."""
+    """The seconds of one event: in plain JAX (a print to nowhere), and in a capture."""
 
     plain: float
     captured: float
@@ -49,13 +49,13 @@ class EventCost:
 
 @functools.lru_cache(maxsize=1024)
 def event_cost(prints: bool, shapes: Shapes, dtypes: Types) -> EventCost:
-    """Measure, once in a process, what an event with these values costs here, to where the store has it.
+    """Measure the time of an event with these values, until the store has it. A process measures it only once.
 
     No function of the user's is called, and nothing is printed.
 
     Args:
-      prints: whether it formats its values, as `jax.debug.print` does; other kinds call a function that does nothing.
-      shapes, dtypes: of the values.
+      prints: whether the event formats its values, as `jax.debug.print` does. Other kinds call a function that does nothing.
+      shapes, dtypes: the types of the values.
     """
     nbytes = sum(math.prod(shape) * dtype.itemsize for shape, dtype in zip(shapes, dtypes, strict=True))
     times = max(min(_TIMES, _BYTES // max(nbytes, 1)), _FEWEST)
@@ -82,7 +82,7 @@ def _best(program: Callable[[], Any]) -> float:
 
 
 def _recorder(prints: bool, shapes: Shapes, dtypes: Types, inbox: Inbox) -> Recorder:
-    """The recorder that a capture would have compiled in, with an inbox of its own."""
+    """Make the recorder that a capture would compile in, for this inbox."""
     equation = equation_of(_nothing, shapes, dtypes)
     one = make_tap(SiteBook().site_of(equation), equation, nesting_of(equation))
     gate = Gate()
@@ -100,4 +100,4 @@ def _call_nothing(*values: Any) -> None:
 
 
 def _nothing(*_values: Any) -> None:
-    """A host function that takes no time."""
+    """Do nothing, as a host function that takes no time."""

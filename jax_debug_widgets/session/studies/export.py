@@ -1,4 +1,4 @@
-"""Write a function as a package of Python files: see `jax_debug_widgets.to_folder`."""
+"""Write a traced function as a package of Python files, see `jax_debug_widgets.to_folder`."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ if TYPE_CHECKING:
     from jax_debug_widgets.session.session import Session
 
 _MARK = ".jaxdebug-export.json"
-"""Says that we have written the folder, and what its files were then."""
+"""The file that marks an exported folder, with the digests of its files."""
 
 MOST_EXAMPLE_BYTES = 256 * 2**20
-"""Arguments that take more are not written beside the program."""
+"""The most bytes of arguments that are written beside the program."""
 
 
 class ExportError(NotImplementedError):
-    """A program that cannot be written as it is; `reasons` has one for each equation."""
+    """Raised for a program that cannot be written; `reasons` has one for each equation."""
 
     def __init__(self, name: str, reasons: Sequence[str]) -> None:
         self.reasons = list(reasons)
@@ -50,16 +50,18 @@ class ExportError(NotImplementedError):
 
 
 class FolderError(ValueError):
-    """A folder that is not to be written."""
+    """Raised for a folder that must not be written."""
 
 
 class Exported:
     """A function that was written as a package.
 
     Attributes:
-      path: its folder. `name`: what the function is called in it.
-      difference: how the program of what was written differs from the function's; what no result needs does not count.
-      notes: what is written otherwise than JAX has traced it. `hosts`: functions that are to be filled in, in `host.py`.
+      path: the folder of the package.
+      name: the name of the function in the package.
+      difference: the difference between the written program and the function's; unused equations do not count.
+      notes: the parts that are written in another way than JAX traced them.
+      hosts: the names of functions in `host.py` that the user has to fill in.
     """
 
     def __init__(
@@ -77,7 +79,7 @@ class Exported:
         return self._is_same
 
     def load(self) -> ModuleType:
-        """The package as it is in the folder now, as a module that is not among Python's."""
+        """Load the package as it is in the folder now, as a module that is not in `sys.modules`."""
         name = f"_jaxdebug_exported_{next(_COUNT)}"
         spec = importlib.util.spec_from_file_location(
             name, self.path / "__init__.py", submodule_search_locations=[str(self.path)]
@@ -86,7 +88,7 @@ class Exported:
             raise ImportError(f"there is no package in {self.path}")
         module = importlib.util.module_from_spec(spec)
         sys.modules[name] = module
-        # Python would take what it has compiled for the file after an edit within a second that leaves its size.
+        # After an edit within a second that keeps the file's size, Python would use the old compiled file.
         keeps_none, sys.dont_write_bytecode = sys.dont_write_bytecode, True
         try:
             spec.loader.exec_module(module)
@@ -98,7 +100,7 @@ class Exported:
 
     @property
     def function(self) -> Callable[..., Any]:
-        """The function as it is in the folder now."""
+        """The function, as it is in the folder now."""
         return getattr(self.load(), self.name)
 
     def check(self) -> Diff:
@@ -132,7 +134,7 @@ class Exported:
         return f'<pre class="jaxdebug-program">{escape(repr(self))}</pre>'
 
     def _otherwise(self) -> str:
-        """How the written program differs; what is written otherwise on purpose is in the notes."""
+        """Describe how the written program differs. The notes explain the parts that differ on purpose."""
         if self.notes:
             return f"traced again it has other equations, as said below ({self.difference.headline})"
         return f"not the same program: {self.difference.headline}"
@@ -144,7 +146,7 @@ class Exported:
         return [*lines, *self.notes, *self._path_lines(), f"from {self.path.name} import {self.name}", _CHECKED]
 
     def _path_lines(self) -> list[str]:
-        """What makes the folder known to `import`, where it is not."""
+        """Return the line that makes the folder known to `import`; empty if it is known."""
         parent = self.path.parent.resolve()
         is_known = parent in {Path(one or ".").resolve() for one in sys.path}
         return [] if is_known else [f"import sys; sys.path.insert(0, {str(parent)!r})"]
@@ -154,7 +156,7 @@ _STALE = "of the original, traced anew, it is: JAX runs it as it was traced befo
 
 
 def _first_that_differs(expected: Sequence[Any], found: Sequence[Any]) -> int | None:
-    """The place of the first result that has other bits or another dtype."""
+    """Return the index of the first result with other bits or another dtype; None if all are equal."""
     pairs = enumerate(zip(expected, found, strict=True))
     return next((place for place, (one, other) in pairs if _bits_of(one) != _bits_of(other)), None)
 
@@ -170,7 +172,7 @@ _COUNT = itertools.count(1)
 
 
 def _copied(leaf: Any) -> Any:
-    """An array of its own: the function may give its arguments away."""
+    """Copy a leaf to a new array, because the function may donate its arguments."""
     return jax.numpy.array(leaf, copy=True) if isinstance(leaf, jax.Array | np.ndarray) else jax.numpy.asarray(leaf)
 
 
@@ -187,9 +189,9 @@ def export(
     """Write `function`, as it is traced for these arguments, into a folder; see `jax_debug_widgets.to_folder`.
 
     Raises:
-      ExportError: it cannot be written. FolderError: the folder's name is no name of a package, or there is a folder that we
-        have not written, or that was edited.
-      Exception: what tracing the function raises.
+      ExportError: the program cannot be written. FolderError: the folder's name cannot be the name of a package, or the folder
+        exists and is not an export, or was edited.
+      Exception: the error that tracing the function raises.
     """
     if why := features.why_off(features.STEPPING):
         raise NotImplementedError(why)
@@ -209,7 +211,7 @@ def export(
     _write(folder, written)
 
     def retraced(module: ModuleType) -> tuple[Program, bool]:
-        """The program of what was written, and whether it computes the same."""
+        """Trace the written function. Return its program, and whether it computes the same as the original."""
         own = getattr(module, written.name)
 
         def arrays_of(*arrays: Any) -> list[Any]:
@@ -221,7 +223,7 @@ def export(
             again = program_of(found, replace(reading, names_of=lambda *_: {}))
             if computes_the_same(written.program, again):
                 return again, True
-            # Names tell which equations stand for each other where the two differ.
+            # With names, equations of the two programs can be matched where the programs differ.
             found = trace(arrays_of, written.call.operands(), {}, lambda *_: None, whole_numbers=True)
             again = program_of(found, reading)
             return again, computes_the_same(written.program, again)
@@ -230,7 +232,7 @@ def export(
 
 
 def _may_write(folder: Path, *, overwrite: bool) -> None:
-    """Raise where a folder has what is not ours."""
+    """Raise if a folder has files that an export did not write, or that were edited since."""
     if not folder.exists() or (folder.is_dir() and not any(folder.iterdir())):
         return
     try:
@@ -243,7 +245,7 @@ def _may_write(folder: Path, *, overwrite: bool) -> None:
 
 
 def _refuse_another(folder: Path, name: str) -> None:
-    """Raise where a folder has the export of a function of another name."""
+    """Raise if a folder has the export of a function with another name."""
     init = folder / "__init__.py"
     there = init.read_text(encoding="utf-8") if init.exists() else ""
     if there and there != _init_text(name):

@@ -1,4 +1,4 @@
-"""The files beside the module of an exported program: how to run and edit it, its test, its host functions."""
+"""Write the files beside the module of an exported program: its README, its test, its host functions."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from jax_debug_widgets._jax.studies.export.trees import children_of, is_leaf, pl
 
 
 def readme_text(package: str, written: FunctionText) -> str:
-    """How to run and edit it."""
+    """Return the README, which says how to run and edit the program."""
     hosts = [f"* `{one.name}` takes {', '.join(one.takes) or 'nothing'}, gives {one.gives}" for one in written.hosts]
     sections = {
         "To be filled in": [_HOSTS, *hosts] if hosts else [],
@@ -58,7 +58,7 @@ _ARRAYS = "`constants.npz` has the arrays that are part of the program. Nothing 
 
 
 def host_text(written: FunctionText) -> str:
-    """The functions that are to be filled in."""
+    """Return the module with the host functions that the user has to fill in."""
     parts = ['"""Functions that the host calls. JAX does not see inside them: write them here."""']
     for one in written.hosts:
         source = "".join(f"    # {line}\n" for line in one.source.rstrip().splitlines())
@@ -72,7 +72,7 @@ def host_text(written: FunctionText) -> str:
 
 
 def test_text(package: str, written: FunctionText) -> str:
-    """A test of the package, for `python test_program.py` and pytest."""
+    """Return a test of the package, for `python test_program.py` and pytest."""
     return _TEST.format(
         package=package,
         name=written.name,
@@ -171,7 +171,7 @@ def _arguments(written: FunctionText) -> str:
 
 
 def _tree(value: Any, is_fixed: Callable[[Any], bool], numbers: Iterator[int]) -> str:
-    """The text of a pytree of the example's arrays."""
+    """Write a pytree of the example's arrays as Python code."""
     if value is None:
         return "None"
     if is_leaf(jax.tree.structure(value)):

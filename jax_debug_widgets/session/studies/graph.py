@@ -1,4 +1,4 @@
-"""The program of a call as nested boxes: see `jax_debug_widgets.graph`."""
+"""Show the program of a call as nested boxes, see `jax_debug_widgets.graph`."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 def graph_of(
     session: CapturesAndRuns, function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
 ) -> Graph:
-    """The program of `function(*args, **kwargs)`; see `jax_debug_widgets.graph`.
+    """Return the graph of the program of `function(*args, **kwargs)`, see `jax_debug_widgets.graph`.
 
     Raises:
-      Exception: what tracing the function raises.
+      Exception: the error that tracing the function raises.
     """
     found, program = traced(session, function, args, kwargs)
     return Graph(program, found.paths, lines_of_sources(program), seen_of(session, program))

@@ -1,4 +1,4 @@
-"""A function whose every call is a run."""
+"""Wrap a function so that each of its calls is a run."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Instrumented(Generic[P, R]):
         if not callable(function):
             raise TypeError(f"instrument a function, or what can be called like one: {function!r} cannot be")
         if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
-            # Between its values it gives control back, and what its caller runs then would be captured with it.
+            # A generator returns control between its values, so code of its caller would be captured too.
             name = getattr(function, "__name__", function)
             raise TypeError(
                 f"{name} is a generator, whose call runs nothing yet: instrument the functions that it calls"
@@ -36,17 +36,17 @@ class Instrumented(Generic[P, R]):
 
     @property
     def run(self) -> Run:
-        """The run of the last call; while a call goes on, of that one.
+        """The run of the last call, or of the call that goes on.
 
         Raises:
-          LookupError: it has not been called yet.
+          LookupError: the function has not been called yet.
         """
         if self._run is None:
             raise LookupError(f"{self!r} has not been called yet")
         return self._run
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
-        """Call the function in a capture; of an `async` one it lasts until that is awaited."""
+        """Call the function in a capture. For an `async` function, the capture is around the `await`."""
         if inspect.iscoroutinefunction(self._function):
             return self._awaited(self._function(*args, **kwargs))  # type: ignore[return-value]
         with self._captured() as self._run:
@@ -60,7 +60,7 @@ class Instrumented(Generic[P, R]):
             return await result
 
     def __get__(self, owner: Any, kind: type | None = None) -> Any:
-        """Bind the function to its object, as a method is."""
+        """Bind the function to an object as a method."""
         return self if owner is None else functools.partial(self, owner)
 
     def __repr__(self) -> str:

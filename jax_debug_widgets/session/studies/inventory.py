@@ -1,4 +1,4 @@
-"""The callbacks of a program before it runs: where they are, what they survive, and what the compiler leaves of them."""
+"""List the callbacks of a program before it runs: where they are, which transformations JAX allows, which XLA keeps."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from jax_debug_widgets.events import Kind
 
 SHOWN_TRANSFORMS = ("jit", "vmap", "grad", "scan", "shard_map")
-"""The transforms that have a mark in every row, a part of `TRANSFORMS`."""
+"""The transformations of `TRANSFORMS` that have a column in the table."""
 
 
 @dataclass(frozen=True)
@@ -32,15 +32,17 @@ class Callback:
     """One call in the source of a program.
 
     Attributes:
-      where: `train.py:41`; `function`: the user's function, or the format of a print.
-      kind, ordered: which of JAX's calls it is.
-      returns: the types of what it returns to the program, `float32[3]`; empty where it returns nothing.
-      inside: what is around it in the program, one line a place: loops, outermost first, then the rest in no order:
+      where: the place, `train.py:41`.
+      function: the name of the user's function, or the format of a print.
+      kind: the kind of JAX's call.
+      ordered: whether it asked for `ordered=True`.
+      returns: the types of its results, `float32[3]`; empty if it returns nothing.
+      inside: for each of its places in the program, the loops, outermost first, and then the rest in no order:
         `scan of 3 > while, cond, vmap`.
-      runs: how often, and whether JAX promises it.
+      runs: how often it runs, and whether JAX guarantees it.
       staged: how often it is in the program as traced.
-      kept: how many calls of Python the compiled program has for it; None for `inspect_array_sharding`.
-      refused: the transformations that JAX would refuse it under -> why.
+      kept: the number of calls of Python that the compiled program has for it; None for `inspect_array_sharding`.
+      refused: transformation under which JAX refuses it -> why.
     """
 
     where: str
@@ -56,12 +58,12 @@ class Callback:
 
     @property
     def survives(self) -> tuple[str, ...]:
-        """The transformations that JAX allows it under."""
+        """The transformations under which JAX allows it."""
         return tuple(name for name in TRANSFORMS if name not in self.refused)
 
 
 class Inventory(Sequence[Callback]):
-    """The callbacks of one program, in program order."""
+    """Holds the callbacks of one program, in program order."""
 
     def __init__(self, title: str, callbacks: Iterable[Callback]) -> None:
         self.title = title
@@ -77,13 +79,13 @@ class Inventory(Sequence[Callback]):
         return iter(self._callbacks)
 
     def table(self) -> Table:
-        """A row a callback, and below the ways out where it does not survive."""
+        """Return a table with a row for each callback; below it, why JAX refuses some, and what to do."""
         rows = [_row(callback) for callback in self._callbacks]
         count = plural(len(rows), "callback")
         return Table(_HEADERS, rows, f"{self.title}: {count}; nothing has run", _ways_out(self._callbacks))
 
     def to_pandas(self) -> pd.DataFrame:
-        """The table as a frame of text.
+        """Return the table as a frame of text.
 
         Raises:
           ImportError: pandas is not installed (`pip install "jax-debug-widgets[pandas]"`).
@@ -102,10 +104,10 @@ class Inventory(Sequence[Callback]):
 def inventory(
     function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], name_file: NameFile
 ) -> Inventory:
-    """The callbacks of `function(*args, **kwargs)`, which is traced and compiled as a jitted function; it does not run.
+    """Return the callbacks of `function(*args, **kwargs)`, which is traced and compiled as a jitted function; it does not run.
 
     Raises:
-      Exception: whatever tracing the function raises.
+      Exception: the error that tracing the function raises.
     """
     found = survey(function, args, kwargs)
     groups: dict[object, list[DebugCall]] = {}
@@ -134,7 +136,7 @@ def _callback(equations: list[DebugCall], found: Survey, name_file: NameFile) ->
 
 
 def _refused(equations: list[DebugCall]) -> dict[str, str]:
-    """The transforms that JAX refuses; a derivative does not reach a function that has a rule of its own."""
+    """Return the transformations that JAX refuses. A function with its own derivative rule may be differentiated."""
     refused = dict(REFUSED[variant_of(equations[0])])
     if all("custom_jvp" in equation.name_stack or "custom_vjp" in equation.name_stack for equation in equations):
         refused.pop("grad", None)
@@ -206,7 +208,7 @@ def _row(callback: Callback) -> tuple[str, ...]:
 
 
 def _ways_out(callbacks: Iterable[Callback]) -> list[str]:
-    """Why the callbacks do not survive what they do not survive, once a reason."""
+    """Return why JAX refuses transformations of these callbacks, each reason once."""
     reasons: dict[tuple[str, str], dict[str, None]] = {}
     for callback in callbacks:
         for transform, why in callback.refused.items():

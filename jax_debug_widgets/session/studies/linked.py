@@ -1,4 +1,4 @@
-"""The stages of a program beside each other: see `jax_debug_widgets.linked`."""
+"""Show the stages of a program beside each other, see `jax_debug_widgets.linked`."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ WHY: dict[Links, str] = {
         "equations of its line."
     ),
 }
-"""What is to be known of the links."""
+"""Kind of links -> the sentence that explains them."""
 
 
 def linked_of(
@@ -45,10 +45,10 @@ def linked_of(
     compiled: bool = True,
     exact: bool = True,
 ) -> Linked:
-    """The stages of `function(*args, **kwargs)`; see `jax_debug_widgets.linked`.
+    """Return the stages of `function(*args, **kwargs)`, see `jax_debug_widgets.linked`.
 
     Raises:
-      Exception: what tracing, lowering or compiling the function raises.
+      Exception: the error that tracing, lowering or compiling the function raises.
     """
     found, program = traced(session, function, args, kwargs)
     lines, values = lines_of_sources(program), seen_of(session, program).values
@@ -71,6 +71,6 @@ def linked_of(
 
 
 def lines_of_sources(program: Program) -> dict[Source, str]:
-    """The text of the lines of its equations."""
+    """Return source of an equation -> text of its line, for all equations of a program."""
     sources = {one.source for one in program.equations if one.source is not None}
     return {one: linecache.getline(one.file, one.line).strip() for one in sources}

@@ -1,4 +1,4 @@
-"""Why a compiled program gives other numbers than the same run op by op: the search."""
+"""Search for the reason why a compiled program gives other numbers than the same program run op by op."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from jax_debug_widgets.session.session import Session
 
 SECONDS = 60.0
-"""After so long nothing further is compiled."""
+"""The seconds after which the search compiles nothing more."""
 
 _WAYS: dict[str, dict[str, Any]] = {
     **{
@@ -36,10 +36,10 @@ _WAYS: dict[str, dict[str, Any]] = {
 
 
 def against_op_by_op(session: Session, found: Traced, program: Program) -> AgainstOpByOp:
-    """How far a compiled program is from op by op, and why.
+    """Return how far a compiled program is from the same program run op by op, and why.
 
     Raises:
-      Exception: what running or compiling the program raises.
+      Exception: the error that running or compiling the program raises.
     """
     with session.capture.explaining():
         return _Search(found, program).find()
@@ -54,7 +54,7 @@ class _Search:
         self._equations = {(one.path, one.number): one for one in program.equations}
 
     def find(self) -> AgainstOpByOp:
-        """Ask for the outputs first, and for the cause only where they differ."""
+        """Compare the outputs first; search for the cause only if they differ."""
         fast = self._numbers()
         outputs = [
             (path, figure_of(one, other))
@@ -95,7 +95,10 @@ class _Search:
         return compiled(self._found, observed, options)
 
     def _observe(self, keys: Sequence[Key]) -> tuple[list[Observed], bool]:
-        """These equations as results of the program; and whether its outputs are those of op by op then."""
+        """Compile the program with these equations as further results.
+
+        Return how each differs, and whether the outputs now equal those of op by op.
+        """
         numbers = self._numbers(keys)
         found = [
             Observed(
@@ -113,14 +116,14 @@ class _Search:
         return time.monotonic() < self._until
 
     def _passes(self, fast: Numbers) -> list[tuple[str, str]]:
-        """The passes with which the numbers change; XLA ignores what it does not know."""
+        """Return the changes of XLA's options that change the numbers. XLA ignores the names of passes that it lacks."""
         told: list[tuple[str, str]] = []
         for name, options in _WAYS.items():
             if not self._goes_on():
                 break
             try:
                 outputs = self._numbers((), options).outputs
-            except Exception:  # noqa: BLE001, S112 - an option that this XLA does not have.
+            except Exception:  # noqa: BLE001, S112 - this XLA does not have the option.
                 continue
             if _is_same(outputs, self._slow.outputs):
                 told.append((name, AS_OP_BY_OP))
@@ -141,7 +144,7 @@ class _Search:
 def _apart(
     one: Sequence[Any], other: Sequence[Any], path: Any, equations: Any
 ) -> tuple[tuple[Any, ...], tuple[int, ...]]:
-    """How far results are apart, and the first step at which they are."""
+    """Return how far results are apart, and the first step at which they differ."""
     figures = tuple(figure_of(a, b) for a, b in zip(one, other, strict=True))
     loops = [equations.get((path[:at], number)) for at, (number, _) in enumerate(path)]
     depth = sum(loop is not None and loop.primitive == "scan" for loop in loops)

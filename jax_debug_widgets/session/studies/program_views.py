@@ -1,4 +1,4 @@
-"""The programs that a page may look at: what each view of them shows, and the answers to what is asked of it."""
+"""Keep the programs that a page may show, and answer the page's requests about them."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ from jax_debug_widgets.session.studies.linked import lines_of_sources
 View = Graph | ProgramTable | Linked | Diff
 
 MOST_KEPT = 24
-"""Views that are kept for pages; older ones keep their picture only."""
+"""The most views that are kept for pages. Older views have only their static picture."""
 
 MOST_LINKED = 3000
-"""Equations of a program whose source and equations are shown in columns; a page holds all of these rows."""
+"""The most equations of a program that is shown in columns of source and equations. A page holds all of these rows."""
 
 _MOST_MEASURED = 4
 
 _AROUND = 8
-"""Lines of source above and below the one that is shown."""
+"""The number of source lines that are shown above and below a line."""
 
 FIRST: dict[type[View], str] = {Graph: "graph", ProgramTable: "table", Linked: "linked", Diff: "diff"}
-"""View -> the form in which it is shown first."""
+"""Type of a view -> the form in which it is shown first."""
 
 
 class _Kept:
-    """One view, and the others of the same program, made when first asked for."""
+    """Holds one view, and makes other views of the same program when a page first requests them."""
 
     def __init__(self, view: View, seen_of: Callable[[Program], Seen]) -> None:
         self._seen_of = seen_of
@@ -72,7 +72,7 @@ class ProgramViews:
     """Keeps the views that were shown, and answers pages. Safe from any thread.
 
     Attributes:
-      measured: the newest comparisons with float64, whose error growth colours the graph of the same program.
+      measured: the newest comparisons with float64. Their error growth colours the graph of the same program.
     """
 
     def __init__(self, seen_of: Callable[[Program], Seen] = lambda _: Seen()) -> None:
@@ -83,7 +83,7 @@ class ProgramViews:
         self._lock = threading.Lock()
 
     def add(self, view: View) -> str:
-        """Keep a view; returns the key by which a page asks for it."""
+        """Keep a view. Return the key by which a page requests it."""
         with self._lock:
             known = next((key for key, kept in self._kept.items() if kept.view is view), None)
             if known is not None:
@@ -99,7 +99,7 @@ class ProgramViews:
         """Answer a page's request: `what` is `programs`, `about`, `scene`, `source` or `html`.
 
         Raises:
-          LookupError: the program is not kept any more. ValueError: it cannot be shown so; the message says why.
+          LookupError: the program is not kept any more. ValueError: this view is not possible; the message says why.
         """
         if request["what"] == "programs":
             with self._lock:
@@ -123,7 +123,7 @@ def _scene(_key: str, kept: _Kept, request: Mapping[str, Any]) -> dict[str, Any]
 
 
 def _source(_key: str, kept: _Kept, request: Mapping[str, Any]) -> dict[str, Any]:
-    """The lines around that of a box."""
+    """Return the source lines around the line of a box."""
     source = kept.graph.boxes.all[int(request["box"])].source
     if source is None:
         return {"label": "", "first": 0, "line": 0, "lines": []}

@@ -1,4 +1,4 @@
-"""Questions about the programs of functions, which are traced and do not run: tables and differences."""
+"""Answer questions about the programs of functions, which are traced and do not run: tables and differences."""
 
 from __future__ import annotations
 
@@ -32,16 +32,16 @@ if TYPE_CHECKING:
     from jax_debug_widgets.taps import Capture
 
 MOST_LOWERED = 1000
-"""The most equations of a program that is lowered for XLA's own count without being asked for; larger ones take long."""
+"""The most equations of a program that is lowered for XLA's own count of flops by default; larger programs take long."""
 
 
 def traced(
     session: Captures, function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
 ) -> tuple[Traced, Program]:
-    """The trace of a call, and the program in it as frozen data.
+    """Trace a call. Return the trace, and its program as frozen data.
 
     Raises:
-      NotImplementedError: the installed JAX has not what it takes. Exception: what tracing the function raises.
+      NotImplementedError: the installed JAX lacks a name that this needs. Exception: the error that tracing raises.
     """
     if why := features.why_off(features.STEPPING):
         raise NotImplementedError(why)
@@ -53,12 +53,12 @@ def traced(
 
 
 def reading_of(capture: Capture) -> ProgramAnnotations:
-    """The annotations by other rooms of a program."""
+    """Return the functions of other rooms that annotate a program."""
     return ProgramAnnotations(names_of_variables, phase_of, is_library, capture.sites.name_file)
 
 
 def lines_of(capture: Capture, code: CodeType, watch: Any) -> Any:
-    """The notes to take of a user's function; the names in libraries would take most of the time."""
+    """Return the notes to take of a function; None for a library's, because their names would take most of the time."""
     return None if is_library(code.co_filename) else capture.lines_of(code, watch)
 
 
@@ -71,7 +71,7 @@ def table_of(
     by: By | None = None,
     xla: bool | None = None,
 ) -> ProgramTable:
-    """The equations of `function(*args, **kwargs)`, see `jax_debug_widgets.table`."""
+    """Return the table of equations of `function(*args, **kwargs)`, see `jax_debug_widgets.table`."""
     found, program = traced(session, function, args, kwargs)
     asked = len(program.equations) <= MOST_LOWERED if xla is None else xla
     return ProgramTable(program, by, _flops_by_xla(found) if asked else None)
@@ -87,7 +87,7 @@ def diff_of(
     other_args: Sequence[Any] | None = None,
     xla: bool = False,
 ) -> Diff:
-    """The difference between the programs of two functions, see `jax_debug_widgets.diff`."""
+    """Return the difference between the programs of two functions, see `jax_debug_widgets.diff`."""
     if callable(function) and not callable(other):
         raise TypeError("diff takes two functions, then what both take: `jdw.diff(f, g, x)`")
     before, own = traced(session, function, args, kwargs)
@@ -100,13 +100,13 @@ def diff_of(
 
 
 LANES = 8
-"""Over how many lanes a function is mapped that is compared with its `vmap`."""
+"""The number of lanes for comparing a function with its `vmap`."""
 
 
 def transformed(
     function: Callable[..., Any], transform: str, args: Sequence[Any]
 ) -> tuple[Callable[..., Any], Sequence[Any]]:
-    """A function after `grad` or `vmap`, and what it takes."""
+    """Return a function after `grad` or `vmap`, and its arguments."""
     if transform == "grad":
         return jax.value_and_grad(function), args
     mapped = [isinstance(one, jax.Array | np.ndarray | float) or not jax.tree_util.all_leaves([one]) for one in args]
@@ -127,7 +127,7 @@ def traces_of(
     *,
     seeds: int | None = None,
 ) -> Traces:
-    """Whether two traces of a function are one program, see `jax_debug_widgets.traces`."""
+    """Compare two traces of a function: are they the same program? See `jax_debug_widgets.traces`."""
     own = inspect.unwrap(function)
     before, meant = traced(session, function, args, kwargs)[1], _values_outside(own)
     after = traced(session, function, args, kwargs)[1]
@@ -157,7 +157,7 @@ def traces_of(
 
 
 def _values_outside(function: Any) -> dict[str, str]:
-    """The plain values that a function reads of its closure and module, as text."""
+    """Return the plain values that a function reads from its closure and module: name -> text."""
     if not inspect.isfunction(function):
         return {}
     outside = inspect.getclosurevars(function)
@@ -167,11 +167,11 @@ def _values_outside(function: Any) -> dict[str, str]:
 
 
 _LONGEST = 200
-"""Characters of a value that are compared and shown."""
+"""The most characters of a value that are compared and shown."""
 
 
 def _names_in(file: str, function: Any) -> Mapping[str, Any]:
-    """The meaning of the names of a file, as far as its module, or the function if it is of this file, says."""
+    """Return the values of the names in a file: of the function if it is in this file, else of the file's module."""
     if getattr(getattr(function, "__code__", None), "co_filename", None) == file:
         closure = inspect.getclosurevars(function).nonlocals if inspect.isfunction(function) else {}
         return {**function.__globals__, **closure}
@@ -180,14 +180,14 @@ def _names_in(file: str, function: Any) -> Mapping[str, Any]:
 
 
 def _flops_by_xla(found: Traced) -> float | None:
-    """XLA's count of the lowered program; None where it has none, and of symbolic sizes, which jaxlib 0.12 aborts at."""
+    """Return XLA's count of flops of the lowered program; None without one, or with symbolic sizes (jaxlib 0.12 aborts)."""
     sizes = [size for one in found.jaxpr.invars for size in getattr(one.aval, "shape", ())]
     if not all(isinstance(size, int) for size in sizes):
         return None
     try:
         program = jaxpr_as_fun(ClosedJaxpr(found.jaxpr, found.consts))
         told = jax.jit(program).lower(*found.operands).cost_analysis()
-    except Exception:  # noqa: BLE001 - a figure beside ours; what cannot be lowered has a table nevertheless.
+    except Exception:  # noqa: BLE001 - it is a further figure; a program that cannot be lowered still has a table.
         return None
     count = told.get("flops", -1.0) if isinstance(told, dict) else -1.0
-    return count if count >= 0 else None  # Below 0 XLA does not count.
+    return count if count >= 0 else None  # A negative number means that XLA has no count.

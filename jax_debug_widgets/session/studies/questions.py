@@ -1,4 +1,4 @@
-"""The questions about a function, `jax_debug_widgets.verify(f, x)`, each with the session's answer."""
+"""Answer questions about a function, such as `jax_debug_widgets.verify(f, x)`, with the session."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from jax_debug_widgets.session.studies.cost_report import CostReport
 
 _UNREAD = -2
-"""The box of what is captured for nobody."""
+"""The number of the box for firings that nobody reads."""
 
 
 def _need(feature: str) -> None:
@@ -30,7 +30,7 @@ def _need(feature: str) -> None:
 
 
 def inventory_of(session: Session, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Inventory:
-    """The callbacks of `function(*args, **kwargs)`, which does not run, see `jax_debug_widgets.callbacks`."""
+    """Return the callbacks of `function(*args, **kwargs)`, which does not run, see `jax_debug_widgets.callbacks`."""
     require_function(function)
     _need(features.INVENTORY)
     with session.capture.explaining():
@@ -46,7 +46,7 @@ def cost_of(
     timeout: float | None,
     run: bool,
 ) -> CostReport:
-    """The cost of the calls in `function(*args, **kwargs)`, see `jax_debug_widgets.cost`."""
+    """Return the cost of the calls in `function(*args, **kwargs)`, see `jax_debug_widgets.cost`."""
     require_function(function)
     _need(features.INVENTORY)
     _need(features.COST)
@@ -55,7 +55,7 @@ def cost_of(
 
 
 def verification_of(session: Session, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Verification:
-    """Whether the capture of this thread changes what a function gives, see `jax_debug_widgets.verify`.
+    """Find out whether the capture of this thread changes a function's results, see `jax_debug_widgets.verify`.
 
     Raises:
       LookupError: this thread captures nothing.
@@ -85,11 +85,11 @@ def verification_of(session: Session, function: Callable[..., Any], /, *args: An
 
 
 def result_by_steps(session: Session, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
-    """The value of `function(*args, **kwargs)`, run equation by equation in the debugger of the current run.
+    """Run `function(*args, **kwargs)` equation by equation in the debugger of the current run. Return its result.
 
     Raises:
-      NotImplementedError: the installed JAX has not what it takes. Stopped: its user has ended it. Exception: what the
-        function raises.
+      NotImplementedError: the installed JAX lacks a name that this needs. Stopped: the user has ended the program.
+      Exception: the error that the function raises.
     """
     require_function(function)
     _need(features.STEPPING)

@@ -1,4 +1,4 @@
-"""Make a call of a run once more, with the inputs that it had, and look closer."""
+"""Make a call of a run again with its kept inputs."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 _MOST_KINDS = 6
-"""Types of arrays in the text of a replay."""
+"""The most types of arrays in the text of a replay."""
 
 _RAW = (
     "`result` is what JAX has of a function under equinox.filter_jit: arrays apart from all else. "
@@ -39,18 +39,18 @@ _RAW = (
 
 @dataclass(frozen=True)
 class Replay:
-    """A call that was made once more.
+    """A call that was made again.
 
     Attributes:
-      result: what it has given.
-      run: what was seen of it.
+      result: the result of the call.
+      run: the run that captured the call.
     """
 
     result: Any
     run: Run
 
     def __repr__(self) -> str:
-        """The run, and the types of the arrays: the arrays themselves may be millions of numbers."""
+        """Write the run, and the types of the result's arrays, which may have millions of numbers."""
         kinds = Counter(
             f"{one.dtype}{list(one.shape)}" for one in jax.tree.leaves(self.result) if hasattr(one, "dtype")
         )
@@ -72,7 +72,7 @@ def replay_of(
     step: bool,
     options: dict[str, Any],
 ) -> Replay:
-    """See `jax_debug_widgets.replay`."""
+    """Make a call again in a capture, see `jax_debug_widgets.replay`."""
     again, args, kwargs, note = call_again(run, call, function, like)
     with session.run(
         f"replay of {getattr(again, '__name__', 'a function')}", Options.of(watch=watch, **options)
@@ -86,11 +86,11 @@ def replay_of(
 def call_again(
     run: Run | LoadedRun, call: int, function: Callable[..., Any] | None, like: Sequence[Any] = ()
 ) -> tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any], str]:
-    """The function, what it is called with, and what there is to say of that.
+    """Return the function of a call, its arguments, and a note about them; the note may be empty.
 
     Raises:
-      LookupError: the inputs of this call are not kept. TypeError: it is no run, no number, no tuple, or no function.
-        ValueError: something of them is not in the file.
+      LookupError: the inputs of this call are not kept. TypeError: an argument has a wrong type, or a file's function is
+        missing. ValueError: a part of the inputs is not in the file.
     """
     if not isinstance(run, RunView):
         raise TypeError(f"replay(run, call=N) takes a run, not a {type(run).__name__}")

@@ -1,4 +1,4 @@
-"""What the newest run, and comparisons with float64, say of the equations of a program."""
+"""Collect what the newest run, and comparisons with float64, know about the equations of a program."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ _NOT_FINITE = ("nan", "posinf", "neginf")
 
 
 def seen_of(session: CapturesAndRuns, program: Program) -> Seen:
-    """What is known of a program: of the newest run, and of the newest comparison of this program with float64."""
+    """Return what the newest run, and the newest comparison of this program with float64, know about a program."""
     growth = next((found for one in session.program_views.measured if (found := growth_in(program, one))), {})
     run = session.current
     return Seen(growth=growth) if run is None else seen_in(run, program, growth)
 
 
 def seen_in(run: Any, program: Program, growth: dict[int, float] | None = None) -> Seen:
-    """What a run has watched of the equations of a program.
+    """Return what a run knows about the equations of a program from its watched values.
 
-    An equation is the one that computes a watched value where it is written in the same place and gives the same name.
+    An equation computes a watched value if both have the same place in the source and the same name.
     """
     counts: dict[tuple[Any, ...], int] = {}
     words: dict[tuple[Any, ...], str] = {}
@@ -40,7 +40,7 @@ def seen_in(run: Any, program: Program, growth: dict[int, float] | None = None) 
             key = site.file, site.line, site.column, site.end_line, site.end_column, site.watch.name
             counts[key] = counts.get(key, 0) + sum(int(value[name].sum()) for name in _NOT_FINITE if name in value)
             words[key] = _in_words(value) or words.get(key, "")
-    except (LookupError, ValueError):  # A run whose values were let go of: nothing is known.
+    except (LookupError, ValueError):  # The values of the run were dropped, so that nothing is known.
         return Seen(growth=growth or {})
     not_finite, values = dict[int, int](), dict[int, str]()
     numbers = {id(one): number for number, one in enumerate(program.equations)}
@@ -60,8 +60,8 @@ def seen_in(run: Any, program: Program, growth: dict[int, float] | None = None) 
 
 
 def _in_words(value: WatchedValue) -> str:
-    """The last step of a value: `0.3`, or `-0.3 … 2.1, 4 NaN`."""
-    if "value" in value and value["value"].ndim == 1:  # Else whole arrays, beside their statistics.
+    """Write the last step of a value: `0.3`, or `-0.3 … 2.1, 4 NaN`."""
+    if "value" in value and value["value"].ndim == 1:  # Otherwise `value` has whole arrays; the statistics are used.
         return _number(value["value"][-1]) if len(value["value"]) else ""
     if "min" not in value or not len(value["min"]):
         return ""
@@ -79,7 +79,7 @@ def _number(value: Any) -> str:
 
 
 def _maker(one: Equation, position: int) -> Equation:
-    """The equation that computes a result of one, inside what it calls."""
+    """Return the equation that computes a result of `one`, inside the functions that it calls."""
     while len(one.bodies) == 1:
         result = one.bodies[0].results[position] if position < len(one.bodies[0].results) else None
         if result is None or result.kind != "result":

@@ -1,4 +1,4 @@
-"""Whether a watched program gives what it gives unwatched, bit by bit, and how much longer it takes."""
+"""Find out whether a watched program gives the same bits as unwatched, and how much longer it takes."""
 
 from __future__ import annotations
 
@@ -26,10 +26,11 @@ class ResultDifference:
     """One array of the result that is not equal bit by bit.
 
     Attributes:
-      path: where it is in the result: `[0]['w']`; empty for the result itself.
-      count, size: how many of its elements differ.
-      largest: the largest |watched - plain|; `relative`: of that by the larger magnitude of the two. NaN where only one is.
-      ulp: the most representable numbers that lie between the two; None where they are no floats.
+      path: its place in the result: `[0]['w']`; empty for the result itself.
+      count, size: the number of elements that differ, and of all elements.
+      largest: the largest |watched - plain|; NaN if only one of the two is NaN.
+      relative: the largest |watched - plain| divided by the larger magnitude of the two.
+      ulp: the largest distance in representable numbers between the two; None if they are not floats.
     """
 
     path: str
@@ -53,12 +54,12 @@ class Verification:
     """The result of comparing a watched call with an unwatched one.
 
     Attributes:
-      run: the watched run, with what was seen.
-      result: of the watched call.
-      arrays: how many arrays were compared.
-      differences: those that are not equal, in the order of the result.
-      repeats: whether the unwatched program gave the same twice. Only asked where there are differences.
-      plain_seconds, watched_seconds: of one call, the faster of two after the first, which compiles.
+      run: the run of the watched calls.
+      result: the result of the watched call.
+      arrays: the number of compared arrays.
+      differences: the arrays that are not equal, in the order of the result.
+      repeats: whether the unwatched program gave the same result twice; True without differences.
+      plain_seconds, watched_seconds: the seconds of a call: the faster one of two after the first, which compiles.
     """
 
     run: Run
@@ -109,16 +110,16 @@ def verify(
     args: Sequence[Any],
     kwargs: dict[str, Any],
 ) -> Verification:
-    """Call `function` three times in the capture of `run`, as often unwatched, and once uncaptured, with the same inputs.
+    """Call `function` three times in the capture of `run`, three times unwatched and once uncaptured, with the same inputs.
 
     Args:
-      uncaptured: a context in which programs are compiled as without us: what the results are compared with.
-      unwatched: one in which they are captured without watching: what the times are compared with, for a print takes JAX
-        forty times as long as a capture.
+      uncaptured: makes a context in which programs are compiled as in plain JAX. The results are compared with these.
+      unwatched: makes a context in which programs are captured without watching. The times are compared with these, because a
+        print in plain JAX takes forty times as long as in a capture.
     """
 
     def call() -> tuple[Any, float]:
-        own_args, own_kwargs = jax.tree.map(_copied, (tuple(args), kwargs))  # It may be that they are donated.
+        own_args, own_kwargs = jax.tree.map(_copied, (tuple(args), kwargs))  # The function may donate them.
         start = time.perf_counter()
         result = jax.block_until_ready(function(*own_args, **own_kwargs))
         return result, time.perf_counter() - start
@@ -130,7 +131,7 @@ def verify(
     with calling_for_us():
         plain, _ = within(uncaptured)
         within(unwatched)
-    call()  # The user's: what it traces counts.
+    call()  # This is the user's own call: its traces count.
     with calling_for_us():
         rounds = [(within(unwatched), call()) for _ in range(_MEASURED)]
     plain_seconds, watched_seconds = (min(seconds for _, seconds in side) for side in zip(*rounds, strict=True))
@@ -144,10 +145,10 @@ def verify(
 
 
 def differences_of(watched: Any, plain: Any) -> list[ResultDifference]:
-    """The leaves of two trees of one structure that are not equal bit by bit; a NaN is a NaN, whatever its bits."""
+    """Return the leaves of two trees of the same structure that are not equal bit by bit. All NaNs count as equal."""
     pairs = zip(jax.tree_util.tree_leaves_with_path(watched), jax.tree.leaves(plain), strict=True)
     compared = ((jax.tree_util.keystr(path), _host(one), _host(other)) for (path, one), other in pairs)
-    numbers = ((path, one, other) for path, one, other in compared if one.dtype != object)  # A token has none.
+    numbers = ((path, one, other) for path, one, other in compared if one.dtype != object)  # A token has no numbers.
     found = [_difference(path, one, other) for path, one, other in numbers if one.tobytes() != other.tobytes()]
     return [difference for difference in found if difference.count]
 
@@ -180,7 +181,7 @@ def _difference(path: str, one: np.ndarray, other: np.ndarray) -> ResultDifferen
 
 
 def _ulps(one: np.ndarray, other: np.ndarray) -> int:
-    """The most numbers between two floats, from their bits: these count up from zero on either side of it."""
+    """Return the largest distance of floats in representable numbers. Their bits count up from zero on each side."""
     sign = 1 << (8 * one.dtype.itemsize - 1)
 
     def place(bits: np.ndarray) -> list[int]:

@@ -1,6 +1,6 @@
 """Trace a function in fresh interpreters, each with another hash seed.
 
 In:   a function and its arguments.
-Out:  of each interpreter what it traced, as digests and texts.
+Out:  the programs that the interpreters traced, as digests and texts.
 May know: JAX, session.studies.   Must not know: Jupyter.
 """

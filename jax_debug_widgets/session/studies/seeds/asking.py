@@ -1,4 +1,4 @@
-"""Trace a function in fresh interpreters with other hash seeds, and compare what they have traced."""
+"""Trace a function in fresh interpreters with other hash seeds, and compare the programs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from jax_debug_widgets.graphs.traces import Seeds
 from jax_debug_widgets.session.studies.seeds.told import told
 
 SECONDS = 300
-"""An interpreter that takes longer is given up."""
+"""An interpreter that takes more seconds is ended."""
 
 _CHILD = "jax_debug_widgets.session.studies.seeds.made"
 
@@ -27,10 +27,11 @@ def traced_with_seeds(
     count: int,
     name_file: Callable[[str], str],
 ) -> Seeds:
-    """What `count` interpreters trace, with the hash seeds 0, 1, ….
+    """Trace a function in `count` interpreters with the hash seeds 0, 1, …, and compare the programs.
 
     Raises:
-      ValueError: fewer than two; or another process cannot be told of the function. RuntimeError: an interpreter failed.
+      ValueError: `count` is less than two, or the function cannot be sent to another process.
+      RuntimeError: an interpreter failed.
     """
     if count < 2:  # noqa: PLR2004 - one cannot differ.
         raise ValueError("seeds compares interpreters: it takes 2 or more")
@@ -51,7 +52,7 @@ def traced_with_seeds(
 
 
 def _traced(about: str, seed: int) -> list[Any]:
-    # A trace needs no device, and may not take the memory of the one that this process has.
+    # A trace needs no accelerator, and must not take memory of the one that this process uses.
     environment = {**os.environ, "PYTHONHASHSEED": str(seed), "JAX_PLATFORMS": "cpu"}
     ran = subprocess.run(  # noqa: S603 - this Python.
         [sys.executable, "-m", _CHILD],

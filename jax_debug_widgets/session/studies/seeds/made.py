@@ -1,4 +1,4 @@
-"""The other side of `told.py`: a fresh interpreter makes a function and its arguments, and traces it."""
+"""Make a function and its arguments from the words of `told.py`, and trace it. It runs in a fresh interpreter."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ import numpy as np
 
 
 class _Made:
-    """Makes values of words, each once."""
+    """Makes the values of words, each once."""
 
     def __init__(self, words: list[Any], files: dict[str, list[str]]) -> None:
         self._words, self._values, self._making = words, dict[int, Any](), set[int]()
         self._later: list[tuple[dict[str, Any], str, int]] = []
-        """The names in sources whose meaning is in the making, with their namespace."""
+        """The names in sources with values that are not made yet: namespace, name, number of the word."""
         for file, lines in files.items():
             linecache.cache[file] = (sum(map(len, lines)), None, lines, file)
 
     def all(self, numbers: Sequence[int]) -> list[Any]:
-        """The values of these words, with all that they use."""
+        """Return the values of these words, after making all values that they use."""
         found = [self.of(number) for number in numbers]
         for namespace, name, number in self._later:
             namespace[name] = self.of(number)
         return found
 
     def of(self, number: int) -> Any:
-        """The value of a word."""
+        """Return the value of a word."""
         if number not in self._values:
             if number in self._making:
                 raise _InTheMakingError
@@ -104,25 +104,25 @@ class _Made:
         return made
 
     def _source(self, _number: int, source: dict[str, Any]) -> Any:
-        """Run the `def`, in a module of its own."""
+        """Run a `def` in its own module, and return the function."""
         tree = _parsed(source)
         namespace: dict[str, Any] = {"__name__": "__main__"}
         for key, number in source["names"].items():
             try:
                 namespace[key] = self.of(number)
-            except _InTheMakingError:  # They use each other.
+            except _InTheMakingError:  # The two functions use each other.
                 self._later.append((namespace, key, number))
-        # What it closes over is a name of its module here: so functions that use each other find each other.
+        # Variables of the closure become names of the module, so that functions that use each other find each other.
         exec(compile(tree, source["file"], "exec"), namespace)  # noqa: S102 - the user's own source.
         return namespace[source["name"]]
 
 
 class _InTheMakingError(Exception):
-    """A word that is being made uses itself."""
+    """Raised when the making of a word needs the word itself."""
 
 
 def _parsed(source: dict[str, Any]) -> ast.Module:
-    """The `def` at the lines and columns that it has in its file."""
+    """Parse a `def` at the lines and columns that it has in its file."""
     tree = ast.parse(source["text"])
     for node in ast.walk(tree):
         if isinstance(node, ast.stmt | ast.expr | ast.arg | ast.keyword):
@@ -134,14 +134,14 @@ def _parsed(source: dict[str, Any]) -> ast.Module:
 
 
 def traced(about: dict[str, Any]) -> list[tuple[str, str, int]]:
-    """The equations of the program in their order: text, file and line; and last a digest of what it computes."""
+    """Return the equations of the program in order, each as text, file and line; the last item is a digest of the program."""
     from jax_debug_widgets.graphs.flat import digest, flat_of, hash_down
     from jax_debug_widgets.graphs.program import text_of
 
     jax.config.update("jax_enable_x64", about["x64"])
     make = _Made(about["words"], about["files"])
     function, args, kwargs = make.all(about["call"])
-    ours = importlib.import_module("jax_debug_widgets")  # As its user would: this is another process.
+    ours = importlib.import_module("jax_debug_widgets")  # As a user would, because this is another process.
     program = ours.table(function, *args, xla=False, **kwargs).program
     inputs = [("input", number) for number in range(len(program.body.inputs))]
     lines = [
@@ -152,7 +152,7 @@ def traced(about: dict[str, Any]) -> list[tuple[str, str, int]]:
 
 
 def main() -> None:
-    """Read what to trace from the standard input, and write what was traced; what the function prints goes elsewhere."""
+    """Read the words from the standard input, and write the traced program. Prints of the function go to stderr."""
     about, out = json.load(sys.stdin), sys.stdout
     sys.stdout = sys.stderr
     sys.path[:] = about["path"]

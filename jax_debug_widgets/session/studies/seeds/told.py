@@ -1,4 +1,4 @@
-"""Tell another process of a function and its arguments, without pickle: sources, plain values, types of arrays."""
+"""Send a function and its arguments to another process without pickle: as sources, plain values and types of arrays."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ import jax
 import numpy as np
 
 Word = list[Any]
-"""A value as JSON: its kind, and what makes it. See `made.py`."""
+"""A value as JSON: its kind, and the parts from which `made.py` makes it."""
 
 _PLAIN = (bool, int, float, complex, str, bytes, type(None), type(Ellipsis))
 _CONTAINERS = (list, tuple, set, frozenset, dict)
 
 
 class CannotBeToldError(ValueError):
-    """Another process cannot be told of it."""
+    """Raised for a value that cannot be sent to another process."""
 
 
 class Told:
-    """The words that make a function and its arguments anew.
+    """Collects the words from which another process makes a function and its arguments.
 
     Attributes:
-      words: in an order in which each uses those before it, but for what a function uses, which is there when it is called.
+      words: the words; a word refers to others by their numbers.
       files: the lines of the files that sources come from.
     """
 
@@ -39,13 +39,16 @@ class Told:
         self.files: dict[str, list[str]] = {}
         self._numbers: dict[int, int] = {}
         self._alive: list[Any] = []
-        """The identities of these are in use."""
+        """The values that must stay alive, because `_numbers` has their `id`."""
 
     def add(self, value: Any, name: str) -> int:
-        """Put a value among the words; returns its number.
+        """Add a value to the words. Return its number.
+
+        Args:
+          name: the name of the value in error messages.
 
         Raises:
-          CannotBeToldError: it is something that has neither a source nor a place to be imported from.
+          CannotBeToldError: the value has no source, and cannot be imported.
         """
         if id(value) in self._numbers:
             return self._numbers[id(value)]
@@ -65,7 +68,7 @@ class Told:
         return _imported(value) or self._of_callable(value, name) or self._container(value, name)
 
     def _of_callable(self, value: Any, name: str) -> Word | None:
-        """A function or class that cannot be imported, or what stands for one; None of anything else."""
+        """Return the word of a function or class that cannot be imported, or of a callable around one; None otherwise."""
         match value:
             case functools.partial():
                 return ["partial", self.add((value.func, value.args, value.keywords), name)]
@@ -97,7 +100,7 @@ class Told:
         return ["object", self.add(kind, f"the class of {name}"), own]
 
     def _source(self, value: Any, namespace: Mapping[str, Any], name: str) -> Word:
-        """A function or class by its source, with what the names in it mean."""
+        """Return the word of a function or class: its source, and the values of the names in it."""
         try:
             lines, first = inspect.getsourcelines(value)
             file = inspect.getsourcefile(value) or inspect.getfile(value)
@@ -127,13 +130,13 @@ def _parsed(text: str, name: str) -> ast.Module:
 
 
 def _meant(tree: ast.AST, namespace: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """The names in a source that mean something outside of it."""
+    """Return the names in a source that are defined outside of it, with their values."""
     names = dict.fromkeys(one.id for one in ast.walk(tree) if isinstance(one, ast.Name))
     return ((name, namespace[name]) for name in names if name in namespace)
 
 
 def _imported(value: Any) -> Word | None:
-    """How a class or function is imported; None where it cannot be: it is of the main program, or inside a function."""
+    """Return the word that imports a class or function; None if that is impossible: in the main program or in a function."""
     module, path = getattr(value, "__module__", None), getattr(value, "__qualname__", None)
     if module in (None, "__main__") or path is None or not isinstance(path, str) or module not in sys.modules:
         return None
@@ -146,7 +149,7 @@ def _imported(value: Any) -> Word | None:
 
 
 def _array(value: Any) -> Word:
-    """Its type: the numbers do not matter for a trace."""
+    """Return the word of an array's type. A trace does not need the numbers."""
     dtype = value.dtype
     if dtype.kind == "O":
         raise CannotBeToldError("an array of Python objects cannot be told to another process")
@@ -156,10 +159,10 @@ def _array(value: Any) -> Word:
 
 
 def told(function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
-    """What another process needs to trace `function(*args, **kwargs)`.
+    """Return what another process needs to trace `function(*args, **kwargs)`, as JSON.
 
     Raises:
-      CannotBeToldError: something of it cannot be told; the message says what.
+      CannotBeToldError: a value cannot be sent; the message says which.
     """
     found = Told()
     name = getattr(function, "__name__", "f")
