@@ -15,12 +15,12 @@ if TYPE_CHECKING:
     from jax_debug_widgets.session.run.waiter import Waiter
     from jax_debug_widgets.session.switches import Switches
     from jax_debug_widgets.taps import Capture
-    from jax_debug_widgets.watch import Watching
+    from jax_debug_widgets.watch import ProgramWatchers
 
 
 def ports_of(
     capture: Capture,
-    watching: Watching,
+    watching: ProgramWatchers,
     panels: Panels,
     switches: Switches,
     added: AddedNames,

@@ -47,7 +47,7 @@ from jax_debug_widgets.session.switches import Switches
 from jax_debug_widgets.session.thread_capture import ThreadCapture
 from jax_debug_widgets.session.uncaptured import UncapturedPrograms
 from jax_debug_widgets.taps import Capture
-from jax_debug_widgets.watch import Watching
+from jax_debug_widgets.watch import ProgramWatchers
 from jax_debug_widgets.widgets import running_cell
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ class Session:
             PurityWatch(self.capture.checks, self.capture.found, self.capture.is_stale),
         ]
         self.capture.program_calls.observer = KeyWatch(self.capture.checks, self.capture.check_log).called
-        self.watching = Watching(self.capture)
+        self.watching = ProgramWatchers(self.capture)
         self.watching.prepared = self.observer.prepared
         self.added = AddedNames()
         self._agreements = Agreements()

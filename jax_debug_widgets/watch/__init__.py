@@ -8,10 +8,10 @@ May know: _jax, taps, events.   Must not know: store, transport, widgets, IPytho
 from jax_debug_widgets.watch.choosing.lanes import NAME as LANES
 from jax_debug_widgets.watch.choosing.notes import not_found, notes_of
 from jax_debug_widgets.watch.choosing.price import price
+from jax_debug_widgets.watch.choosing.program_watchers import ProgramWatchers
 from jax_debug_widgets.watch.choosing.select import BY_LANE, Watch
 from jax_debug_widgets.watch.choosing.stops import MOST_ELEMENTS, Stops
 from jax_debug_widgets.watch.choosing.watched_taps import body_of, position_of
-from jax_debug_widgets.watch.choosing.watching import Watching
 from jax_debug_widgets.watch.choosing.why_unwatched import NamedPlace, named_places, why_unwatched
 from jax_debug_widgets.watch.naming.scopes import Scope, Scopes
 from jax_debug_widgets.watch.naming.variables import names_of_variables
@@ -24,11 +24,11 @@ __all__ = [
     "LANES",
     "MOST_ELEMENTS",
     "NamedPlace",
+    "ProgramWatchers",
     "Scope",
     "Scopes",
     "Stops",
     "Watch",
-    "Watching",
     "body_of",
     "is_library",
     "named_places",

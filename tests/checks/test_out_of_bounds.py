@@ -14,7 +14,7 @@ from jax import lax
 from jax.extend.core import jaxpr_as_fun
 
 import jax_debug_widgets as jdw
-from jax_debug_widgets._jax.passes.checked import Part
+from jax_debug_widgets._jax.passes.checked import DerivativePart
 from jax_debug_widgets._jax.passes.checking import checked_program
 from jax_debug_widgets._jax.passes.out_of_bounds import OutOfBounds
 from jax_debug_widgets._jax.running.checking import Checking
@@ -166,7 +166,9 @@ def test_what_is_meant_or_thrown_away_is_no_finding(program):
 
 def test_indices_that_a_loop_is_given_are_checked_before_it():
     program = jax.make_jaxpr(backwards)(X, jnp.arange(20) % 13)
-    checked = checked_program(program, {"oob": OutOfBounds()}, lambda *_: (), Part(is_backward=False), left=set())
+    checked = checked_program(
+        program, {"oob": OutOfBounds()}, lambda *_: (), DerivativePart(is_backward=False), left=set()
+    )
     (plain,), (same,) = (
         [one for one in each.eqns if one.primitive.name == "scan"] for each in (program, checked.program)
     )
@@ -180,7 +182,9 @@ def test_what_would_take_much_more_memory_before_a_loop_stays_in_it():
         return lax.scan(lambda total, i: (total + x[base + i].sum(), None), 0.0, order)[0]
 
     program = jax.make_jaxpr(summed)(jnp.zeros(2000, int), X, jnp.arange(1000))
-    checked = checked_program(program, {"oob": OutOfBounds()}, lambda *_: (), Part(is_backward=False), left=set())
+    checked = checked_program(
+        program, {"oob": OutOfBounds()}, lambda *_: (), DerivativePart(is_backward=False), left=set()
+    )
     assert not any(var.aval.size > 2000 * 1000 / 2 for one in checked.program.eqns for var in one.outvars)
 
 

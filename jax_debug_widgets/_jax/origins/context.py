@@ -16,7 +16,7 @@ import jax
 from jax_debug_widgets._jax.compat.processes import joined
 
 if TYPE_CHECKING:
-    from jax_debug_widgets._jax.origins.equation import Settings
+    from jax_debug_widgets._jax.origins.equation import CompiledSettings
 
 _settings = jax.make_user_context(None)
 """The settings of the current thread's capture; None outside of captures. Equal settings share executables."""
@@ -27,7 +27,7 @@ _here = threading.local()
 """The state of the current thread that is not part of JAX's keys."""
 
 
-def capturing(settings: Settings | None) -> AbstractContextManager[Any]:
+def capturing(settings: CompiledSettings | None) -> AbstractContextManager[Any]:
     """Return a context in which the current thread's programs are compiled with taps.
 
     Args:
@@ -79,7 +79,7 @@ def is_capturing() -> bool:
 
 def leaves_out_debugging() -> bool:
     """Return whether the current thread's programs are compiled without their `jax.debug` calls."""
-    settings: Settings | None = _settings.value
+    settings: CompiledSettings | None = _settings.value
     return settings is not None and not settings.debug and not is_captured_alone()
 
 
@@ -88,5 +88,5 @@ def is_captured_alone() -> bool:
 
     Then the programs must stay as JAX makes them.
     """
-    settings: Settings | None = _settings.value
+    settings: CompiledSettings | None = _settings.value
     return settings is not None and settings.processes < joined()

@@ -276,7 +276,7 @@ class Recorders:
         self.program: Callable[[], Any] = lambda: None
 
 
-class Settings(Hashable, Protocol):
+class CompiledSettings(Hashable, Protocol):
     """The settings of a capture, as far as `_jax` reads them."""
 
     @property

@@ -88,7 +88,7 @@ class Check:
 
 
 @dataclass(frozen=True)
-class Part:
+class DerivativePart:
     """A part of a derivative: the backward pass, the differentiated function, or its recomputation.
 
     `vmaps` says how many `vmap`s are around it.
@@ -99,10 +99,10 @@ class Part:
     is_recomputed: bool = False
     vmaps: int = 0
 
-    def of(self, equation: core.JaxprEqn) -> Part:
+    def of(self, equation: core.JaxprEqn) -> DerivativePart:
         """The part of an equation inside this one."""
         scopes = str(equation.source_info.name_stack)
-        return Part(
+        return DerivativePart(
             self.is_backward or "transpose(" in scopes,
             self.is_differentiated or "jvp(" in scopes,
             self.is_recomputed or "rematted_computation" in scopes,
@@ -130,7 +130,7 @@ class BodyFacts:
     computed: set[Any]
     forward: frozenset[tuple[str, Frame]]
     lanes_of: LanesOf
-    part: Part
+    part: DerivativePart
     beside: Mapping[Frame, AbstractSet[str]]
     definitions: Definitions
     inputs: frozenset[Any]

@@ -34,7 +34,15 @@ from jax_debug_widgets._jax.passes.check_records import (
     unnamed,
     without_lines,
 )
-from jax_debug_widgets._jax.passes.checked import BodyFacts, Check, Checked, CheckedProgram, Checker, LanesOf, Part
+from jax_debug_widgets._jax.passes.checked import (
+    BodyFacts,
+    Check,
+    Checked,
+    CheckedProgram,
+    Checker,
+    DerivativePart,
+    LanesOf,
+)
 from jax_debug_widgets._jax.passes.chosen import choice_of_all, choices_of
 from jax_debug_widgets._jax.passes.forward_pass import InForward, forward_of
 from jax_debug_widgets._jax.passes.kept_writes import Definitions, define
@@ -58,7 +66,7 @@ def checked_program(
     program: ClosedJaxpr,
     checkers: dict[str, Checker],
     lanes_of: LanesOf,
-    part: Part,
+    part: DerivativePart,
     *,
     left: set[str],
     forward: set[InForward] | None = None,
@@ -119,7 +127,7 @@ class _Pass:
     definitions: Definitions = field(default_factory=Definitions)
 
     def body(
-        self, jaxpr: core.Jaxpr, around: tuple[Frame, ...], results: Sequence[bool], part: Part
+        self, jaxpr: core.Jaxpr, around: tuple[Frame, ...], results: Sequence[bool], part: DerivativePart
     ) -> tuple[list[core.JaxprEqn], list[Record]]:
         """The equations of a body with its checks, and their records."""
         equations: list[core.JaxprEqn] = []

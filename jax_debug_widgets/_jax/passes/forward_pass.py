@@ -6,14 +6,14 @@ from collections.abc import Iterator
 
 from jax_debug_widgets._jax.compat.private import core
 from jax_debug_widgets._jax.origins.frames import Frame, frames_in_body
-from jax_debug_widgets._jax.passes.checked import Checker, Part
+from jax_debug_widgets._jax.passes.checked import Checker, DerivativePart
 
 InForward = tuple[str, Frame, str]
 """A check, the line of an equation of a forward pass that it looks at, and the primitive of this."""
 
 
 def forward_of(
-    jaxpr: core.Jaxpr, checkers: dict[str, Checker], around: tuple[Frame, ...], part: Part
+    jaxpr: core.Jaxpr, checkers: dict[str, Checker], around: tuple[Frame, ...], part: DerivativePart
 ) -> Iterator[InForward]:
     """The equations of a program's forward pass that these checkers look at."""
     for equation in jaxpr.eqns:

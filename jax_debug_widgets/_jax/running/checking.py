@@ -24,7 +24,7 @@ from jax_debug_widgets._jax.origins.context import captured_settings, capturing
 from jax_debug_widgets._jax.origins.residual_results import is_differentiated_now
 from jax_debug_widgets._jax.passes.births import Births
 from jax_debug_widgets._jax.passes.casts import Casts, NanArguments
-from jax_debug_widgets._jax.passes.checked import CheckedProgram, Checker, LanesOf, Part
+from jax_debug_widgets._jax.passes.checked import CheckedProgram, Checker, DerivativePart, LanesOf
 from jax_debug_widgets._jax.passes.checking import checked_program
 from jax_debug_widgets._jax.passes.forward_pass import InForward
 from jax_debug_widgets._jax.passes.out_of_bounds import OutOfBounds
@@ -132,7 +132,7 @@ class CheckHooks(Replacing):
             try:
                 left: set[str] = set()
                 is_backward = "transpose(" in name
-                part = Part(is_backward, not is_backward and is_differentiated_now())
+                part = DerivativePart(is_backward, not is_backward and is_differentiated_now())
                 known[key] = checked_program(program, checkers, self._lanes_of, part, left=left, forward=self._forward)
                 if checkers and left:
                     self._note(f"{name}: not checked ({', '.join(checkers)}): {', '.join(sorted(left))}.")

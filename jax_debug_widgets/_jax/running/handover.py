@@ -39,7 +39,7 @@ from jax_debug_widgets._jax.running.may_hand_over import (
 )
 
 
-class Watching(Protocol):
+class CallObserver(Protocol):
     """Reports calls, see `dispatch.DispatchWatch`."""
 
     def observe(self, name: str, ordered: bool, recorders: Recorders | None, execute: Callable[[], Any]) -> Any:
@@ -51,7 +51,7 @@ class Watching(Protocol):
         ...
 
 
-class _Unwatched:
+class _Unobserved:
     def observe(self, name: str, ordered: bool, recorders: Recorders | None, execute: Callable[[], Any]) -> Any:
         del name, ordered, recorders
         return execute()
@@ -98,7 +98,7 @@ class HandoverHooks(Replacing):
         self._lowered = 0
         """How many programs JAX had lowered at the last search for donated arguments; without new ones, none is needed."""
         self.backlog = Backlog()
-        self.watch: Watching = _Unwatched()
+        self.watch: CallObserver = _Unobserved()
 
     def _put_in(self, replace: Replacements) -> None:
         if features.available(features.HANDOVER):

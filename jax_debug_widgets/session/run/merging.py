@@ -17,7 +17,7 @@ _PATIENCE_S = 3.0
 """How long the events of a process wait for those of others, which may be older."""
 
 
-class Part(Protocol):
+class ProcessPart(Protocol):
     """The part of a run that one process has written.
 
     Attributes:
@@ -42,7 +42,7 @@ class _Source:
       newest_ns: the merged time up to which its events have come.
     """
 
-    part: Part
+    part: ProcessPart
     shift_ns: int
     pieces: deque[SegmentSlice]
     newest_ns: int
@@ -77,7 +77,7 @@ class Merging:
         self._taps: dict[Tap, Tap] = {}
         self._held_since: float | None = None
 
-    def add(self, parts: Sequence[Part], shifts_ns: Sequence[int]) -> None:
+    def add(self, parts: Sequence[ProcessPart], shifts_ns: Sequence[int]) -> None:
         """Merge the events of these processes too. `shifts_ns` are the nanoseconds to add to the times of each."""
         dropped: dict[int, int] = {}
         for part, shift_ns in zip(parts, shifts_ns, strict=True):

@@ -106,7 +106,7 @@ OTHER = object()
 
 
 @jax.tree_util.register_pytree_node_class
-class Node:
+class ExportedObject:
     """Stands for an object of a class: its arrays, by attribute and by key."""
 
     def __init__(self, parts):
@@ -184,4 +184,4 @@ def _tree(value: Any, is_fixed: Callable[[Any], bool], numbers: Iterator[int]) -
         inside = ", ".join(texts)
         return f"[{inside}]" if type(value) is list else f"({inside}{',' * (len(texts) == 1)})"
     named = ", ".join(f"{plain_key(key)!r}: {text}" for key, text in zip(keys, texts, strict=True))
-    return f"{{{named}}}" if type(value) is dict else f"Node({{{named}}})"
+    return f"{{{named}}}" if type(value) is dict else f"ExportedObject({{{named}}})"

@@ -44,7 +44,7 @@ class Watch:
       lanes: also each lane of a `vmap` by itself, see `watch.choosing.lanes`; a pattern `lanes/h` asks for it of some.
       when: an expression over names of the program, see `watch.choosing.condition`: values are taken where it holds. Empty:
         always.
-      added: names that the Source view has added to what was asked for; a program without them has nothing amiss.
+      added: names that the Code view has added to what was asked for; a program without them has nothing amiss.
       stops: what may stop the program. With `everything` of the names in it what an iteration was given is there as well.
     """
 

@@ -30,7 +30,7 @@ _MAKES_FIELDS = re.compile(r"[A-Z]\w*|_?replace|dict")
 """The functions that are called with fields by their names: a class, `namedtuple._replace`, `dataclasses.replace`, `dict`."""
 
 
-class Part(NamedTuple):
+class Element(NamedTuple):
     """An element, and the text that takes it from the whole: `[0]`, `['w']`, `.pos`."""
 
     path: str
@@ -87,30 +87,32 @@ def _elements(target: ast.expr, value: ast.expr) -> list[tuple[ast.expr, ast.exp
     return list(zip(targets, value.elts, strict=True)) if len(targets) == len(value.elts) else []
 
 
-def parts_of(value: ast.expr, fields: Fields = ()) -> list[Part]:
+def parts_of(value: ast.expr, fields: Fields = ()) -> list[Element]:
     """The parts that an expression puts together; none if some part is unknown."""
     if isinstance(value, ast.Tuple | ast.List) and not any(isinstance(one, ast.Starred) for one in value.elts):
-        return [Part(f"[{number}]", own) for number, own in enumerate(value.elts)]
+        return [Element(f"[{number}]", own) for number, own in enumerate(value.elts)]
     if isinstance(value, ast.Dict):
         items = [item for item in zip(value.keys, value.values, strict=True) if isinstance(item[0], ast.Constant)]
         return (
-            [Part(f"[{ast.unparse(key)}]", own) for key, own in items if key] if len(items) == len(value.keys) else []
+            [Element(f"[{ast.unparse(key)}]", own) for key, own in items if key]
+            if len(items) == len(value.keys)
+            else []
         )
     if isinstance(value, ast.Call):
         return _fields(value, dict(fields))
     return []
 
 
-def _fields(call: ast.Call, fields: dict[str, tuple[str, ...]]) -> list[Part]:
+def _fields(call: ast.Call, fields: dict[str, tuple[str, ...]]) -> list[Element]:
     """What is given by name, and to a class by position: of one that is not known the items, as a tuple has them."""
     path = ast.unparse(call.func)
     called = path.rpartition(".")[2]
     if not _MAKES_FIELDS.fullmatch(called) or any(one.arg is None for one in call.keywords):
         return []
     items = call.args if called[0].isupper() and not any(isinstance(one, ast.Starred) for one in call.args) else []
-    named = [Part(f"[{one.arg!r}]" if called == "dict" else f".{one.arg}", one.value) for one in call.keywords]
+    named = [Element(f"[{one.arg!r}]" if called == "dict" else f".{one.arg}", one.value) for one in call.keywords]
     paths = [f".{name}" for name in fields.get(path, ())] or [f"[{number}]" for number in range(len(items))]
-    return [*map(Part, paths, items), *named]
+    return [*map(Element, paths, items), *named]
 
 
 def inner_of(value: ast.expr) -> Iterator[InnerExpression]:

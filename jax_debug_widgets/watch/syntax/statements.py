@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from jax_debug_widgets.taps.parsing import parse_expression
 from jax_debug_widgets.watch.syntax.classes import Fields
-from jax_debug_widgets.watch.syntax.literals import Part, pairs, parts_of
+from jax_debug_widgets.watch.syntax.literals import Element, pairs, parts_of
 
 
 class Span(NamedTuple):
@@ -181,7 +181,7 @@ def returned_by(value: ast.expr, function: Function | None, *, repeats: bool) ->
     rest = parts_of(value)
     while rest:
         path, one = rest.pop(0)
-        rest += (inner := [Part(path + part.path, part.value) for part in parts_of(one)])
+        rest += (inner := [Element(path + part.path, part.value) for part in parts_of(one)])
         if not inner and not isinstance(one, ast.Name | ast.Attribute | ast.Constant):
             yield Statement(span_of(one), one, (), function, repeats, whole, lines=lines, path=path)
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from jax_debug_widgets.taps import Capture
 
 
-class Watching:
+class ProgramWatchers:
     """The watches of the programs of this process.
 
     Attributes:
