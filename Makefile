@@ -109,9 +109,7 @@ bench: $(VENV)/.dev $(BUILT)  ## measure what capturing costs
 	python -m tests.benchmarks
 
 speed: $(VENV)/.dev $(BUILT)  ## see whether the panel and the debugger are as fast as promised, on a machine that does nothing else
-	JAXDEBUG_SPEED=1 python -m pytest -s tests/e2e/test_panel_kernel_speed.py tests/e2e/test_panel_speed.py \
-		tests/e2e/test_program_speed.py tests/e2e/test_panel_many.py tests/e2e/test_source_harness.py tests/e2e/test_debugger.py \
-		-k "speed or twenty_panels_scrolls or many_sites or looked_into"
+	JAXDEBUG_SPEED=1 python -m pytest -s -m "speed or timed" tests/e2e
 
 clean:  ## remove everything that was built or installed here
 	rm -rf $(VENV) .venv-jax-* js/node_modules js/lab/node_modules $(PANEL) $(VIEWS) $(PROGRAM) jax_debug_widgets/labextension build dist test-artifacts .pytest_cache .ruff_cache .import_linter_cache

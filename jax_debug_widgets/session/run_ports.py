@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 def ports_of(
     capture: Capture,
-    watching: ProgramWatchers,
+    watchers: ProgramWatchers,
     panels: Panels,
     switches: Switches,
     added: AddedNames,
@@ -39,7 +39,7 @@ def ports_of(
         name_file=lambda file: sites.name_file(file),  # noqa: PLW0108 - a notebook sets it later.
         panel_of=panels.of,
         refresh=panels.refresh,
-        compile_report=watching.seen,
+        compile_report=watchers.seen,
         changed_sites=sites.changed,
         muted_sites=sites.muted,
         leaked=capture.leaks.leaked,

@@ -81,8 +81,8 @@ class Session:
             PurityWatch(self.capture.checks, self.capture.found, self.capture.is_stale),
         ]
         self.capture.program_calls.observer = KeyWatch(self.capture.checks, self.capture.check_log).called
-        self.watching = ProgramWatchers(self.capture)
-        self.watching.prepared = self.observer.prepared
+        self.watchers = ProgramWatchers(self.capture)
+        self.watchers.prepared = self.observer.prepared
         self.added = AddedNames()
         self._agreements = Agreements()
         self.debugger = Debugger(self.capture.gate, observers_of(self.panels, lambda: self.current))
@@ -157,7 +157,7 @@ class Session:
             run.when_renamed(self._renamed)
             run.noted += features.missing().values()
             if agreement.options.watch is not None:
-                self.watching.begin(agreement.options.watch)
+                self.watchers.begin(agreement.options.watch)
             if agreement.why:
                 run.note(agreement.why)
             if (tracing := tracing_now()) and tracing.signature is not None:
@@ -208,7 +208,7 @@ class Session:
     def _ports(self) -> RunPorts:
         return ports_of(
             self.capture,
-            self.watching,
+            self.watchers,
             self.panels,
             self.switches,
             self.added,

@@ -1,8 +1,8 @@
 """Define the promised figures of the panel and the debugger.
 
 `make speed` asserts them on a machine that does nothing else. A test that asserts only such a figure has the mark
-`speed`, and `make test` leaves it out. A test that also shows something else allows `SLACK` there: it shares two cores
-with a server, a kernel, a browser and other tests.
+`speed`, and `make test` leaves it out. A test that also shows something else has the mark `timed`. In `make test` it
+allows `SLACK`: it shares two cores with a server, a kernel, a browser and other tests.
 """
 
 from __future__ import annotations

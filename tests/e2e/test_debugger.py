@@ -116,6 +116,7 @@ def some_ways() -> list[Any]:
     return of_lab + rest
 
 
+@pytest.mark.timed
 @pytest.mark.behaviour("B1", "B3")
 @pytest.mark.parametrize(("page", "version", "options"), all_of(EVERY_WAY, some_ways()))
 def test_a_program_is_stopped_looked_into_and_sent_on(lab, lab_page, page, version, options):

@@ -72,6 +72,7 @@ def clean(lab_page):
 
 @pytest.mark.usefixtures("clean")
 @pytest.mark.own_page
+@pytest.mark.timed
 def test_a_hundred_thousand_prints_are_all_there_and_found_at_once(lab, lab_page):
     scan = SCAN.replace("EVENTS", str(EVENTS))
     notebook = lab_page.open_notebook(lab.write_notebook("speed.ipynb", SETUP, scan))

@@ -40,6 +40,7 @@ def measured(page: Page, script: str) -> Any:
     return page.evaluate(f"async () => {{ {IN_PANEL} {script} }}")
 
 
+@pytest.mark.timed
 def test_a_million_rows_are_scrolled_to_anywhere(harness: Harness):
     panel = harness.open(state="done", rate=250_000, seconds=4)
     assert panel.get_attribute("data-events") == "1000000"
@@ -80,6 +81,7 @@ def all_lines(harness: Harness) -> Page:
     return harness.page
 
 
+@pytest.mark.timed
 def test_filter_and_find_answer_at_once(all_lines: Page):
     times = measured(
         all_lines,

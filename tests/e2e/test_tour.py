@@ -20,6 +20,7 @@ def tour(lab, lab_page, hold):
 
 
 @pytest.mark.behaviour("P9")
+@pytest.mark.timed
 def test_the_panel_is_alive_while_the_cell_runs(hold, tour, lab_page):
     prepare(tour, held=True)
     panel = PanelOnScreen(lab_page)

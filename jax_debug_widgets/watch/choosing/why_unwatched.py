@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from jax_debug_widgets._jax.compat import versions
-from jax_debug_widgets.watch.syntax.literals import STATIC_ATTRIBUTES, parts_of
+from jax_debug_widgets.watch.syntax.literals import STATIC_ATTRIBUTES, elements_of
 from jax_debug_widgets.watch.syntax.mentions import is_part
 from jax_debug_widgets.watch.syntax.source import SourceFile, is_library, source_of
 from jax_debug_widgets.watch.syntax.statements import Function, Span, Statement, Target, is_alias
@@ -185,7 +185,7 @@ def _why(source: SourceFile, file: str, statement: Statement, values: dict[str, 
         return UNJITTED
     if not _is_traced(file, function, seen):
         return RULE if function.name.rpartition(".")[2] in source.rules else NOT_COMPILED
-    if parts_of(statement.value) and not statement.whole:
+    if elements_of(statement.value) and not statement.whole:
         return SEVERAL
     if statement.is_return and is_alias(statement.value):
         return RETURNED

@@ -64,12 +64,12 @@ def pairs(
         for part, own in elements:
             yield from pairs(part, own, fields)
         return
-    parts = [] if isinstance(target, ast.Tuple | ast.List) else parts_of(value, fields)
-    if not parts or isinstance(value, ast.Call):  # What is called may compute something itself.
+    built = [] if isinstance(target, ast.Tuple | ast.List) else elements_of(value, fields)
+    if not built or isinstance(value, ast.Call):  # What is called may compute something itself.
         yield target, value, None
         for inner in inner_of(value):
             yield target, inner.value, inner
-    for path, own in parts:
+    for path, own in built:
         yield from pairs(parse_expression(f"{ast.unparse(target)}{path}"), own, fields)
 
 
@@ -87,8 +87,8 @@ def _elements(target: ast.expr, value: ast.expr) -> list[tuple[ast.expr, ast.exp
     return list(zip(targets, value.elts, strict=True)) if len(targets) == len(value.elts) else []
 
 
-def parts_of(value: ast.expr, fields: Fields = ()) -> list[Element]:
-    """The parts that an expression puts together; none if some part is unknown."""
+def elements_of(value: ast.expr, fields: Fields = ()) -> list[Element]:
+    """Return the elements of a tuple, list, dictionary or object that an expression builds; none if one is unknown."""
     if isinstance(value, ast.Tuple | ast.List) and not any(isinstance(one, ast.Starred) for one in value.elts):
         return [Element(f"[{number}]", own) for number, own in enumerate(value.elts)]
     if isinstance(value, ast.Dict):

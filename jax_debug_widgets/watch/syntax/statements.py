@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from jax_debug_widgets.taps.parsing import parse_expression
 from jax_debug_widgets.watch.syntax.classes import Fields
-from jax_debug_widgets.watch.syntax.literals import Element, pairs, parts_of
+from jax_debug_widgets.watch.syntax.literals import Element, elements_of, pairs
 
 
 class Span(NamedTuple):
@@ -178,10 +178,10 @@ def returned_by(value: ast.expr, function: Function | None, *, repeats: bool) ->
     whole = span_of(value)
     lines = whole.line, whole.end_line
     yield Statement(whole, value, (), function, repeats, lines=lines)
-    rest = parts_of(value)
+    rest = elements_of(value)
     while rest:
         path, one = rest.pop(0)
-        rest += (inner := [Element(path + part.path, part.value) for part in parts_of(one)])
+        rest += (inner := [Element(path + inside.path, inside.value) for inside in elements_of(one)])
         if not inner and not isinstance(one, ast.Name | ast.Attribute | ast.Constant):
             yield Statement(span_of(one), one, (), function, repeats, whole, lines=lines, path=path)
 
