@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import gc
 import signal
 import sys
 from collections.abc import Callable
@@ -61,6 +62,16 @@ def since(*version: int) -> pytest.MarkDecorator:
 
 CURRIED, LOG, UNPACKED_INT4 = since(0, 10), since(0, 9), since(0, 10, 2)
 """`jax.debug.print(ordered=True)(...)`; `jax.debug.log`; int4 values that compiled programs hand over unpacked."""
+
+
+@pytest.fixture(autouse=True, scope="module")
+def own_heap():
+    """Hide what earlier files left from the garbage collector.
+
+    A process of the tests comes to hold over a million objects. Python's collections pass over all of them, and so does
+    the search for the name that holds a leaked tracer.
+    """
+    gc.freeze()
 
 
 @pytest.fixture(autouse=True)

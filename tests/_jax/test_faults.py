@@ -80,7 +80,11 @@ def wanted() -> list[Any]:
 
 @pytest.fixture(scope="module", autouse=True)
 def _before_anything_is_broken():
+    """Compile quickly what runs once; results are compared to those that are compiled in the same way."""
+    jax.config.update("jax_disable_most_optimizations", True)
     wanted()
+    yield
+    jax.config.update("jax_disable_most_optimizations", False)
 
 
 HOOKS = (
@@ -232,9 +236,15 @@ def test_where_any_function_of_ours_fails_the_program_goes_on():
             assert_unharmed(program())
 
 
+@functools.cache
+def is_ours(file: str) -> bool:
+    """Whether the file is in a room of ours that has to do with programs. It is asked at each call of a function."""
+    return any(f"jax_debug_widgets/{room}/" in file for room in ROOMS)
+
+
 def is_rule(code: CodeType) -> bool:
     """Whether it is a rule of a primitive of ours, or runs the user's function in the program."""
-    return code.co_name in RULES and any(f"jax_debug_widgets/{room}/" in code.co_filename for room in ROOMS)
+    return code.co_name in RULES and is_ours(code.co_filename)
 
 
 def fail_in(code: CodeType, called: CodeType) -> None:
@@ -248,7 +258,7 @@ def each_called(told: Callable[[CodeType], object]) -> Iterator[None]:
 
     def profile(frame: Any, event: str, _arg: Any) -> None:
         code = frame.f_code
-        if event == "call" and any(f"jax_debug_widgets/{room}/" in code.co_filename for room in ROOMS):
+        if event == "call" and is_ours(code.co_filename):
             while frame is not None and not is_guard(frame.f_code) and not is_rule(frame.f_code):
                 frame = frame.f_back
             if frame is not None and is_guard(frame.f_code):
