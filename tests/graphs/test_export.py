@@ -91,6 +91,25 @@ def recomputed(w, x):
     return jnp.sum(jax.checkpoint(layer, policy=jax.checkpoint_policies.dots_saveable)(x, w))
 
 
+def named_as_parameters(xs, carry, state):
+    """Loops read, and take apart, what is called as the parameters of an exported loop."""
+
+    def fit(i, both):
+        weight, loss = both
+        loss = jax.lax.scan(lambda total, x: (total + x @ weight, None), loss, xs)[0]
+        return weight + carry * i, loss
+
+    weight, loss = lax.fori_loop(0, 3, fit, (jnp.ones(3), 0.0))
+
+    def walk(pair, rows):
+        xs, total = pair
+        carry, row = rows
+        return (xs + carry, total + row @ xs), None
+
+    (_, total), _ = lax.scan(walk, (weight, loss), (xs, xs * 2.0))
+    return lax.while_loop(lambda pair: pair[0] < state, lambda pair: (pair[0] + 1.0, pair[1] * state), (0.0, total))
+
+
 @jax.tree_util.register_dataclass
 @dataclasses.dataclass
 class State:
@@ -145,6 +164,7 @@ PROGRAMS = {
     "custom_jvp_empty": (jax.grad(lambda x: jnp.sum(relu(x))), (jnp.zeros((0, 3)),), {}),
     "rules": (lambda x: jnp.sum(safe_log(x) + relu(x) + clip_grad(x) ** 2), (jnp.array([3.0, -4.0, 0.01]),), {}),
     "scan_grad": (jax.grad(lambda w, xs: jnp.sum(scanned(w, xs)[1])), (jnp.eye(3), X), {}),
+    "named_as_parameters": (named_as_parameters, (X, jnp.float32(0.5), jnp.float32(3.0)), {}),
     "while": (newton, (jnp.float32(9.0),), {}),
     "switch": (switched, (7, jnp.arange(3.0)), {}),
     "remat": (recomputed, (jnp.eye(3) * 0.3, jnp.ones((2, 3))), {}),

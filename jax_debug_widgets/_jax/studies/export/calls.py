@@ -12,6 +12,7 @@ from jax_debug_widgets._jax.studies.export.bodies import WRITERS, ExportedStep, 
 from jax_debug_widgets._jax.studies.export.jit_options import left_out
 from jax_debug_widgets._jax.studies.export.library import library_calls
 from jax_debug_widgets._jax.studies.export.literals import RefusedError, dtype_of, text_of
+from jax_debug_widgets._jax.studies.export.module import Names
 from jax_debug_widgets._jax.studies.programs import opened
 
 
@@ -35,7 +36,7 @@ def _scan(step: ExportedStep) -> list[str]:
     read, carried = versions.scan_counts(params)
     name = step.name("step")
     body = write_function(step.module, params["jaxpr"], step.body("jaxpr"), dict(enumerate(x[:read])), step.used)
-    (carry, *more), first = _parameters((body.params[:carried], "carry"), (body.params[carried:], "xs"))
+    (carry, *more), first = _parameters(step, (body.params[:carried], "carry"), (body.params[carried:], "xs"))
     gives = f"{bare(body.results[:carried])}, {bare(body.results[carried:])}"
     options = "".join(
         f", {key}={params[key]!r}" for key, usual in (("reverse", False), ("unroll", 1)) if params[key] != usual
@@ -46,10 +47,16 @@ def _scan(step: ExportedStep) -> list[str]:
     return [*body.defined(name, ", ".join([carry, *more]), first, gives), f"{ends}, {stacked} = {call}"]
 
 
-def _parameters(*groups: tuple[Sequence[str], str]) -> tuple[list[str], list[str]]:
-    """The parameters of a loop's function, one a group, and the lines that take several values out of one."""
-    params = [names[0] if len(names) == 1 else name for names, name in groups]
-    return params, [f"{sequence(names)} = {name}" for names, name in groups if len(names) > 1]
+def _parameters(step: ExportedStep, *groups: tuple[Sequence[str], str]) -> tuple[list[str], list[str]]:
+    """The parameters of a loop's function, one a group, and the lines that take several values out of one.
+
+    A parameter has no name that the function reads from outside, or that another line takes out.
+    """
+    taken = Names({*step.uses, *(name for names, _ in groups for name in names)})
+    params = [names[0] if len(names) == 1 else step.module.local(wanted, taken) for names, wanted in groups]
+    return params, [
+        f"{sequence(names)} = {name}" for (names, _), name in zip(groups, params, strict=True) if len(names) > 1
+    ]
 
 
 def _while(step: ExportedStep) -> list[str]:
@@ -65,7 +72,7 @@ def _while(step: ExportedStep) -> list[str]:
     )
     lines = []
     for function, name in ((condition, go_on), (body, one_step)):
-        (state,), unpacked = _parameters((function.params, "state"))
+        (state,), unpacked = _parameters(step, (function.params, "state"))
         lines += function.defined(name, state, unpacked)
     goes_on: Any = opened(params["cond_jaxpr"])[0].outvars[0].aval
     lanes = goes_on.shape
