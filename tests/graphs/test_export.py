@@ -74,6 +74,12 @@ def scanned(w, xs):
     return lax.scan(step, jnp.zeros(3), xs, reverse=True, unroll=2)
 
 
+def mixed(w, x):
+    """The gradient of a cast gives its sharding, which is over no devices."""
+    hidden = jnp.dot(x.astype(jnp.bfloat16), w.astype(jnp.bfloat16), preferred_element_type=jnp.float32)
+    return jnp.mean(jax.nn.relu(hidden).astype(jnp.float16).astype(jnp.float32))
+
+
 def newton(a):
     return lax.while_loop(lambda s: s[1] * s[1] > a + 1e-3, lambda s: (s[0] + 1, 0.5 * (s[1] + a / s[1])), (0, a + 1.0))
 
@@ -164,6 +170,7 @@ PROGRAMS = {
     "custom_jvp_empty": (jax.grad(lambda x: jnp.sum(relu(x))), (jnp.zeros((0, 3)),), {}),
     "rules": (lambda x: jnp.sum(safe_log(x) + relu(x) + clip_grad(x) ** 2), (jnp.array([3.0, -4.0, 0.01]),), {}),
     "scan_grad": (jax.grad(lambda w, xs: jnp.sum(scanned(w, xs)[1])), (jnp.eye(3), X), {}),
+    "mixed_grad": (jax.jit(jax.value_and_grad(mixed)), (jnp.eye(3), X), {}),
     "named_as_parameters": (named_as_parameters, (X, jnp.float32(0.5), jnp.float32(3.0)), {}),
     "while": (newton, (jnp.float32(9.0),), {}),
     "switch": (switched, (7, jnp.arange(3.0)), {}),

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 from jax.extend.core import ClosedJaxpr
+from jax.sharding import NamedSharding
 
 from jax_debug_widgets._jax.compat.private import core
 from jax_debug_widgets._jax.passes.program_difference import on_host
@@ -61,7 +62,9 @@ def params_of(equation: core.JaxprEqn) -> dict[str, str]:
 
 
 def _is_usual(key: str, value: Any) -> bool:
-    """Whether a parameter says what none would say: each element of a slice."""
+    """Whether a parameter says what none would say: each element of a slice, a sharding over no devices."""
+    if isinstance(value, NamedSharding):
+        return value.mesh.empty
     return key == "strides" and all(one == 1 for one in value)
 
 
