@@ -193,3 +193,20 @@ def test_the_magic_compares_one_function_with_float64(ours):
     ours.run("def f(x):\n    y = x + 1e6\n    return y - 1e6")
     shown = ours.run("%jaxdebug compare f -- jnp.full(3, 0.3) --against float64").value
     assert shown.splitlines()[0].startswith("f against float64: `return y - 1e6` loses")
+
+
+def kept_in_a_ref(x):
+    seen = jax.new_ref(jnp.zeros(3))
+
+    def step(i, total):
+        seen[i] = total * 2
+        return total + seen[...].sum()
+
+    total = lax.fori_loop(0, 3, step, x)
+    return jnp.log1p(total), seen[...]
+
+
+def test_a_ref_is_written_to_once_and_a_note_counts_its_uses():
+    found = jdw.compare(jax.jit(kept_in_a_ref), jnp.float32(0.5), against="float64")
+    assert found.close
+    assert any("Not run in float64" in note and "new_ref (1), swap (3), get (4)" in note for note in found.notes)

@@ -222,6 +222,8 @@ def test_what_a_condition_cannot_tell_of_is_said(watched):
     assert "computes lost" in note and "inner" in note and "Did you mean" not in note
     (note,) = watched(f, X, watch="inner", when="iner > 0").status().notes
     assert "Did you mean 'inner'? There are" in note
+    (note,) = watched(f, X, watch=True, when="lost > 0").status().notes
+    assert "computes lost" in note
 
 
 def test_gradients_that_are_not_taken_are_told_as_gradients(watched):

@@ -26,14 +26,18 @@ TAKES_BITS = frozenset({"bitcast_convert_type"})
 """Primitives that see the bits of a float."""
 
 
+_ARRAYS = (jax.Array, np.ndarray, np.generic)
+"""What has a dtype and is no `Ref`, which the program writes to."""
+
+
 class NotFollowedError(Exception):
     """An equation cannot be run in float64."""
 
 
 def widened(value: Any) -> Any:
-    """An array of floats in float64, one of complex numbers in complex128; any other as it is."""
+    """An array of floats in float64, one of complex numbers in complex128; any other, and a `Ref`, as it is."""
     dtype = getattr(value, "dtype", None)
-    if dtype is None or not _wide_dtype(dtype):
+    if not isinstance(value, _ARRAYS) or not _wide_dtype(dtype):
         return value
     return jnp.asarray(value, _wide_dtype(dtype))
 

@@ -58,7 +58,7 @@ def _of_ended_lanes(sites: Collection[CallSite]) -> list[str]:
 def not_found(seen: CompiledPrograms, watch: Watch, sites: Collection[CallSite]) -> list[str]:
     """A sentence for each pattern that has found none of these sites, or one where nothing is watched at all."""
     numbers = {site.id for site in sites}
-    if not (sites or seen.failures) and (watch.everything or watch.ops or not seen.functions):
+    if not (sites or seen.failures or seen.untaken) and (watch.everything or watch.ops or not seen.functions):
         return [UNCOMPILED]
 
     def is_missing(name: str) -> bool:
