@@ -52,6 +52,8 @@ def load(
 ) -> LoadedRun | LoadedRuns:
     """See `jax_debug_widgets.load`."""
     require_pyarrow("load()")
+    if not isinstance(path, str | PathLike):
+        raise TypeError(f"load(path) takes the path of a run or a pattern, not {path!r:.40}")
     budget = Budget(events=max_events, nbytes=max(int(max_mb * _MEGABYTE), 1))
     at = Path(path).expanduser()
     if not at.exists() and glob.has_magic(str(at)):

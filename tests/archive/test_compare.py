@@ -74,6 +74,8 @@ def test_single_runs_are_asked_for_by_name_or_number(sweep):
     assert runs["lr2"] is runs[1] and runs[1].config["lr"] == 0.3 and [run.name for run in runs[:2]] == ["lr1", "lr2"]
     with pytest.raises(KeyError, match="no run is called 'lr3'; there are lr1, lr2"):
         _ = runs["lr3"]
+    with pytest.raises(TypeError, match=r"load\(path\) takes the path of a run or a pattern, not None"):
+        jdw.load(None)
     with pytest.raises(ValueError, match="there is nothing like"):
         jdw.load(f"{sweep}/none*.jdw")
 

@@ -218,9 +218,7 @@ QUESTIONS = {
 
 @pytest.mark.parametrize("ask", QUESTIONS.values(), ids=QUESTIONS)
 def test_whoever_gives_no_function_is_told_what_to_give(ask):
-    with pytest.raises(
-        TypeError, match=r"^3 is no function: give the function and its arguments apart, `jdw.table\(f, x\)`"
-    ):
+    with pytest.raises(TypeError, match=r"^3 is no function: give the function and its arguments apart, `f, x` and"):
         ask(3)
     with pytest.raises(TypeError, match="a value of type ArrayImpl is no function"):
         ask(jnp.zeros((20, 20)))

@@ -14,6 +14,7 @@ from matplotlib import pyplot as plt
 
 import jax_debug_widgets as jdw
 from jax_debug_widgets.plots import draw_array
+from jax_debug_widgets.session.run import figures
 from jax_debug_widgets.transport.arrays import picture
 
 mpl.use("Agg")
@@ -105,10 +106,20 @@ def test_what_cannot_be_drawn_says_so(value):
         draw_array("s", np.asarray(value))
 
 
-@pytest.mark.parametrize("asked", [{"step": 3}, {"step": -4}, {"lane": 1}])
-def test_a_step_that_is_not_kept_is_told(run, asked):
-    with pytest.raises(IndexError, match="steps that are kept: 0 to 2"):
+@pytest.mark.parametrize(
+    ("asked", "told"),
+    [({"step": 3}, "no step 3;"), ({"step": -4}, "no step -4;"), ({"lane": 1}, "no step -1 with lane 1;")],
+)
+def test_a_step_that_is_not_kept_is_told(run, asked, told):
+    with pytest.raises(IndexError, match=f"{told} steps that are kept: 0, 1, 2$"):
         run.show("h", **asked)
+
+
+@pytest.mark.parametrize(
+    ("steps", "told"), [([], "none"), ([0, 4], "0, 4"), (range(9), "0 to 8"), (range(0, 90, 5), "0, 5, 10, …, 85")]
+)
+def test_steps_are_listed_as_they_are(steps, told):
+    assert figures._listed(np.array(steps, int)) == told
 
 
 def test_a_lane_is_shown_by_its_number():

@@ -84,6 +84,8 @@ def test_what_is_no_run_of_this_process_is_told():
     run, *_ = trained(keep_inputs=1)
     with pytest.raises(TypeError, match=r"takes the number of a call, not <PjitFunction.*; f= is the function"):
         jdw.replay(run, train_step)  # pyright: ignore[reportArgumentType]
+    with pytest.raises(TypeError, match=r"f= takes the function to call with these inputs, not 3"):
+        jdw.replay(run, f=3)  # pyright: ignore[reportArgumentType]
     with pytest.raises(TypeError, match=r"like=\(state,\), not a dict"):
         jdw.replay(run, like={"w": 1})  # pyright: ignore[reportArgumentType]
 

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from jax_debug_widgets.session.run.ports import Values
     from jax_debug_widgets.store import Store
 
+_MOST_LISTED = 6
+"""The most steps that an error lists one by one."""
+
 
 def draw_lines(run: Values, names: Sequence[str], *, ax: Axes | None, log: bool, band: bool) -> Axes:
     """See `Run.plot`."""
@@ -125,6 +128,15 @@ def _draw_lanes(run: Values, name: str, *, ax: Axes | None) -> Axes:
     return drawn
 
 
+def _listed(steps: np.ndarray) -> str:
+    """Return these steps in words: all of a few, the ends of consecutive ones, or the first and the last ones."""
+    if len(steps) <= _MOST_LISTED:
+        return ", ".join(map(str, steps)) or "none"
+    if steps[-1] - steps[0] == len(steps) - 1:
+        return f"{steps[0]} to {steps[-1]}"
+    return f"{', '.join(map(str, steps[:3]))}, …, {steps[-1]}"
+
+
 def value_at(run: Values, name: str, step: float, lane: int) -> tuple[str, np.ndarray]:
     """Return the title of a figure, and one value of an array; see `Run.show`."""
     choice = choice_called(run, name)
@@ -140,9 +152,8 @@ def value_at(run: Values, name: str, step: float, lane: int) -> tuple[str, np.nd
         msg = f"a watched value is one array of all its lanes: {axes}; show it without lane"
         raise IndexError(msg)
     if not -len(lanes) <= lane < len(lanes):
-        ends = f"{kept[0]} to {kept[-1]}" if len(kept) else "none"
-        msg = f"{choice.place} has no step {step} with lane {lane}; steps that are kept: {ends}"
-        raise IndexError(msg)
+        which = f"step {step} with lane {lane}" if lane or len(lanes) > 1 else f"step {step}"
+        raise IndexError(f"{choice.place} has no {which}; steps that are kept: {_listed(kept)}")
     event = run.store.event(int(lanes[lane]))
     where = f", {lane_words(event.lane)}" if event.lane else ""
     return f"{choice.name}, step {wanted}{where}", event.values[choice.value]

@@ -16,6 +16,6 @@ def require_function(given: object) -> None:
         text = repr(given)
         told = text if len(text) <= _SHORT and "\n" not in text else f"a value of type {type(given).__name__}"
         raise TypeError(
-            f"{told} is no function: give the function and its arguments apart, `jdw.table(f, x)` and not "
-            "`jdw.table(f(x))`; in the notebook, `%jaxdebug table f(x)`"
+            f"{told} is no function: give the function and its arguments apart, `f, x` and not `f(x)`; "
+            "only the magics take a call, as in `%jaxdebug table f(x)`"
         )

@@ -83,6 +83,20 @@ def replay_of(
     return Replay(result, replayed)
 
 
+def _require_valid(run: object, call: object, function: object, like: object) -> None:
+    """Refuse arguments of a wrong type; the error says which is wanted."""
+    if not isinstance(run, RunView):
+        raise TypeError(f"replay(run, call=N) takes a run, not a {type(run).__name__}")
+    if not isinstance(call, int | np.integer):
+        raise TypeError(f"replay(run, call=N) takes the number of a call, not {call!r:.40}; f= is the function")
+    if function is not None and not callable(function):
+        raise TypeError(f"f= takes the function to call with these inputs, not {function!r:.40}")
+    if type(like) not in (list, tuple):
+        raise TypeError(
+            f"like= takes a tuple with an example for each argument, like=(state,), not a {type(like).__name__}"
+        )
+
+
 def call_again(
     run: Run | LoadedRun, call: int, function: Callable[..., Any] | None, like: Sequence[Any] = ()
 ) -> tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any], str]:
@@ -92,14 +106,7 @@ def call_again(
       LookupError: the inputs of this call are not kept. TypeError: an argument has a wrong type, or a file's function is
         missing. ValueError: a part of the inputs is not in the file.
     """
-    if not isinstance(run, RunView):
-        raise TypeError(f"replay(run, call=N) takes a run, not a {type(run).__name__}")
-    if not isinstance(call, int | np.integer):
-        raise TypeError(f"replay(run, call=N) takes the number of a call, not {call!r:.40}; f= is the function")
-    if type(like) not in (list, tuple):
-        raise TypeError(
-            f"like= takes a tuple with an example for each argument, like=(state,), not a {type(like).__name__}"
-        )
+    _require_valid(run, call, function, like)
     if not isinstance(run, LoadedRun):
         inputs = run.inputs.of(call)
         args, kwargs = inputs.args, inputs.kwargs
