@@ -52,13 +52,17 @@ const COMPARED: Compared = {
   ],
 };
 
-function shown(rows: readonly RunRow[], answer: Compared | string = COMPARED) {
+function shown(
+  rows: readonly RunRow[],
+  answer: Compared | string = COMPARED,
+  whenAsked: (settle: () => void) => void = (settle) => settle(),
+) {
   const asked: string[] = [];
   const ports: RunsPorts = {
     rename: (of, name) => asked.push(`rename ${of} ${name}`),
     compare: (runs, settle) => {
       asked.push(`compare ${runs}`);
-      settle(answer);
+      whenAsked(() => settle(answer));
     },
     load: (path, settle) => {
       asked.push(`load ${path}`);
@@ -158,6 +162,25 @@ describe("the table of runs", () => {
     tick("b");
     tick("c");
     expect(host.querySelector(".compared-charts")).toBeNull();
+  });
+
+  it.each([[COMPARED], ["They are gone."]])("says which values are loading until they are answered: %#", (answer) => {
+    let settle = () => {};
+    shown([row("a"), row("b"), row("c")], answer, (one) => {
+      settle = one;
+    });
+    const head = () => texts(".runs-head b, .runs-head output[aria-live=polite]");
+    expect(head()).toEqual(["3 runs", ""]);
+    for (const key of ["a", "b"]) tick(key);
+    expect(head()).toEqual(["2 of 3 ticked", "loading the values of 2 runs…"]);
+    act(() => settle());
+    expect(head()).toEqual(["2 of 3 compared", ""]);
+    tick("c");
+    expect(head()).toEqual(["3 of 3 ticked", "loading the values of 1 more run…"]);
+    act(() => settle());
+    expect(head()).toEqual(["3 of 3 compared", ""]);
+    tick("c");
+    expect(head()).toEqual(["2 of 3 compared", ""]);
   });
 
   it("takes no ninth run", () => {

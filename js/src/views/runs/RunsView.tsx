@@ -17,7 +17,7 @@ interface Props {
 }
 
 export function RunsView({ rows, ports, dark, ticked, onTicked, ...opening }: Props) {
-  const { compared, problem } = useCompared(rows, ports, ticked);
+  const { compared, problem, awaited } = useCompared(rows, ports, ticked);
   const tick = (key: string) => {
     onTicked(ticked.includes(key) ? ticked.filter((one) => one !== key) : [...ticked, key]);
   };
@@ -25,7 +25,10 @@ export function RunsView({ rows, ports, dark, ticked, onTicked, ...opening }: Pr
     <div class="runs-view">
       <div class="runs-left">
         <div class="runs-head">
-          <b>{ticked.length > 1 ? `${ticked.length} of ${rows.length} compared` : plural(rows.length, "run")}</b>
+          <b>{headOf(ticked.length, rows.length, awaited)}</b>
+          <output class="muted" aria-live="polite">
+            {awaited > 0 && `loading the values of ${plural(awaited, awaited < ticked.length ? "more run" : "run")}…`}
+          </output>
           {ticked.length < 2 && rows.length > 1 && (
             <span class="muted runs-hint" title="Tick two or more to compare them">
               tick two or more to compare them
@@ -54,20 +57,28 @@ export function RunsView({ rows, ports, dark, ticked, onTicked, ...opening }: Pr
   );
 }
 
-/** Asks for it whenever other runs are ticked, or one of them has gone on. */
+function headOf(ticked: number, all: number, awaited: number): string {
+  if (ticked < 2) return plural(all, "run");
+  return `${ticked} of ${all} ${awaited > 0 ? "ticked" : "compared"}`;
+}
+
+/** Asks for it whenever other runs are ticked, or one of them has gone on; `awaited` runs are in no answer yet. */
 function useCompared(rows: readonly RunRow[], ports: RunsPorts, ticked: readonly string[]) {
   const [compared, setCompared] = useState<Compared | null>(null);
   const [problem, setProblem] = useState("");
+  const [answered, setAnswered] = useState<readonly string[]>([]);
   const events = rows.flatMap((row) => (ticked.includes(row.key) ? [row.events, row.name] : []));
   useEffect(() => {
     let isLate = false;
     if (ticked.length < 2) {
       setCompared(null);
       setProblem("");
+      setAnswered([]);
       return;
     }
     ports.compare(ticked, (answer) => {
       if (isLate) return;
+      setAnswered(ticked);
       setProblem(typeof answer === "string" ? answer : "");
       if (typeof answer !== "string") setCompared(answer);
     });
@@ -75,7 +86,8 @@ function useCompared(rows: readonly RunRow[], ports: RunsPorts, ticked: readonly
       isLate = true;
     };
   }, [ticked.join(), events.join(), ports]);
-  return { compared: ticked.length < 2 ? null : compared, problem };
+  const awaited = ticked.length < 2 ? 0 : ticked.filter((key) => !answered.includes(key)).length;
+  return { compared: ticked.length < 2 ? null : compared, problem, awaited };
 }
 
 /** The order of the ticks; runs that differ in a seed alone have one colour. */
