@@ -57,19 +57,22 @@ export function CodeList(props: Props) {
   const [hover, setHover] = useState<Value | null>(null);
   const slice = sliceAt(rows.length, ROW_HEIGHT, height, top);
   const place = ui.place.value?.file === file ? ui.place.value : null;
-  const first = Math.max(
-    0,
-    rows.findIndex(({ value }) => value !== null),
-  );
+  const first = rows.findIndex(({ value, code }) => value !== null || prints.has(code.line));
   const current = place ? indexOf(rows, place.line, place.index) : -1;
+  const brought = useRef({ place, to: 0 });
 
-  // Where nothing was chosen, it begins where there is something to see.
-  useLayoutEffect(() => reveal(current < 0 ? first : current, current < 0), [place, height]);
+  // Where nothing was chosen, it begins where there is something to see; whoever has scrolled since stays there.
+  useLayoutEffect(() => {
+    const isLeft = Math.abs(top - brought.current.to) > 1;
+    if (place === brought.current.place && isLeft) return;
+    reveal(current < 0 ? first : current, current < 0);
+    brought.current = { place, to: viewport.current?.scrollTop ?? 0 };
+  }, [place, height, first < 0]);
 
   const reveal = (index: number, atTop = false) => {
     const element = viewport.current;
     const [seenFrom, seenTo] = [Math.ceil(top / ROW_HEIGHT), Math.floor((top + height) / ROW_HEIGHT)];
-    if (!element || height === 0 || (index >= seenFrom && index < seenTo)) return;
+    if (!element || height === 0 || index < 0 || (index >= seenFrom && index < seenTo)) return;
     const wanted = atTop ? Math.max(0, index - 2) * ROW_HEIGHT : scrollTo(index, rows.length, ROW_HEIGHT, height);
     element.scrollTop = wanted;
     setTop(element.scrollTop);

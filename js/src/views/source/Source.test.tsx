@@ -1,5 +1,5 @@
 import { act } from "preact/test-utils";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { golden, goldenArray, goldenBatch } from "../../../test/golden";
 import { all, change, click, find, press, show, showTab, status, texts, type } from "../../../test/screen";
 import { createUi } from "../../store/ui";
@@ -54,6 +54,74 @@ describe("the source", () => {
     expect(find(".source-note").textContent).toContain("Loading the source");
     expect(texts(".line-number").slice(0, 2)).toEqual(["21", "22"]);
     expect(texts("code")[0]).toBe("logits = w.dot(x) + b");
+  });
+
+  describe("begins in a long file", () => {
+    const LONG = Array.from({ length: 90 }, (_, i) => `line ${i + 1}`);
+    const seen = () => all(".source-row[data-line]").map(({ dataset }) => Number(dataset.line));
+    /** Its lines that have something are 61 and 62; of a hidden view the list has no height. */
+    const openLong = (name: string, height: number, ui = createUi()) => {
+      const batch = goldenBatch(name);
+      const [{ file = "" } = {}] = batch.sites;
+      const sites = batch.sites.map((site) => ({ ...site, file, line: site.line < 22 ? 61 : 62 }));
+      ui.tab.value = "source";
+      const run = withHeight(height, () => {
+        const run = show({ ...batch, sites }, ui);
+        const source = decode({ ...golden("source").content, file, lines: LONG, functions: [], names: [] }) as Source;
+        act(() => {
+          run.answer(source);
+          run.draw();
+        });
+        return run;
+      });
+      return { run, ui, file };
+    };
+
+    it.each(["watch", "small"])("at the first line with a value or a print: %s", (name) => {
+      openLong(name, 220);
+      expect(find("[data-testid=code]").scrollTop).toBe(22 * 58);
+      expect(seen()).toContain(61);
+    });
+
+    it("at the line that was chosen", () => {
+      const ui = createUi();
+      const [{ file = "" } = {}] = goldenBatch("small").sites;
+      ui.place.value = { file, line: 80, index: 0 };
+      openLong("small", 220, ui);
+      expect(seen()).toContain(80);
+    });
+
+    it("and stays where somebody has scrolled it, until another line is chosen", () => {
+      const heard: (() => void)[] = [];
+      vi.stubGlobal(
+        "ResizeObserver",
+        class {
+          constructor(changed: () => void) {
+            heard.push(changed);
+          }
+          observe() {}
+          disconnect() {}
+        },
+      );
+      const { ui, run, file } = openLong("small", 220);
+      const code = find("[data-testid=code]");
+      act(() => {
+        code.scrollTop = 22 * 10;
+        code.dispatchEvent(new Event("scroll"));
+      });
+      withHeight(330, () => {
+        act(() => {
+          for (const changed of heard) changed();
+        });
+        expect(code.scrollTop).toBe(22 * 10);
+        act(() => {
+          ui.place.value = { file, line: 80, index: 0 };
+          run.draw();
+        });
+        expect(seen()).toContain(80);
+      });
+      vi.unstubAllGlobals();
+    });
   });
 
   it("sets a breakpoint beside a line, for the next run until it has stopped this one", () => {
