@@ -12,11 +12,11 @@ BarrierState = Literal["off", "idle", "pending", "drained", "timeout", "failed"]
 """The state of the barrier. `off`: no automatic barrier; `idle`: no effects yet; `timeout`: the barrier gave up while effects
 were still pending."""
 
-RunState = Literal["running", "waiting", "done", "failed", "stopped", "interrupted"]
+RunState = Literal["running", "waiting", "done", "failed", "stopped", "interrupted", "loaded"]
 """The state of a run. `waiting`: the program has returned, and its effects have not drained.
 
 `failed`: an exception was raised; `stopped`: the user ended it in the panel; `interrupted`: by Ctrl-C, or an interrupt of the
-kernel.
+kernel; `loaded`: read from a file while another process wrote it, and not followed.
 """
 
 

@@ -223,7 +223,7 @@ class FirstNonFiniteMessage(TypedDict):
 class StatusMessage(TypedDict):
     """The run as a whole, see `events.Status`.
 
-    `state` is `running`, `waiting` (for effects), `done`, `failed`, `stopped` or `interrupted`.
+    `state` is `running`, `waiting` (for effects), `done`, `failed`, `stopped`, `interrupted` or `loaded` (see `RunState`).
     `started` is in seconds since the epoch, `elapsed` in seconds, `rate` in events a second over the last second.
     `dropped` is the number of events that the store no longer holds; `dropped_by_site` is the same by site.
     `paused`: the program is at a stop. `stoppable`: `pause` and `halt` would take effect at its next event.

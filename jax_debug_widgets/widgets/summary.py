@@ -88,6 +88,8 @@ def headline(snapshot: Snapshot, *, saved: bool) -> str:
 
 def state_words(snapshot: Snapshot, *, saved: bool) -> str:
     """Write the state of a run; if it went on when the text was `saved`, say `was running when saved`."""
+    if snapshot.status.state == "loaded":
+        return "loaded while it was running"
     if not (saved and snapshot.goes_on):
         return snapshot.status.state
     waited = "waiting for effects" if snapshot.status.state == "waiting" else "running"

@@ -352,7 +352,8 @@ def test_a_run_that_is_still_written_says_so(tmp_path):
         steps(5)
         until(lambda: recorded(tmp_path / "run.jdw") == 5)
         loaded = jdw.load(tmp_path / "run.jdw")
-        assert loaded.status().state == "running" and "Still being written, by process" in loaded.notes[-1]
+        assert loaded.status().state == "loaded" and "Still being written, by process" in loaded.notes[-1]
+        assert loaded.goes_on and "— loaded while it was running after" in loaded.panel.bundle()["text/plain"]
 
 
 def test_arrays_of_zeros_pack_well_and_are_read_again(tmp_path):

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _CALLS = ("failed", "stopped", "interrupted", "tracing", "dispatched", "ready", "drained")
 """A call of several processes has the first of these states that it has in any process."""
 
-_RUNS = ("failed", "stopped", "running", "waiting", "interrupted", "done")
+_RUNS = ("failed", "stopped", "running", "waiting", "loaded", "interrupted", "done")
 _BARRIERS = ("failed", "timeout", "pending", "drained", "idle", "off")
 
 _MICROSECOND = 1e-6

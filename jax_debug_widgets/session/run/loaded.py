@@ -132,7 +132,7 @@ class LoadedRun(RunView):
     @property
     def goes_on(self) -> bool:
         """Whether more events may come."""
-        return self._status.state in ("running", "waiting")
+        return self._status.state in ("running", "waiting", "loaded")
 
     @property
     def place(self) -> JobProcess:
@@ -276,10 +276,12 @@ class LoadedRun(RunView):
                 f"Still being written, by process {about.get('pid')} on {about.get('host')}: the panel shows the run up "
                 "to the moment of loading. `jdw.load(path, follow=True)` follows it."
             )
-        is_cut = not is_over and status.state in ("running", "waiting") and not goes_on
+        now = status.state
+        if not is_over and now in ("running", "waiting") and not (goes_on and self.is_followed):
+            now = "loaded" if goes_on else "interrupted"
         return replace(
             status,
-            state="interrupted" if is_cut else status.state,
+            state=now,
             events=len(self.store),
             dropped=self.store.dropped,
             first_nonfinite=first_event(self, birth(self._findings, self, notes)),

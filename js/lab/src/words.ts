@@ -17,6 +17,6 @@ export function statusWords({ state, barrier, pending, waited }: RunRow): string
 export function tone({ state, barrier }: RunRow): "active" | "warn" | "ended" | "bad" | "good" {
   if (state === "failed" || barrier === "failed") return "bad";
   if (barrier === "timeout" || state === "paused") return "warn";
-  if (wasEnded(state)) return "ended";
+  if (wasEnded(state) || state === "loaded") return "ended";
   return state === "running" || state === "waiting" ? "active" : "good";
 }

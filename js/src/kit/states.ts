@@ -7,6 +7,7 @@ export const STATES = {
   failed: "Failed",
   stopped: "Stopped",
   interrupted: "Interrupted",
+  loaded: "Loaded while it was running",
 } as const;
 
 export type State = keyof typeof STATES;

@@ -234,6 +234,7 @@ export class RunStore {
   /** Why nothing can be asked of its program any more, "" while it goes on. */
   get over(): string {
     if (this.gone) return "The kernel is gone";
+    if (this.status?.state === "loaded") return "The run was loaded from a file, and goes on in another process";
     return this.active ? "" : "The run is over";
   }
 

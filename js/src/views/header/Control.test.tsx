@@ -15,3 +15,15 @@ it.each(CASES)("of $what Pause and Stop are greyed and say why", ({ commands, wh
     expect(button?.title).toContain(why);
   }
 });
+
+it("says of a run that was loaded while it was written up to when it is shown, and how the rest is", () => {
+  const batch = goldenBatch("small");
+  const started = new Date(2026, 0, 2, 15, 4, 5).getTime() / 1000;
+  showTab("overview", { ...batch, status: status({ state: "loaded", started, barrier: batch.status.barrier }) });
+  const state = document.querySelector<HTMLButtonElement>("[data-testid=state]");
+  expect(state?.textContent).toBe("Loaded while it was running");
+  expect(state?.title).toContain("jdw.load(path, follow=True) shows the rest");
+  expect(document.querySelector(".numbers")?.textContent).toMatch(/ · last event 15:04:\d\d$/);
+  const pause = document.querySelector<HTMLButtonElement>("[data-testid=pause]");
+  expect([pause?.disabled, pause?.title]).toEqual([true, expect.stringContaining("goes on in another process")]);
+});

@@ -10,6 +10,7 @@ import { NonFinite } from "./NonFinite";
 
 const RETURNED = "The program has returned: only prints and callbacks can still arrive";
 const FOLLOWED = "Read from a file: its program runs in another process, and only the panel there can pause or stop it";
+const LOADED = "It is shown up to the moment of loading. jdw.load(path, follow=True) shows the rest";
 const ELSEWHERE = "The program runs in another process, or the processes of its job have not agreed on this capture";
 
 interface Props {
@@ -28,7 +29,7 @@ export function Header({ run, ui, status }: Props & { ui: UiState }) {
         class={`state ${name}`}
         data-testid="state"
         aria-expanded={ui.life.value}
-        title="Show or hide the life of the last call"
+        title={status.state === "loaded" ? LOADED : "Show or hide the life of the last call"}
         onClick={() => {
           ui.life.value = !ui.life.value;
           ui.call.value = null;
@@ -52,6 +53,7 @@ export function Header({ run, ui, status }: Props & { ui: UiState }) {
           {` · ${count(status.dropped)} dropped`}
         </span>
         {run.gone && !active && " · kernel gone"}
+        {status.state === "loaded" && run.log.length > 0 && ` · last event ${lastTime(run, status)}`}
       </span>
       <NonFinite run={run} ui={ui} />
       <span class="grow" />
@@ -82,6 +84,12 @@ function Called({ run }: { run: RunStore }) {
       {row.name && <bdi>{row.name}</bdi>}
     </span>
   );
+}
+
+/** When the last event came, by the clock. */
+function lastTime(run: RunStore, { started }: StatusMessage): string {
+  const at = new Date(1000 * (started + run.log.time(run.log.length - 1)));
+  return at.toLocaleTimeString([], { hour12: false });
 }
 
 /** The kinds of the sites that the program itself has: a watched value is none of them. */
