@@ -524,7 +524,7 @@ def test_values_are_drawn_by_name(ours):
     assert "no captured value is called 'y'" in ours.run("%jaxdebug show y").stderr
     assert "nothing to draw" in ours.run("%jaxdebug show x.sum()").stderr
     assert ours.run("%jaxdebug show x --step 0 --lane 0").stderr == ""
-    assert "no step 7 with lane 0" in ours.run("%jaxdebug show --step=7 x").stderr
+    assert "no step 7; steps that are kept: 0" in ours.run("%jaxdebug show --step=7 x").stderr
     assert "cannot read '--stp'" in ours.run("%jaxdebug show x --stp 7").stderr
 
 
