@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import atexit
 import contextlib
-import gc
 import io
 import re
 import warnings
@@ -79,9 +78,7 @@ class Shell:
     def start_anew(self) -> None:
         """Begin with an empty namespace and history; cells are counted from one."""
         self.use()
-        gc.freeze()  # IPython would collect garbage here, which takes more than a second in a process with many tests.
         self.ip.reset(new_session=True)
-        gc.unfreeze()
         self.ip.history_manager.reset()
         self.ip.history_manager.input_hist_raw[:] = [""]
         self.ip.history_manager.input_hist_parsed[:] = [""]
