@@ -129,7 +129,7 @@ def _draw_lanes(run: Values, name: str, *, ax: Axes | None) -> Axes:
 
 
 def _listed(steps: np.ndarray) -> str:
-    """Return these steps in words: all of a few, the ends of consecutive ones, or the first and the last ones."""
+    """Write these steps in words: all if they are few, the ends of consecutive ones, else the first three and the last."""
     if len(steps) <= _MOST_LISTED:
         return ", ".join(map(str, steps)) or "none"
     if steps[-1] - steps[0] == len(steps) - 1:
