@@ -125,3 +125,8 @@ def emit_python_callback(*args: Any, returns_token: bool, **options: Any) -> Any
     if "returns_token" in inspect.signature(jax_callback.emit_python_callback).parameters:
         options["returns_token"] = returns_token
     return jax_callback.emit_python_callback(*args, **options)
+
+
+def high_level(equation: Any) -> Any | None:
+    """The operation of an equation that runs one of JAX's high-level primitives, which jax 0.12 has (`jnp.nonzero`)."""
+    return equation.params.get("_prim") if equation.primitive.name == "call_hi_primitive" else None

@@ -25,7 +25,7 @@ from jax_debug_widgets._jax.passes.uses import VariableUses
 from jax_debug_widgets._jax.studies.devices import device_of, devices_of
 from jax_debug_widgets._jax.studies.flops import flops_of, nbytes_of
 from jax_debug_widgets._jax.studies.repeats import repeats_of
-from jax_debug_widgets._jax.studies.texts import digest, params_of, text_of_array, without_addresses
+from jax_debug_widgets._jax.studies.texts import digest, name_of, params_of, text_of_array, without_addresses
 from jax_debug_widgets._jax.studies.trace import Traced
 from jax_debug_widgets._jax.studies.value_types import type_of
 from jax_debug_widgets._jax.tracing.cotangents import is_put_in
@@ -153,7 +153,7 @@ class _Body:
         return Equation(
             number=number,
             path=self._path,
-            primitive=equation.primitive.name,
+            primitive=name_of(equation),
             operands=operands,
             types=types,
             names=names,
@@ -177,7 +177,7 @@ class _Body:
         if isinstance(variable, core.DropVar):
             return "_"
         name = self._names.get(variable)
-        base = name or equation.primitive.name
+        base = name or name_of(equation)
         self._count[base] += 1
         if name is None:
             return f"{base}_{self._count[base]}"
@@ -195,7 +195,7 @@ class _Body:
 
     def _inside(self, number: int, at: int, equation: core.JaxprEqn, operands: Sequence[Operand]) -> Iterator[Body]:
         for key, jaxpr in programs_in(equation):
-            if key == "update_jaxpr":  # The update function of a scatter: the name of the primitive says what it does.
+            if key == "update_jaxpr" and equation.primitive.name != "scatter":  # `scatter-add` says what it computes.
                 continue
             given = _given(equation, key, jaxpr)
             inputs = tuple(

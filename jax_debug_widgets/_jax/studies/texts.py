@@ -11,6 +11,7 @@ import numpy as np
 from jax.extend.core import ClosedJaxpr
 from jax.sharding import NamedSharding
 
+from jax_debug_widgets._jax.compat import versions
 from jax_debug_widgets._jax.compat.private import core
 from jax_debug_widgets._jax.passes.program_difference import on_host
 from jax_debug_widgets.graphs.program import CALLS
@@ -35,7 +36,9 @@ def digest(value: Any) -> str:
     return hashlib.blake2b(about + array.tobytes(), digest_size=12).hexdigest()
 
 
-_SAYS_NOTHING = frozenset({"debug_info", "linear", "num_consts", "num_carry", "ft_in", "ft_out", "_split_transpose"})
+_SAYS_NOTHING = frozenset(
+    {"debug_info", "linear", "num_consts", "num_carry", "ft_in", "ft_out", "_split_transpose", "computation"}
+)
 """Parameters that say nothing of what is computed that the operands and bodies do not say."""
 
 _ADDRESS = re.compile(r" at 0x[0-9a-f]+")
@@ -48,8 +51,17 @@ _HOLDS = ("callback_func", "func", "__wrapped__")
 _DEEPEST = 6
 
 
+def name_of(equation: core.JaxprEqn) -> str:
+    """The name of the operation: `add`; of one of JAX's high-level primitives that of its class, as JAX prints it."""
+    operation = versions.high_level(equation)
+    return equation.primitive.name if operation is None else type(operation).__name__
+
+
 def params_of(equation: core.JaxprEqn) -> dict[str, str]:
     """The parameters of an equation as text, without the programs that it runs and parameters with their usual value."""
+    operation = versions.high_level(equation)
+    if operation is not None:
+        return {key: text for key, value in sorted(operation.params.items()) if (text := _text(value))}
     if equation.primitive.name in CALLS:
         name = equation.params.get("name")
         return {"name": str(name)} if name else {}

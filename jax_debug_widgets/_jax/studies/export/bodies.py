@@ -8,8 +8,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import jax
-
 from jax_debug_widgets._jax.compat.private import core
 from jax_debug_widgets._jax.studies.export.forms import forms_of
 from jax_debug_widgets._jax.studies.export.literals import RefusedError, number, tuple_of
@@ -48,14 +46,14 @@ class ExportedStep:
         """The operands of the equation as text."""
         return written(self.equation, self.names, typed=True)
 
-    @property
-    def targets(self) -> str:
-        """`a, b`, `a,`: what is to the left of the equals sign where there is a sequence to its right."""
-        return ", ".join(self.made) + ("," if len(self.made) == 1 else "")
-
     def called(self, text: str) -> str:
         """The line of a call that gives what `bare` writes."""
         return f"{', '.join(self.made)} = {text}" if self.made else text
+
+    def outer(self, first: int, end: int) -> dict[int, Outer]:
+        """What the inputs of its body are that are always the same: these of its operands."""
+        pairs = zip(self.equation.invars[first:end], self.names[first:end], strict=True)
+        return {place: one if isinstance(one, core.Literal) else name for place, (one, name) in enumerate(pairs)}
 
     def body(self, key: str) -> Body:
         """One of the programs that it runs, as frozen data."""
@@ -68,8 +66,15 @@ class ExportedStep:
 
 Write = Callable[[ExportedStep], list[str]]
 
+Outer = str | core.Literal
+"""What an input of a body is outside: a name, or a number."""
+
 WRITERS: dict[str, Write] = {}
 """How the primitives are written that run programs; others have forms."""
+
+
+class ClosedOverError(Exception):
+    """A derivative rule reads a traced value that is not among its arguments."""
 
 
 @dataclass
@@ -112,25 +117,32 @@ def write_function(
     module: WrittenModule,
     program: Any,
     body: Body,
-    outer: Mapping[int, str] | None = None,
+    outer: Mapping[int, Outer] | None = None,
     used: Iterable[str] = (),
     wanted: Sequence[str] | None = None,
 ) -> ExportedFunction:
     """Write a program.
 
     Args:
-      outer: maps the number of an input to the name outside that it always has.
+      outer: maps the number of an input to the name outside, or to the number, that it always is.
       used: names that nothing in the text may have, as it reads them from outside.
       wanted: the names for the inputs of a program of ours, which has no lines of the user's.
+
+    Raises:
+      ClosedOverError: a constant of the program is a value of another trace.
     """
     jaxpr, consts = opened(program)
+    if any(isinstance(one, core.Tracer) for one in consts):
+        raise ClosedOverError("it closes over a value that is computed outside it")
+    outer = outer or {}
+    jaxpr = _with_numbers(jaxpr, {place: one for place, one in outer.items() if isinstance(one, core.Literal)})
     taken = Names({*module.used, *used})
     known: dict[Any, str] = {one: module.constant(value) for one, value in zip(jaxpr.constvars, consts, strict=True)}
     params: list[str] = []
     told = wanted or getattr(jaxpr.debug_info, "arg_names", None) or ()
     for place, variable in enumerate(jaxpr.invars):
-        if outer is not None and place in outer:
-            known[variable] = outer[place]
+        if place in outer:
+            known[variable] = str(outer[place])
             continue
         name = (told[place] if len(told) == len(jaxpr.invars) else None) or body.inputs[place].text
         if not name.isidentifier() and body.inputs[place].text.isidentifier():  # `carry[0]`, which it calls `h`.
@@ -146,16 +158,26 @@ def write_function(
     return ExportedFunction(params, lines, given)
 
 
+def _with_numbers(jaxpr: core.Jaxpr, numbers: Mapping[int, core.Literal]) -> core.Jaxpr:
+    """A program in which some inputs are not read: numbers stand for them."""
+    if not numbers:
+        return jaxpr
+    instead = {jaxpr.invars[place]: core.Literal(one.val, jaxpr.invars[place].aval) for place, one in numbers.items()}
+
+    def replaced(atoms: Sequence[Any]) -> list[Any]:
+        return [one if isinstance(one, core.Literal) else instead.get(one, one) for one in atoms]
+
+    equations = [one.replace(invars=replaced(one.invars)) for one in jaxpr.eqns]
+    return jaxpr.replace(eqns=equations, outvars=replaced(jaxpr.outvars))
+
+
 def text_of_atom(atom: Any, known: Mapping[Any, str]) -> str:
     """A number, or the name of a variable."""
     return known[atom] if not isinstance(atom, core.Literal) else _number(atom)
 
 
 def _number(atom: Any) -> str:
-    aval: Any = atom.aval
-    if aval.dtype == jax.dtypes.float0:
-        return f"np.zeros({aval.shape}, jax.dtypes.float0)"
-    return number(as_typed(atom), typed=not getattr(aval, "weak_type", False))
+    return number(as_typed(atom), typed=not getattr(atom.aval, "weak_type", False))
 
 
 def _pieces(
@@ -189,20 +211,18 @@ def _written(step: ExportedStep) -> tuple[list[str], str]:
     try:
         if name in WRITERS:
             return WRITERS[name](step), ""
-        text = step.module.proofs.text(forms_of, step.equation, step.names)
-        return (unproven(step) if text is None else [assigned(step, text)]), ""
+        return by_form(step), ""
     except RefusedError as refused:
         return [], f"{name} ({step.read.source or 'made by JAX'}): {refused}"
 
 
-def assigned(step: ExportedStep, text: str) -> str:
-    """The line that gives the results their names."""
-    if not step.made:
-        return text
-    return f"{step.targets if step.equation.primitive.multiple_results else ', '.join(step.made)} = {text}"
+def by_form(step: ExportedStep) -> list[str]:
+    """Write an equation in the most readable form that is proven."""
+    text = step.module.proofs.text(forms_of, step.equation, step.names)
+    return _unproven(step) if text is None else [step.called(text)]
 
 
-def unproven(step: ExportedStep) -> list[str]:
+def _unproven(step: ExportedStep) -> list[str]:
     """Write an equation that no form gives back: a cast without effect is left out.
 
     Raises:

@@ -35,7 +35,7 @@ def _scan(step: ExportedStep) -> list[str]:
     params, x = step.equation.params, step.x
     read, carried = versions.scan_counts(params)
     name = step.name("step")
-    body = write_function(step.module, params["jaxpr"], step.body("jaxpr"), dict(enumerate(x[:read])), step.used)
+    body = write_function(step.module, params["jaxpr"], step.body("jaxpr"), step.outer(0, read), step.used)
     (carry, *more), first = _parameters(step, (body.params[:carried], "carry"), (body.params[carried:], "xs"))
     gives = f"{bare(body.results[:carried])}, {bare(body.results[carried:])}"
     options = "".join(
@@ -65,10 +65,10 @@ def _while(step: ExportedStep) -> list[str]:
     first = read_by_cond + read_by_body
     go_on, one_step = step.name("go_on"), step.name("step")
     condition = write_function(
-        step.module, params["cond_jaxpr"], step.body("cond_jaxpr"), dict(enumerate(x[:read_by_cond])), step.used
+        step.module, params["cond_jaxpr"], step.body("cond_jaxpr"), step.outer(0, read_by_cond), step.used
     )
     body = write_function(
-        step.module, params["body_jaxpr"], step.body("body_jaxpr"), dict(enumerate(x[read_by_cond:first])), step.used
+        step.module, params["body_jaxpr"], step.body("body_jaxpr"), step.outer(read_by_cond, first), step.used
     )
     lines = []
     for function, name in ((condition, go_on), (body, one_step)):
@@ -122,8 +122,10 @@ def _cond(step: ExportedStep) -> list[str]:
 
 
 def _is_of_condition(maker: ExportedStep) -> bool:
+    if maker.equation.primitive.name != "convert_element_type":
+        return False
     aval: Any = maker.equation.invars[0].aval
-    return maker.equation.primitive.name == "convert_element_type" and aval.dtype == bool and not aval.shape
+    return aval.dtype == bool and not aval.shape
 
 
 def _is_clamp_to(maker: ExportedStep, count: int) -> bool:

@@ -12,7 +12,10 @@ import numpy as np
 from jax import lax
 
 from jax_debug_widgets._jax.compat.private import core
+from jax_debug_widgets._jax.studies.export.forms_of_indexing import gathered, scattered, sliced
 from jax_debug_widgets._jax.studies.export.forms_of_keys import Operands, seeded, split_keys, wrapped
+from jax_debug_widgets._jax.studies.export.forms_of_numpy import high_level
+from jax_debug_widgets._jax.studies.export.forms_of_windows import pulled_back, pushed_forward
 from jax_debug_widgets._jax.studies.export.literals import RefusedError, dtype_of, text_of, tuple_of
 
 _INFIX = {
@@ -38,7 +41,7 @@ def forms_of(equation: core.JaxprEqn, x: Operands) -> Iterator[str]:
     )
 
 
-_MODULES = (("jnp", jnp), ("lax", lax))
+_MODULES = (("jnp", jnp), ("lax", lax), ("lax.linalg", lax.linalg))
 
 
 def _aval(atom: Any) -> Any:
@@ -68,11 +71,12 @@ def _symbols(name: str, params: Any, x: Operands) -> Iterator[str]:
 
 
 def _with_params(equation: core.JaxprEqn, x: Operands) -> Iterator[str]:
-    """The function of `jax.lax` of that name, given the parameters that it may take."""
+    """The function of `jax.lax` or `jax.lax.linalg` of that name, given the parameters that it may take."""
     name = equation.primitive.name.replace("-", "_")
-    if callable(getattr(lax, name, None)):
-        given = {key: value for key, value in equation.params.items() if value is not None and key not in _INNER}
-        yield f"lax.{name}({', '.join([*x, *(f'{key}={text_of(one)}' for key, one in given.items())])})"
+    for module, has in (("lax", lax), ("lax.linalg", lax.linalg)):
+        if callable(getattr(has, name, None)):
+            given = {key: value for key, value in equation.params.items() if value is not None and key not in _INNER}
+            yield f"{module}.{name}({', '.join([*x, *(f'{key}={text_of(one)}' for key, one in given.items())])})"
 
 
 _INNER = {"sharding", "out_sharding", "update_jaxpr", "update_consts", "accuracy"}
@@ -131,40 +135,6 @@ def _broadcast(equation: core.JaxprEqn, x: Operands) -> Iterator[str]:
         yield f"{x[0]}[..., None]"
         yield f"{x[0]}[:, None]"
     yield f"lax.broadcast_in_dim({x[0]}, {text_of(shape)}, {text_of(kept)})"
-
-
-def _sliced(equation: core.JaxprEqn, x: Operands) -> Iterator[str]:
-    params, shape = equation.params, _aval(equation.invars[0]).shape
-    starts, ends, strides = params["start_indices"], params["limit_indices"], params["strides"]
-    steps = strides or (1,) * len(starts)
-    cuts = [
-        ":"
-        if (start, end, step) == (0, size, 1)
-        else f"{start or ''}:{end if end != size else ''}" + f":{step}" * (step > 1)
-        for start, end, step, size in zip(starts, ends, steps, shape, strict=True)
-    ]
-    while cuts and cuts[-1] == ":":
-        cuts.pop()
-    if cuts:
-        yield f"{x[0]}[{', '.join(cuts)}]"
-    more = f", {text_of(strides)}" if strides is not None else ""
-    yield f"lax.slice({x[0]}, {text_of(starts)}, {text_of(ends)}{more})"
-
-
-def _indexed(params: Any) -> str:
-    kept = ("indices_are_sorted", "unique_indices", "mode", "fill_value")
-    return "".join(f", {key}={text_of(params[key])}" for key in kept if key in params)
-
-
-def _gathered(equation: core.JaxprEqn, x: Operands) -> Iterator[str]:
-    params = equation.params
-    how = f"{text_of(params['dimension_numbers'])}, {text_of(params['slice_sizes'])}{_indexed(params)}"
-    yield f"lax.gather({x[0]}, {x[1]}, {how})"
-
-
-def _scattered(equation: core.JaxprEqn, x: Operands) -> Iterator[str]:
-    params, name = equation.params, equation.primitive.name.replace("-", "_")
-    yield f"lax.{name}({', '.join(x)}, {text_of(params['dimension_numbers'])}{_indexed(params)})"
 
 
 def _convolved(equation: core.JaxprEqn, x: Operands) -> Iterator[str]:
@@ -251,7 +221,15 @@ _TEMPLATES = {
     "copy": ("jnp.array({x0}, copy=True)",),
     "copy_p": ("jnp.array({x0}, copy=True)",),
     "logistic": ("jax.nn.sigmoid({x0})",),
-    "sort": ("jnp.sort({x0}, axis={dimension})",),
+    "sort": (
+        "jnp.sort({x0}, axis={dimension})",
+        "lax.sort({all}, dimension={dimension}, is_stable={is_stable}, num_keys={num_keys})",
+    ),
+    "name": ("jax.ad_checkpoint.checkpoint_name({x0}, {name})",),
+    "random_clone": ("jax.random.clone({x0})",),
+    "device_put": tuple(
+        f"jax.device_put({{{given}}}{more})" for given in ("x0", "all") for more in ("", ", may_alias=False")
+    ),
     **{
         name: (f"lax.{name}({{x0}}, axis={{axis}}, reverse={{reverse}})",)
         for name in ("cumsum", "cumprod", "cummax", "cummin", "cumlogsumexp")
@@ -275,9 +253,9 @@ _BY_NAME: dict[str, Callable[..., Iterator[str]]] = {
     "dot_general": _dot,
     **dict.fromkeys(_REDUCTIONS, _reduced),
     "broadcast_in_dim": _broadcast,
-    "slice": _sliced,
-    "gather": _gathered,
-    **dict.fromkeys((*_SCATTERS, *(one.replace("_", "-") for one in _SCATTERS)), _scattered),
+    "slice": sliced,
+    "gather": gathered,
+    **dict.fromkeys((*_SCATTERS, *(one.replace("_", "-") for one in _SCATTERS)), scattered),
     "conv_general_dilated": _convolved,
     "convert_element_type": _cast,
     "iota": _iota,
@@ -287,4 +265,7 @@ _BY_NAME: dict[str, Callable[..., Iterator[str]]] = {
     "empty": _unset,
     "empty2": _unset,
     "debug_print": _printed,
+    "select_and_scatter_add": pulled_back,
+    "select_and_gather_add": pushed_forward,
+    "call_hi_primitive": high_level,
 }

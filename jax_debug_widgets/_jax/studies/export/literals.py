@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import cmath
 import enum
 import math
 from typing import Any
@@ -39,7 +40,9 @@ def _plain(value: Any) -> str | None:
         return f"lax.{type(value).__name__}.{value.name}" if hasattr(lax, type(value).__name__) else None
     if isinstance(value, float) and not math.isfinite(value):
         return f"float('{value}')"
-    return repr(value) if isinstance(value, bool | int | float | str | type(None)) else None
+    if isinstance(value, complex) and not cmath.isfinite(value):
+        return f"complex({_plain(value.real)}, {_plain(value.imag)})"
+    return repr(value) if isinstance(value, bool | int | float | complex | str | type(None)) else None
 
 
 def _container(value: Any) -> str | None:
@@ -60,11 +63,13 @@ def _container(value: Any) -> str | None:
 def _of_numpy(value: Any) -> str | None:
     if isinstance(value, np.dtype) or (isinstance(value, type) and issubclass(value, np.generic)):
         return f"jnp.dtype({np.dtype(value).name!r})"
-    if isinstance(value, np.bool_ | np.integer | np.floating):
+    if isinstance(value, np.bool_ | np.integer | np.inexact):
         return text_of(value.item())
-    if isinstance(value, np.ndarray) and value.size <= _LARGEST:
-        return f"np.array({value.tolist()}, {value.dtype.name!r})"
-    return None
+    return _array(value) if isinstance(value, np.ndarray) and value.size <= _LARGEST else None
+
+
+def _array(value: np.ndarray) -> str:
+    return f"np.array({text_of(value.tolist())}, {value.dtype.name!r})"
 
 
 def _of_class(value: Any, fields: Any) -> str:
@@ -90,10 +95,12 @@ def tuple_of(parts: Any) -> str:
 def number(value: Any, *, typed: bool) -> str:
     """A number of the program, `2.0`; typed: `jnp.float32(2.0)`."""
     array = np.asarray(value)
+    if array.dtype == jax.dtypes.float0:
+        return f"np.zeros({array.shape}, jax.dtypes.float0)"
     if array.shape:
-        return f"np.array({array.tolist()}, {array.dtype.name!r})"
+        return _array(array)
     plain = array.item() if array.dtype.kind in "biufc" else float(array)
-    told = repr(plain)
+    told = text_of(plain)
     if isinstance(plain, float):
         if not math.isfinite(plain):
             told = {math.inf: "jnp.inf", -math.inf: "-jnp.inf"}.get(plain, "jnp.nan")

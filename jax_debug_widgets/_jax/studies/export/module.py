@@ -6,7 +6,8 @@ import builtins
 import inspect
 import keyword
 import re
-from collections.abc import Callable, Container, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -55,6 +56,7 @@ class WrittenModule:
         self._known_arrays = known_arrays
         self._name_of: dict[Any, str] = {}
         self._kept: list[Any] = []
+        self._depth = 0
 
     def name(self, wanted: str) -> str:
         """A name at the module's level, like this one."""
@@ -76,6 +78,15 @@ class WrittenModule:
             self._name_of[id(value)] = name
             self.constants[name] = value
         return self._name_of[id(value)]
+
+    @contextmanager
+    def deeper(self) -> Iterator[int]:
+        """While a derivative rule is written: how many rules it is in, itself counted."""
+        self._depth += 1
+        try:
+            yield self._depth
+        finally:
+            self._depth -= 1
 
     def shared(self, key: Any, wanted: str, write: Callable[[str], list[str]]) -> str:
         """The name of the function of this key, which is written where there is none."""

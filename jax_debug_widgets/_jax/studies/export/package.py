@@ -13,10 +13,12 @@ import jax
 import numpy as np
 
 import jax_debug_widgets._jax.studies.export.calls
+import jax_debug_widgets._jax.studies.export.functions
 import jax_debug_widgets._jax.studies.export.rules
+from jax_debug_widgets._jax.compat.private import core
 from jax_debug_widgets._jax.passes.program_difference import on_host
 from jax_debug_widgets._jax.studies.export import runtime
-from jax_debug_widgets._jax.studies.export.bodies import ExportedFunction, text_of_atom, write_function
+from jax_debug_widgets._jax.studies.export.bodies import ExportedFunction, Outer, text_of_atom, write_function
 from jax_debug_widgets._jax.studies.export.call import ArrayCall, is_no_array, is_no_float
 from jax_debug_widgets._jax.studies.export.jit_options import left_out
 from jax_debug_widgets._jax.studies.export.module import Host, Names, WrittenModule, fresh, identifier, indented
@@ -117,7 +119,7 @@ def _written(call: ArrayCall, traced: Traced, program: Program, reading: Program
     whole = traced.jaxpr
     program_jaxpr: Any = _Program(whole, traced.consts)
     inputs = list(whole.invars)
-    outer = dict(enumerate(texts))
+    outer: dict[int, Outer] = dict(enumerate(texts))
     if runs_one_call(whole):
         equation = whole.eqns[0]
         for one in left_out(equation.params, str(equation.params.get("name", name))):
@@ -126,7 +128,9 @@ def _written(call: ArrayCall, traced: Traced, program: Program, reading: Program
         of = dict(zip(inputs, texts, strict=True)) | {
             one: module.constant(value) for one, value in zip(whole.constvars, traced.consts, strict=True)
         }
-        outer = {place: text_of_atom(atom, of) for place, atom in enumerate(equation.invars)}
+        outer = {
+            place: atom if isinstance(atom, core.Literal) else of[atom] for place, atom in enumerate(equation.invars)
+        }
     body = write_function(module, program_jaxpr, program.body, outer, taken)
     results = list(body.results)
     if program_jaxpr.jaxpr is not whole:
@@ -231,6 +235,7 @@ def _text_of(
 
 _IMPORTS = {
     "jax": "import jax",
+    "jax.ad_checkpoint": "import jax.ad_checkpoint",
     "jax.experimental": "import jax.experimental",
     "jnp": "import jax.numpy as jnp",
     "np": "import numpy as np",

@@ -8,6 +8,7 @@ from itertools import islice
 from typing import Any
 
 import jax
+import jax.ad_checkpoint
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
@@ -29,8 +30,8 @@ NAMESPACE = {"jax": jax, "jnp": jnp, "lax": lax, "np": np, "bind": bind_by_name}
 
 _PLAIN = ProgramAnnotations(lambda *_: {}, lambda _: "forward", lambda _: False, lambda file: file)
 
-Found = tuple[bool, int]
-"""Whether numbers need their type, and which of the forms it is."""
+Found = tuple[bool, int, bool]
+"""Whether numbers need their type, which of the forms it is, and whether it gives a sequence."""
 
 
 class Proofs:
@@ -41,7 +42,10 @@ class Proofs:
         self._kept: list[Any] = []
 
     def text(self, forms: Forms, equation: core.JaxprEqn, names: Sequence[str]) -> str | None:
-        """The first form that JAX traces as this equation, with the names of its operands; None: none."""
+        """The first form that JAX traces as this equation, with the names of its operands; None: none.
+
+        The text gives the equation's result if it has one, else the sequence of its results.
+        """
         key = (forms, _kind(equation))
         if key not in self._known:
             self._kept.append(equation)  # Its programs are known by identity.
@@ -49,8 +53,9 @@ class Proofs:
         found = self._known[key]
         if found is None:
             return None
-        typed, place = found
-        return next(islice(forms(equation, written(equation, names, typed=typed)), place, None))
+        typed, place, gives_sequence = found
+        text = next(islice(forms(equation, written(equation, names, typed=typed)), place, None))
+        return f"{text}[0]" if gives_sequence and len(equation.outvars) == 1 else text
 
 
 def written(equation: core.JaxprEqn, names: Sequence[str], *, typed: bool) -> list[str]:
@@ -116,37 +121,64 @@ def _first(forms: Forms, equation: core.JaxprEqn) -> Found | None:
     slots = [f"x{place}" for place in range(len(variables))]
     names = ["" if isinstance(one, core.Literal) else slots[variables.index(one)] for one in equation.invars]
     try:
-        specs = [spec_of(one) for one in variables]
-        wanted = seen(applied(equation), specs)
+        specs, fixed = [spec_of(one) for one in variables], fixed_in(equation)
+        wanted = seen(applied(equation), specs, fixed)
     except Exception:  # noqa: BLE001 - an equation that cannot be traced by itself has no proof.
         return None
     for typed in (False, True):
         for place, text in enumerate(forms(equation, written(equation, names, typed=typed))):
-            if _is_same(text, slots, specs, wanted):
-                return typed, place
+            try:
+                function = _function(text, slots)
+                if seen(function, specs, fixed) == wanted:
+                    return typed, place, _gives_sequence(function, specs, len(equation.outvars))
+            except Exception:  # noqa: BLE001, S112 - a form that cannot be traced is not this equation.
+                continue
     return None
 
 
-def _is_same(text: str, slots: Sequence[str], specs: Sequence[Any], wanted: Any) -> bool:
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            function = eval(f"lambda {', '.join(slots)}: {text}", dict(NAMESPACE))  # noqa: S307 - our own text.
-        return seen(function, specs) == wanted
-    except Exception:  # noqa: BLE001 - a form that cannot be traced is not this equation.
+def _function(text: str, slots: Sequence[str]) -> Callable[..., Any]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return eval(f"lambda {', '.join(slots)}: {text}", dict(NAMESPACE))  # noqa: S307 - our own text.
+
+
+def _gives_sequence(function: Callable[..., Any], specs: Sequence[Any], count: int) -> bool:
+    """Whether a function gives a sequence of `count` arrays, not one array.
+
+    Raises:
+      TypeError: it gives another structure.
+    """
+    if count == 0:
         return False
+    result = jax.eval_shape(function, *specs)
+    if isinstance(result, tuple | list) and len(result) == count:
+        return True
+    if count != 1 or not hasattr(result, "shape"):
+        raise TypeError("a structure that cannot be unpacked as a sequence")
+    return False
 
 
-def seen(function: Callable[..., Any], specs: Sequence[Any]) -> Any:
-    """A key of what a function computes, and of its derivative if it has derivative rules."""
+def fixed_in(equation: core.JaxprEqn) -> frozenset[int]:
+    """The places of the variables that a function with a derivative rule closes over: it has no derivative there."""
+    over = equation.params.get("num_consts", 0) if equation.primitive.name == "custom_vjp_call" else 0
+    variables = variables_of(equation)
+    return frozenset(variables.index(one) for one in equation.invars[:over] if not isinstance(one, core.Literal))
+
+
+def smooth_in(specs: Sequence[Any], fixed: frozenset[int]) -> list[int]:
+    """The places of the operands that have a derivative."""
+    return [place for place, one in enumerate(specs) if jnp.issubdtype(one.dtype, jnp.inexact) and place not in fixed]
+
+
+def seen(function: Callable[..., Any], specs: Sequence[Any], fixed: frozenset[int] = frozenset()) -> Any:
+    """A key of what a function computes, and of its derivative if it has derivative rules; none by the `fixed` operands."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         found = computed(jax.make_jaxpr(function)(*specs))
-        return (found, _derivative(function, specs) if found[1] else None)
+        return (found, _derivative(function, specs, smooth_in(specs, fixed)) if found[1] else None)
 
 
-def _derivative(function: Callable[..., Any], specs: Sequence[Any]) -> Any:
-    smooth = [place for place, one in enumerate(specs) if jnp.issubdtype(one.dtype, jnp.inexact)]
+def _derivative(function: Callable[..., Any], specs: Sequence[Any], smooth: Sequence[int]) -> Any:
 
     def pulled(values: Sequence[Any], cotangents: Any) -> Any:
         def of_smooth(*own: Any) -> Any:

@@ -12,6 +12,7 @@ import numpy as np
 from jax_debug_widgets._jax.compat.private import core
 from jax_debug_widgets._jax.studies.export.bodies import (
     WRITERS,
+    ClosedOverError,
     ExportedFunction,
     ExportedStep,
     bare,
@@ -19,8 +20,9 @@ from jax_debug_widgets._jax.studies.export.bodies import (
     write_function,
 )
 from jax_debug_widgets._jax.studies.export.library import library_calls, name_of_rule
+from jax_debug_widgets._jax.studies.export.literals import RefusedError
 from jax_debug_widgets._jax.studies.export.module import identifier
-from jax_debug_widgets._jax.studies.export.proofs import applied, seen, spec_of, variables_of
+from jax_debug_widgets._jax.studies.export.proofs import applied, fixed_in, seen, smooth_in, spec_of, variables_of
 from jax_debug_widgets._jax.studies.programs import body_of, opened
 from jax_debug_widgets._jax.studies.texts import digest
 
@@ -29,7 +31,12 @@ def _custom(write: Callable[[ExportedStep, str], list[str]], step: ExportedStep)
     text = step.module.proofs.text(library_calls, step.equation, step.names)
     if text is not None:
         return [step.called(text)]
-    name = step.module.shared(_key(step), name_of_rule(step.equation), lambda own: write(step, own))
+    module, rule = step.module, name_of_rule(step.equation)
+    with module.deeper() as depth:
+        if depth > _DEEPEST:
+            module.note(f"rules within rules are written {_DEEPEST} deep; {rule} within them has no rule of its own")
+            write = _plainly
+        name = module.shared(_key(step), rule, lambda own: _with_rule(write, step, own))
     given = zip(step.equation.invars, step.names, strict=True)
     named = {
         one: text for one, text in given if not isinstance(one, core.Literal)
@@ -37,12 +44,38 @@ def _custom(write: Callable[[ExportedStep, str], list[str]], step: ExportedStep)
     return [step.called(f"{name}({', '.join(named[one] for one in variables_of(step.equation))})")]
 
 
+_DEEPEST = 2
+"""How deep rules are written that stand in rules: those of JAX's Bessel functions name each other without end."""
+
+
+def _with_rule(write: Callable[[ExportedStep, str], list[str]], step: ExportedStep, name: str) -> list[str]:
+    """The function with its rule, or without one if JAX cannot trace the rule by itself."""
+    try:
+        return write(step, name)
+    except RefusedError:
+        raise
+    except Exception as error:  # noqa: BLE001 - the rule is the user's code, or it depends on what it closes over.
+        why = (
+            str(error) if isinstance(error, ClosedOverError) else f"{type(error).__name__} when it is traced by itself"
+        )
+        step.module.note(f"the derivative rule of {name} is not written: {why}")
+        return _plainly(step, name)
+
+
+def _plainly(step: ExportedStep, name: str) -> list[str]:
+    return ["@jax.jit", *_primal(step, name)]
+
+
 def _key(step: ExportedStep) -> Any:
     """Equal for calls of one function, which is another object whenever it is traced: what it computes, and its derivative."""
     equation = step.equation
     given = tuple(digest(one.val) if isinstance(one, core.Literal) else "" for one in equation.invars)
     specs = [spec_of(one) for one in variables_of(equation)]
-    return "rule", name_of_rule(equation), given, repr(seen(applied(equation), specs))
+    try:
+        told = repr(seen(applied(equation), specs, fixed_in(equation)))
+    except Exception:  # noqa: BLE001 - as above; such a function is equal to itself alone.
+        told = str(step.module.keep(equation))
+    return "rule", name_of_rule(equation), given, told
 
 
 def _primal(step: ExportedStep, name: str) -> list[str]:
@@ -107,7 +140,18 @@ def _vjp(step: ExportedStep, name: str) -> list[str]:
     """Both halves of the rule: what it keeps are the leaves of what `jax.vjp` returns."""
     variables, run = variables_of(step.equation), applied(step.equation)
     specs = [spec_of(one) for one in variables]
-    forward, (out, pull) = jax.make_jaxpr(lambda *x: jax.vjp(run, *x), return_shape=True)(*specs)
+    moving = [place for place in range(len(specs)) if place not in fixed_in(step.equation)]
+
+    def linear(*x: Any) -> Any:
+        def of_moving(*own: Any) -> Any:
+            given = list(x)
+            for place, one in zip(moving, own, strict=True):
+                given[place] = one
+            return run(*given)
+
+        return jax.vjp(of_moving, *(x[place] for place in moving))
+
+    forward, (out, pull) = jax.make_jaxpr(linear, return_shape=True)(*specs)
     backward = jax.make_jaxpr(lambda pull, cotangents: pull(cotangents))(pull, out)
     count = len(step.equation.outvars)
     forth, back = (body_of(one.jaxpr, one.consts, "rule", step.module.reading) for one in (forward, backward))
@@ -116,8 +160,9 @@ def _vjp(step: ExportedStep, name: str) -> list[str]:
     names = [f"residual_{place}" for place in range(kept)] + ["cotangent"] * count
     back = write_function(step.module, backward, back, wanted=names)
     first = [f"{sequence(back.params[:kept])}, {bare(back.params[kept:])} = residuals, cotangents"]
-    smooth = [jnp.issubdtype(spec.dtype, jnp.inexact) for spec in specs]
-    given = sequence([one if is_smooth else "None" for one, is_smooth in zip(back.results, smooth, strict=True)])
+    pulled = dict(zip(moving, back.results, strict=True))
+    smooth = smooth_in(specs, fixed_in(step.equation))
+    given = sequence([pulled[place] if place in smooth else "None" for place in range(len(specs))])
     return [
         "@jax.custom_vjp",
         *_primal(step, name),

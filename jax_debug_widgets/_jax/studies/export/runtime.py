@@ -15,7 +15,7 @@ import numpy as np
 _PRIMITIVES: dict[str, Any] = {}
 
 
-def bind(name: str, *operands: Any, **params: Any) -> Any:
+def bind(name: str, /, *operands: Any, **params: Any) -> Any:
     """An operation of JAX's that no public function gives with these parameters. Only here are JAX's private names."""
     if not _PRIMITIVES:
         private = importlib.import_module("jax._src.lax")
