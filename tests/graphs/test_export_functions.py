@@ -168,3 +168,10 @@ def test_a_rule_that_cannot_be_written_is_left_out_and_said(function, why, tmp_p
 def test_programs_that_differ_in_a_parameter_only_are_not_the_same(one, other):
     assert not jdw.diff(one, other, VECTOR).is_same
     assert jdw.diff(one, one, VECTOR).is_same
+
+
+def test_a_number_that_is_cast_to_its_own_type_is_that_number(tmp_path):
+    def noise(key):
+        return jax.random.uniform(key, (3,)) * jnp.float32(2)
+
+    assert jdw.to_folder(noise, jax.random.key(0), path=tmp_path / "written").is_same

@@ -113,7 +113,7 @@ def _linear_solve(step: ExportedStep) -> list[str]:
 
 
 def _is_symmetric(jaxprs: Sequence[Any]) -> bool:
-    """Whether JAX was told so: it took one program for both products."""
+    """Whether the caller said so: then JAX has one program for both products."""
     matvec, vecmat = jaxprs[0], jaxprs[1]
     return opened(matvec)[0] is opened(vecmat)[0]
 
