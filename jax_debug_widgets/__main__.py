@@ -10,11 +10,11 @@ from jax_debug_widgets.scripts.record import USAGE, WRONG_USAGE, record
 def main(words: list[str]) -> int:
     """Run the command given by `words`; return the exit status."""
     match words:
-        case ["record", *rest]:
-            return record(rest)
-        case ["help" | "--help" | "-h"]:
+        case ["help" | "--help" | "-h"] | ["record", "--help" | "-h"]:
             print(USAGE)  # noqa: T201 - the user asked for it.
             return 0
+        case ["record", *rest]:
+            return record(rest)
     print(USAGE, file=sys.stderr)  # noqa: T201
     return WRONG_USAGE
 

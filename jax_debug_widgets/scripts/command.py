@@ -1,4 +1,4 @@
-"""Parse the command line `record FILE [options] what [arguments]`."""
+"""Parse the command line `record FILE [options] what [arguments]`; options may also be before FILE."""
 
 from __future__ import annotations
 
@@ -51,27 +51,33 @@ class Command:
         Raises:
           UsageOfScriptError: they name no script, or no folder to record into.
         """
-        file, *rest = words or [""]
-        if not file or file.startswith("-"):
+        before, rest = _options_at_the_start(words)
+        if not rest or rest[0].startswith("-"):
             raise UsageOfScriptError("say where to record, and which script")
+        file, rest = rest[0], rest[1:]
         try:
             refuse_file(file)
         except RunFileError as error:
             raise UsageOfScriptError(str(error)) from None
         file = os.path.abspath(os.path.expanduser(file))  # The script may change the working directory.
-        count = 0
-        while count < len(rest) and rest[count].startswith("--"):
-            count += 1 if rest[count] in FLAGS or "=" in rest[count] else 2
-        options, rest = tuple(rest[:count]), rest[count:]
+        after, rest = _options_at_the_start(rest)
         kind = _KINDS.get(rest[0], "file") if rest else "file"
         target = rest[1:] if kind in ("module", "code") else rest
         if not target:
             raise UsageOfScriptError("say which script to run")
         if kind == "file" and target[0].startswith("-"):
             raise UsageOfScriptError(f"{target[0]} is no script, and none of -m, -c and -")
-        return cls(file, options, kind, target[0], tuple(target[1:]))
+        return cls(file, (*before, *after), kind, target[0], tuple(target[1:]))
 
     @property
     def title(self) -> str:
         """Return the name of the program for people."""
         return {"code": "-c", "stdin": "<stdin>"}.get(self.kind) or self.target.rstrip("/").rpartition("/")[2]
+
+
+def _options_at_the_start(words: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
+    """Return the options with their values, and the other words."""
+    count = 0
+    while count < len(words) and words[count].startswith("--"):
+        count += 1 if words[count] in FLAGS or "=" in words[count] else 2
+    return words[:count], words[count:]

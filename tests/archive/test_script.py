@@ -201,6 +201,17 @@ def test_an_option_that_cannot_be_is_told_before_anything_is_compiled(script, tm
     assert "nothing was recorded" not in done.stderr
 
 
+def test_the_folder_may_stand_after_the_options():
+    command = Command.of(["--watch", "a,b", "--values", "run.jdw", "--every", "3", "train.py", "--lr", "1"])
+    assert command.options == ("--watch", "a,b", "--values", "--every", "3")
+    assert (command.file.endswith("/run.jdw"), command.target, command.arguments) == (True, "train.py", ("--lr", "1"))
+
+
+def test_help_is_no_error(tmp_path):
+    done = python(tmp_path, "-m", "jax_debug_widgets", "record", "--help")
+    assert (done.returncode, done.stderr) == (0, "") and "record FILE [options] train.py" in done.stdout
+
+
 def test_options_stand_before_the_script_and_its_own_after_it():
     command = Command.of(["run.jdw", "--values", "--watch", "a,b", "--every=3", "train.py", "--watch", "x", "-m"])
     assert command.options == ("--values", "--watch", "a,b", "--every=3")
