@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import ast
 import math
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from jax_debug_widgets._jax.passes.births import ARGUMENTS, OF_FINITE
+from jax_debug_widgets._jax.passes.births import ARGUMENTS, HAS_NAN, OF_FINITE
 from jax_debug_widgets._jax.passes.words import numbers_of_words
 from jax_debug_widgets.checks.definitions import span_of_argument
 from jax_debug_widgets.checks.kinds import Kind
@@ -74,16 +75,31 @@ def born(seen: LineHits, name_file: NameFile) -> Finding | None:
     )
 
 
+def is_infinite_argument(seen: LineHits) -> bool:
+    """Return whether a record says that an argument was infinite, which may be intended, and none had NaN."""
+    return seen.checked.primitive == ARGUMENTS and seen.numbers[-1] != HAS_NAN
+
+
+def with_argument(finding: Finding, given: LineHits) -> Finding:
+    """Say of a NaN that was born of infinite numbers that an argument was infinite when its function was called."""
+    facts: ArgumentRecord = given.checked.facts
+    also = f"Argument `{facts.names[given.numbers[1]]}` of `{facts.function}` arrives with infinite numbers."
+    why = f"{finding.why} {also}"
+    message = finding.message.replace(finding.why, why).removesuffix(finding.advice).strip()
+    return replace(finding, why=why, message=message, advice="")
+
+
 def _given(seen: LineHits, name_file: NameFile) -> Finding:
-    """Make the finding of an argument that has NaN when its function is called."""
+    """Make the finding of an argument that is not finite when its function is called."""
     facts: ArgumentRecord = seen.checked.facts
     frame = seen.checked.frames[0]
     span = span_of_argument(frame.file, frame.line, facts.names[seen.numbers[1]])
-    count, first = seen.numbers
-    headline = f"argument `{facts.names[first]}` of `{facts.function}` arrives with NaN{moment(seen)}"
-    why = "A result has NaN as well; it may come from the argument and not from this program."
+    count, first, state = seen.numbers
+    has = "NaN" if state == HAS_NAN else "infinite numbers"
+    headline = f"argument `{facts.names[first]}` of `{facts.function}` arrives with {has}{moment(seen)}"
+    why = f"A result has NaN{' as well' * (state == HAS_NAN)}; it may come from the argument and not from this program."
     if count > 1:
-        why = f"{plural(count, 'argument')} have NaN. {why}"
+        why = f"{plural(count, 'argument')} have {has}. {why}"
     where = f"{name_file(frame.file)}:{span[0]}"
     return Finding.at(Kind.NONFINITE.word, where, headline, why, file=frame.file, span=span, seen=seen.count)
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from jax_debug_widgets._jax.passes.births import ARGUMENTS
-from jax_debug_widgets.checks.births import born
+from jax_debug_widgets.checks.births import born, is_infinite_argument, with_argument
 from jax_debug_widgets.checks.casts import nan_argument, unsafe_cast
 from jax_debug_widgets.checks.key_calls import key_of_two_calls
 from jax_debug_widgets.checks.kinds import Kind
@@ -50,7 +51,16 @@ def found_while_running(
     """Make the findings, ordered by time; `event_of` gives the event that shows a born NaN, -1 if none does."""
     # An argument with NaN is a finding only if it comes first: a NaN found earlier may be passed to later calls.
     odd = [one for one in seen if one.checked.option == Kind.NONFINITE.option]
-    told = [(one, _told(one, name_file)) for one in seen if one.checked.primitive != ARGUMENTS or one is odd[0]]
+    infinite = {id(then): one for one, then in pairwise(odd) if is_infinite_argument(one) and not _is_argument(then)}
+    told = [
+        (one, _told(one, name_file))
+        for one in seen
+        if not _is_argument(one) or (one is odd[0] and one not in infinite.values())
+    ]
+    told = [
+        (one, with_argument(finding, infinite[id(one)]) if finding and id(one) in infinite else finding)
+        for one, finding in told
+    ]
     shown = [
         replace(finding, event=event_of(one)) if finding.kind == Kind.NONFINITE.word else finding
         for one, finding in told
@@ -64,6 +74,10 @@ def found_while_running(
         for one in reversed(findings.values())
         if one.kind != Kind.NONFINITE.word or (one.file, one.span) not in outside
     ]
+
+
+def _is_argument(seen: LineHits) -> bool:
+    return seen.checked.primitive == ARGUMENTS
 
 
 def _at_users_line(finding: Finding, seen: LineHits, name_file: NameFile) -> Finding:

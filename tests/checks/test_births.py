@@ -221,7 +221,7 @@ def test_a_nan_of_infinite_numbers_is_said_to_be_of_these():
     with jdw.capture(check="nonfinite") as run:
         jax.jit(lambda x: x.sum())(jnp.array([jnp.inf, -jnp.inf]))
     (finding,) = run.findings
-    assert finding.why == "reduce_sum of infinite numbers gives NaN."
+    assert finding.why.startswith("reduce_sum of infinite numbers gives NaN. Argument `x` of")
 
 
 def test_what_is_on_the_same_line_is_no_other_line():
@@ -329,6 +329,34 @@ def test_an_argument_that_arrives_with_nan_is_named_at_the_functions_first_line(
     (finding,) = run.findings
     assert finding.headline == "argument `batch['y']` of `loses` arrives with NaN, call 1 of its program"
     assert finding.where.endswith(f":{loses.__wrapped__.__code__.co_firstlineno + 1}")
+
+
+@jax.jit
+def fits(w, y):
+    return jax.grad(lambda w: ((jnp.tanh(w) @ jnp.ones((3, 2)) - y) ** 2).mean())(w)
+
+
+@pytest.mark.parametrize("watch", [None, True])
+def test_a_nan_of_infinite_numbers_names_the_argument_that_arrives_with_them(watch):
+    with jdw.capture(check="nonfinite", watch=watch) as run:
+        fits(X, jnp.ones(2))
+        fits(X, jnp.array([jnp.inf, -jnp.inf]))
+    (finding,) = run.findings
+    assert "gives NaN" in finding.why and "Argument `y` of `fits` arrives with infinite numbers." in finding.message
+    assert (finding.fix, finding.advice) == ((), "")  # What to mask is not in the program.
+
+
+@jax.jit
+def keeps_the_best(best, x):
+    return jnp.minimum(best, jnp.log(x))
+
+
+def test_an_infinite_argument_is_not_blamed_for_a_nan_of_finite_numbers_or_without_one():
+    with jdw.capture(check="nonfinite") as run:
+        keeps_the_best(jnp.inf, 1.0)
+        assert run.findings == []
+        keeps_the_best(jnp.inf, -1.0)
+    assert "log(-1) = NaN" in run.findings[0].why and "arrives" not in run.findings[0].message
 
 
 @pytest.mark.parametrize(

@@ -106,6 +106,9 @@ _ELEMENTWISE = frozenset(
 )  # fmt: skip
 """Primitives of whose result an element depends on the same element of each operand alone."""
 
+IS_INFINITE, HAS_NAN = 1, 2
+"""What an argument is that is not finite: see `nan_arguments`."""
+
 RESULTS, ARGUMENTS = "results", "arguments"
 """The names of the records of a program's results and of its arguments; for the latter see `nan_arguments`."""
 
@@ -212,6 +215,8 @@ class Births:
         if not loud and not any(_is_nan(one) for one in births):
             return given
         roots = [one for number, one in enumerate(births) if number == 0 or _born(one) == OF_FINITE]
+        if roots and _born(roots[0]) == OF_FINITE:  # Then infinities among the arguments are not the reason.
+            given = [one for one in given if one[1][-1] == HAS_NAN]
         lines, told = (
             {(checked.frames[0].file, checked.frames[0].line) for checked, _ in records} for records in (found, roots)
         )

@@ -1,4 +1,4 @@
-"""Find arguments of a program that have NaN when a result has one: then the NaN comes from outside."""
+"""Find arguments of a program that are not finite when a result is NaN: then the NaN may come from outside."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from jax import lax
 
 from jax_debug_widgets._jax.compat.private import core
 from jax_debug_widgets._jax.origins.frames import Frame, is_users
-from jax_debug_widgets._jax.passes.births import ARGUMENTS
-from jax_debug_widgets._jax.passes.check_arithmetic import largest, not_numbers
+from jax_debug_widgets._jax.passes.births import ARGUMENTS, HAS_NAN
+from jax_debug_widgets._jax.passes.check_arithmetic import counted, largest, not_numbers, number_of, odd
 from jax_debug_widgets._jax.passes.checked import Check
 
 
@@ -33,7 +33,8 @@ class ArgumentRecord:
 def of_arguments(jaxpr: core.Jaxpr) -> Iterator[tuple[Check, Frame]]:
     """Yield the check of a user's function's arguments, with the frame of its definition; none for other functions.
 
-    The record: how many arguments have NaN, or 0 if no result has; the number of the first such argument.
+    The record: how many arguments have NaN, or 0 if no result has; the number of the first such argument; `HAS_NAN`. Where
+    no argument has NaN, the same of those that are infinite, with `IS_INFINITE`.
     """
     info = jaxpr.debug_info
     names, file, line = info.arg_names or (), info.func_filename, info.func_lineno
@@ -46,12 +47,12 @@ def of_arguments(jaxpr: core.Jaxpr) -> Iterator[tuple[Check, Frame]]:
         facts = ArgumentRecord(tuple(name for name, _ in named), function)
 
         def compute(*arrays: Any) -> Sequence[Any]:
-            found = [_has_nan(one) for one in arrays]
-            given, made = found[: len(named)], found[len(named) :]
-            any_result = lax.reduce_max(lax.concatenate(made, 0), (0,))
-            own = lax.concatenate(given, 0)
-            first = lax.argmax(own, 0, np.int32)
-            return [lax.mul(lax.reduce_sum(own, (0,)), any_result), first]
+            states = [_state_of(one) for one in arrays]
+            given, made = (lax.concatenate(part, 0) for part in (states[: len(named)], states[len(named) :]))
+            worst = lax.reduce_max(given, (0,))
+            is_told = lax.bitwise_and(worst > 0, lax.reduce_max(made, (0,)) == HAS_NAN)
+            count = counted(given == worst)
+            return [lax.select(is_told, count, lax.full_like(count, 0)), lax.argmax(given, 0, np.int32), worst]
 
         yield (
             Check(facts, [*(one for _, one in named), *results], compute, ARGUMENTS),
@@ -64,6 +65,7 @@ def _is_read(atom: Any) -> bool:
     return dtype is not None and bool(jnp.issubdtype(dtype, jnp.floating)) and atom.aval.size > 0
 
 
-def _has_nan(array: Any) -> Any:
-    """1 or 0, as an array of one number."""
-    return lax.reshape(lax.convert_element_type(not_numbers(largest(array)), np.int32), (1,))
+def _state_of(array: Any) -> Any:
+    """`HAS_NAN`, `IS_INFINITE` or 0, as an array of one number."""
+    most = largest(array)
+    return lax.reshape(number_of(odd(most)) + number_of(not_numbers(most)), (1,))
