@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 import pytest
 from jax import lax
 
-X = jax.random.normal(jax.random.key(0), (5, 3))
-WS = [*jax.random.normal(jax.random.key(1), (3, 3, 3))]
+X = np.random.default_rng(0).normal(size=(5, 3)).astype(np.float32)
+WS = [*np.random.default_rng(1).normal(size=(3, 3, 3)).astype(np.float32)]
 
 
 def layer(x, w):

@@ -27,8 +27,8 @@ def since_9(reason):
 no_paths = since_9("what a loop returns has no paths (docs/limits.md)")
 of_first_caller = since_9("what `jnp.where` computes inside says that it comes from where that was first called")
 drawn_twice = since_9("what a second `jax.random.normal` computes says that it comes from the first")
-X = jax.random.normal(jax.random.key(0), (4, 3))
-Y = jax.random.normal(jax.random.key(1), (4, 1))
+X = np.random.default_rng(0).normal(size=(4, 3)).astype(np.float32)
+Y = np.random.default_rng(1).normal(size=(4, 1)).astype(np.float32)
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -93,7 +93,7 @@ def new_state():
         return Normed.create(apply_fn=model.apply, params=params, tx=optax.adam(1e-2), means={"m": jnp.zeros(())})
 
 
-STATE = new_state()
+STATE = jax.jit(new_state)()  # One program; not one for each operation.
 
 
 def gradients(state, x, y):
