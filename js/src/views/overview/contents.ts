@@ -7,12 +7,13 @@ import {
   bornOf,
   type Course,
   compiledOf,
-  counts,
   type Known,
+  type Numbers,
   paceOf,
   paceOfCalls,
   type Rank,
   rankOf,
+  withoutCounters,
 } from "../../store/headline";
 import type { RunStore } from "../../store/run";
 import { Line, type Series } from "../../store/series";
@@ -21,18 +22,16 @@ import type { FindingMessage } from "../../transport/wire";
 import { siteName, watchedName } from "../sites/name";
 import type { OneLine } from "./Lines";
 
+/** Events among which the last of a site is looked for. */
+const LOOKED_AT = 1000;
 /** Lines of one chart. */
 const MOST_LINES = 48;
-/** Of these few numbers of a series it is seen whether it counts. */
-const LOOKED_AT = 1000;
 /** Statistics that are the same where two values are one. */
 const NEWEST = ["min", "max", "mean", "std"];
 /** A loop of more steps than that hands over its events while it runs. */
 const STREAMED = 64;
 
-export interface Scalar {
-  series: Series;
-  name: string;
+export interface Scalar extends Numbers {
   where: string;
   rank: Rank;
 }
@@ -63,10 +62,10 @@ export interface Group {
 export function scalarsOf(run: RunStore): Scalar[] {
   const printed = run.series.all().flatMap((series): Scalar[] => {
     const site = run.sites.get(series.site);
-    if (!site || run.isCopy(site.id) || isCounter(series, site.dtypes[series.value] ?? "")) return [];
+    if (!site || run.isCopy(site.id)) return [];
     const name = siteName(run, site, site.values[series.value]);
     const rank = rankOf(name, { forward: site.phase === "forward", watched: false });
-    return [{ series, name, where: site.where, rank }];
+    return [{ series, name, dtype: site.dtypes[series.value] ?? "", where: site.where, rank }];
   });
   const taken = new Set(printed.map(({ name }) => name));
   const watched = watchedSites(run).flatMap((site): Scalar[] => {
@@ -76,11 +75,11 @@ export function scalarsOf(run: RunStore): Scalar[] {
     const rank = rankOf(name, { forward: site.phase === "forward", watched: true });
     if (taken.has(name) || site.watch.primitive === "argument" || isTree(site)) return [];
     const [series] = run.watched.plotted([`${site.id}/0`]);
-    if (!series || series.total === 0 || isCounter(series, site.watch.dtype)) return [];
-    return [{ series, name, where: site.where, rank }];
+    if (!series || series.total === 0) return [];
+    return [{ series, name, dtype: site.watch.dtype, where: site.where, rank }];
   });
   const order = ({ series }: Scalar) => run.rank.get(series.site) ?? 0;
-  const all = [...printed, ...watched].sort((a, b) => a.rank - b.rank || order(a) - order(b));
+  const all = withoutCounters([...printed, ...watched]).sort((a, b) => a.rank - b.rank || order(a) - order(b));
   return all.filter((one, i) => !all.slice(0, i).some((other) => isSame(one, other)));
 }
 
@@ -94,11 +93,6 @@ export function byName(scalars: readonly Scalar[]): Chart[] {
     });
     return { name, where: own.length > 1 ? "" : (own[0]?.where ?? ""), lines };
   });
-}
-
-function isCounter(series: Series, dtype: string): boolean {
-  const { first } = series;
-  return first instanceof Line && series.elements.size === 1 && counts(first.y.view().subarray(0, LOOKED_AT), dtype);
 }
 
 /** A function and its caller often call what it returns by one name. */
