@@ -26,7 +26,7 @@ from jax_debug_widgets.session.panel.overview import born_of
 from jax_debug_widgets.session.panel.words import gone_from, seconds
 from jax_debug_widgets.session.run import charted
 from jax_debug_widgets.session.run.counters import Counters, counts
-from jax_debug_widgets.session.run.groups import hues_of, is_bias, kind_of, path_of
+from jax_debug_widgets.session.run.groups import hues_of, in_loop, is_bias, kind_of, path_of
 from jax_debug_widgets.session.run.headline import pace_of, pace_of_calls, rank_of
 from jax_debug_widgets.session.run.run_summary import outline
 from jax_debug_widgets.widgets import Fact
@@ -48,6 +48,8 @@ def test_the_rules_are_those_of_the_panel():
         assert (kind_of(path.root), is_bias(path.leaf)) == (kind, bias) if path else not kind
     for groups, hues in CASES["hues"]:
         assert hues_of((group, number(size)) for group, size in groups) == hues
+    for times, drawn in CASES["in_loop"]:
+        assert in_loop(range(len(times)), times.__getitem__) == drawn
     for x, time, pace in CASES["paces"]:
         assert pace_of(np.array(x), np.array(time)) == pytest.approx(pace)
     for calls, name, steps, pace, *since in CASES["call_paces"]:

@@ -18,7 +18,7 @@ from jax_debug_widgets.events.amounts import plural
 from jax_debug_widgets.session.panel.words import gone_from, seconds
 from jax_debug_widgets.session.run import charted
 from jax_debug_widgets.session.run.charted import ChartedLeaf
-from jax_debug_widgets.session.run.groups import Path, hues_of, is_bias
+from jax_debug_widgets.session.run.groups import Path, hues_of, in_loop, is_bias
 from jax_debug_widgets.session.run.headline import numbers_of
 from jax_debug_widgets.session.run.naming import SelectedValue
 from jax_debug_widgets.session.run.nonfinite import in_lane, nonfinite_findings, on_device
@@ -133,10 +133,8 @@ def _told_apart(
 def _group(
     title: str, note: str, found: Iterable[tuple[ChartedLeaf, _Curve | None]], *, logarithmic: bool
 ) -> CurveGroup:
-    all_of_them = [(leaf.path, curve) for leaf, curve in found if curve is not None and len(curve[1])]
-    if any(len(values) > 1 for _, (_, values) in all_of_them):
-        # A value that came only once is not in the loop of the others.
-        all_of_them = [one for one in all_of_them if len(one[1][1]) > 1]
+    read = [(leaf.path, curve) for leaf, curve in found if curve is not None]
+    all_of_them = in_loop(read, lambda one: len(one[1][1]))
     chosen, more = all_of_them[:_LINES], len(all_of_them) - _LINES
     if any(path.leaf for path, _ in chosen):
         chosen.sort(key=lambda one: _by_numbers(one[0].group))

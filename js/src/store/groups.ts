@@ -55,6 +55,12 @@ export function isBias(leaf: string): boolean {
   return BIAS.test(leaf);
 }
 
+/** Those that are drawn together: what came once is of no step of the loop that others are in, and what never came of none. */
+export function inLoop<Own>(all: readonly Own[], timesOf: (one: Own) => number): Own[] {
+  const least = all.some((one) => timesOf(one) > 1) ? 2 : 1;
+  return all.filter((one) => timesOf(one) >= least);
+}
+
 /** How many groups have a hue of their own. */
 export const HUES = 4;
 

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { activationLeaves, gradientLeaves, ratioLeaves } from "./charted";
-import { huesOf, isBias, kindOf, pathOf } from "./groups";
+import { huesOf, inLoop, isBias, kindOf, pathOf } from "./groups";
 import {
   bornOf,
   compiledOf,
@@ -79,6 +79,10 @@ describe("the overview, as the kernel's side tells it too", () => {
       expect(path !== null && isBias(path.leaf)).toBe(bias);
     },
   );
+
+  it.each(CASES.in_loop as [number[], number[]][])("draws together what came %j times", (times, drawn) => {
+    expect(inLoop([...times.keys()], (i) => times[i] as number)).toEqual(drawn);
+  });
 
   it.each(CASES.hues as [[string, number | null][], Record<string, number>][])("gives hues %j", (sizes, hues) => {
     const groups = sizes.map(([group, size]) => ({ group, size: size ?? Number.NaN }));

@@ -2,7 +2,7 @@
 
 import type { Band } from "../../store/band";
 import { activationLeaves, gradientLeaves, type Leaf, ratioLeaves } from "../../store/charted";
-import { HUES, huesOf, isBias, kindOf, pathOf } from "../../store/groups";
+import { HUES, huesOf, inLoop, isBias, kindOf, pathOf } from "../../store/groups";
 import {
   bornOf,
   type Course,
@@ -182,21 +182,19 @@ function groupOf(
   leaves: readonly Leaf<WatchSite>[],
   series: (run: RunStore, site: WatchSite) => Series | undefined,
 ): Group {
-  const drawn = leaves.slice(0, MOST_LINES).flatMap(({ site, path }) => {
+  const told = inLoop(leaves, ({ site }) => run.watched.tables.get(site.id)?.total ?? 0);
+  const curves = told.slice(0, MOST_LINES).flatMap(({ site, path }) => {
     const one = series(run, site);
     if (!one || one.total === 0) return [];
     const group = path.group || path.leaf || path.root;
     return [{ series: one, group, leaf: path.group ? path.leaf : "", dashed: isBias(path.leaf), size: one.last }];
   });
-  // What came once is of no step of the loop that the others are in.
-  const isInLoop = drawn.some(({ series }) => series.total > 1);
-  const curves = drawn.filter(({ series }) => series.total > 1 || !isInLoop);
   // What is of one group stands together; layers by their numbers, other values in the order of the program.
   const byName = curves.some(({ leaf }) => leaf !== "");
   if (byName) curves.sort((a, b) => a.group.localeCompare(b.group, "en", { numeric: true }));
   const hues = huesOf(curves);
   const lines = curves.map(({ size: _, ...line }) => ({ ...line, hue: hues.get(line.group) ?? 0 }));
-  return { lines, more: Math.max(0, leaves.length - MOST_LINES) };
+  return { lines, more: Math.max(0, told.length - MOST_LINES) };
 }
 
 /** What the facts are made of. */
