@@ -1,5 +1,5 @@
 /**
- * What the second bundle (`views.ts`) takes from the first, by name: it holds no copy of any module of the first.
+ * What the later bundles take from the first, by name: it holds no copy of any module of the first.
  * What is missing here stops the build, which says its name.
  */
 export { signal } from "@preact/signals";
