@@ -26,7 +26,7 @@ from jax_debug_widgets.session.panel.overview import born_of
 from jax_debug_widgets.session.panel.words import gone_from, seconds
 from jax_debug_widgets.session.run import charted
 from jax_debug_widgets.session.run.counters import Counters, counts
-from jax_debug_widgets.session.run.groups import hues_of, in_loop, is_bias, kind_of, path_of
+from jax_debug_widgets.session.run.groups import hues_of, in_loop, is_bias, kind_of, numbered, path_of
 from jax_debug_widgets.session.run.headline import pace_of, pace_of_calls, rank_of
 from jax_debug_widgets.session.run.run_summary import outline
 from jax_debug_widgets.widgets import Fact
@@ -50,6 +50,8 @@ def test_the_rules_are_those_of_the_panel():
         assert hues_of((group, number(size)) for group, size in groups) == hues
     for times, drawn in CASES["in_loop"]:
         assert in_loop(range(len(times)), times.__getitem__) == drawn
+    for words, told in CASES["numbered"]:
+        assert numbered(words) == told
     for x, time, pace in CASES["paces"]:
         assert pace_of(np.array(x), np.array(time)) == pytest.approx(pace)
     for calls, name, steps, pace, *since in CASES["call_paces"]:
@@ -224,6 +226,7 @@ def test_a_training_loop_has_facts_its_loss_and_the_gradients_of_its_parameters(
     assert not ratios.lines, "this loop has no updates"
     drawn = {(line.group, line.leaf, line.hue, line.dashed) for line in gradients.lines}
     assert drawn == {(f"layers[{layer}]", leaf, layer, leaf == "b") for layer in (0, 1) for leaf in ("b", "w")}
+    assert [line.leaf for line in gradients.lines] == ["w", "b", "w", "b"], "a bias stands last"
     assert {"h", "n2", "norm"} <= {line.group for line in spreads.lines}
     assert "x" not in {line.group for line in spreads.lines}, "what is handed in is not computed"
 

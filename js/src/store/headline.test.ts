@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { activationLeaves, gradientLeaves, ratioLeaves } from "./charted";
-import { huesOf, inLoop, isBias, kindOf, pathOf } from "./groups";
+import { huesOf, inLoop, isBias, kindOf, numbered, pathOf } from "./groups";
 import {
   bornOf,
   compiledOf,
@@ -82,6 +82,10 @@ describe("the overview, as the kernel's side tells it too", () => {
 
   it.each(CASES.in_loop as [number[], number[]][])("draws together what came %j times", (times, drawn) => {
     expect(inLoop([...times.keys()], (i) => times[i] as number)).toEqual(drawn);
+  });
+
+  it.each(CASES.numbered as [string[], string[]][])("numbers what is called alike: %j", (words, told) => {
+    expect(numbered(words)).toEqual(told);
   });
 
   it.each(CASES.hues as [[string, number | null][], Record<string, number>][])("gives hues %j", (sizes, hues) => {

@@ -24,6 +24,7 @@ export { inspect } from "../../store/cursor";
 export { decimate } from "../../store/decimate";
 export { sameIn } from "../../store/earlier";
 export { FilteredStream } from "../../store/filter";
+export { numbered } from "../../store/groups";
 export { FIELDS, Query } from "../../store/query";
 export { timeOf } from "../../store/spans";
 export { toggled } from "../../store/ui";

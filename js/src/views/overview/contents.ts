@@ -2,7 +2,7 @@
 
 import type { Band } from "../../store/band";
 import { activationLeaves, gradientLeaves, type Leaf, ratioLeaves } from "../../store/charted";
-import { HUES, huesOf, inLoop, isBias, kindOf, pathOf } from "../../store/groups";
+import { HUES, huesOf, inLoop, isBias, kindOf, numbered, pathOf } from "../../store/groups";
 import {
   bornOf,
   type Course,
@@ -166,13 +166,16 @@ export function spreadsOf(run: RunStore): Group {
     return !seen.has(same) && seen.add(same);
   });
   const names = found.map(({ site }) => site.watch.name);
-  const told = found.map(({ site, path }) => {
-    const { name } = site.watch;
-    const isShared = names.indexOf(name) !== names.lastIndexOf(name);
-    const apart = run.apart.get(site.id) ?? (isShared ? `:${site.line}` : "");
-    return { site, path: { ...path, group: [name, apart].filter(Boolean).join(" ") } };
-  });
-  return groupOf(run, told, (run, { id, values }) =>
+  const told = numbered(
+    found.map(({ site }) => {
+      const { name } = site.watch;
+      const isShared = names.indexOf(name) !== names.lastIndexOf(name);
+      const apart = run.apart.get(site.id) ?? (isShared ? `:${site.line}` : "");
+      return [name, apart].filter(Boolean).join(" ");
+    }),
+  );
+  const leaves = found.map(({ site, path }, i) => ({ site, path: { ...path, group: told[i] as string } }));
+  return groupOf(run, leaves, (run, { id, values }) =>
     run.watched.derived(`std ${id}`, id, values.indexOf("std"), spread),
   );
 }
@@ -189,9 +192,12 @@ function groupOf(
     const group = path.group || path.leaf || path.root;
     return [{ series: one, group, leaf: path.group ? path.leaf : "", dashed: isBias(path.leaf), size: one.last }];
   });
-  // What is of one group stands together; layers by their numbers, other values in the order of the program.
+  // What is of one group stands together; layers by their numbers, a bias last; other values in the order of the program.
   const byName = curves.some(({ leaf }) => leaf !== "");
-  if (byName) curves.sort((a, b) => a.group.localeCompare(b.group, "en", { numeric: true }));
+  if (byName)
+    curves.sort(
+      (a, b) => a.group.localeCompare(b.group, "en", { numeric: true }) || Number(a.dashed) - Number(b.dashed),
+    );
   const hues = huesOf(curves);
   const lines = curves.map(({ size: _, ...line }) => ({ ...line, hue: hues.get(line.group) ?? 0 }));
   return { lines, more: Math.max(0, told.length - MOST_LINES) };
