@@ -192,6 +192,15 @@ def test_beside_the_inspector_most_of_a_line_of_code_is_read(harness: Harness):
     assert code["width"] > 240
 
 
+@pytest.mark.parametrize("width", [380, 640, 1280])
+def test_the_number_of_further_values_covers_no_value(harness: Harness, width: int):
+    harness.page.set_viewport_size({"width": width + 36, "height": 640})
+    panel = harness.open(tab="source", state="done", rate=200, seconds=4, watch=2)
+    row = panel.locator(".source-row:has(.others)").first
+    value, others = boxes_at_rest(harness.page, row.get_by_test_id("value"), row.locator(".others"))
+    assert value["x"] + value["width"] <= others["x"]
+
+
 @pytest.mark.parametrize("width", [190, 232])
 def test_in_the_narrowest_side_panel_values_and_their_lines_are_read(harness: Harness, width: int):
     harness.page.set_viewport_size({"width": width + 36, "height": 640})
