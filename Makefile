@@ -34,11 +34,10 @@ DOCS = python -m sphinx -q -W --keep-going -b html docs build/docs
 
 JS_SOURCES := $(shell find js/src -type f 2>/dev/null) $(wildcard js/*.mjs) js/package.json
 PANEL := jax_debug_widgets/static/panel.js
-VIEWS := jax_debug_widgets/static/views.js
-PROGRAM := jax_debug_widgets/static/program.js
+LATER := $(addprefix jax_debug_widgets/static/, views.js program.js lines.js runs.js)
 LAB_SOURCES := $(shell find js/lab/src js/lab/schema -type f 2>/dev/null) js/lab/package.json js/lab/rspack.config.cjs
 LABEXTENSION := jax_debug_widgets/labextension/package.json
-BUILT := $(PANEL) $(VIEWS) $(PROGRAM) $(LABEXTENSION)
+BUILT := $(PANEL) $(LATER) $(LABEXTENSION)
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
@@ -112,7 +111,7 @@ speed: $(VENV)/.dev $(BUILT)  ## see whether the panel and the debugger are as f
 	JAXDEBUG_SPEED=1 python -m pytest -s -m "speed or timed" tests/e2e
 
 clean:  ## remove everything that was built or installed here
-	rm -rf $(VENV) .venv-jax-* js/node_modules js/lab/node_modules $(PANEL) $(VIEWS) $(PROGRAM) jax_debug_widgets/labextension build dist test-artifacts .pytest_cache .ruff_cache .import_linter_cache
+	rm -rf $(VENV) .venv-jax-* js/node_modules js/lab/node_modules $(PANEL) $(LATER) jax_debug_widgets/labextension build dist test-artifacts .pytest_cache .ruff_cache .import_linter_cache
 
 $(VENV)/bin/python:
 	@echo "Making the environment $(VENV)"
@@ -164,7 +163,7 @@ $(PANEL): $(JS_SOURCES) js/node_modules/.package-lock.json
 	@touch $@
 
 # The same build makes them.
-$(VIEWS) $(PROGRAM): $(PANEL)
+$(LATER): $(PANEL)
 	@test -f $@ || npm --prefix js run build
 	@touch $@
 

@@ -1,4 +1,4 @@
-// Bundles `src/entry/panel.ts`, and the views that come later (`src/views/later/views.ts`, `program.ts`, `lines.ts`), into the files
+// Bundles `src/entry/panel.ts`, and the views that come later (`src/views/later/views.ts`, `program.ts`, `lines.ts`, `runs.ts`), into the files
 // that the Python package ships. Fails when one grows too large, or when a later one holds a module of the first.
 import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import { dirname, join, relative } from "node:path";
@@ -9,11 +9,14 @@ const PANEL = { outfile: "../jax_debug_widgets/static/panel.js", limitKb: 200 };
 const VIEWS = { outfile: "../jax_debug_widgets/static/views.js", limitKb: 120 };
 const PROGRAM = { outfile: "../jax_debug_widgets/static/program.js", limitKb: 120 };
 const LINES = { outfile: "../jax_debug_widgets/static/lines.js", limitKb: 120 };
+const RUNS = { outfile: "../jax_debug_widgets/static/runs.js", limitKb: 120 };
 const SHARED = "src/views/later/shared.ts";
-/** Whose style sheets come with the second bundle, and with the third. */
-const LATER = /^(source|names|inspector|debugger|findings|arrays|spread|runs\.raw)\.css$/;
+/** Whose style sheets come with the later bundles. */
+const LATER = /^(source|names|inspector|debugger|findings|arrays|spread)\.css$/;
 const OF_PROGRAMS = /^program\.css$/;
 const OF_LINES = /^(ansi|hits|terms)\.css$/;
+const OF_RUNS = /^runs\.raw\.css$/;
+const OF_LATER = [LATER, OF_PROGRAMS, OF_LINES, OF_RUNS];
 
 /** By bundle its style sheets, minified. */
 const looks = {};
@@ -106,10 +109,7 @@ const panel = {
   entryPoints: ["src/entry/panel.ts"],
   outfile: PANEL.outfile,
   format: "esm",
-  plugins: [
-    cssAsText(PANEL, (sheet) => !LATER.test(sheet) && !OF_PROGRAMS.test(sheet) && !OF_LINES.test(sheet)),
-    writeIfSmall(PANEL),
-  ],
+  plugins: [cssAsText(PANEL, (sheet) => !OF_LATER.some((own) => own.test(sheet))), writeIfSmall(PANEL)],
 };
 
 /** Of a built bundle, the modules that it holds something of. */
@@ -155,6 +155,7 @@ const later = [
   await laterBundle(first, "src/views/later/views.ts", VIEWS, LATER),
   await laterBundle(first, "src/views/later/program.ts", PROGRAM, OF_PROGRAMS),
   await laterBundle(first, "src/views/later/lines.ts", LINES, OF_LINES),
+  await laterBundle(first, "src/views/later/runs.ts", RUNS, OF_RUNS),
 ];
 if (process.argv.includes("--watch")) for (const each of [panel, ...later]) await (await context(each)).watch();
 else for (const each of later) await build(each);

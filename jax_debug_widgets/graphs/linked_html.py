@@ -63,13 +63,14 @@ _HINT = (
 )
 
 _STYLE = """
-.jaxdebug-linked{font-family:var(--jp-code-font-family,ui-monospace,Menlo,Consolas,monospace);font-size:12px;
+.jaxdebug-linked{container-type:inline-size;font-family:var(--jp-code-font-family,ui-monospace,Menlo,Consolas,monospace);font-size:12px;
 color:var(--jp-content-font-color1,inherit)}
 .jaxdebug-linked .jd-title{font-weight:600;padding:2px 0}
 .jaxdebug-linked .jd-note{color:var(--jp-content-font-color2,#666);padding:2px 0}
-.jaxdebug-linked .jd-columns{display:flex;gap:8px;overflow-x:auto}
-.jaxdebug-linked .jd-column{flex:1 1 0;min-width:240px;max-height:480px;overflow:auto;position:relative;
-border:1px solid var(--jp-border-color2,#ccc)}
+.jaxdebug-linked .jd-columns{display:flex;flex-wrap:wrap;gap:8px}
+.jaxdebug-linked .jd-column{box-sizing:border-box;flex:1 1 0;min-width:min(240px,100%);max-height:480px;overflow:auto;
+position:relative;border:1px solid var(--jp-border-color2,#ccc)}
+@container (max-width:1000px){.jaxdebug-linked .jd-column{flex-basis:40%;max-height:300px}}
 .jaxdebug-linked .jd-head{position:sticky;top:0;padding:2px 6px;font-weight:600;
 background:var(--jp-layout-color2,#eee);color:var(--jp-ui-font-color1,#222)}
 .jaxdebug-linked .jd-row{padding:1px 6px;cursor:pointer;border-left:3px solid transparent;outline-offset:-2px}

@@ -2,6 +2,7 @@
 // acc, a picture, a vmapped y; three calls or many. Now and then g overtakes x.
 import { answerArray, SHAPES } from "./fake_arrays.js";
 import { FakeDebugger } from "./fake_debugger.js";
+import { fakeFindings } from "./fake_findings.js";
 import { fakeCompared, fakeRuns } from "./fake_runs.js";
 import { answerSource, FakeWatch } from "./fake_watch.js";
 import { pack } from "./pack.js";
@@ -79,6 +80,7 @@ export class FakeKernel {
       watch = null,
       notes = 0,
       runs = 0,
+      findings = 0,
       when = "",
       title = "train(params, digits, key)",
     },
@@ -95,6 +97,7 @@ export class FakeKernel {
       notes,
       when,
       lines: [],
+      findings: fakeFindings(findings),
       runs: runs > 0 && fakeRuns(run, runs),
       calls: [],
       events: [],
@@ -232,6 +235,7 @@ export class FakeKernel {
       this.muted[request.muted ? "add" : "delete"](request.site);
       this.emit({ type: "done", id });
     }
+    if (type === "findings") this.emit({ type: "findings", id, findings: this.findings });
     if (type === "runs" && this.runs) this.emit({ type: "runs", id, rows: this.runs });
     if (type === "compare") this.emit({ type: "compared", id, ...fakeCompared(request.runs) });
     if (type === "array") {
@@ -321,6 +325,7 @@ export class FakeKernel {
         waits: [[3.4, 3.8]],
       },
       notes: NOTES.slice(0, this.notes),
+      findings: this.findings.length,
       when: this.when,
       lines: this.lines,
       breakpoints: this.debugger.breakpoints,

@@ -1,4 +1,4 @@
-"""The views of the second bundle, as it was built: while it is on its way, when it comes, and when it does not."""
+"""The views of the later bundles, as they were built: while it is on its way, when it comes, and when it does not."""
 
 from __future__ import annotations
 
@@ -50,3 +50,19 @@ def test_a_view_that_cannot_be_run_says_so_and_is_loaded_when_told_to(harness: H
     harness.page.unroute(SECOND)
     failed.get_by_role("button", name="Try again").click()
     panel.get_by_test_id("source").wait_for()
+
+
+def test_a_bundle_is_loaded_when_one_of_its_views_is_shown_and_not_before(harness: Harness):
+    panel = harness.open(tab="overview", state="done", runs=4, calls=2)
+
+    def loaded() -> list[str]:
+        return [url.rpartition("/")[2] for url in harness.lab_page.requests if "/static/" in url]
+
+    panel.get_by_test_id("charts").wait_for()
+    for tab, there in (("timeline", ".time-field"), ("calls", ".calls"), ("runs", "[data-testid=runs-table]")):
+        before = loaded()
+        panel.get_by_test_id(f"tab-{tab}").click()
+        panel.locator(there).first.wait_for()
+        assert before == ["panel.js"], tab
+    assert loaded() == ["panel.js", "runs.js"]
+    assert panel.locator(".runs-view").evaluate("view => getComputedStyle(view).display") == "grid"

@@ -117,19 +117,48 @@ def test_each_view_is_laid_out_as_before(harness: Harness):
     assert {view: moved(stored[view], found[view]) for view in PARTS} == {view: [] for view in PARTS}
 
 
-@pytest.mark.parametrize("width", [320, 400, 528, 600, 828, 1280])
+LOW = """(parts) => parts.filter((part) => part.scrollHeight > part.clientHeight + 1)
+  .map((part) => `${part.className}: ${part.innerText}`)"""
+
+SIDEWAYS = """(parts) => parts.filter((part) => {
+  const { overflowX } = getComputedStyle(part);
+  const isBar = part.matches('.header, .life, .tab-bar, .toolbar, .scrubber');
+  return (isBar || overflowX === 'auto' || overflowX === 'scroll') && part.scrollWidth > part.clientWidth;
+}).map((part) => part.className)"""
+
+OPTIONS = {"rate": 200, "seconds": 4, "calls": 4, "watch": 8, "nan": 12, "notes": 3, "runs": 4, "findings": 3}
+
+
+@pytest.mark.parametrize("width", [320, 380, 400, 460, 528, 640, 828, 1280])
 def test_nothing_is_cut_that_cannot_be_read_otherwise(harness: Harness, width: int):
     """By a scroll bar, or by a tooltip."""
     harness.page.set_viewport_size({"width": width + 36, "height": 640})
-    panel = harness.open(state="running", rate=200, seconds=4, calls=4, watch=2, notes=3)
-    for view in PARTS:
+    panel = harness.open(state="running", **OPTIONS)
+    panel.get_by_test_id("non-finite").wait_for()
+    for view in (*PARTS, "findings", "runs"):
         panel.get_by_test_id(f"tab-{view}").click()
         panel.locator(f"#tab-{view}[aria-selected=true]").wait_for()
         shows(harness.page, lambda: harness.page.evaluate(CUT), [])
-        wide = panel.locator(".header, .life, .tab-bar, .toolbar, .scrubber").evaluate_all(
-            "(bars) => bars.filter((bar) => bar.scrollWidth > bar.clientWidth).map((bar) => bar.className)"
-        )
-        assert wide == [], view
+        assert panel.locator(".fact").evaluate_all(LOW) == [], view
+        # The table of calls has more columns than a narrow panel has room for.
+        parts = panel.locator("*:not(.calls)")
+        shows(harness.page, lambda parts=parts: parts.evaluate_all(SIDEWAYS), [])
+
+
+@pytest.mark.parametrize("state", ["running", "done"])
+@pytest.mark.parametrize("width", [320, 380, 460, 640])
+def test_in_a_narrow_panel_the_header_has_two_lines_and_no_button_stands_alone(
+    harness: Harness, width: int, state: str
+):
+    harness.page.set_viewport_size({"width": width + 36, "height": 640})
+    panel = harness.open(state=state, **OPTIONS)
+    panel.get_by_test_id("non-finite").wait_for()
+    panel.get_by_test_id("called").wait_for()
+    state_, keys, header = boxes_at_rest(
+        harness.page, panel.get_by_test_id("state"), panel.get_by_label("Keys", exact=True), panel.locator(".header")
+    )
+    assert abs(keys["y"] + keys["height"] / 2 - state_["y"] - state_["height"] / 2) < 4, "beside the state"
+    assert header["height"] < 70
 
 
 def test_in_a_narrow_panel_the_gradient_norms_are_seen_without_scrolling(harness: Harness):
@@ -161,6 +190,15 @@ def test_beside_the_inspector_most_of_a_line_of_code_is_read(harness: Harness):
     panel.get_by_test_id("inspect").wait_for()
     [code] = boxes_at_rest(harness.page, panel.locator(".source-row:has(> .value) > code").first)
     assert code["width"] > 240
+
+
+@pytest.mark.parametrize("width", [380, 640, 1280])
+def test_the_number_of_further_values_covers_no_value(harness: Harness, width: int):
+    harness.page.set_viewport_size({"width": width + 36, "height": 640})
+    panel = harness.open(tab="source", state="done", rate=200, seconds=4, watch=2)
+    row = panel.locator(".source-row:has(.others)").first
+    value, others = boxes_at_rest(harness.page, row.get_by_test_id("value"), row.locator(".others"))
+    assert value["x"] + value["width"] <= others["x"]
 
 
 @pytest.mark.parametrize("width", [190, 232])

@@ -50,6 +50,16 @@ def boxes(view, title):
     return view.locator(f'.box[data-title="{title}"]')
 
 
+def linked_columns_have_room(lab_page, view):
+    """In a narrow output, too, where they stand below each other."""
+    size = lab_page.page.viewport_size
+    for width in (640, 320):
+        lab_page.page.set_viewport_size({"width": width + 390, "height": 900})
+        [room, *columns] = boxes_at_rest(lab_page.page, view.locator(".jd-columns"), *view.locator(".jd-column").all())
+        assert all(column["x"] + column["width"] <= room["x"] + room["width"] + 1 for column in columns), width
+    lab_page.page.set_viewport_size(size)
+
+
 def test_a_program_is_looked_at_in_the_notebook_and_in_the_panel(lab, lab_page):
     notebook = lab_page.open_notebook(lab.write_notebook("program.ipynb", MODEL, GRAPH, RUN))
     notebook.run_cell(0)
@@ -87,6 +97,7 @@ def test_a_program_is_looked_at_in_the_notebook_and_in_the_panel(lab, lab_page):
     row = view.get_by_test_id("view-linked").locator(".jd-row", has_text="nll = jax.nn.log_softmax").first
     row.hover()
     view.locator(".jd-column:nth-child(2) .jd-lit").first.wait_for()
+    linked_columns_have_room(lab_page, view)
 
     notebook.run_cell(2)
     panel = notebook.output(2).get_by_test_id("jaxdebug-panel")

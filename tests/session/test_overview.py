@@ -25,8 +25,9 @@ from jax_debug_widgets.session import snapshot_of
 from jax_debug_widgets.session.panel.overview import born_of
 from jax_debug_widgets.session.panel.words import gone_from, seconds
 from jax_debug_widgets.session.run import charted
-from jax_debug_widgets.session.run.groups import hues_of, is_bias, kind_of, path_of
-from jax_debug_widgets.session.run.headline import counts, pace_of, pace_of_calls, rank_of
+from jax_debug_widgets.session.run.counters import Counters, counts
+from jax_debug_widgets.session.run.groups import hues_of, in_loop, is_bias, kind_of, numbered, path_of
+from jax_debug_widgets.session.run.headline import pace_of, pace_of_calls, rank_of
 from jax_debug_widgets.session.run.run_summary import outline
 from jax_debug_widgets.widgets import Fact
 from jax_debug_widgets.widgets.overview import _by_name, _facts
@@ -41,14 +42,16 @@ def number(y):
 def test_the_rules_are_those_of_the_panel():
     for name, forward, watched, rank in CASES["ranks"]:
         assert rank_of(name, forward=forward, watched=watched) == rank, name
-    for values, dtype, is_counter in CASES["counters"]:
-        assert counts(np.array(values, dtype)) is is_counter, values
     for name, place, kind, bias in CASES["paths"]:
         path = path_of(name)
         assert (path and [path.root, path.group, path.leaf]) == place, name
         assert (kind_of(path.root), is_bias(path.leaf)) == (kind, bias) if path else not kind
     for groups, hues in CASES["hues"]:
         assert hues_of((group, number(size)) for group, size in groups) == hues
+    for times, drawn in CASES["in_loop"]:
+        assert in_loop(range(len(times)), times.__getitem__) == drawn
+    for words, told in CASES["numbered"]:
+        assert numbered(words) == told
     for x, time, pace in CASES["paces"]:
         assert pace_of(np.array(x), np.array(time)) == pytest.approx(pace)
     for calls, name, steps, pace, *since in CASES["call_paces"]:
@@ -60,6 +63,44 @@ def test_the_rules_are_those_of_the_panel():
         assert fact == Fact(label, name, "a.py:3, lane 2", True)
     for first, last, words in CASES["courses"]:
         assert gone_from(number(first), number(last)) == words
+
+
+@dataclass(frozen=True)
+class Numbered:
+    """As much of a site as is asked which series counts."""
+
+    id: int
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A value of such a site."""
+
+    site: Numbered
+    value: int = 0
+    name: str = "count"
+
+
+def counters(series, x=None):
+    """Which of these series of one name are counters, in a store that holds nothing else."""
+    arrays = [np.array(values, dtype) for dtype, values in series]
+    history = SimpleNamespace(
+        series=lambda site, _: (None, None, arrays[site]),
+        places=lambda site: (np.arange(len(arrays[site])) if x is None else np.array(x), None, None),
+    )
+    store: Any = SimpleNamespace(history=history, latest_taps=lambda: [SimpleNamespace(shapes=[()]) for _ in arrays])
+    choices: Any = [Choice(Numbered(i)) for i in range(len(arrays))]
+    found = Counters(store, choices)
+    return [found.has(choice, values) for choice, values in zip(choices, arrays, strict=True)]
+
+
+def test_counters_are_those_of_the_panel():
+    for values, dtype, is_counter in CASES["counters"]:
+        assert counts(np.array(values, dtype)) is is_counter, values
+    for series, are_counters in CASES["counters_of_a_name"]:
+        assert counters(series) == are_counters, series
+    for x, _, values, is_counter in CASES["counters_in_lanes"]:
+        assert counters([("int32", values)], x) == [is_counter], values
 
 
 @dataclass(eq=False)
@@ -185,6 +226,7 @@ def test_a_training_loop_has_facts_its_loss_and_the_gradients_of_its_parameters(
     assert not ratios.lines, "this loop has no updates"
     drawn = {(line.group, line.leaf, line.hue, line.dashed) for line in gradients.lines}
     assert drawn == {(f"layers[{layer}]", leaf, layer, leaf == "b") for layer in (0, 1) for leaf in ("b", "w")}
+    assert [line.leaf for line in gradients.lines] == ["w", "b", "w", "b"], "a bias stands last"
     assert {"h", "n2", "norm"} <= {line.group for line in spreads.lines}
     assert "x" not in {line.group for line in spreads.lines}, "what is handed in is not computed"
 
@@ -320,3 +362,23 @@ def test_a_breakpoint_is_no_number_of_its_run_and_none_of_its_steps_and_prints()
     assert snapshot_of(run).series == []
     report = run.report()
     assert "## Values" not in report and "## Last lines" not in report
+
+
+def test_the_count_of_an_optimiser_is_no_curve_nor_is_what_a_loop_returns_of_it():
+    @jax.jit
+    def train(w):
+        def body(carry, _):
+            w, count = carry
+            count = count + 1
+            loss = (w**2).sum()
+            return (w - 0.1 * w, count), loss
+
+        (w, count), losses = jax.lax.scan(body, (w, 0), None, length=6)
+        return w, count, losses
+
+    with jdw.capture(watch=True) as run:
+        train(jnp.ones(3))
+    names = [site.watch.name for site in run.store.sites() if site.watch]
+    assert names.count("count") == 2, "in the loop, and returned by it"
+    assert [series.name for series in snapshot_of(run).series] == ["loss"]
+    assert "`count" not in run.report()

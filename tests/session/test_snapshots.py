@@ -12,7 +12,7 @@ import pytest
 import jax_debug_widgets as jdw
 from jax_debug_widgets.session import current_session, snapshot_of
 from jax_debug_widgets.session.panel.saving import Saving
-from jax_debug_widgets.session.run.headline import counts
+from jax_debug_widgets.session.run.counters import counts
 from jax_debug_widgets.session.run.thinning import thinned
 from jax_debug_widgets.taps.text import Renderer
 

@@ -18,7 +18,7 @@ from jax_debug_widgets.events.amounts import plural
 from jax_debug_widgets.session.panel.words import gone_from, seconds
 from jax_debug_widgets.session.run import charted
 from jax_debug_widgets.session.run.charted import ChartedLeaf
-from jax_debug_widgets.session.run.groups import Path, hues_of, is_bias
+from jax_debug_widgets.session.run.groups import Path, hues_of, in_loop, is_bias, numbered
 from jax_debug_widgets.session.run.headline import numbers_of
 from jax_debug_widgets.session.run.naming import SelectedValue
 from jax_debug_widgets.session.run.nonfinite import in_lane, nonfinite_findings, on_device
@@ -124,22 +124,21 @@ def _told_apart(
             newest = [None if one is None or not len(one) else repr(one[-1]) for one in columns]
             kept.setdefault((leaf.path.group, len(curve[1]), *newest), (leaf, curve))
     names = Counter(leaf.path.group for leaf, _ in kept.values())
-    for leaf, curve in kept.values():
-        name = leaf.path.group
-        own = name if names[name] == 1 else f"{name} :{leaf.site.line}"
+    told = numbered(
+        [name if names[name := leaf.path.group] == 1 else f"{name} :{leaf.site.line}" for leaf, _ in kept.values()]
+    )
+    for (leaf, curve), own in zip(kept.values(), told, strict=True):
         yield ChartedLeaf(leaf.site, replace(leaf.path, group=own)), curve
 
 
 def _group(
     title: str, note: str, found: Iterable[tuple[ChartedLeaf, _Curve | None]], *, logarithmic: bool
 ) -> CurveGroup:
-    all_of_them = [(leaf.path, curve) for leaf, curve in found if curve is not None and len(curve[1])]
-    if any(len(values) > 1 for _, (_, values) in all_of_them):
-        # A value that came only once is not in the loop of the others.
-        all_of_them = [one for one in all_of_them if len(one[1][1]) > 1]
+    read = [(leaf.path, curve) for leaf, curve in found if curve is not None]
+    all_of_them = in_loop(read, lambda one: len(one[1][1]))
     chosen, more = all_of_them[:_LINES], len(all_of_them) - _LINES
     if any(path.leaf for path, _ in chosen):
-        chosen.sort(key=lambda one: _by_numbers(one[0].group))
+        chosen.sort(key=lambda one: (_by_numbers(one[0].group), is_bias(one[0].leaf)))
     hues = hues_of((_name(path), float(values[-1])) for path, (_, values) in chosen)
     lines = []
     for path, (steps, values) in chosen:

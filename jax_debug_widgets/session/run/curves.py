@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from jax_debug_widgets.session.run.headline import counts, headline, numbers_of
+from jax_debug_widgets.session.run.counters import Counters
+from jax_debug_widgets.session.run.headline import headline, numbers_of
 
 if TYPE_CHECKING:
     from jax_debug_widgets.session.run.naming import SelectedValue
@@ -48,6 +49,7 @@ class RunCurves:
         run.collect()
         self._store = run.store
         self.choices = _keyed(headline(run.store.sites()))
+        self._counters = Counters(run.store, self.choices.values())
         self._curves: dict[Key, Curve | None] = {}
         pieces = run.store.columns(0, len(run.store))
         self._first = pieces[0].first if pieces else 0
@@ -67,7 +69,7 @@ class RunCurves:
 
     def _read(self, choice: SelectedValue) -> Curve | None:
         values = numbers_of(self._store, choice)
-        if values is None or counts(values):
+        if values is None or self._counters.has(choice, values):
             return None
         positions, _, _ = self._store.history.series(choice.site.id, choice.value)
         steps = self._store.history.steps(choice.site.id)

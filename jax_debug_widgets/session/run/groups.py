@@ -7,8 +7,12 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
+
+_T = TypeVar("_T")
 
 _ROOT = re.compile(r"[^\W\d]\w*")
 _SEGMENT = re.compile(r"""\[\s*(?:'([^']*)'|"([^"]*)"|([^\]]*))\s*\]|\.([^\W\d]\w*)""")
@@ -68,6 +72,25 @@ def kind_of(root: str) -> str:
 def is_bias(leaf: str) -> bool:
     """Whether a leaf is a bias, which is drawn with a dashed line."""
     return _BIAS.fullmatch(leaf) is not None
+
+
+def in_loop(all_of_them: Sequence[_T], times_of: Callable[[_T], int]) -> list[_T]:
+    """Return the values that are drawn together.
+
+    A value that came once is in no step of the loop that the others are in; a value that never came is nowhere.
+    """
+    least = 2 if any(times_of(one) > 1 for one in all_of_them) else 1
+    return [one for one in all_of_them if times_of(one) >= least]
+
+
+def numbered(words: Sequence[str]) -> list[str]:
+    """Return words that occur more than once with which of how many each is: `x :4 1/2`."""
+    numbers, seen = Counter(words), Counter[str]()
+    told = []
+    for one in words:
+        seen[one] += 1
+        told.append(f"{one} {seen[one]}/{numbers[one]}" if numbers[one] > 1 else one)
+    return told
 
 
 def hues_of(groups: Iterable[tuple[str, float]]) -> dict[str, int]:

@@ -6,12 +6,12 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from jax_debug_widgets.session.run.groups import kind_of, path_of
 from jax_debug_widgets.session.run.naming import SelectedValue, full_names
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from jax_debug_widgets.events import CallSite
     from jax_debug_widgets.store import Store
 
@@ -76,15 +76,6 @@ def pace_of(x: np.ndarray, seconds: np.ndarray) -> float | None:
     start = max(0, len(x) - _NEWEST)
     steps, took = float(x[-1] - x[start]), float(seconds[-1] - seconds[start])
     return took / steps if steps > 0 and took > 0 else None
-
-
-def counts(values: np.ndarray) -> bool:
-    """Whether a series counts steps: integers, each one more than the one before, or equal to the first again."""
-    if len(values) <= 1 or values.dtype.kind not in "iu":
-        return False
-    is_next = np.diff(values.astype(np.int64)) == 1
-    again = values[1:] == values[0]
-    return bool((is_next | again).all()) and int(is_next.sum()) >= 2 * int(again.sum())
 
 
 def numbers_of(store: Store, choice: SelectedValue) -> np.ndarray | None:

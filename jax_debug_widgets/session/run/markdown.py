@@ -13,7 +13,8 @@ import numpy as np
 
 from jax_debug_widgets.events.amounts import plural, plural_came
 from jax_debug_widgets.events.cut import cut
-from jax_debug_widgets.session.run.headline import counts, headline, numbers_of
+from jax_debug_widgets.session.run.counters import Counters
+from jax_debug_widgets.session.run.headline import headline, numbers_of
 from jax_debug_widgets.session.run.naming import SelectedValue
 from jax_debug_widgets.session.run.ports import Readable
 from jax_debug_widgets.session.run.run_summary import outline
@@ -86,9 +87,11 @@ def _source(run: Readable, file: str, line: int) -> list[str]:
 def _values(run: Readable) -> Iterator[str]:
     """Yield a row for each of the most important values: its first and last number, its range, how often it was not finite."""
     rows: list[tuple[SelectedValue, str, str]] = []
-    for choice, name in headline(run.store.sites()):
+    told = headline(run.store.sites())
+    counters = Counters(run.store, (choice for choice, _ in told))
+    for choice, name in told:
         values = numbers_of(run.store, choice)
-        if values is not None and not counts(values):
+        if values is not None and not counters.has(choice, values):
             values = values.astype(np.float64)
             finite = values[np.isfinite(values)]
             least, greatest = (f"{finite.min():.4g}", f"{finite.max():.4g}") if len(finite) else ("", "")

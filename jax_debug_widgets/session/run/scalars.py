@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from jax_debug_widgets.session.run.counters import Counters
 from jax_debug_widgets.session.run.groups import kind_of, path_of
-from jax_debug_widgets.session.run.headline import counts, headline, numbers_of, pace_of, pace_of_calls, rank_of
+from jax_debug_widgets.session.run.headline import headline, numbers_of, pace_of, pace_of_calls, rank_of
 
 if TYPE_CHECKING:
     from jax_debug_widgets.events import Call
@@ -56,11 +57,12 @@ def scalars(store: Store, copies: Container[int] = ()) -> Iterator[Scalar]:
         key=lambda one: one[0],
     )
     given: list[Scalar] = []
+    counters = Counters(store, (choice for choice, _ in told))
     for rank, choice, name in [one for one in ranked if one[0] < _EXPRESSION] or ranked:
         if choice.site.watch and choice.name in printed:
             continue
         values = numbers_of(store, choice)
-        if values is None or counts(values):
+        if values is None or counters.has(choice, values):
             continue
         scalar = Scalar(rank, choice, name, values)
         if not any(_is_same(scalar, other) for other in given):

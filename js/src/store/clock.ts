@@ -49,15 +49,15 @@ export function whenOf(table: Pick<Clock, "at">, row: number): string {
   return whenAt((column) => table.at(row, column) as number);
 }
 
-/** The same of an event, by its columns. */
+/** The same of an event, by its columns. Outside loops its step is which execution it was, as on the axis of the charts. */
 export function whenAt(
   at: (column: "call" | "execution" | "occurrence" | "step" | "inner" | "device") => number,
 ): string {
   const execution = at("execution") < 0 ? at("occurrence") : at("execution");
-  const step = at("step") < 0 ? `#${execution}` : `step ${at("step")}`;
+  const step = at("step") < 0 ? execution : at("step");
   return [
     at("call") < 0 ? "" : `call ${at("call")}`,
-    step,
+    `step ${step}`,
     at("inner") < 0 ? "" : `inner ${at("inner")}`,
     at("device") < 0 ? "" : `device ${at("device")}`,
   ]

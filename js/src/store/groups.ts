@@ -55,6 +55,20 @@ export function isBias(leaf: string): boolean {
   return BIAS.test(leaf);
 }
 
+/** Those that are drawn together: what came once is of no step of the loop that others are in, and what never came of none. */
+export function inLoop<Own>(all: readonly Own[], timesOf: (one: Own) => number): Own[] {
+  const least = all.some((one) => timesOf(one) > 1) ? 2 : 1;
+  return all.filter((one) => timesOf(one) >= least);
+}
+
+/** Words that occur more than once, each with which of how many it is: `x :4 1/2`. */
+export function numbered(words: readonly string[]): string[] {
+  const [all, seen] = [new Map<string, number>(), new Map<string, number>()];
+  const count = (of: Map<string, number>, one: string) => of.set(one, (of.get(one) ?? 0) + 1).get(one) as number;
+  for (const one of words) count(all, one);
+  return words.map((one) => ((all.get(one) ?? 0) > 1 ? `${one} ${count(seen, one)}/${all.get(one)}` : one));
+}
+
 /** How many groups have a hue of their own. */
 export const HUES = 4;
 

@@ -2,8 +2,19 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { activationLeaves, gradientLeaves, ratioLeaves } from "./charted";
-import { huesOf, isBias, kindOf, pathOf } from "./groups";
-import { bornOf, compiledOf, counts, factsOf, goneFrom, paceOf, paceOfCalls, rankOf } from "./headline";
+import { huesOf, inLoop, isBias, kindOf, numbered, pathOf } from "./groups";
+import {
+  bornOf,
+  compiledOf,
+  counts,
+  factsOf,
+  goneFrom,
+  paceOf,
+  paceOfCalls,
+  rankOf,
+  withoutCounters,
+} from "./headline";
+import { Element, Series } from "./series";
 import type { WatchSite } from "./watched";
 
 /** The rules that the kernel's side has as well. */
@@ -42,6 +53,23 @@ describe("the overview, as the kernel's side tells it too", () => {
     expect(counts(values, dtype)).toBe(isCounter);
   });
 
+  it.each(CASES.counters_of_a_name as [[string, number[]][], boolean[]][])(
+    "tells counters of a name: %j",
+    (all, are) => {
+      const found = all.map(([dtype, values]) => ({ name: "count", dtype, series: seriesOf(values) }));
+      const left = withoutCounters(found);
+      expect(found.map((one) => !left.includes(one))).toEqual(are);
+    },
+  );
+
+  it.each(CASES.counters_in_lanes as [number[], number[], number[], boolean][])(
+    "tells a counter in lanes: %j %j %j",
+    (x, lanes, values, isCounter) => {
+      const one = { name: "count", dtype: "int32", series: seriesOf(values, x, lanes) };
+      expect(withoutCounters([one])).toEqual(isCounter ? [] : [one]);
+    },
+  );
+
   it.each(CASES.paths as [string, [string, string, string] | null, string, boolean][])(
     "knows the place of %s in its tree",
     (name, place, kind, bias) => {
@@ -51,6 +79,14 @@ describe("the overview, as the kernel's side tells it too", () => {
       expect(path !== null && isBias(path.leaf)).toBe(bias);
     },
   );
+
+  it.each(CASES.in_loop as [number[], number[]][])("draws together what came %j times", (times, drawn) => {
+    expect(inLoop([...times.keys()], (i) => times[i] as number)).toEqual(drawn);
+  });
+
+  it.each(CASES.numbered as [string[], string[]][])("numbers what is called alike: %j", (words, told) => {
+    expect(numbered(words)).toEqual(told);
+  });
 
   it.each(CASES.hues as [[string, number | null][], Record<string, number>][])("gives hues %j", (sizes, hues) => {
     const groups = sizes.map(([group, size]) => ({ group, size: size ?? Number.NaN }));
@@ -80,6 +116,13 @@ describe("the overview, as the kernel's side tells it too", () => {
     expect(goneFrom(first ?? Number.NaN, last ?? Number.NaN)).toBe(words);
   });
 });
+
+function seriesOf(values: number[], x = [...values.keys()], lanes = values.map(() => 0)): Series {
+  const [series, element] = [new Series(1, 0), new Element()];
+  series.elements.set(0, element);
+  for (const [i, y] of values.entries()) element.push(lanes[i] as number, x[i] as number, i, y, 0);
+  return series;
+}
 
 describe("the facts", () => {
   const NOTHING = {

@@ -5,10 +5,12 @@
 import { brief, count, plural, seconds } from "../kit/format";
 import type { CallMessage, FindingMessage } from "../transport/wire";
 import { isName } from "./groups";
+import type { Series } from "./series";
 import { laneWords } from "./watched";
 
 const LOSS = /loss|nll|elbo|objective|cost|energy/i;
 const QUALITY = /acc|score|reward|return|error|auc|f1/i;
+const INTEGER = /^u?int/;
 /** Steps that the time of one is the mean of, the newest. */
 const NEWEST = 100;
 
@@ -25,7 +27,7 @@ export function rankOf(name: string, { forward, watched }: { forward: boolean; w
 
 /** Whether a series counts steps: integers, each one more than the last, or again the first. */
 export function counts(values: ArrayLike<number>, dtype: string): boolean {
-  if (!/^u?int/.test(dtype) || values.length < 2) return false;
+  if (!INTEGER.test(dtype) || values.length < 2) return false;
   let again = 0;
   for (let i = 1; i < values.length; i++) {
     if ((values[i] as number) - (values[i - 1] as number) === 1) continue;
@@ -33,6 +35,32 @@ export function counts(values: ArrayLike<number>, dtype: string): boolean {
     again++;
   }
   return values.length - 1 >= 3 * again;
+}
+
+/** A series of numbers, with what tells whether others are of the same value. */
+export interface Numbers {
+  series: Series;
+  name: string;
+  dtype: string;
+}
+
+/** Only of these few numbers of a series it is seen whether it counts. */
+const LOOKED_AT = 1000;
+
+/** Those that count no steps: a counter is an integer under a name that counts somewhere, as a loop returns the last count. */
+export function withoutCounters<Own extends Numbers>(all: readonly Own[]): Own[] {
+  const counting = new Set(all.filter(countsSteps).map(calledOf));
+  return all.filter((one) => !(INTEGER.test(one.dtype) && counting.has(calledOf(one))));
+}
+
+/** Of several lanes one that counts is enough: others may have ended. */
+function countsSteps({ series: { elements, traces }, dtype }: Numbers): boolean {
+  if (elements.size !== 1) return false;
+  return traces.some((one) => counts(("high" in one ? one.high : one.y).view().subarray(0, LOOKED_AT), dtype));
+}
+
+function calledOf({ name }: Numbers): string {
+  return name.split(" · ")[0] as string;
 }
 
 /** What is known of a call's time, in seconds. */

@@ -574,7 +574,7 @@ export type RequestBody =
   | { type: "rename"; run: string; of: string; name: string }
   | { type: "load"; run: string; path: string }
   | { type: "compare"; run: string; runs: string[] }
-  | { type: "module"; run: string; name: "views" | "program" | "lines" }
+  | { type: "module"; run: string; name: "views" | "program" | "lines" | "runs" }
   | { type: "program"; run: string; what: string }
   | { type: "watch"; run: string; names: string[]; on: boolean };
 export type Request = RequestBody & { id: number };

@@ -73,7 +73,7 @@ describe("the values beside the lines, at a stop", () => {
 
   it("have the slider of steps at the stop", () => {
     standAt([], { earlier: [3, 4] });
-    expect(find("[data-testid=when]").textContent).toContain("call 2 · #1 (stopped)");
+    expect(find("[data-testid=when]").textContent).toContain("call 2 · step 1 (stopped)");
   });
 
   it("stay where the program was ended there, until the stop is closed", () => {
@@ -81,7 +81,7 @@ describe("the values beside the lines, at a stop", () => {
     run.store.status = { ...(run.store.status as StatusMessage), state: "stopped" };
     stopAt(run, null);
     const told = () => [of("loss").querySelector(".value-range")?.textContent, find("[data-testid=when]").textContent];
-    expect(told()).toEqual(["7.5", expect.stringContaining("call 2 · #1 (stopped)")]);
+    expect(told()).toEqual(["7.5", expect.stringContaining("call 2 · step 1 (stopped)")]);
     act(() => find("[aria-label='Close the stop']").click());
     expect(told()).toEqual(["2.13", expect.not.stringContaining("stopped")]);
   });

@@ -20,10 +20,10 @@ interface Props {
 
 export function Header({ run, ui, status }: Props & { ui: UiState }) {
   run.watch();
-  const { active } = run;
   const { name, words } = stateOf(run, status);
+  const [amounts, dropped, end] = [amountsOf(run), `${count(status.dropped)} dropped`, endOf(run, status)];
   return (
-    <header class="header">
+    <header class={run.over ? "header over" : "header"}>
       <button
         type="button"
         class={`state ${name}`}
@@ -42,34 +42,33 @@ export function Header({ run, ui, status }: Props & { ui: UiState }) {
       <span class="title mono" title={status.title}>
         {status.title}
       </span>
-      <span class="numbers muted number">
-        {pluralFired(run.next - run.watched.received, firedKinds(run))}
-        {run.watched.received > 0 && ` · ${plural(run.watched.received, "watched value")}`}
-        {active && !run.gone && ` · ${rate(run.rate)}`}
+      <span class="numbers muted number" title={[amounts, dropped, end].filter(Boolean).join(" · ")}>
+        {amounts}
         <span
           class={status.dropped > 0 ? "bad-text" : "none"}
           title="Prints and values that the kernel no longer keeps"
         >
-          {` · ${count(status.dropped)} dropped`}
+          {` · ${dropped}`}
         </span>
-        {run.gone && !active && " · kernel gone"}
-        {status.state === "loaded" && run.log.length > 0 && ` · last event ${lastTime(run, status)}`}
+        {end && ` · ${end}`}
       </span>
       <NonFinite run={run} ui={ui} />
       <span class="grow" />
-      <Control run={run} ui={ui} status={status} />
-      <BarrierButton run={run} status={status} />
-      <button
-        type="button"
-        class="button"
-        aria-label="Keys"
-        title="Keys (?)"
-        onClick={() => {
-          ui.keys.value = true;
-        }}
-      >
-        ?
-      </button>
+      <span class="run-actions">
+        <Control run={run} ui={ui} status={status} />
+        <BarrierButton run={run} status={status} />
+        <button
+          type="button"
+          class="button"
+          aria-label="Keys"
+          title="Keys (?)"
+          onClick={() => {
+            ui.keys.value = true;
+          }}
+        >
+          ?
+        </button>
+      </span>
     </header>
   );
 }
@@ -90,6 +89,24 @@ function Called({ run }: { run: RunStore }) {
 function lastTime(run: RunStore, { started }: StatusMessage): string {
   const at = new Date(1000 * (started + run.log.time(run.log.length - 1)));
   return at.toLocaleTimeString([], { hour12: false });
+}
+
+/** How much has arrived, and how fast. */
+function amountsOf(run: RunStore): string {
+  const { received } = run.watched;
+  return [
+    pluralFired(run.next - received, firedKinds(run)),
+    received > 0 && plural(received, "watched value"),
+    run.active && !run.gone && rate(run.rate),
+  ]
+    .filter(Boolean)
+    .join(" · ");
+}
+
+/** Why nothing comes any more. */
+function endOf(run: RunStore, status: StatusMessage): string {
+  if (run.gone && !run.active) return "kernel gone";
+  return status.state === "loaded" && run.log.length > 0 ? `last event ${lastTime(run, status)}` : "";
 }
 
 /** The kinds of the sites that the program itself has: a watched value is none of them. */

@@ -1,9 +1,9 @@
-/** A view of the second bundle; until that is here, what is going on. */
+/** A view of a later bundle; until that is here, what is going on. */
 import type { ComponentType } from "preact";
 import { useEffect } from "preact/hooks";
 import type { RunStore } from "../../store/run";
 import type { UiState } from "../../store/ui";
-import { type AllViews, type LaterViews, later, laterLines, laterProgram } from "./load";
+import { type AllViews, type LaterViews, later, laterLines, laterProgram, laterRuns } from "./load";
 import { useAsk } from "./program_ask";
 
 type Name = "Source" | "EventArrays" | "Findings" | "Hits" | "Runs" | "Program";
@@ -21,7 +21,7 @@ export const Source = (props: Props<"Source">) => <Later name="Source" words="Co
 export const Findings = (props: Props<"Findings">) => <Later name="Findings" props={props} />;
 /** In the overview. */
 export const Hits = (props: Props<"Hits">) => <Later name="Hits" props={props} from={laterLines} />;
-export const Runs = (props: Props<"Runs">) => <Later name="Runs" props={props} />;
+export const Runs = (props: Props<"Runs">) => <Later name="Runs" props={props} from={laterRuns} />;
 export function Program({ run, ui }: { run: RunStore; ui: UiState }) {
   return <Later name="Program" props={{ run, ask: useAsk(run), call: ui.program }} from={laterProgram} />;
 }
@@ -76,6 +76,7 @@ export function LaterStyle() {
       {later.views?.css}
       {laterProgram.views?.css}
       {laterLines.views?.css}
+      {laterRuns.views?.css}
     </style>
   );
 }

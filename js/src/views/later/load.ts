@@ -1,11 +1,14 @@
-/** Brings a later bundle (`views.ts`, `program.ts`, `lines.ts`) to the page, when one of its views is first shown. */
+/** Brings a later bundle (`views.ts`, `program.ts`, `lines.ts`, `runs.ts`) to the page, when one of its views is first shown. */
 import { signal } from "@preact/signals";
 import type { RunStore } from "../../store/run";
 import type { Message } from "../../transport/wire";
 import * as shared from "./shared";
 
 /** The views of all later bundles; each brings some of them. */
-export type AllViews = typeof import("./views") & typeof import("./program") & typeof import("./lines");
+export type AllViews = typeof import("./views") &
+  typeof import("./program") &
+  typeof import("./lines") &
+  typeof import("./runs");
 export type Views = Partial<AllViews>;
 /** Whom the bundle is had from: a run, or a kernel session. */
 export type Asked = Pick<RunStore, "gone" | "ask">;
@@ -29,7 +32,7 @@ export class LaterViews {
 
   constructor(
     private readonly evaluate: (text: string) => Promise<Views> = evaluated,
-    private readonly name: "views" | "program" | "lines" = "views",
+    private readonly name: "views" | "program" | "lines" | "runs" = "views",
   ) {}
 
   /** The views, once they are here. */
@@ -75,3 +78,4 @@ export class LaterViews {
 export const later = new LaterViews();
 export const laterProgram = new LaterViews(evaluated, "program");
 export const laterLines = new LaterViews(evaluated, "lines");
+export const laterRuns = new LaterViews(evaluated, "runs");

@@ -1,5 +1,5 @@
 /**
- * What the second bundle (`views.ts`) takes from the first, by name: it holds no copy of any module of the first.
+ * What the later bundles take from the first, by name: it holds no copy of any module of the first.
  * What is missing here stops the build, which says its name.
  */
 export { signal } from "@preact/signals";
@@ -24,6 +24,7 @@ export { inspect } from "../../store/cursor";
 export { decimate } from "../../store/decimate";
 export { sameIn } from "../../store/earlier";
 export { FilteredStream } from "../../store/filter";
+export { numbered } from "../../store/groups";
 export { FIELDS, Query } from "../../store/query";
 export { timeOf } from "../../store/spans";
 export { toggled } from "../../store/ui";

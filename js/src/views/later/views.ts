@@ -6,13 +6,9 @@ import debuggerCss from "../debugger/debugger.css";
 import findingsCss from "../findings/findings.css";
 import inspectorCss from "../inspector/inspector.css";
 import namesCss from "../names/names.css";
-import runsCss from "../runs/runs.raw.css";
 import sourceCss from "../source/source.css";
 
 export { EventArrays } from "../arrays/EventArrays";
 export { Findings } from "../findings/Findings";
-export { Runs } from "../runs/Runs";
 export { Source } from "../source/Source";
-export const css = [arraysCss, spreadCss, sourceCss, namesCss, inspectorCss, debuggerCss, findingsCss, runsCss].join(
-  "",
-);
+export const css = [arraysCss, spreadCss, sourceCss, namesCss, inspectorCss, debuggerCss, findingsCss].join("");

@@ -1,6 +1,7 @@
 /** The curves of names that are plotted together: of what is watched the chosen statistic, of a print its numbers. */
 import { lineOf } from "../../store/apart";
 import { sameIn } from "../../store/earlier";
+import { numbered } from "../../store/groups";
 import type { RunStore } from "../../store/run";
 import type { Series } from "../../store/series";
 import type { UiState } from "../../store/ui";
@@ -54,9 +55,11 @@ function inEachProcess(run: RunStore, id: number): number[] {
 function toldApart(run: RunStore, all: readonly Curve[]): Curve[] {
   const curves = all.filter(({ series }, i) => all.findIndex((other) => other.series === series) === i);
   const names = curves.map(({ name }) => name);
-  return curves.map((curve) => {
-    const { name, series } = curve;
-    if (names.indexOf(name) === names.lastIndexOf(name)) return curve;
-    return { ...curve, name: `${name} :${run.sites.get(series.site)?.line}` };
-  });
+  const told = numbered(
+    curves.map(({ name, series }) => {
+      const isAlone = names.indexOf(name) === names.lastIndexOf(name);
+      return isAlone ? name : `${name} :${run.sites.get(series.site)?.line}`;
+    }),
+  );
+  return curves.map((curve, i) => ({ ...curve, name: told[i] as string }));
 }

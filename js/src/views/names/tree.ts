@@ -1,4 +1,5 @@
 /** The names of a run as a tree: `grads` / `mlp` / `layers[0]`; names without a path by what they are, prints last. */
+import { numbered } from "../../store/groups";
 import { isWatched, type WatchSite } from "../../store/watched";
 import { type Leaf, watchedLeaf } from "./leaf";
 
@@ -111,10 +112,10 @@ export function rowsOf(tree: readonly Branch[], turned: ReadonlySet<string>, wan
 }
 
 /** What tells a name from those that are called the same. */
-function placeAmong(alike: readonly Leaf[], { site }: Leaf): string {
+function placeAmong(alike: readonly Leaf[], leaf: Leaf): string {
   if (alike.length < 2) return "";
-  const isInOneFile = alike.every((one) => one.site.file === site.file);
-  return isInOneFile ? `:${site.line}` : site.where;
+  const isInOneFile = alike.every(({ site }) => site.file === leaf.site.file);
+  return numbered(alike.map(({ site }) => (isInOneFile ? `:${site.line}` : site.where)))[alike.indexOf(leaf)] as string;
 }
 
 function labelOf({ name, site }: Leaf): string {

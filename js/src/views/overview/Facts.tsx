@@ -11,9 +11,17 @@ const GOES: Readonly<Record<Fact["id"], string>> = {
   compiled: "Show what was compiled, and why",
 };
 
+/** So many have room beside each other in a narrow panel. */
+const ONE_ROW = 4;
+
 export function Facts({ facts, go }: { facts: readonly Fact[]; go: (fact: Fact) => void }) {
   return (
-    <section class="facts" data-testid="facts" aria-label="Facts">
+    <section
+      class="facts"
+      data-testid="facts"
+      aria-label="Facts"
+      style={{ "--in-a-row": facts.length > ONE_ROW ? Math.ceil(facts.length / 2) : facts.length }}
+    >
       {facts.map((fact) => (
         <button
           type="button"

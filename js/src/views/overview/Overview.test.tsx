@@ -191,7 +191,7 @@ describe("the overview", () => {
     const { ui } = showTab("overview", goldenBatch("watch", { status: status({ when: "abs(logits).max() > 1" }) }));
     expect(find("[data-testid=hits] header").textContent).toContain("abs(logits).max() > 1");
     const hits = texts("[data-testid=hits] .latest-row");
-    expect(hits[0]).toBe("call 1 · #0logits -2.5 … 3");
+    expect(hits[0]).toBe("call 1 · step 0logits -2.5 … 3");
     click("[data-testid=hits] .latest-row");
     expect([ui.tab.value, ui.value.value !== null, ui.moment.value !== null]).toEqual(["source", true, true]);
     show(goldenBatch("small", { status: status({ when: "loss > 1" }) }));

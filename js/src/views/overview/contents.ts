@@ -2,17 +2,18 @@
 
 import type { Band } from "../../store/band";
 import { activationLeaves, gradientLeaves, type Leaf, ratioLeaves } from "../../store/charted";
-import { HUES, huesOf, isBias, kindOf, pathOf } from "../../store/groups";
+import { HUES, huesOf, inLoop, isBias, kindOf, numbered, pathOf } from "../../store/groups";
 import {
   bornOf,
   type Course,
   compiledOf,
-  counts,
   type Known,
+  type Numbers,
   paceOf,
   paceOfCalls,
   type Rank,
   rankOf,
+  withoutCounters,
 } from "../../store/headline";
 import type { RunStore } from "../../store/run";
 import { Line, type Series } from "../../store/series";
@@ -21,18 +22,16 @@ import type { FindingMessage } from "../../transport/wire";
 import { siteName, watchedName } from "../sites/name";
 import type { OneLine } from "./Lines";
 
+/** Events among which the last of a site is looked for. */
+const LOOKED_AT = 1000;
 /** Lines of one chart. */
 const MOST_LINES = 48;
-/** Of these few numbers of a series it is seen whether it counts. */
-const LOOKED_AT = 1000;
 /** Statistics that are the same where two values are one. */
 const NEWEST = ["min", "max", "mean", "std"];
 /** A loop of more steps than that hands over its events while it runs. */
 const STREAMED = 64;
 
-export interface Scalar {
-  series: Series;
-  name: string;
+export interface Scalar extends Numbers {
   where: string;
   rank: Rank;
 }
@@ -63,10 +62,10 @@ export interface Group {
 export function scalarsOf(run: RunStore): Scalar[] {
   const printed = run.series.all().flatMap((series): Scalar[] => {
     const site = run.sites.get(series.site);
-    if (!site || run.isCopy(site.id) || isCounter(series, site.dtypes[series.value] ?? "")) return [];
+    if (!site || run.isCopy(site.id)) return [];
     const name = siteName(run, site, site.values[series.value]);
     const rank = rankOf(name, { forward: site.phase === "forward", watched: false });
-    return [{ series, name, where: site.where, rank }];
+    return [{ series, name, dtype: site.dtypes[series.value] ?? "", where: site.where, rank }];
   });
   const taken = new Set(printed.map(({ name }) => name));
   const watched = watchedSites(run).flatMap((site): Scalar[] => {
@@ -76,11 +75,11 @@ export function scalarsOf(run: RunStore): Scalar[] {
     const rank = rankOf(name, { forward: site.phase === "forward", watched: true });
     if (taken.has(name) || site.watch.primitive === "argument" || isTree(site)) return [];
     const [series] = run.watched.plotted([`${site.id}/0`]);
-    if (!series || series.total === 0 || isCounter(series, site.watch.dtype)) return [];
-    return [{ series, name, where: site.where, rank }];
+    if (!series || series.total === 0) return [];
+    return [{ series, name, dtype: site.watch.dtype, where: site.where, rank }];
   });
   const order = ({ series }: Scalar) => run.rank.get(series.site) ?? 0;
-  const all = [...printed, ...watched].sort((a, b) => a.rank - b.rank || order(a) - order(b));
+  const all = withoutCounters([...printed, ...watched]).sort((a, b) => a.rank - b.rank || order(a) - order(b));
   return all.filter((one, i) => !all.slice(0, i).some((other) => isSame(one, other)));
 }
 
@@ -94,11 +93,6 @@ export function byName(scalars: readonly Scalar[]): Chart[] {
     });
     return { name, where: own.length > 1 ? "" : (own[0]?.where ?? ""), lines };
   });
-}
-
-function isCounter(series: Series, dtype: string): boolean {
-  const { first } = series;
-  return first instanceof Line && series.elements.size === 1 && counts(first.y.view().subarray(0, LOOKED_AT), dtype);
 }
 
 /** A function and its caller often call what it returns by one name. */
@@ -172,13 +166,16 @@ export function spreadsOf(run: RunStore): Group {
     return !seen.has(same) && seen.add(same);
   });
   const names = found.map(({ site }) => site.watch.name);
-  const told = found.map(({ site, path }) => {
-    const { name } = site.watch;
-    const isShared = names.indexOf(name) !== names.lastIndexOf(name);
-    const apart = run.apart.get(site.id) ?? (isShared ? `:${site.line}` : "");
-    return { site, path: { ...path, group: [name, apart].filter(Boolean).join(" ") } };
-  });
-  return groupOf(run, told, (run, { id, values }) =>
+  const told = numbered(
+    found.map(({ site }) => {
+      const { name } = site.watch;
+      const isShared = names.indexOf(name) !== names.lastIndexOf(name);
+      const apart = run.apart.get(site.id) ?? (isShared ? `:${site.line}` : "");
+      return [name, apart].filter(Boolean).join(" ");
+    }),
+  );
+  const leaves = found.map(({ site, path }, i) => ({ site, path: { ...path, group: told[i] as string } }));
+  return groupOf(run, leaves, (run, { id, values }) =>
     run.watched.derived(`std ${id}`, id, values.indexOf("std"), spread),
   );
 }
@@ -188,21 +185,22 @@ function groupOf(
   leaves: readonly Leaf<WatchSite>[],
   series: (run: RunStore, site: WatchSite) => Series | undefined,
 ): Group {
-  const drawn = leaves.slice(0, MOST_LINES).flatMap(({ site, path }) => {
+  const told = inLoop(leaves, ({ site }) => run.watched.tables.get(site.id)?.total ?? 0);
+  const curves = told.slice(0, MOST_LINES).flatMap(({ site, path }) => {
     const one = series(run, site);
     if (!one || one.total === 0) return [];
     const group = path.group || path.leaf || path.root;
     return [{ series: one, group, leaf: path.group ? path.leaf : "", dashed: isBias(path.leaf), size: one.last }];
   });
-  // What came once is of no step of the loop that the others are in.
-  const isInLoop = drawn.some(({ series }) => series.total > 1);
-  const curves = drawn.filter(({ series }) => series.total > 1 || !isInLoop);
-  // What is of one group stands together; layers by their numbers, other values in the order of the program.
+  // What is of one group stands together; layers by their numbers, a bias last; other values in the order of the program.
   const byName = curves.some(({ leaf }) => leaf !== "");
-  if (byName) curves.sort((a, b) => a.group.localeCompare(b.group, "en", { numeric: true }));
+  if (byName)
+    curves.sort(
+      (a, b) => a.group.localeCompare(b.group, "en", { numeric: true }) || Number(a.dashed) - Number(b.dashed),
+    );
   const hues = huesOf(curves);
   const lines = curves.map(({ size: _, ...line }) => ({ ...line, hue: hues.get(line.group) ?? 0 }));
-  return { lines, more: Math.max(0, leaves.length - MOST_LINES) };
+  return { lines, more: Math.max(0, told.length - MOST_LINES) };
 }
 
 /** What the facts are made of. */

@@ -333,11 +333,11 @@ describe("the scrubber", () => {
   it("goes from step to step, in all views, by what was printed", () => {
     const ui = createUi();
     show(goldenBatch("small"), ui);
-    expect(find("[data-testid=when]").textContent).toBe("call 1 · #2 · 3 of 3");
+    expect(find("[data-testid=when]").textContent).toBe("call 1 · step 2 · 3 of 3");
     type(".track input", "1");
     // With the print of `x` that follows in the same turn.
     expect(ui.moment.value).toBe(3);
-    expect(find(".track input").getAttribute("aria-valuetext")).toBe("call 1 · #1 · 2 of 3");
+    expect(find(".track input").getAttribute("aria-valuetext")).toBe("call 1 · step 1 · 2 of 3");
     click("[data-testid=live]");
     expect(ui.moment.value).toBeNull();
   });

@@ -133,8 +133,9 @@ function NoProgram() {
     <div class="empty" data-testid="no-program">
       <strong>No program has been shown yet</strong>
       <span>
-        <code class="mono">%jaxdebug graph f(x)</code> shows one; <code class="mono">table</code>,{" "}
-        <code class="mono">jaxpr</code>, <code class="mono">hlo</code> and <code class="mono">diff</code> are here too.
+        In the tab Calls, <i>program…</i> shows that of a call. <code class="mono">%jaxdebug graph f(x)</code> shows one
+        without a run; <code class="mono">table</code>, <code class="mono">jaxpr</code>, <code class="mono">hlo</code>{" "}
+        and <code class="mono">diff</code> are here too.
       </span>
     </div>
   );

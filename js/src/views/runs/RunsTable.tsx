@@ -155,9 +155,9 @@ function Row({ row, twin, ticked, onTick, onRename, colours, open, onOpen, onOpe
         <span class="run-detail">
           <State row={row} />
           {(row.findings ?? 0) > 0 && <span class="run-findings">{plural(row.findings ?? 0, "finding")}</span>}
-          {row.config && <span class="mono run-config">{configWords(row.config)}</span>}
-          {row.asked && <span class="mono run-asked">{row.asked}</span>}
-          {row.file && <span class="run-asked">{row.file.split("/").at(-1)}</span>}
+          {row.config && <Detail class="mono run-config" words={configWords(row.config)} />}
+          {row.asked && <Detail class="mono run-asked" words={row.asked} />}
+          {row.file && <Detail class="run-asked" words={row.file.split("/").at(-1) ?? ""} title={row.file} />}
           {row.gone && (
             <span class="run-gone" title={row.gone}>
               partly gone
@@ -175,6 +175,15 @@ function Row({ row, twin, ticked, onTick, onRename, colours, open, onOpen, onOpe
       <td class="col-ms number">{row.step_ms == null ? "–" : brief(row.step_ms)}</td>
       <td class="col-findings number">{row.findings ? count(row.findings) : "–"}</td>
     </tr>
+  );
+}
+
+/** Cut where there is no room for it. */
+function Detail({ class: look, words, title = words }: { class: string; words: string; title?: string }) {
+  return (
+    <span class={look} title={title}>
+      {words}
+    </span>
   );
 }
 
@@ -218,7 +227,7 @@ function Name({ row, twin, called, onRename, isOpen, onOpen, onOpenBeside }: Nam
     </>
   );
   return (
-    <span class="run-name" title={row.title}>
+    <span class="run-name" title={row.name ? `${called}: ${row.title}` : called}>
       {onOpen ? (
         <button type="button" class="run-open" aria-expanded={isOpen} onClick={() => onOpen(row)}>
           {words}

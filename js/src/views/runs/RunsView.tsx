@@ -5,6 +5,8 @@ import type { Compared, RunRow, RunsPorts } from "../../store/rows";
 import { Charts, WhatDiffers } from "./Comparison";
 import { RunsTable } from "./RunsTable";
 
+const HINT = "tick two or more to compare them";
+
 interface Props {
   rows: readonly RunRow[];
   ports: RunsPorts;
@@ -21,6 +23,7 @@ export function RunsView({ rows, ports, dark, ticked, onTicked, ...opening }: Pr
   const tick = (key: string) => {
     onTicked(ticked.includes(key) ? ticked.filter((one) => one !== key) : [...ticked, key]);
   };
+  const hint = ticked.length < 2 && rows.length > 1 ? HINT : "";
   return (
     <div class="runs-view">
       <div class="runs-left">
@@ -29,12 +32,9 @@ export function RunsView({ rows, ports, dark, ticked, onTicked, ...opening }: Pr
           <output class="muted" aria-live="polite">
             {awaited > 0 && `loading the values of ${plural(awaited, awaited < ticked.length ? "more run" : "run")}…`}
           </output>
-          {ticked.length < 2 && rows.length > 1 && (
-            <span class="muted runs-hint" title="Tick two or more to compare them">
-              tick two or more to compare them
-            </span>
-          )}
-          <span class="grow" />
+          <span class="muted runs-hint" title={hint}>
+            {hint}
+          </span>
           <Open ports={ports} />
         </div>
         <RunsTable

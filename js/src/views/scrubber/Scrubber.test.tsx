@@ -14,7 +14,7 @@ describe("where nothing is watched", () => {
     expect(ui.moment.value).toBe(log.number(0));
     expect((find("[data-testid=step]") as HTMLInputElement).value).toBe("0");
     showTab("timeline", goldenBatch("lanes"));
-    expect(find("[data-testid=when]").textContent).toBe("call 1 · #1 · 2 of 2");
+    expect(find("[data-testid=when]").textContent).toBe("call 1 · step 1 · 2 of 2");
   });
 });
 

@@ -6,6 +6,7 @@ import { siteColour } from "../../kit/theme";
 import type { RunStore } from "../../store/run";
 import { ITSELF } from "../../store/watched";
 import type { SiteMessage, SourceName } from "../../transport/wire";
+import { pathOf } from "../names/tree";
 import { siteName, watchedName } from "../sites/name";
 import { Bars } from "./Bars";
 import { breakpointAt, toggleBreakpoint } from "./gutter";
@@ -163,7 +164,7 @@ function Cells({ run, value, found, statistic, isLive, newest }: Props & { value
       aria-description={factsOf(value, found).join(", ")}
     >
       <span
-        class={`value-name${name.endsWith("]") ? " leaf" : ""}`}
+        class={`value-name${pathOf(name).length > 1 ? " leaf" : ""}`}
         title={name}
         style={{ color: `color-mix(in srgb, var(${colour}) 80%, var(--fg))` }}
       >

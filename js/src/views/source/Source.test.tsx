@@ -160,7 +160,7 @@ describe("the source", () => {
     withHeight(600, () => {
       open();
       expect(shownAs("logits")).toBe(
-        "logits f32[128,10] · in head · add, call 2 · #1, " +
+        "logits f32[128,10] · in head · add, call 2 · step 1, " +
           "min -2.25 · max 2.75 · mean 0.25 · std 1.25 · l2 45.5, ‖gradient‖ 1280 nan",
       );
       expect(all("[data-testid=inspect]")).toHaveLength(0);
@@ -210,7 +210,7 @@ describe("the source", () => {
       const { ui } = open();
       type("[data-testid=step]", "0");
       expect(ui.moment.value).toBe(0);
-      expect(find("[data-testid=when]").textContent).toBe("call 1 · #0 · 1 of 2");
+      expect(find("[data-testid=when]").textContent).toBe("call 1 · step 0 · 1 of 2");
       expect(shownAs("logits")).toContain("mean 0.125");
       expect(shownAs("loss")).toContain("not computed yet");
       act(() => {

@@ -134,7 +134,7 @@ export function gradientOf(found: SeenValue): { size: string; ratio: string } {
   const bad = found.gradient ? badOf(found.gradient) : "";
   return {
     size: found.gradient ? bad || brief(size) : "",
-    ratio: Number.isFinite(ratio) && !bad ? `×${Number(ratio.toPrecision(2))}` : "",
+    ratio: Number.isFinite(ratio) && !bad ? `×${brief(Number(ratio.toPrecision(2)))}` : "",
   };
 }
 

@@ -50,6 +50,8 @@ describe("the timeline", () => {
     expect(find("[data-testid=totals]").textContent).toMatch(
       /^Of the .* shown.*trace 0.21 s.*compile 0.83 s.*in flight 0.52 s/,
     );
+    const drawn = new Set(all(".call-bar .span").map(({ classList }) => classList[1]));
+    expect(new Set(all("[data-testid=totals] .span").map(({ classList }) => classList[1]))).toEqual(drawn);
   });
 
   it("zooms to a call", () => {

@@ -154,7 +154,12 @@ function Names({ run, threads, busy, waited }: NamesProps) {
         </span>
       ))}
       {run.streamSites.map((site) => (
-        <span key={site.id} class="time-name mono" style={{ color: `var(${siteColour(run.rank.get(site.id) ?? 0)})` }}>
+        <span
+          key={site.id}
+          class="time-name mono"
+          title={siteName(run, site)}
+          style={{ color: `var(${siteColour(run.rank.get(site.id) ?? 0)})` }}
+        >
           {siteName(run, site)}
         </span>
       ))}

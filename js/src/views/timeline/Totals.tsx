@@ -27,6 +27,9 @@ const WORDS: Readonly<Record<string, string>> = {
   "outside JAX": "no call was in progress: Python did something else",
 };
 
+/** Those that are drawn in a colour of their own. */
+const STAGES: readonly string[] = ["trace", "numba", "lower", "compile", "flight", "drain"];
+
 export function Totals({ threads, waits, seen, now }: Props) {
   const [from, to] = [Math.max(0, seen.from), Math.min(now, seen.to)];
   const bars = threads.flatMap((thread) => thread.bars);
@@ -36,6 +39,7 @@ export function Totals({ threads, waits, seen, now }: Props) {
       <span class="muted">Of the {seconds(to - from)} shown</span>
       {totalsOf(bars, waits, from, to).map((total) => (
         <span key={total.what} title={WORDS[total.what]}>
+          {STAGES.includes(total.what) && <i class={`span ${total.what}`} aria-hidden="true" />}
           {NAMES[total.what] ?? total.what} <b class="number">{seconds(total.seconds)}</b>
         </span>
       ))}
