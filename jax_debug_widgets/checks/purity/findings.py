@@ -37,16 +37,24 @@ def _changed(effect: Effect) -> _Said:
 
 
 def _advanced(effect: Effect) -> _Said:
-    headline = f"`next({effect.name})` ran once, while `{effect.traced}` was traced"
-    fix = (f"xs = jnp.array(list({effect.name}))",)
+    headline = f"{effect.taken or f'`next({effect.name})`'} ran once, while `{effect.traced}` was traced"
+    if not effect.is_loop:
+        outside = f"Take the elements outside of it, and pass them as arguments: f(x, next({effect.name}))"
+        whole = "" if effect.is_endless else f"; or pass all as an array: jnp.array(list({effect.name}))"
+        return headline, _WHY, (), f"{outside}{whole}."
+    fix = () if effect.is_endless else (f"xs = jnp.array(list({effect.name}))",)
     advice = "Then index it, xs[i], or scan over it: jax.lax.scan(body, carry, xs)."
-    return headline, _WHY_LOOP if effect.is_loop else _WHY, fix, advice
+    if effect.is_endless:
+        advice = f"Compute it from the step, or make an array of as many elements as there are steps. {advice}"
+    return headline, _WHY_LOOP, fix, advice
 
 
 def _called(effect: Effect) -> _Said:
     headline = f"`{effect.name}` ran while `{effect.traced}` was traced, and not in later calls"
     if effect.name.startswith(("random.", "uuid.", "secrets.", "os.urandom")):
         return headline, f"{_WHY} All calls use the value of the trace.", (), _RANDOM
+    if effect.name.startswith("logging."):
+        return headline, f"{_WHY} A tracer has no value that could be written.", (), _LOGGING
     if effect.name.endswith(("write", "writelines")):
         return headline, _WHY, (), "Write it outside, or with jax.debug.callback."
     advice = (
@@ -56,10 +64,13 @@ def _called(effect: Effect) -> _Said:
 
 
 def _random(effect: Effect) -> _Said:
-    headline = f"np.random drew while `{effect.traced}` was traced: all later calls use these numbers"
+    source = "np.random" if effect.name == "np.random" else f"`{effect.name}`"
+    headline = f"{source} drew while `{effect.traced}` was traced: all later calls use these numbers"
     return headline, _WHY, (), _RANDOM
 
 
 _RANDOM = "Draw in the program: jax.random with a key that is an argument; or draw outside and pass the numbers."
+
+_LOGGING = "Log it when the program runs: jax.debug.callback(lambda x: log.info('%s', x), x); or jax.debug.print."
 
 _WORDS = {"changed": _changed, "advanced": _advanced, "called": _called, "random": _random}
