@@ -103,7 +103,7 @@ def is_clone(key: Key) -> bool:
 
 
 def origin_of(key: Key) -> Any:
-    """Return where the key comes from of which this one was made, by splits, `fold_in` and indexing."""
+    """Return the origin of a key: through splits, `fold_in` and indexing."""
     root = key[0]
     return origin_of(root[1]) if root[0] in ("fold", "split", "at") else root
 

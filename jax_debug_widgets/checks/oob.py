@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from jax_debug_widgets._jax.passes.words import number_of_words, recorded_type, wrapped
-from jax_debug_widgets._jax.running.eager_indexing import OutsideIndex
+from jax_debug_widgets._jax.running.indexing import OutsideIndex
 from jax_debug_widgets.checks.kinds import Kind
 from jax_debug_widgets.checks.moments import moment
 from jax_debug_widgets.checks.written import SourceExpression, written_at

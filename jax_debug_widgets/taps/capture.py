@@ -26,9 +26,9 @@ from jax_debug_widgets._jax.running.around_traces import AroundTraces
 from jax_debug_widgets._jax.running.cached_programs import CachedProgram
 from jax_debug_widgets._jax.running.callback_hooks import CallbackHooks
 from jax_debug_widgets._jax.running.checking import CheckHooks
-from jax_debug_widgets._jax.running.eager_indexing import EagerIndexing
 from jax_debug_widgets._jax.running.handover import HandoverHooks
 from jax_debug_widgets._jax.running.hooks import Hooks
+from jax_debug_widgets._jax.running.indexing import IndexingHooks
 from jax_debug_widgets._jax.running.program_calls import ProgramCalls
 from jax_debug_widgets._jax.running.retraced import RetracedHooks
 from jax_debug_widgets._jax.running.reuse_executables import ReuseHooks
@@ -116,7 +116,7 @@ class Capture:
         self.leaks = LeakHooks(lambda: self.checks("leaks"))
         self._of_checks: dict[str, Replacing] = {
             "x64": PrecisionHooks(lambda: self.checks("x64"), self._is_truncated),
-            "oob": EagerIndexing(lambda: self.checks("oob"), self.found),
+            **dict.fromkeys(("oob", "purity"), IndexingHooks(self.checks, self.found)),
             "leaks": self.leaks,
             "keys": self.program_calls,
         }

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import ast
 from typing import TYPE_CHECKING
 
+from jax_debug_widgets._jax.running.indexing import DroppedUpdate
 from jax_debug_widgets.checks.kinds import Kind
+from jax_debug_widgets.checks.written import written_at
 from jax_debug_widgets.events import Finding
 
 if TYPE_CHECKING:
+    from jax_debug_widgets._jax.origins.frames import Frame
     from jax_debug_widgets.checks.purity.watcher import Effect
     from jax_debug_widgets.taps.check_log import LineHits
     from jax_debug_widgets.taps.sites import NameFile
+
+_LONGEST = 40
+"""The most characters of code in a headline."""
 
 _WHY = "Python runs once for each trace. The compiled program, which the later calls run, does not do this."
 _WHY_LOOP = "JAX traces the body once, and the compiled loop or branch runs what was traced: Python does not run again."
@@ -19,11 +26,12 @@ _WHY_LOOP = "JAX traces the body once, and the compiled loop or branch runs what
 def side_effect(seen: LineHits, name_file: NameFile) -> Finding:
     """Make the finding of a side effect."""
     frame = seen.checked.frames[0]
-    effect: Effect = seen.checked.facts
-    headline, why, fix, advice = _WORDS[effect.kind](effect)
+    effect: Effect | DroppedUpdate = seen.checked.facts
+    is_dropped = isinstance(effect, DroppedUpdate)
+    headline, why, fix, advice = _dropped(frame) if is_dropped else _WORDS[effect.kind](effect)
     where = f"{name_file(frame.file)}:{frame.line}"
     span = frame.line, frame.column, frame.end_line, frame.end_column
-    kind = Kind.ITERATOR if effect.kind == "advanced" else Kind.SIDE_EFFECT
+    kind = Kind.ITERATOR if not is_dropped and effect.kind == "advanced" else Kind.SIDE_EFFECT
     return Finding.at(kind.word, where, headline, why, fix, advice, file=frame.file, span=span, seen=seen.count)
 
 
@@ -61,6 +69,17 @@ def _called(effect: Effect) -> _Said:
         "Call it outside and pass the value as an argument; to measure, wait for the result: jax.block_until_ready."
     )
     return headline, f"{_WHY} All calls use the value of the trace.", (), advice
+
+
+def _dropped(frame: Frame) -> _Said:
+    written = written_at(frame)
+    text = "" if written is None or len(written.text) > _LONGEST else f"`{written.text}`"
+    headline = f"the result of {text or 'an update'} is dropped: no array changes"
+    fix = ()
+    match written.node if written is not None else None:
+        case ast.Call(func=ast.Attribute(value=ast.Subscript(value=ast.Attribute(value=array, attr="at")))) as call:
+            fix = (f"{ast.unparse(array)} = {ast.unparse(call)}",)
+    return headline, "JAX arrays do not change. `.at[...]` gives a changed copy.", fix, ""
 
 
 def _random(effect: Effect) -> _Said:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -71,3 +73,40 @@ def test_a_line_that_reads_outside_many_times_is_told_once():
     (finding,) = run.findings
     assert "index 2 is outside axis 0 (size 2)" in finding.headline
     assert "3 times here" in finding.why
+
+
+def drops(x):
+    x.at[0].set(5.0)  # here
+    return x
+
+
+def drops_of_many(x):
+    for k in range(2):
+        x.at[k].add(1.0)  # here
+    return x
+
+
+def keeps(x):
+    y = x.at[0].set(5.0)
+    x.at[0].get()
+    return (y, x.at[1].add(1.0), str(x.at[1].min(0.0)))[0]
+
+
+@pytest.mark.behaviour("S5")
+@pytest.mark.parametrize("use", [lambda f: f, jax.jit, jax.vmap, lambda f: jax.grad(lambda x: f(x).sum())])
+@pytest.mark.parametrize(("program", "method"), [(drops, "set"), (drops_of_many, "add"), (keeps, "")])
+def test_an_update_with_a_result_that_nobody_takes_is_told(program, method, use):
+    with jdw.capture(check="purity") as run:
+        use(program)(jnp.ones((3, 3)))
+    assert len(run.findings) == bool(method)
+    for finding in run.findings:
+        assert finding.where.endswith(f":{line_of(program)}")
+        assert "is dropped: no array changes" in finding.headline
+        (fix,) = finding.fix
+        assert fix.startswith("x = x.at[")
+        assert f".{method}(" in fix
+
+
+def line_of(function) -> int:
+    lines, first = inspect.getsourcelines(function)
+    return first + next(number for number, line in enumerate(lines) if "# here" in line)

@@ -1,12 +1,18 @@
-"""Find indices out of bounds in un-jitted indexing, `x[i]` and `x.at[i].set(y)`, before JAX runs it (S6)."""
+"""See the indexing that the user's lines do, before JAX runs or traces it.
+
+Found are indices out of bounds in un-jitted `x[i]` and `x.at[i].set(y)` (S6), and updates with a result that is dropped (S5).
+"""
 
 from __future__ import annotations
 
+import dis
+import functools
+import itertools
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from types import FrameType
+from types import CodeType, FrameType
 from typing import Any
 
 import jax
@@ -33,21 +39,28 @@ class OutsideIndex:
     writes: bool
 
 
-class EagerIndexing(Replacing):
+@dataclass(frozen=True)
+class DroppedUpdate:
+    """An update with a result that nobody takes: the method, such as `set`."""
+
+    method: str
+
+
+class IndexingHooks(Replacing):
     """Install and remove, counted, so that captures may nest and overlap."""
 
-    def __init__(self, wanted: Callable[[], bool], told: Callable[[Checked], object]) -> None:
+    def __init__(self, wanted: Callable[[str], bool], told: Callable[[Checked], object]) -> None:
         """Make the hooks, not yet installed.
 
         Args:
-          wanted: whether the current thread asks for this.
+          wanted: whether the current thread asks for a check.
           told: takes what was found at the user's line.
         """
         super().__init__()
         self._wanted, self._told = wanted, told
 
     def _put_in(self, replace: Replacements) -> None:
-        if features.available(features.EAGER_INDEXING):
+        if features.available(features.INDEXING):
             replace.attribute(array.ArrayImpl, "__getitem__", self._read)
             for name in _METHODS:
                 replace.attribute(array_methods._IndexUpdateRef, name, partial(self._updated, name))
@@ -57,12 +70,15 @@ class EagerIndexing(Replacing):
         return theirs(operand, index)
 
     def _updated(self, name: str, theirs: Any, update: Any, *args: Any, **options: Any) -> Any:
+        frame = _caller() if name != "get" and self._wanted("purity") else None
+        if frame is not None and _drops_result(frame.f_code, frame.f_lasti):
+            self._told(Checked("purity", "update", (frame_at(frame.f_code, frame.f_lasti),), DroppedUpdate(name)))
         if options.get("mode") is None:
             self._look(update.array, update.index, writes=name != "get")
         return theirs(update, *args, **options)
 
     def _look(self, operand: Any, index: Any, *, writes: bool) -> None:
-        frame = _caller() if self._wanted() and isinstance(operand, array.ArrayImpl) else None
+        frame = _caller() if self._wanted("oob") and isinstance(operand, array.ArrayImpl) else None
         outside = None if frame is None else _outside(operand.shape, index, writes=writes)
         if frame is not None and outside is not None:
             self._told(Checked("oob", "indexing", (frame_at(frame.f_code, frame.f_lasti),), outside))
@@ -74,6 +90,13 @@ def _caller() -> FrameType | None:
     while frame is not None and is_ours(frame.f_code.co_filename):
         frame = frame.f_back
     return frame if frame is not None and is_users(frame.f_code.co_filename) else None
+
+
+@functools.lru_cache(maxsize=1024)
+def _drops_result(code: CodeType, position: int) -> bool:
+    """Return whether the result of the call at this position of a function is dropped: a statement by itself."""
+    following = itertools.dropwhile(lambda one: one.offset <= position, dis.get_instructions(code))
+    return next((one.opname == "POP_TOP" for one in following), False)
 
 
 def _outside(shape: tuple[int, ...], index: Any, *, writes: bool) -> OutsideIndex | None:
