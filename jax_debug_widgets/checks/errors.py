@@ -22,14 +22,14 @@ import jax
 from jax_debug_widgets.checks.explanation import Explanation
 from jax_debug_widgets.checks.kinds import Kind
 from jax_debug_widgets.checks.leaks import where_from
-from jax_debug_widgets.checks.namespace import MISSING, is_traced, leaves_of, value_of
+from jax_debug_widgets.checks.namespace import MISSING, is_array, is_traced, leaves_of, value_of
 from jax_debug_widgets.checks.rewrite.branches import branch
 from jax_debug_widgets.checks.rewrite.expressions import checkified, expression, list_argument, numpy_call
-from jax_debug_widgets.checks.rewrite.in_place import in_place
+from jax_debug_widgets.checks.rewrite.in_place import by_method, copied, in_place, without_out
 from jax_debug_widgets.checks.rewrite.loops import for_loop, while_loop
 from jax_debug_widgets.checks.rewrite.masks import boolean_mask, sized
 from jax_debug_widgets.checks.statement import PlacedStatement, place_at
-from jax_debug_widgets.checks.words import ARGUMENT, BOTH_BRANCHES, SLICE, WORDS
+from jax_debug_widgets.checks.words import ARGUMENT, BOTH_BRANCHES, FORMAT, READ_ONLY, SLICE, WORDS
 from jax_debug_widgets.watch import is_library
 
 _OUR_FILES = os.path.dirname(os.path.dirname(__file__)) + os.sep
@@ -88,7 +88,8 @@ def explain(error: BaseException, name_file: Callable[[str], str] = os.path.base
         return None
     failing = next((one for one in ast.walk(place.statement) if _range(one) == _range(position)), place.statement)
     raised = _Raised(error, place, failing, {**frame_object.f_globals, **frame_object.f_locals}, name_file)
-    return _explanation(matched(raised), raised, position)
+    said = matched(raised)
+    return None if said is None else _explanation(said, raised, position)
 
 
 def _range(place: Any) -> tuple[int | None, ...]:
@@ -161,7 +162,7 @@ def _user_frame(error: BaseException) -> tuple[FrameType, traceback.FrameSummary
 
 
 # ---------------------------------------------------------------- which exceptions
-def _kind_of(error: BaseException) -> Callable[[_Raised], _Said] | None:
+def _kind_of(error: BaseException) -> Callable[[_Raised], _Said | None] | None:
     for types, text, matched in _ERRORS:
         if isinstance(error, types) and re.search(text, str(error)):
             return matched
@@ -170,6 +171,26 @@ def _kind_of(error: BaseException) -> Callable[[_Raised], _Said] | None:
 
 def _in_place(raised: _Raised) -> _Said:
     return _Said(Kind.IN_PLACE, in_place(raised.statement, raised.names))
+
+
+def _deleted_item(raised: _Raised) -> _Said | None:
+    targets = raised.statement.targets if isinstance(raised.statement, ast.Delete) else []
+    of_arrays = (isinstance(one, ast.Subscript) and is_array(value_of(one.value, raised.names)) for one in targets)
+    return _in_place(raised) if any(of_arrays) else None
+
+
+def _read_only(raised: _Raised) -> _Said | None:
+    fix = copied(raised.statement, raised.names)
+    return _Said(Kind.IN_PLACE, fix, advice=READ_ONLY) if fix else None
+
+
+def _changing_method(raised: _Raised) -> _Said | None:
+    fix = by_method(raised.statement, raised.names)
+    return _Said(Kind.IN_PLACE, fix) if fix else None
+
+
+def _out(raised: _Raised) -> _Said:
+    return _Said(Kind.IN_PLACE, without_out(raised.statement))
 
 
 def _mask(raised: _Raised) -> _Said:
@@ -196,7 +217,8 @@ def _concretized(raised: _Raised) -> _Said:
     if isinstance(statement, ast.Assert):
         return _Said(Kind.CONTROL_FLOW, advice="Check values in the program with jax.experimental.checkify.check.")
     # A size is needed by a JAX function, which names the argument in the message; Python's `float` needs a value.
-    is_size = type(raised.error) is jax.errors.ConcretizationTypeError and "problem arose with" not in raised.text
+    of_python = r"problem arose with|\b(?:item|tolist)\(\) method"
+    is_size = type(raised.error) is jax.errors.ConcretizationTypeError and not re.search(of_python, raised.text)
     kind = Kind.SHAPE if is_size else Kind.CONTROL_FLOW
     return _Said(kind, expression(statement, names), advice=_traced_argument(raised))
 
@@ -273,6 +295,39 @@ def _begins(text: str) -> Iterator[tuple[str, str, str]]:
             yield name, f"({known[2]},)", known[1]
 
 
+_DIFFER = re.compile(
+    r"The output of (.+?) has type (\S+) but the corresponding output of (.+?) has type ([^\s,]+)|"
+    r"(\S+) output(?: at path \S+)? is (.+?) but (\S+) output(?: at path \S+)? is ([^,]+)"
+)
+
+
+def _branches(raised: _Raised) -> _Said:
+    found = _DIFFER.search(raised.text)
+    one, type_one, other, type_other = filter(None, found.groups()) if found else ("", "", "", "")
+    types = (re.sub(r"<class '(?:\w+\.)*(\w+)'>", r"\1", name) for name in (type_one, type_other))
+    first, second = (name.replace("a pytree leaf", "one array") for name in types)
+    return _Said(Kind.BRANCHES, names=f": {first} of {one}, {second} of {other}" if found else "")
+
+
+def _no_array(raised: _Raised) -> _Said | None:
+    kind = re.search(r"type <class '([\w.]+)'>", raised.text)
+    path = re.search(r"passed to the function at path ([^\s.]+)", raised.text)
+    if kind is None:
+        return None
+    name = path[1] if path else ""
+    setting = f"static_argnames={re.split(r'[.[]', name)[0]!r}" if name.isidentifier() else "static_argnames=..."
+    return _Said(
+        Kind.NO_ARRAY,
+        names=f"{f'`{name}`' if name else 'an argument'} is of type {kind[1].removeprefix('builtins.')}",
+        advice=WORDS[Kind.NO_ARRAY].advice.format(setting=setting),
+    )
+
+
+def _overflow(raised: _Raised) -> _Said:
+    found = re.search(r"value (-?\d+)|Python int\w* (-?\d+)", raised.text)
+    return _Said(Kind.OVERFLOW, names=f"{found[1] or found[2]} does" if found else "a number here does")
+
+
 def _static(raised: _Raised) -> _Said:
     kind = re.search(r"type <class '([\w.]+)'>", raised.text)
     return _Said(Kind.STATIC, names=f"an argument of type {kind[1]}" if kind else "")
@@ -311,13 +366,37 @@ _ITERATOR = (
 )
 """The pattern of JAX's message about an iterator."""
 
-_ERRORS: tuple[tuple[tuple[type[BaseException], ...], str, Callable[[_Raised], _Said]], ...] = (
-    ((TypeError,), r"do not support in-place item|object does not support item (?:assignment|deletion)", _in_place),
+_ERRORS: tuple[tuple[tuple[type[BaseException], ...], str, Callable[[_Raised], _Said | None]], ...] = (
+    (
+        (TypeError,),
+        r"do not support in-place item|'[\w.]*(?:Tracer|ArrayImpl)' object does not support item",
+        _in_place,
+    ),
+    ((AttributeError,), r"^__delitem__$", _deleted_item),
+    ((AttributeError,), r"(?:ArrayImpl' object|Tracer) has no attribute '?(?:fill|append|put)\b", _changing_method),
+    ((ValueError,), r"^(?:assignment destination|output array|sort array) is read-only", _read_only),
+    ((NotImplementedError,), r"^(?:out argument of|The 'out' argument to) ", _out),
     ((jax.errors.NonConcreteBooleanIndexError,), "", _mask),
     ((jax.errors.TracerArrayConversionError,), "", _by_numpy),
     ((jax.errors.TracerBoolConversionError, jax.errors.TracerIntegerConversionError), "", _concretized),
     ((jax.errors.ConcretizationTypeError,), "", _concretized),
     ((jax.errors.UnexpectedTracerError,), "", _leak),
+    ((TypeError,), r"unhashable type: '\w*Tracer'", _concretized),
+    (
+        (TypeError,),
+        r"unsupported format string passed to \w*Tracer|format: a real number is required, not \w*Tracer",
+        lambda _raised: _Said(Kind.CONTROL_FLOW, advice=FORMAT),
+    ),
+    (
+        (TypeError,),
+        r"^(?:cond|switch) branch(?:es must have equal output types| outputs must have the same)",
+        _branches,
+    ),
+    (
+        (OverflowError,),
+        r"An overflow was encountered while parsing an argument|Python int\w* \d+ (?:too|out)",
+        _overflow,
+    ),
     (
         (TypeError,),
         r"Shapes must be 1D sequences of concrete values",
@@ -331,6 +410,7 @@ _ERRORS: tuple[tuple[tuple[type[BaseException], ...], str, Callable[[_Raised], _
     ((IndexError,), r"slice indices must have static start/stop/step|Slice entries must be static integers", _sliced),
     ((TypeError,), r"requires ndarray or scalar arguments", _list),
     ((TypeError, ValueError), _ITERATOR, lambda _raised: _Said(Kind.ITERATOR_OPERAND)),
+    ((TypeError,), r"Error interpreting argument to .* as an abstract array", _no_array),
     ((TypeError,), r"carry input and carry output must have|body_fun output and input must have", _carry),
     ((ValueError,), r"[Cc]heckify-of-vmap-of-while", lambda raised: _Said(Kind.CHECKIFY, checkified(raised.statement))),
     ((ValueError,), r"Non-hashable static arguments", _static),

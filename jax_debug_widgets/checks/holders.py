@@ -132,7 +132,7 @@ class _Way:
         if isinstance(owner, dict | list | tuple | deque):
             return self._to_place(owner, held)
         if isinstance(owner, FunctionType) and owner.__closure__ is held:
-            return _Way(f" → its variable `{owner.__code__.co_freevars[self.place]}`{self.rest}")
+            return _Way(f" → its variable {owner.__code__.co_freevars[self.place]}{self.rest}")
         if _are_attributes(owner, held, self.place):
             return _Way(f".{self.place}{self.rest}")
         step = _step(owner, held)
@@ -154,7 +154,7 @@ def _step(owner: Any, held: Any) -> str:
         return " (one of its elements)"
     if isinstance(owner, GeneratorType):
         name = _variable(owner, held)
-        return f" → its variable `{name}`" if name else ""
+        return f" → its variable {name}" if name else ""
     name = _attribute(owner, held)
     return "" if name is None else f".{name}"
 

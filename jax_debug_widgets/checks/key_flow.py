@@ -107,8 +107,8 @@ def _inner_bodies(equation: Any) -> list[Jaxpr]:
 class KeyFlow:
     """Follows keys through one body; maps variables to keys."""
 
-    def __init__(self, uses: UsesInProgram, around: tuple[Frame, ...], *, recomputes: bool) -> None:
-        self._uses, self._around, self._recomputes = uses, around, recomputes
+    def __init__(self, uses: UsesInProgram, around: tuple[Frame, ...], *, recomputes: bool, vmaps: int = 0) -> None:
+        self._uses, self._around, self._recomputes, self._vmaps = uses, around, recomputes, vmaps
         self._keys: dict[Any, Key] = {}
         self._values: dict[Any, Any] = {}
         self._number = next(uses.numbers)
@@ -177,8 +177,13 @@ class KeyFlow:
         if key is not None and name == "threefry2x32":  # Its operands are the words of one key.
             key = key[0], key[1][:-1]
         if key is not None and not (self._recomputes or _is_recomputed(equation)):
-            self._uses.add(key, [Use(_USES[name], self._frames(equation))])
+            is_shared = name != "threefry2x32" and _batches(equation.invars[0]) < self._vmaps_at(equation)
+            self._uses.add(key, [Use(_USES[name], self._frames(equation), is_shared=is_shared)])
         return [(("split", key), ())] if name == "random_split" else []
+
+    def _vmaps_at(self, equation: Any) -> int:
+        """Return how many `vmap`s are around an equation, also around the calls that it is in."""
+        return self._vmaps + str(equation.source_info.name_stack).count("vmap(")
 
     def _part(self, equation: Any, key: Key | None) -> Key | None:
         """Return the key that an equation derives from another one; None for other equations."""
@@ -218,7 +223,8 @@ class KeyFlow:
         if len(inner) != 1 or len(inner[0].invars) != len(equation.invars):
             return []
         is_recomputed = self._recomputes or _is_recomputed(equation) or bool(equation.params.get("differentiated"))
-        body = KeyFlow(self._uses, self._frames(equation), recomputes=is_recomputed)
+        vmaps = self._vmaps_at(equation)
+        body = KeyFlow(self._uses, self._frames(equation), recomputes=is_recomputed, vmaps=vmaps)
         values = [self._value(atom) for atom in equation.invars]
         return body.run(inner[0], [self._known(atom) for atom in equation.invars], values)
 
@@ -228,7 +234,8 @@ class KeyFlow:
         given, values, ends = [self._known(atom) for atom in operands], [self._value(atom) for atom in operands], []
         for number, branch in enumerate(equation.params["branches"]):
             apart = UsesInProgram(numbers=self._uses.numbers)
-            body = KeyFlow(apart, self._frames(equation), recomputes=self._recomputes)
+            vmaps = self._vmaps_at(equation)
+            body = KeyFlow(apart, self._frames(equation), recomputes=self._recomputes, vmaps=vmaps)
             ends.append(body.run(branch.jaxpr, given, values))
             chosen = self._value(chooses), number
             for key, found in apart.uses.items():
@@ -245,7 +252,9 @@ class KeyFlow:
         ]
         apart = UsesInProgram(numbers=self._uses.numbers)
         values = [self._value(atom) for atom in operands[:constants]]
-        ends = KeyFlow(apart, self._frames(equation), recomputes=self._recomputes).run(body, inside, values)
+        vmaps = self._vmaps_at(equation)
+        flow = KeyFlow(apart, self._frames(equation), recomputes=self._recomputes, vmaps=vmaps)
+        ends = flow.run(body, inside, values)
         for number, key in enumerate(inside):
             outside = given[number]
             if key is None or outside is None:
@@ -276,6 +285,12 @@ def _loop_of(equation: Any) -> tuple[Jaxpr, Sequence[Any], int, int, str]:
     operands = equation.invars[params["cond_nconsts"] :]
     constants = params["body_nconsts"]
     return params["body_jaxpr"].jaxpr, operands, constants, len(operands) - constants, "all"
+
+
+def _batches(atom: Any) -> int:
+    """Return how many axes an array of keys has."""
+    is_typed = jax.dtypes.issubdtype(atom.aval.dtype, jax.dtypes.prng_key)
+    return len(atom.aval.shape) - (not is_typed)
 
 
 def _is_recomputed(equation: Any) -> bool:

@@ -26,12 +26,14 @@ class Use:
       frames: the user's frames, the innermost first.
       iterations: how often a loop repeats it; empty for once.
       chosen: the branches of `cond` around it: the value that chooses, and the number of the branch.
+      is_shared: whether the lanes of a `vmap` around it have this one key.
     """
 
     what: str
     frames: tuple[Frame, ...]
     iterations: str = ""
     chosen: frozenset[tuple[Any, int]] = frozenset()
+    is_shared: bool = False
 
     def excludes(self, other: Use) -> bool:
         """Return whether at most one of two uses happens, because of the branches that they are in."""
@@ -98,6 +100,12 @@ def is_clone(key: Key) -> bool:
     """Return whether a key is a clone, or derives from one."""
     root = key[0]
     return root[0] == "clone" or any(is_clone(one) for one in root[1:2] if root[0] in ("fold", "split", "at"))
+
+
+def origin_of(key: Key) -> Any:
+    """Return the origin of a key: through splits, `fold_in` and indexing."""
+    root = key[0]
+    return origin_of(root[1]) if root[0] in ("fold", "split", "at") else root
 
 
 def base_of(key: Key) -> Key:

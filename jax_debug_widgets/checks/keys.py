@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from jax_debug_widgets._jax.origins.frames import Frame
 from jax_debug_widgets.checks.key_flow import KeyFlow, has_uses, inputs_of, is_key, primitives
-from jax_debug_widgets.checks.key_uses import Key, Use, UsesInProgram, is_any_element, is_clone, overlap
+from jax_debug_widgets.checks.key_uses import Key, Use, UsesInProgram, is_any_element, is_clone, origin_of, overlap
 from jax_debug_widgets.checks.reuse import Reuse
 
 if TYPE_CHECKING:
@@ -77,11 +77,16 @@ def _origin(key: Key) -> tuple[int, tuple[Hashable, ...]] | None:
 
 def _found(uses: Mapping[Key, list[Use]]) -> Iterator[Reuse]:
     told: set[Any] = set()
+    shared: set[Any] = set()
     for key, own in uses.items():
         for use in own:
             if use.iterations and use.frames and use.frames not in told:
                 told.add(use.frames)
                 yield Reuse(use.frames[0], use.what, iterations=use.iterations)
+        lanes = next((use for use in own if use.is_shared and use.what == "draws" and use.frames), None)
+        if lanes is not None and not is_clone(key) and origin_of(key) not in shared:
+            shared.add(origin_of(key))  # What is split from the key is shared as well.
+            yield Reuse(lanes.frames[0], lanes.what, is_shared=True)
         together = [use for other, found in uses.items() if overlap(key, other) for use in found]
         stacks = frozenset(use.frames for use in together if use.frames)
         pair = None if stacks in told else next(_pairs(together), None)

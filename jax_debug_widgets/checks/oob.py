@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from jax_debug_widgets._jax.passes.words import number_of_words, recorded_type, wrapped
+from jax_debug_widgets._jax.running.indexing import OutsideIndex
 from jax_debug_widgets.checks.kinds import Kind
 from jax_debug_widgets.checks.moments import moment
 from jax_debug_widgets.checks.written import SourceExpression, written_at
@@ -67,6 +68,8 @@ def out_of_bounds(seen: LineHits, name_file: NameFile) -> Finding | None:
     written = written_at(frame)
     if written is None or written.says_mode or not _is_users(written):
         return None
+    if isinstance(seen.checked.facts, OutsideIndex):
+        return _without_jit(seen, seen.checked.facts, written, name_file)
     facts: Indexing = seen.checked.facts
     position, *words = seen.numbers[1 + seen.checked.loops :]
     at = np.unravel_index(position, (*facts.shape, len(facts.axes)))
@@ -86,6 +89,17 @@ def out_of_bounds(seen: LineHits, name_file: NameFile) -> Finding | None:
     why = f"JAX raises no IndexError in a compiled program: {became}{_what_happened(facts, value, last, size)}.{sliced}{often}"
     fix = _fix(written, facts)
     span = frame.line, frame.column, frame.end_line, frame.end_column
+    return Finding.at(Kind.OUT_OF_BOUNDS.word, where, headline, why, fix, file=frame.file, span=span, seen=seen.count)
+
+
+def _without_jit(seen: LineHits, facts: OutsideIndex, written: SourceExpression, name_file: NameFile) -> Finding:
+    frame = seen.checked.frames[0]
+    headline = f"index {facts.index} is outside axis {facts.axis} (size {facts.size})"
+    became = "the update was dropped" if facts.writes else "the nearest element was read"
+    often = f" {seen.calls} times here." if seen.calls > 1 else ""
+    why = f"JAX raises no IndexError: {became}.{often}"
+    span = frame.line, frame.column, frame.end_line, frame.end_column
+    where, fix = f"{name_file(frame.file)}:{frame.line}", _fix(written, facts)
     return Finding.at(Kind.OUT_OF_BOUNDS.word, where, headline, why, fix, file=frame.file, span=span, seen=seen.count)
 
 
@@ -126,7 +140,7 @@ def _what_happened(facts: Indexing, value: int, last: int, size: int) -> str:
     return "the nearest element was written" if facts.writes else "the nearest element was read"
 
 
-def _fix(written: SourceExpression, facts: Indexing) -> tuple[str, ...]:
+def _fix(written: SourceExpression, facts: Indexing | OutsideIndex) -> tuple[str, ...]:
     node = written.node
     if isinstance(node, ast.Subscript):
         index = ast.unparse(node.slice)

@@ -188,12 +188,20 @@ def _static_changed(name: str, before: Static, now: Static) -> TraceChange:
         return TraceChange(
             part.what, f"another {now.parts[path].text} each time", "Make it once, outside the loop", name
         )
+    if now.type in _FUNCTIONS and _but_for_address(before.text) == (text := _but_for_address(now.text)):
+        return TraceChange(
+            f"static `{name}`:", f"another {text.strip('<>')} each time", "Make it once, outside the loop", name
+        )
     advice = (
         f"Each value of a static argument is a program of its own; leave `{name}` traced if only arithmetic uses it"
     )
     if now.by_identity and now.type == before.type:
         advice = f"Give {now.type} __eq__ and __hash__ (a frozen dataclass has them), or make it once"
     return TraceChange(f"static `{name}`:", f"{before.text} → {now.text}", advice, name)
+
+
+_FUNCTIONS = frozenset({"function", "method", "functools.partial", "partial"})
+"""The types of static arguments that a loop may make anew, with the same code."""
 
 
 def _but_for_address(text: str) -> str:

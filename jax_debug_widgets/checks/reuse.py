@@ -15,6 +15,7 @@ class Reuse:
       frame: the line of the second use; `before`: the line of the first use, None for a loop.
       what, first: what the second and the first use do: `draws`, `splits`.
       iterations: the number of iterations of the loop, as text.
+      is_shared: whether it is the key of all lanes of a `vmap`.
     """
 
     frame: Frame
@@ -22,10 +23,13 @@ class Reuse:
     before: Frame | None = None
     first: str = ""
     iterations: str = ""
+    is_shared: bool = False
 
     @property
     def headline(self) -> str:
         """Return the fact, as a sentence without a full stop; `{before}` stands for the first line."""
+        if self.is_shared:
+            return f"each lane of jax.vmap {self.what} with the same key"
         if self.before is None:
             return f"each of {self.iterations} iterations {self.what} with the same key"
         return f"a key is used again: it already {self.first} at {{before}}"
@@ -33,6 +37,11 @@ class Reuse:
     @property
     def advice(self) -> str:
         """Return the advice what to write instead."""
+        if self.is_shared:
+            return (
+                "All lanes get the same numbers. Give each its own key: keys = jax.random.split(key, n), which vmap maps over; "
+                "or say that it is meant: jax.random.clone(key)"
+            )
         if self.before is None:
             return (
                 "Fold the iteration in: jax.random.fold_in(key, i); or carry the key: key, sub = jax.random.split(key)"

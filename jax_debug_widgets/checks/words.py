@@ -68,6 +68,23 @@ WORDS = {
         "Each iteration must return the carry with the shapes and dtypes that it received.",
         "Begin with the type that the body returns: {names}.",
     ),
+    Kind.BRANCHES: FindingText(
+        "the branches return different types{names}",
+        "Both branches are in the program, and its result has one type: the same structure, shapes and dtypes.",
+        "Let each branch return the same: convert with .astype(...), or return jnp.zeros_like(...) of the other result. "
+        "A Python number has the dtype int32 or float32: write 0.0 for 0 beside a float.",
+    ),
+    Kind.NO_ARRAY: FindingText(
+        "{names}, which JAX cannot trace",
+        "jax.jit traces all arguments. They must be arrays, numbers, or lists, tuples and dictionaries of them.",
+        "If it is a setting, such as a string or a function: jax.jit(f, {setting}). An object that holds arrays must be "
+        "a pytree: jax.tree_util.register_dataclass.",
+    ),
+    Kind.OVERFLOW: FindingText(
+        "{names} not fit int32",
+        "JAX computes in 32 bits unless jax_enable_x64 is set.",
+        'Keep 64 bits: jax.config.update("jax_enable_x64", True) at start-up; or pass a float; or numpy.uint32(...).',
+    ),
     Kind.CHECKIFY: FindingText(
         "checkify is outside of a vmap over a loop that ends lane by lane",
         "Such a loop runs until its last lane has finished, and JAX cannot tell which lanes a check still applies to.",
@@ -91,6 +108,12 @@ ARGUMENT = (
     "If it is a setting: jax.jit({function}, static_argnames={name!r})."
 )
 """The advice if a shape or a loop needs a traced value."""
+
+READ_ONLY = "NumPy shows the memory of a JAX array, which is read-only. np.array makes a copy; np.asarray does not."
+"""The advice where NumPy is to change the memory of a JAX array."""
+
+FORMAT = 'Format it when the program runs: jax.debug.print("{x:.2f}", x=x).'
+"""The advice where a traced value is formatted."""
 
 SLICE = (
     "A slice of a fixed size may begin anywhere: jax.lax.dynamic_slice_in_dim(x, start, size). "

@@ -17,6 +17,7 @@ class StaleRead:
       before, after: the value in the program, and the value now, as text; empty if it is not a single number.
       why: why JAX ran the cached program; only if it is not known what has changed.
       call: how to call the function with the value as an argument, `f(x, lr)`; empty if it is not known.
+      is_code: whether what has changed is a function.
     """
 
     where: str
@@ -28,6 +29,7 @@ class StaleRead:
     after: str
     why: str = ""
     call: str = ""
+    is_code: bool = False
 
     @property
     def message(self) -> str:
@@ -51,6 +53,11 @@ class StaleRead:
         keeps = f"JAX keeps the value that `{self.function}` read when it was first traced"
         if self.why:
             return f"{keeps}, and that program ran: {self.why}."
+        if self.is_code:
+            clear = f": {self.function}.clear_cache()" if self.function.isidentifier() else ""
+            return (
+                f"JAX keeps the program with the former {self._named}. Call jax.jit again, or clear its cache{clear}."
+            )
         call = f": `{self.call}`" if self.call else ""
         return f"{keeps}: pass {self._named or 'it'} as an argument{call}."
 

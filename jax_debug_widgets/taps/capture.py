@@ -8,6 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from jax_debug_widgets._jax.compat import hidden_frames
+from jax_debug_widgets._jax.compat.replacements import Replacing
 from jax_debug_widgets._jax.compat.warning_lines import WarningLines
 from jax_debug_widgets._jax.origins.context import (
     captured_settings,
@@ -27,6 +28,7 @@ from jax_debug_widgets._jax.running.callback_hooks import CallbackHooks
 from jax_debug_widgets._jax.running.checking import CheckHooks
 from jax_debug_widgets._jax.running.handover import HandoverHooks
 from jax_debug_widgets._jax.running.hooks import Hooks
+from jax_debug_widgets._jax.running.indexing import IndexingHooks
 from jax_debug_widgets._jax.running.program_calls import ProgramCalls
 from jax_debug_widgets._jax.running.retraced import RetracedHooks
 from jax_debug_widgets._jax.running.reuse_executables import ReuseHooks
@@ -109,10 +111,15 @@ class Capture:
         self.handover = HandoverHooks(self._make_teller, watch_hooks, lambda: self.gate.closed)
         self.gate.when_closed = self.handover.hold
         self._trace_counts = TraceCounts()
-        self._precision = PrecisionHooks(lambda: self.checks("x64"), self._is_truncated)
         self.around_traces = AroundTraces()
         self.program_calls = ProgramCalls()
         self.leaks = LeakHooks(lambda: self.checks("leaks"))
+        self._of_checks: dict[str, Replacing] = {
+            "x64": PrecisionHooks(lambda: self.checks("x64"), self._is_truncated),
+            **dict.fromkeys(("oob", "purity"), IndexingHooks(self.checks, self.found)),
+            "leaks": self.leaks,
+            "keys": self.program_calls,
+        }
         self._bindings = BindingHooks(lambda code, watch: self.lines_of(code, watch))  # noqa: PLW0108 - it is set later.
         self._replacing = (
             self._hooks,
@@ -137,7 +144,7 @@ class Capture:
         )
         self.failures = Failures(watch_hooks, self._note_here)
         self.failures.told_by(
-            (*self._replacing, self._precision, self.around_traces, self.program_calls, self.leaks),
+            (*self._replacing, self.around_traces, *self._of_checks.values()),
             watching=(watch_hooks, self.lanes, self._bindings),
         )
 
@@ -154,12 +161,9 @@ class Capture:
                 stack.enter_context(ours.in_place())
             if settings.watch is not None:
                 stack.enter_context(self._bindings.in_place())
-            if "x64" in settings.check:
-                stack.enter_context(self._precision.in_place())
-            if "leaks" in settings.check:
-                stack.enter_context(self.leaks.in_place())
-            if "keys" in settings.check:
-                stack.enter_context(self.program_calls.in_place())
+            for check, ours in self._of_checks.items():
+                if check in settings.check:
+                    stack.enter_context(ours.in_place())
             if not self.around_traces.checks.isdisjoint(settings.check):
                 stack.enter_context(self.around_traces.in_place())
             stack.enter_context(capturing(settings))

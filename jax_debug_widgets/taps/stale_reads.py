@@ -16,7 +16,7 @@ from jax_debug_widgets.events import StaleRead
 from jax_debug_widgets.taps.reads import Read, reads_at
 
 if TYPE_CHECKING:
-    from jax_debug_widgets._jax.running.cached_programs import CachedProgram
+    from jax_debug_widgets._jax.running.cached_programs import CachedProgram, ChangedName
 
 _MOST_NAMES = 3
 """If more names than this may have changed, none is named."""
@@ -41,6 +41,8 @@ class StaleReads:
         name = getattr(function, "__name__", type(function).__name__)
         file, line = (frames[0][0].co_filename, frames[0][1]) if frames else ("", 0)
         reads = _changed(frames, function, retraced.after)
+        if retraced.changed and not 0 < len(reads) <= _MOST_NAMES:
+            return self._by_name(retraced.changed, name)
         return StaleRead(
             where=f"{self._name_file(file)}:{line}" if file else "",
             file=file,
@@ -51,6 +53,23 @@ class StaleReads:
             after=_text(retraced.after),
             why=retraced.why,
             call=_called_with(function, reads),
+        )
+
+    def _by_name(self, changed: Sequence[ChangedName], function: str) -> StaleRead:
+        """Describe a program by the names that have changed, where its equations do not tell which of them matters."""
+        first = changed[0]
+        file = first.code.co_filename
+        names = tuple(dict.fromkeys(one.name for one in changed))
+        only = first if len(names) == 1 else None
+        return StaleRead(
+            where=f"{self._name_file(file)}:{first.line}",
+            file=file,
+            line=first.line,
+            function=function,
+            names=names if len(names) <= _MOST_NAMES else (),
+            before=only.before if only else "",
+            after=only.after if only else "",
+            is_code=only is not None and only.is_code,
         )
 
     def _looked_up(self, retraced: CachedProgram, known: StaleRead) -> StaleRead | None:

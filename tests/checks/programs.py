@@ -111,6 +111,63 @@ RAISING = (
         "f = jax.jit(lambda x, n: x, static_argnums=1)\nf(1., [1, 2])  #!",
         ("list", "tuple"),
     ),
+    Program("deleted item", "S5", "a = jnp.arange(4)\ndel a[0]  #!", ("a = jnp.delete(a, 0, axis=0)",)),
+    Program(
+        "read-only", "S5", "a = np.asarray(jnp.ones((3, 2)))[1:]\na[0] = 3.0  #!", ("a = np.array(a)", "np.asarray")
+    ),
+    Program("out", "S5", "a = jnp.arange(3.)\njnp.add(a, 1.0, out=a)  #!", ("a = jnp.add(a, 1.0)",)),
+    Program("fill", "S5", "a = jnp.arange(3.)\na.fill(2.0)  #!", ("a = jnp.full_like(a, 2.0)",)),
+    Program(
+        "append",
+        "S5",
+        "@jax.jit\ndef f(a):\n    a.append(2.0)  #!\n    return a\nf(jnp.ones(3))",
+        ("a = jnp.append(a, 2.0)",),
+    ),
+    Program(
+        "item", "S9", "@jax.jit\ndef f(x):\n    return x.sum().item() * 2  #!\nf(jnp.ones(3))", ("return x.sum() * 2",)
+    ),
+    Program(
+        "math", "S9", "import math\n@jax.jit\ndef f(x):\n    return math.exp(-x)  #!\nf(1.)", ("return jnp.exp(-x)",)
+    ),
+    Program(
+        "item of a list",
+        "S9",
+        "rates = [1., 2.]\n@jax.jit\ndef f(i):\n    return rates[i]  #!\nf(1)",
+        ("return jnp.array(rates)[i]",),
+    ),
+    Program(
+        "function of a list",
+        "S9",
+        "fs = [jnp.sin, jnp.cos]\n@jax.jit\ndef f(i, x):\n    return fs[i](x)  #!\nf(1, 2.)",
+        ("return jax.lax.switch(i, fs, x)",),
+    ),
+    Program(
+        "key of a dictionary",
+        "S9",
+        "d = {0: 1.}\n@jax.jit\ndef f(i):\n    return d[i]  #!\nf(0)",
+        ("static_argnames='i'",),
+    ),
+    Program("format", "S9", "@jax.jit\ndef f(x):\n    s = f'{x:.2f}'  #!\n    return x\nf(1.)", ("jax.debug.print",)),
+    Program(
+        "branches",
+        "S9",
+        "@jax.jit\ndef f(x):\n    return jax.lax.cond(x > 0, lambda v: v, lambda v: 0, x)  #!\nf(1.)",
+        ("float32[] of true_fun, int32[] of false_fun", "0.0 for 0"),
+    ),
+    Program(
+        "structures of branches",
+        "S9",
+        "@jax.jit\ndef f(x):\n    return jax.lax.cond(x > 0, lambda v: (v, v), lambda v: v, x)  #!\nf(1.)",
+        ("different types",),
+    ),
+    Program(
+        "text as an argument",
+        "S9",
+        "f = jax.jit(lambda x, reduction: x)\nf(1., 'mean')  #!",
+        ("`reduction` is of type str", "static_argnames='reduction'"),
+    ),
+    Program("large number", "S12", "f = jax.jit(lambda n: n + 1)\nf(2**31)  #!", ("not fit int32", "jax_enable_x64")),
+    Program("large number in an array", "S12", "x = jnp.array([2**40])  #!", ("1099511627776 does not fit int32",)),
     Program(
         "leaked",
         "S3",

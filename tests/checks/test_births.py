@@ -371,3 +371,18 @@ def test_a_nan_in_an_argument_that_reaches_no_result_is_no_finding(function):
     with jdw.capture(check="nonfinite") as run:
         assert not jnp.isnan(jax.jit(function)(jnp.array([1.0, jnp.nan]))).any()
     assert run.findings == []
+
+
+@jax.jit
+def picks(logits, labels):
+    chosen = jnp.take_along_axis(jax.nn.log_softmax(logits), labels[:, None], 1)
+    return -chosen.mean()
+
+
+def test_the_loss_of_a_classifier_compiles_under_the_check():
+    logits, labels = jnp.zeros((3, 4)), jnp.array([1, 2, 3])
+    plain = jax.grad(picks)(logits, labels)
+    with jdw.capture(check="nonfinite") as run:
+        checked = jax.grad(picks)(logits, labels)
+    assert run.findings == []
+    np.testing.assert_allclose(checked, plain, rtol=1e-6)

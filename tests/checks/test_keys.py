@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 
 import jax
@@ -443,3 +444,78 @@ def test_a_program_that_vmap_or_grad_transforms_is_looked_at():
     with jdw.capture() as run:
         jax.vmap(jax.jit(program))(random.split(random.key(0), 3))
     assert [finding.kind for finding in run.findings] == ["keys"]
+
+
+def lanes_share(k):
+    return jax.vmap(lambda x: x + random.normal(k))(jnp.arange(4.0))  # here
+
+
+def lanes_share_splits(k):
+    def noisy(x):
+        a, b = random.split(k)
+        return x + random.normal(a) + random.normal(b)  # here
+
+    return jax.vmap(noisy)(jnp.arange(4.0))
+
+
+def lanes_share_in_a_loop_and_a_jit(k):
+    @jax.jit
+    def noisy(x, keys):
+        return lax.scan(lambda c, k: (c + random.normal(k), None), x, keys)[0]  # here
+
+    return jax.vmap(noisy, (0, None))(jnp.arange(4.0), random.split(k, 3))
+
+
+def outer_lanes_share(k):
+    inner = jax.vmap(lambda x, k: x + random.normal(k))  # here
+    return jax.vmap(inner, (0, None))(jnp.ones((2, 3)), random.split(k, 3))
+
+
+@pytest.mark.parametrize("make", [random.key, random.PRNGKey])
+@pytest.mark.parametrize(
+    "program", [lanes_share, lanes_share_splits, lanes_share_in_a_loop_and_a_jit, outer_lanes_share]
+)
+def test_a_key_that_all_lanes_share_is_told_once_where_keys_are_asked_for(program, make):
+    with jdw.capture() as bare:
+        jax.jit(program)(make(0))
+    with jdw.capture(check="keys") as run:
+        jax.jit(functools.partial(program))(make(0))
+    assert bare.findings == []
+    (finding,) = run.findings
+    assert finding.headline == "each lane of jax.vmap draws with the same key"
+    assert finding.where == f"test_keys.py:{line_of(program)}"
+
+
+def lanes_fold_their_number_in(k):
+    return jax.vmap(lambda i: random.normal(random.fold_in(k, i)))(jnp.arange(4))
+
+
+def lanes_have_keys(k):
+    return jax.vmap(lambda k, x: x + random.normal(k))(random.split(k, 4), jnp.arange(4.0))
+
+
+def lanes_share_a_clone(k):
+    k = random.clone(k)
+    return jax.vmap(lambda x: x + random.normal(k))(jnp.arange(4.0))
+
+
+def drawn_before_the_lanes(k):
+    noise = random.normal(k, (4,))
+    return jax.vmap(lambda x, n: x + n)(jnp.arange(4.0), noise)
+
+
+def draws_of_jaxs_own(k):
+    a, b = random.split(k)
+    chosen = jax.vmap(lambda k: random.choice(k, 5, (3,), replace=False))(random.split(a, 4))
+    return chosen, random.gamma(b, 2.0, (3,))
+
+
+@pytest.mark.parametrize("make", [random.key, random.PRNGKey])
+@pytest.mark.parametrize(
+    "program",
+    [lanes_fold_their_number_in, lanes_have_keys, lanes_share_a_clone, drawn_before_the_lanes, draws_of_jaxs_own],
+)
+def test_lanes_with_keys_of_their_own_are_silent(program, make):
+    with jdw.capture(check="keys") as run:
+        jax.jit(program)(make(0))
+    assert run.findings == []

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import io
 import itertools
 import logging
@@ -26,6 +27,7 @@ seen: set = set()
 file = io.StringIO()
 tables: dict = {}
 factor = 1.0
+LOG = logging.getLogger("tests")
 
 
 @pytest.fixture(autouse=True)
@@ -46,6 +48,12 @@ class Model:
     def counted(self, x):
         self.calls += 1
         return x * self.scale
+
+    def with_last(self, x):
+        self.last = x * self.scale
+        y = self.last + 1
+        self.last = None
+        return y
 
     def with_table(self, x):
         if self.table is None:
@@ -88,6 +96,24 @@ def writes(x):
     return x
 
 
+def added(it):
+    def f(x):
+        for number in it:
+            x = x + number
+        return x
+
+    return f
+
+
+def generator():
+    rng = np.random.default_rng(0)
+
+    def noisy(x):
+        return x + rng.normal()
+
+    return noisy
+
+
 EFFECTS = {
     "a global": (lambda: counts, "`count` changed while `counts` was traced: 0 → 1"),
     "a list, from a helper": (
@@ -101,6 +127,8 @@ EFFECTS = {
     "NumPy's random numbers": (lambda: lambda x: x + np.random.normal(), "np.random drew while"),
     "Python's random numbers": (lambda: lambda x: x + random.random(), "`random.random` ran while"),
     "a clock": (lambda: lambda x: x + time.perf_counter(), "`time.perf_counter` ran while"),
+    "a generator of NumPy's": (generator, "`rng` drew while `noisy` was traced: all later calls use these numbers"),
+    "a log line": (lambda: lambda x: LOG.info("x is %s", x) or x, "`logging.info` ran while"),
     "a file": (lambda: writes, "ran while `writes` was traced"),
 }
 USES = {
@@ -159,6 +187,7 @@ def local(x):
         logging_one,
         local,
         Model().with_table,
+        Model().with_last,
         lambda x: x + np.random.default_rng(0).normal(),
         lambda x: x[: int(np.prod((2,)))] * np.pi,
     ],
@@ -207,6 +236,54 @@ def test_a_value_that_changes_after_the_trace_is_told_and_changes_nothing(name):
         np.testing.assert_array_equal(jitted(X), plain)
     assert {one.kind for one in run.findings} == {"stale"}
     assert {read.names for read in run.stale_reads} == {(expression,)}
+
+
+class Dropout:
+    def __init__(self) -> None:
+        self.training = True
+
+    def __call__(self, x) -> jax.Array:
+        return x * 0.5 if self.training else x  # here
+
+
+def test_a_flag_that_chooses_what_is_traced_is_named_at_the_line_that_reads_it():
+    layer = Dropout()
+    jitted = jax.jit(lambda x: layer(x) + 1)
+    with jdw.capture(check="stale") as run:
+        jitted(X)
+        layer.training = False
+        jitted(X)
+    (finding,) = run.findings
+    assert finding.where == f"{run.stale_reads[0].where}" == f"test_purity.py:{line_of(Dropout)}"
+    assert finding.headline == "cached value True was used although `self.training` is now False"
+
+
+def activation(x):
+    return jnp.tanh(x)
+
+
+def other_activation(x):
+    return jnp.sin(x)
+
+
+@pytest.mark.behaviour("S2")
+@pytest.mark.parametrize(("new", "told"), [(other_activation, 1), (activation, 0), (jax.jit(other_activation), 1)])
+def test_a_function_that_is_defined_anew_after_the_trace_is_told(monkeypatch, new, told):
+    def layer(x):
+        return activation(x) * 2  # here
+
+    jitted = jax.jit(layer)
+    with jdw.capture(check="all") as run:
+        before = jitted(X)
+        monkeypatch.setitem(globals(), "activation", new)
+        np.testing.assert_array_equal(jitted(X), before)
+    assert [finding.where for finding in run.findings] == [f"test_purity.py:{line_of(layer)}"] * told
+    assert all("`activation` has changed" in one.headline and "layer.clear_cache()" in one.why for one in run.findings)
+
+
+def line_of(what) -> int:
+    lines, first = inspect.getsourcelines(what)
+    return first + next(number for number, line in enumerate(lines) if "# here" in line)
 
 
 def test_a_stale_value_has_a_headline_and_its_shortest_number():
@@ -279,7 +356,7 @@ def test_an_iterator_that_is_advanced_while_tracing(loop, make):
     (finding,) = run.findings
     assert finding.kind == "purity"
     assert "`next(it)` ran once" in finding.headline
-    assert finding.fix == ("xs = jnp.array(list(it))",)
+    assert ("jnp.array(list(it))" in finding.message) == (make is not itertools.count)
 
 
 def test_an_iterator_of_the_traced_function_advanced_by_a_loop():
@@ -293,6 +370,61 @@ def test_an_iterator_of_the_traced_function_advanced_by_a_loop():
         f(0)
     (finding,) = run.findings
     assert "`next(it)` ran once" in finding.headline
+
+
+@pytest.mark.parametrize(
+    ("make", "use", "headline", "advice"),
+    [
+        (itertools.count, lambda it: lambda x: x + next(it), "`next(it)` ran once", "pass them as arguments"),
+        (lambda: iter([1.0, 2.0]), lambda it: lambda x: x + sum(it), "`sum(it)` ran once", "pass them as arguments"),
+        (lambda: iter([1.0, 2.0]), added, "the loop over `it` ran once", "pass them as arguments"),
+        (
+            itertools.count,
+            lambda it: lambda x: lax.fori_loop(0, 3, lambda _, c: c + next(it), x),
+            "`next(it)` ran once",
+            "Compute it from the step",
+        ),
+    ],
+)
+def test_what_takes_the_elements_of_an_iterator_is_named_and_no_fix_runs_forever(make, use, headline, advice):
+    with jdw.capture(check="purity") as run:
+        jax.jit(use(make()))(X)
+    (finding,) = run.findings
+    assert finding.headline.startswith(headline)
+    assert advice in finding.advice
+    assert finding.fix == ()
+
+
+def test_a_clock_that_is_read_twice_is_told_once():
+    def timed(x):
+        start = time.perf_counter()
+        return x * 2, time.perf_counter() - start
+
+    with jdw.capture(check="purity") as run:
+        jax.jit(timed)(X)
+    assert [finding.headline.partition(" while")[0] for finding in run.findings] == ["`time.perf_counter` ran"]
+
+
+def begun(x):
+    def doubles():
+        y = x * 2
+        yield y
+        yield y + 1
+
+    generator = doubles()
+    next(generator)
+    return generator
+
+
+@pytest.mark.parametrize("holds", [lambda x: lambda: x, begun])
+def test_a_tracer_inside_of_what_is_stored_is_told_once_as_a_leak(holds):
+    def stores(x):
+        log.append(holds(x))
+        return x
+
+    with jdw.capture(check=["purity", "leaks"]) as run:
+        jax.jit(stores)(X)
+    assert {finding.kind for finding in run.findings} <= {"leaks"}
 
 
 def test_results_and_states_are_what_they_are_without_checks():

@@ -68,6 +68,12 @@ def a_partial_of_new_shapes():
         step(jnp.ones(size))
 
 
+def new_static_functions():
+    step = jax.jit(lambda act, x: act(x), static_argnums=0)
+    for _ in range(3):
+        step(lambda x: x + 1, jnp.float32(1))
+
+
 def new_static_values():
     step = functools.partial(jax.jit, static_argnames="n")(lambda x, n: x * n)
     for n in range(4):
@@ -107,6 +113,7 @@ def new_kinds():
         (new_callables, 3, ("3 times", "new function object")),
         (a_partial_of_new_shapes, 3, ("`scaled` was traced 3 times", "`x`: float32[1] → float32[2]")),
         (new_static_values, 4, ("static `n`: 0 → 1 → 2 → 3. Each", "traced")),
+        (new_static_functions, 3, ("static `act`: another function", "Make it once")),
         (new_objects, 3, ("static `config`", "__eq__ and __hash__")),
         (new_structures, 3, ("structure", "with layers[1], then with layers[2]. Pass")),
         (new_kinds, 4, ("float32[]", "int32[]")),

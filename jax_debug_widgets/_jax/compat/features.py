@@ -51,6 +51,7 @@ UNTOUCHED = "leaving what says nothing as it was compiled before"
 FRAMES = "keeping our frames out of what JAX shows"
 PROCESSES = "agreeing with the other processes of a job"
 PRECISION = "telling where 64-bit numbers become 32-bit ones"
+INDEXING = "finding un-jitted indices out of bounds, and updates that nobody takes"
 RINGS = "what loops say without a call of Python"
 
 NEEDED: dict[str, dict[str, str]] = {
@@ -193,6 +194,12 @@ NEEDED: dict[str, dict[str, str]] = {
     PRECISION: {
         "dtypes": "_maybe_canonicalize_explicit_dtype(dtype)",
         "pjit": "_infer_params(fun, ji|jit_info, args, kwargs)",
+    },
+    INDEXING: {
+        "array": "ArrayImpl.__getitem__",
+        "array_methods": "_IndexUpdateRef.get _IndexUpdateRef.set _IndexUpdateRef.apply _IndexUpdateRef.add "
+        "_IndexUpdateRef.subtract _IndexUpdateRef.multiply _IndexUpdateRef.mul _IndexUpdateRef.divide "
+        "_IndexUpdateRef.power _IndexUpdateRef.min _IndexUpdateRef.max",
     },
     RINGS: {"hlo": "IfOp return_", "ir": "InsertionPoint"},
 }

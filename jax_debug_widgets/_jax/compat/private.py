@@ -171,6 +171,7 @@ if TYPE_CHECKING:
     from jax._src.lib import xla_client
     from jax._src.lib.mlir import ir
     from jax._src.lib.mlir.dialects import hlo
+    from jax._src.numpy import array_methods
     from jax._src.state import discharge
 
     flattree: Any
@@ -179,6 +180,7 @@ else:
     api = PrivateModule("jax._src.api")
     api_util = PrivateModule("jax._src.api_util")
     array = PrivateModule("jax._src.array")
+    array_methods = PrivateModule("jax._src.numpy.array_methods")
     callback = PrivateModule("jax._src.callback")
     config = PrivateModule("jax._src.config")
     core = PrivateModule("jax._src.core")

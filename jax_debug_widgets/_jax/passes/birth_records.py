@@ -124,6 +124,12 @@ def _words(numbers: Sequence[Any]) -> list[Any]:
 
 
 def _at(array: Any, position: Any) -> Any:
-    """The element at a flat position, with shape (1,); `lax.dynamic_slice` would add code for negative positions."""
+    """The element at a flat position, with shape (1,); `lax.dynamic_slice` would add code for negative positions.
+
+    XLA would move the reshape behind the slice, as an instruction with the name `dynamic-slice.N`. Its CPU compiler takes
+    that for JAX's `dynamic_slice.N`, and fails.
+    """
     flat = lax.reshape(array, (array.size,))
-    return flat if array.size == 1 else lax.dynamic_slice_p.bind(flat, position, slice_sizes=(1,))
+    if array.size == 1:
+        return flat
+    return lax.dynamic_slice_p.bind(lax.optimization_barrier(flat), position, slice_sizes=(1,))

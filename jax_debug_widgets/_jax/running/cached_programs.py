@@ -18,6 +18,25 @@ from jax_debug_widgets._jax.passes.program_difference import (
 )
 
 
+@dataclass(frozen=True)
+class ChangedName:
+    """An expression in the user's code whose value has changed since a trace.
+
+    Attributes:
+      code, line: where it is read.
+      name: the expression, such as `self.training`.
+      before, after: the values, as text; empty for functions.
+      is_code: whether it is a function.
+    """
+
+    code: CodeType
+    line: int
+    name: str
+    before: str = ""
+    after: str = ""
+    is_code: bool = False
+
+
 @dataclass(frozen=True, eq=False)
 class CachedProgram:
     """A function with a cached program that differs from a new trace; JAX runs the cached one.
@@ -27,6 +46,7 @@ class CachedProgram:
       frames: code and line of the user's frames at the difference, innermost first.
       before, after: the number that differs, see `ProgramDifference`.
       why: why the cached program runs, if it is not known to differ.
+      changed: the expressions that are known to have changed.
     """
 
     function: Callable[[], Any]
@@ -34,6 +54,7 @@ class CachedProgram:
     before: Any = UNKNOWN
     after: Any = UNKNOWN
     why: str = ""
+    changed: tuple[ChangedName, ...] = ()
 
 
 def differing(function: Any, found: ProgramDifference) -> CachedProgram:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import datetime as dt
 import io
+import logging
 import os
 import random
 import secrets
@@ -18,6 +19,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType, ModuleType
 from typing import Any
+
+import jax
+import jax.core
 
 from jax_debug_widgets.watch import is_library
 
@@ -63,8 +67,17 @@ def _profile(called: Called) -> Callable[[FrameType, str, Any], None]:
             caller = frame.f_back
             if caller is not None and not is_library(caller.f_code.co_filename):
                 called(caller, f"{_FILES[frame.f_code.co_filename]}.{frame.f_code.co_name}")
+        elif event == "call" and frame.f_code.co_filename == logging.__file__:
+            caller = frame.f_back
+            if caller is not None and not is_library(caller.f_code.co_filename) and _is_given_a_tracer(frame):
+                called(caller, f"logging.{frame.f_code.co_name}")
 
     return profile
+
+
+def _is_given_a_tracer(logs: FrameType) -> bool:
+    given = logs.f_locals.get("args", ())
+    return isinstance(given, tuple) and any(isinstance(one, jax.core.Tracer) for one in given)
 
 
 def _name_of(function: Any) -> str:

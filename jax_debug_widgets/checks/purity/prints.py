@@ -10,9 +10,10 @@ import io
 import itertools
 import operator
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from types import GeneratorType
+from types import FunctionType, GeneratorType
 from typing import Any
 
 import jax
@@ -70,11 +71,23 @@ def print_of(value: Any, depth: int = 0) -> Print:
         return ABSENT
     if isinstance(value, jax.core.Tracer):
         return Print("tracer", id(value), f"a tracer of {value.aval.str_short()}")
+    if any(isinstance(one, jax.core.Tracer) for one in _inside(value)):
+        return Print("tracer", id(value), f"a {kind} with a tracer")
     if isinstance(value, _SIMPLE):
         return Print("number", (kind, repr(value)), _short(repr(value)))
     if hasattr(type(value), "__next__") and not isinstance(value, io.IOBase):
-        return Print("iterator", _position(value), f"an iterator ({kind})")
+        endless = "an endless iterator" if isinstance(value, itertools.count | itertools.cycle) else "an iterator"
+        return Print("iterator", _position(value), f"{endless} ({kind})")
     return _array(value) or _container(value, kind, depth)
+
+
+def _inside(value: Any) -> Iterator[Any]:
+    """Yield the variables that a generator, or a function, holds."""
+    if isinstance(value, GeneratorType) and value.gi_frame is not None:
+        yield from value.gi_frame.f_locals.values()
+    for cell in (value.__closure__ or ()) if isinstance(value, FunctionType) else ():
+        with suppress(ValueError):
+            yield cell.cell_contents
 
 
 def _array(value: Any) -> Print | None:

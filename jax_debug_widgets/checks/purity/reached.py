@@ -89,6 +89,13 @@ def is_state(value: Any) -> bool:
     return not (isinstance(value, ModuleType | type | BuiltinFunctionType) or _is_code(value))
 
 
+def code_of(value: Any) -> CodeType | None:
+    """Return the code of a function of the user, also of a wrapped one; None for other values."""
+    plain, owner = _plain(value) if _is_code(value) else (None, None)
+    is_own = plain is not None and owner is None and not is_library(plain.__code__.co_filename)
+    return plain.__code__ if plain is not None and is_own else None
+
+
 def static_objects(code: CodeType, args: tuple[Any, ...], kwargs: Mapping[str, Any], jit: Any) -> Given:
     """Return the static arguments of a call that may change but stay equal, such as `self` of a jitted method."""
     if jit is None:

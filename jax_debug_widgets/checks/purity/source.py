@@ -16,6 +16,9 @@ from jax_debug_widgets._jax.origins.frames import Frame
 _GLOBAL_RANDOM = np.random.rand.__self__
 """The generator from which the functions of np.random draw."""
 
+_LONGEST = 40
+"""The most characters of code in a description."""
+
 _CHANGING = frozenset(
     {
         "add",
@@ -51,6 +54,14 @@ def advancing(function: FunctionType, name: str) -> ast.AST | None:
         if isinstance(node, ast.For | ast.comprehension) and _text(node.iter) == name:
             return node.iter
     return None
+
+
+def taking(node: ast.AST | None, name: str) -> str:
+    """Describe what takes the elements of an iterator: `` `next(it)` ``, ``the loop over `it` ``; empty if unknown."""
+    if isinstance(node, ast.Call):
+        text = _text(node)
+        return f"`{text}`" if len(text) <= _LONGEST else ""
+    return "" if node is None else f"the loop over `{name}`"
 
 
 def drawing(function: FunctionType) -> ast.Call | None:

@@ -7,7 +7,7 @@ import threading
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from types import FrameType, FunctionType
 from typing import Any
@@ -17,13 +17,16 @@ import numpy as np
 from jax_debug_widgets._jax.origins.frames import Frame, frame_at, is_users
 from jax_debug_widgets._jax.passes.checked import Checked
 from jax_debug_widgets._jax.passes.program_difference import UNKNOWN
-from jax_debug_widgets._jax.running.cached_programs import CachedProgram
+from jax_debug_widgets._jax.running.cached_programs import CachedProgram, ChangedName
 from jax_debug_widgets.checks.lists import numbers_in
 from jax_debug_widgets.checks.purity import source
 from jax_debug_widgets.checks.purity.harmless import may_run_again
 from jax_debug_widgets.checks.purity.impure import calls_seen
 from jax_debug_widgets.checks.purity.prints import ABSENT, PartChange, Print, change_of, print_of
-from jax_debug_widgets.checks.purity.reached import Reached, is_state, named, reached, static_objects
+from jax_debug_widgets.checks.purity.reached import Reached, code_of, is_state, named, reached, static_objects
+
+FUNCTION = "function"
+"""The kind of the print of a function of the user: its code, which a new definition replaces."""
 
 Snapshot = Mapping[tuple[FunctionType, str], tuple[Print, int]]
 """A function and an expression in it -> the print of its value, and the line."""
@@ -39,6 +42,8 @@ class Effect:
       traced: the function that was traced.
       before, after: the value before and after, as text.
       is_loop: whether the body of a loop or branch was traced.
+      taken: what takes the elements of an iterator; empty if unknown.
+      is_endless: whether the iterator has no end.
     """
 
     kind: str
@@ -47,6 +52,8 @@ class Effect:
     before: str = ""
     after: str = ""
     is_loop: bool = False
+    taken: str = ""
+    is_endless: bool = False
 
 
 @dataclass
@@ -125,8 +132,8 @@ class PurityWatch:
             # A trace that was not observed may have had effects.
             has_effects = look.has_effects or not is_traced or not may_run_again(look.functions)
             self._known[program] = _Known(look.snapshot() if is_traced else look.before, has_effects)
-        elif any(_changes(known.snapshot, look.before)):
-            known.stale = known.stale or (None if known.has_effects else differs())
+        elif changes := list(_changes(known.snapshot, look.before)):
+            known.stale = known.stale or (None if known.has_effects else _with_names(differs(), changes))
             if known.stale is None:  # It is unknown whether the program depends on it, or it does not.
                 known.snapshot = look.before
             else:
@@ -136,7 +143,7 @@ class PurityWatch:
     def _effects(self, look: _Look) -> Iterator[Checked]:
         """Yield the effects of a trace; a value with several names is listed once, at the place that changes it."""
         is_inner = self._here.depth > 0
-        found = list(_changes(look.before, look.snapshot()))
+        found = [one for one in _changes(look.before, look.snapshot()) if one[3].after.kind != FUNCTION]
         look.has_effects = bool(found or look.called or look.draws())
         told: dict[Frame, Checked] = {}
         seen: dict[tuple[str, str], tuple[Frame, Effect]] = {}
@@ -147,15 +154,13 @@ class PurityWatch:
             whole = f"{name}{change.path}"
             find = source.advancing if is_iterator else source.changing
             node = find(function, whole) or find(function, name)
-            if not is_iterator and _is_memo(look.functions, name, change):
+            if not is_iterator and (_is_cleared(change) or _is_memo(look.functions, name, change)):
                 continue
+            kind = "advanced" if is_iterator else "random" if change.before.kind == "random" else "changed"
             effect = Effect(
-                "advanced" if is_iterator else "changed",
-                whole,
-                look.name,
-                change.before.text,
-                change.after.text,
-                look.is_body,
+                *(kind, whole, look.name, change.before.text, change.after.text, look.is_body),
+                taken=source.taking(node, whole) if is_iterator else "",
+                is_endless="endless" in change.before.text,
             )
             frame = source.frame_at(function, node, line)
             if node is not None:
@@ -197,6 +202,8 @@ class _Look:
     def calls(self, frame: FrameType, name: str) -> None:
         """Note that a line of the user has called a clock, a random generator or a file."""
         place = frame_at(frame.f_code, frame.f_lasti)
+        if name.startswith("time.") and any(one.primitive.startswith("time.") for one in self.called):
+            return  # A second look at the clock measures the time since the first.
         self.called.append(Checked("purity", name, (place,), Effect("called", name, self.name)))
 
     def draws(self) -> bool:
@@ -216,9 +223,18 @@ class _Look:
         found: dict[tuple[FunctionType, str], tuple[Print, int]] = {}
         for function, given in self.functions.items():
             for name, value, line in named(function, given):
-                if (function, name) not in found and is_state(value):
-                    found[function, name] = (ABSENT if value is UNKNOWN else print_of(value)), line
+                if (function, name) not in found and (shown := _print(value)) is not None:
+                    found[function, name] = shown, line
         return found
+
+
+def _print(value: Any) -> Print | None:
+    if value is UNKNOWN:
+        return ABSENT
+    if is_state(value):
+        return print_of(value)
+    code = code_of(value)
+    return None if code is None else Print(FUNCTION, code, "a function")
 
 
 @dataclass
@@ -234,6 +250,26 @@ def _changes(before: Snapshot, after: Snapshot) -> Iterator[tuple[FunctionType, 
         change = change_of(was[0], now) if was is not None else None
         if change is not None:
             yield function, name, line, change
+
+
+def _with_names(
+    program: CachedProgram | None, changes: Iterable[tuple[FunctionType, str, int, PartChange]]
+) -> CachedProgram | None:
+    """Add the expressions that have changed, which may be the reason."""
+    if program is None:
+        return None
+    names = (
+        ChangedName(function.__code__, line, f"{name}{one.path}", one.before.text, one.after.text)
+        if FUNCTION not in (one.before.kind, one.after.kind)
+        else ChangedName(function.__code__, line, name, is_code=True)
+        for function, name, line, one in changes
+    )
+    return replace(program, changed=tuple(names))
+
+
+def _is_cleared(change: PartChange) -> bool:
+    """Return whether an attribute was used during the trace only: it is None afterwards."""
+    return change.before is ABSENT and change.after.text == "None"
 
 
 def _is_memo(functions: Reached, name: str, change: PartChange) -> bool:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import ast
 import types
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+import jax
 import jax.numpy as jnp
+import numpy as np
 
-from jax_debug_widgets.checks.namespace import value_of
+from jax_debug_widgets.checks.namespace import is_traced, value_of
 
 _PAIR = 2
 
@@ -60,6 +62,36 @@ def _rewritten(statement: ast.stmt, names: Mapping[str, Any]) -> Iterator[tuple[
             rewritten = _builtin(node.func.id, node.args, names)
             if rewritten:
                 yield node, rewritten
+    yield from _of_numbers(parts, names)
+
+
+def _of_numbers(parts: list[ast.expr], names: Mapping[str, Any]) -> Iterator[tuple[ast.expr, str]]:
+    """Yield what computes with numbers: `math.exp(x)`, `x.item()`, `numbers[i]` and `functions[i](x)`."""
+    for node in parts:
+        match node:
+            case ast.Call(func=ast.Name() | ast.Attribute(), keywords=[]):
+                function = value_of(node.func, names)
+                name = getattr(function, "__name__", "")
+                texts = list(map(ast.unparse, node.args))
+                if getattr(function, "__module__", "") == "math" and hasattr(jnp, name):
+                    yield node, f"jnp.{name}({', '.join(texts)})"
+                elif isinstance(node.func, ast.Attribute) and node.func.attr == "item" and not node.args:
+                    yield node, ast.unparse(node.func.value)
+            case ast.Call(func=ast.Subscript(value=several, slice=index), keywords=[]):
+                functions = value_of(several, names)
+                if isinstance(functions, list | tuple) and all(map(callable, functions)):
+                    texts = map(ast.unparse, [index, several, *node.args])
+                    yield node, f"jax.lax.switch({', '.join(texts)})"
+            case ast.Subscript(value=several, slice=index) if is_traced(value_of(index, names)):
+                numbers = value_of(several, names)
+                if isinstance(numbers, list | tuple) and _are_numbers(numbers):
+                    yield node, f"jnp.array({ast.unparse(several)})[{ast.unparse(index)}]"
+
+
+def _are_numbers(values: Sequence[Any]) -> bool:
+    """Return whether these are numbers, or arrays of one shape."""
+    known = all(isinstance(one, int | float | complex | np.ndarray | np.generic | jax.Array) for one in values)
+    return known and len({np.shape(one) for one in values}) == 1
 
 
 def _builtin(name: str, arguments: list[ast.expr], names: Mapping[str, Any]) -> str:

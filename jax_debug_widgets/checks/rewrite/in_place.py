@@ -6,6 +6,8 @@ import ast
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+
 from jax_debug_widgets.checks.namespace import is_array, is_whole_number, value_of
 
 _METHODS: dict[type[ast.operator], str] = {
@@ -35,6 +37,50 @@ def in_place(statement: ast.stmt, names: Mapping[str, Any]) -> list[str] | None:
         return _rewritten(statement, names)
     except _UncertainError:
         return None
+
+
+_FUNCTIONS = {"fill": "full_like", "append": "append", "put": "put"}
+"""Methods of lists and NumPy arrays that change them -> the functions of jax.numpy that return a changed copy."""
+
+
+def by_method(statement: ast.stmt, names: Mapping[str, Any]) -> list[str] | None:
+    """Rewrite a call of a method that JAX arrays do not have: `x.fill(1)` -> `x = jnp.full_like(x, 1)`."""
+    match statement:
+        case ast.Expr(value=ast.Call(func=ast.Attribute(value=owner, attr=method), args=[*given], keywords=[])):
+            if method in _FUNCTIONS and is_array(value_of(owner, names)):
+                x = ast.unparse(owner)
+                inplace = ", inplace=False" if method == "put" else ""
+                arguments = ", ".join(map(ast.unparse, given))
+                return [f"{x} = jnp.{_FUNCTIONS[method]}({x}, {arguments}{inplace})"]
+    return None
+
+
+def without_out(statement: ast.stmt) -> list[str] | None:
+    """Rewrite a call that names an array for its result: `jnp.add(x, 1, out=x)` -> `x = jnp.add(x, 1)`."""
+    match statement:
+        case ast.Expr(value=ast.Call(func=function, args=arguments, keywords=keywords)):
+            target = next((one.value for one in keywords if one.arg == "out"), None)
+            if target is not None:
+                call = ast.Call(function, arguments, [one for one in keywords if one.arg != "out"])
+                return [f"{ast.unparse(target)} = {ast.unparse(call)}"]
+    return None
+
+
+def copied(statement: ast.stmt, names: Mapping[str, Any]) -> list[str] | None:
+    """Copy the NumPy array that shows the memory of a JAX array before the statement changes it; None if there is none."""
+    for node in ast.walk(statement):
+        if isinstance(node, ast.Name | ast.Attribute) and _is_of_jax(value_of(node, names)):
+            array = ast.unparse(node)
+            return [f"{array} = np.array({array})", *ast.unparse(statement).splitlines()]
+    return None
+
+
+def _is_of_jax(value: Any) -> bool:
+    while isinstance(value, np.ndarray):
+        if value.flags.writeable:
+            return False
+        value = value.base
+    return isinstance(value, memoryview) and is_array(value.obj)
 
 
 def _rewritten(statement: ast.stmt, names: Mapping[str, Any]) -> list[str] | None:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from jax_debug_widgets._jax.passes.lane_loops import lane_loops
 from jax_debug_widgets._jax.running.dispatch import is_compiled_function
-from jax_debug_widgets.checks import Explanation, excerpt, explain
+from jax_debug_widgets.checks import Explanation, Kind, excerpt, explain
 from jax_debug_widgets.checks.keys import Reuse, reuses
 from jax_debug_widgets.checks.leaks import leaks_of
 from jax_debug_widgets.events import CallSite, StaleRead, Status, Tap, TracePrint
@@ -165,7 +165,9 @@ class Run(RunView):
         if not trace.is_ours:
             self.traces.append(trace)
         if program is not None:
-            self.reused_keys.update(dict.fromkeys(reuses(program)))
+            is_asked = Kind.KEY.option in self.settings.check
+            found = (one for one in reuses(program) if is_asked or not one.is_shared)
+            self.reused_keys.update(dict.fromkeys(found))
             for loop, choice in lane_loops(program.jaxpr):
                 if not is_library(loop.file):
                     self.note(of_lane_loop(loop, choice, self.name_file))
