@@ -65,6 +65,7 @@ class WatchMessage(TypedDict):
     `derivatives`, of a gradient, are the lines with derivatives that compute it.
     `given_on` are the names of the value in the next iteration of its loop.
     `has_ended_lanes` says whether its statistics count lanes that have left their vmapped `while`.
+    `vmapped` are the sizes of its `vmap` axes, outermost first, also if it is not recorded by lane.
     The range of its site is the right-hand side of the assignment to `name`. Its columns count characters, as those of
     `answers.NameMessage`.
     """
@@ -85,6 +86,7 @@ class WatchMessage(TypedDict):
     derivatives: list[DerivativeMessage]
     given_on: list[str]
     has_ended_lanes: bool
+    vmapped: list[int]
 
 
 class SiteMessage(TypedDict):

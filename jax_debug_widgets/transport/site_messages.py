@@ -71,4 +71,5 @@ def _watch_message(watched: Watched) -> WatchMessage:
         ],
         "given_on": list(watched.given_on),
         "has_ended_lanes": watched.has_ended_lanes,
+        "vmapped": list(watched.vmapped),
     }

@@ -9,7 +9,16 @@ from jax_debug_widgets.widgets.channel import Channel
 from jax_debug_widgets.widgets.kernel import has_front_end, may_ask, running_cell, running_kernel
 from jax_debug_widgets.widgets.listing import ListingComm
 from jax_debug_widgets.widgets.panel import Panel
-from jax_debug_widgets.widgets.snapshot import Course, CurveGroup, Fact, GroupLine, PrintLine, ScalarSeries, Snapshot
+from jax_debug_widgets.widgets.snapshot import (
+    Course,
+    CurveGroup,
+    Fact,
+    GroupLine,
+    LaneSpread,
+    PrintLine,
+    ScalarSeries,
+    Snapshot,
+)
 from jax_debug_widgets.widgets.summary import summary
 
 __all__ = [
@@ -18,6 +27,7 @@ __all__ = [
     "CurveGroup",
     "Fact",
     "GroupLine",
+    "LaneSpread",
     "ListingComm",
     "Panel",
     "PrintLine",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from html import escape
 
 import numpy as np
@@ -16,6 +17,8 @@ _WIDTH, _FACTS, _CHART, _LEGEND = 820, 66, 156, 16
 _WORD_PX, _VALUE_PX = 6.2, 11.0
 """The width of a character in pixels: in labels and notes, and in the large, bold values."""
 _LEFT, _TOP, _RIGHT, _FOOT = 54, 26, 12, 18
+_LAST = 50
+"""The width of the last number in the heading of a chart."""
 _CHARTS, _LINES, _POINTS = 4, 24, 2400
 """The most charts of numbers, lines of a chart and points of a chart."""
 _LEGENDS, _FIGURES = 8, 6
@@ -28,6 +31,7 @@ _STYLE = (
     'text{font:11px system-ui,-apple-system,"Segoe UI",Roboto,"Noto Sans",sans-serif;fill:var(--fg2)}'
     ".v{font-size:17px;font-weight:600;fill:var(--fg)}.t{font-weight:600;fill:var(--fg)}.b{fill:var(--bad)}"
     "path{fill:none;stroke-width:1.4;stroke-linejoin:round;stroke-linecap:round}"
+    ".l{fill:currentColor;fill-opacity:.18;stroke:none}"
     ".r{stroke:var(--line)}.x{stroke:var(--bad)}"
 )
 
@@ -73,15 +77,19 @@ def _by_name(series: Sequence[ScalarSeries]) -> list[CurveGroup]:
     return [
         CurveGroup(
             name,
-            own[0].site.where if len(own) == 1 else "",
+            _place(own[0]) if len(own) == 1 else "",
             False,
             [
-                GroupLine(one.site.where if len(own) > 1 else "", "", i, False, one.steps, one.values)
+                GroupLine(one.site.where if len(own) > 1 else "", "", i, False, one.steps, one.values, one.lanes)
                 for i, one in enumerate(own)
             ],
         )
         for name, own in each
     ]
+
+
+def _place(one: ScalarSeries) -> str:
+    return f"{one.site.where}, {one.lanes.count} lanes" if one.lanes else one.site.where
 
 
 def _facts(facts: Sequence[Fact]) -> tuple[list[str], int]:
@@ -104,9 +112,9 @@ def _chart(group: CurveGroup, wide: int) -> str:
     """Draw a title, axes, lines, a mark at the first value that is not finite, and the names of the lines."""
     lines = group.lines[:_LINES]
     each = max(24, _POINTS // len(lines))
-    drawn = [(line, *_thinned(line, each)) for line in lines]
-    steps = np.concatenate([x for _, x, _ in drawn])
-    numbers = np.concatenate([y for _, _, y in drawn])
+    drawn = [_thinned(line, each) for line in lines]
+    steps = np.concatenate([line.steps for line in drawn])
+    numbers = np.concatenate([y for line in drawn for y in _heights(line)])
     shown = numbers[np.isfinite(numbers) & ((numbers > 0) | (not group.logarithmic))]
     low, high = (float(shown.min()), float(shown.max())) if len(shown) else (0.0, 1.0)
     first, last = float(steps.min()), float(steps.max())
@@ -122,16 +130,20 @@ def _chart(group: CurveGroup, wide: int) -> str:
 
     title = _cut(group.title, 44)
     note = ", ".join(filter(None, (group.note, "log" if group.logarithmic else "")))
-    parts = [_text(12, 16, title, "t"), _text(20 + 7 * len(title), 16, _cut(note, 24))]
+    beside = 20 + 7 * len(title)
+    parts = [_text(12, 16, title, "t"), _text(beside, 16, _cut(note, int((wide - _RIGHT - _LAST - beside) / _WORD_PX)))]
     if len(group.lines) == 1:
         parts.append(_text(wide - _RIGHT, 16, f"{group.lines[0].values[-1]:.3g}", anchor="end"))
     for y, value in ((_TOP, high), (_TOP + tall, low)) if high > low else ((_TOP + tall / 2, low),):
         parts.append(
             f'<path class="r" d="M{_LEFT} {y:.0f}H{wide - _RIGHT}"/>{_text(_LEFT - 6, y + 4, _figure(value), anchor="end")}'
         )
-    for line, x, y in drawn:
-        parts.append(_path(line, _LEFT + (x - first) * across, at(y)))
-    odd = [(x[~np.isfinite(y)], y[~np.isfinite(y)]) for _, x, y in drawn]
+    for line in drawn:
+        x = _LEFT + (line.steps - first) * across
+        parts.append(_band(line, x, at(line.lanes.low), at(line.lanes.high)) if line.lanes else "")
+        parts.append(_path(line, x, at(line.values)))
+    marks = [(line.steps, line.lanes.marks if line.lanes else line.values) for line in drawn]
+    odd = [(x[~np.isfinite(y)], y[~np.isfinite(y)]) for x, y in marks]
     begun = [(float(x[0]), float(y[0])) for x, y in odd if len(x)]
     if begun:
         step, value = min(begun, key=lambda one: one[0])
@@ -183,14 +195,30 @@ def _path(line: GroupLine, x: np.ndarray, y: np.ndarray) -> str:
     return f'<path stroke="var(--h{line.hue})"{dashes} d="{"".join(pieces)}"/>' if pieces else ""
 
 
-def _thinned(line: GroupLine, most: int) -> tuple[np.ndarray, np.ndarray]:
+def _band(line: GroupLine, x: np.ndarray, low: np.ndarray, high: np.ndarray) -> str:
+    """Fill what lanes span, from the least to the greatest; each stretch of finite numbers by itself."""
+    finite = np.isfinite(low) & np.isfinite(high)
+    edges = np.flatnonzero(np.diff(finite.astype(int), prepend=0, append=0)).reshape(-1, 2)
+    pieces = []
+    for start, end in edges.tolist():
+        there = zip(x[start:end].tolist(), low[start:end].tolist(), strict=True)
+        back = zip(x[start:end][::-1].tolist(), high[start:end][::-1].tolist(), strict=True)
+        pieces.append(f"M{'L'.join(f'{across:.1f} {down:.1f}' for across, down in (*there, *back))}Z")
+    return f'<path class="l" color="var(--h{line.hue})" d="{"".join(pieces)}"/>' if pieces else ""
+
+
+def _heights(line: GroupLine) -> list[np.ndarray]:
+    return [line.values] if line.lanes is None else [line.values, line.lanes.low, line.lanes.high]
+
+
+def _thinned(line: GroupLine, most: int) -> GroupLine:
     """Thin a line to about `most` points: evenly spaced, with both ends and the first value that is not finite."""
     x, y = line.steps.astype(np.float64), line.values.astype(np.float64)
     if len(x) <= most:
-        return x, y
-    chosen = np.linspace(0, len(x) - 1, most).astype(int)
-    chosen = np.unique([*chosen.tolist(), *np.flatnonzero(~np.isfinite(y))[:1].tolist()])
-    return x[chosen], y[chosen]
+        return replace(line, steps=x, values=y)
+    odd = np.flatnonzero(~np.isfinite(line.lanes.marks if line.lanes else y))[:1]
+    chosen = np.unique([*np.linspace(0, len(x) - 1, most).astype(int).tolist(), *odd.tolist()])
+    return replace(line, steps=x[chosen], values=y[chosen], lanes=line.lanes and line.lanes.at(chosen))
 
 
 def _text(x: float, y: float, words: str, kind: str = "", anchor: str = "") -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from jax_debug_widgets.events import Call, CallSite, Status
@@ -32,13 +32,35 @@ class PrintLine:
 
 
 @dataclass(frozen=True)
+class LaneSpread:
+    """What the lanes of a `vmap` span at each step, where each has one number.
+
+    Attributes:
+      count, bad: the number of lanes, and how many of them are not finite at the last step.
+      low, high: float64[n], the least and the greatest finite number.
+      marks: float64[n], NaN or an infinity where a lane has it, else any finite number.
+    """
+
+    count: int
+    bad: int
+    low: np.ndarray
+    high: np.ndarray
+    marks: np.ndarray
+
+    def at(self, chosen: np.ndarray) -> LaneSpread:
+        """Return only these steps."""
+        return replace(self, low=self.low[chosen], high=self.high[chosen], marks=self.marks[chosen])
+
+
+@dataclass(frozen=True)
 class ScalarSeries:
-    """The history of one scalar value: steps int64[n], values float64[n]."""
+    """The history of one scalar value: steps int64[n], values float64[n]; for one number a lane, their mean and `lanes`."""
 
     site: CallSite
     name: str
     steps: np.ndarray
     values: np.ndarray
+    lanes: LaneSpread | None = None
 
 
 @dataclass(frozen=True)
@@ -61,6 +83,7 @@ class GroupLine:
     dashed: bool
     steps: np.ndarray
     values: np.ndarray
+    lanes: LaneSpread | None = None
 
 
 @dataclass(frozen=True)

@@ -28,9 +28,10 @@ from jax_debug_widgets.session.run import charted
 from jax_debug_widgets.session.run.counters import Counters, counts
 from jax_debug_widgets.session.run.groups import hues_of, in_loop, is_bias, kind_of, numbered, path_of
 from jax_debug_widgets.session.run.headline import pace_of, pace_of_calls, rank_of
+from jax_debug_widgets.session.run.lane_numbers import lane_count, mean_words
 from jax_debug_widgets.session.run.run_summary import outline
 from jax_debug_widgets.widgets import Fact
-from jax_debug_widgets.widgets.overview import _by_name, _facts
+from jax_debug_widgets.widgets.overview import _by_name, _facts, drawing
 
 CASES = json.loads((Path(__file__).parents[1] / "overview_cases.json").read_text("utf-8"))
 
@@ -63,6 +64,14 @@ def test_the_rules_are_those_of_the_panel():
         assert fact == Fact(label, name, "a.py:3, lane 2", True)
     for first, last, words in CASES["courses"]:
         assert gone_from(number(first), number(last)) == words
+
+
+def test_the_lanes_that_have_one_number_each_are_those_of_the_panel():
+    for shape, vmapped, count in CASES["lane_numbers"]:
+        watch: Any = SimpleNamespace(shape=tuple(shape), vmapped=tuple(vmapped))
+        assert lane_count(watch) == count, (shape, vmapped)
+    for count, bad, words in CASES["lane_means"]:
+        assert mean_words(count, bad) == words
 
 
 @dataclass(frozen=True)
@@ -165,6 +174,62 @@ def test_a_row_of_the_table_of_runs_says_what_the_overview_says():
     assert (told.value, told.steps, told.last) == ("total", 12, pytest.approx(float(w.sum())))
     assert told.ms_a_step is not None
     assert facts["Steps"] == "12" and facts["A step"] == seconds(told.ms_a_step / 1e3)
+
+
+LANES, STEPS = 8, 6
+
+
+@pytest.fixture(scope="module", params=["a training in lanes", "a scan of a step in lanes"])
+def lanes(request):
+    """A training of 8 seeds, the loss of one of which is NaN from step 4 on; with the losses that it returns."""
+
+    def step(w, i):
+        def loss_fn(w):
+            loss = (w**2).sum()
+            return loss + 0
+
+        loss, gradient = jax.value_and_grad(loss_fn)(w)
+        return jnp.where((i == 3) & (w < 2), jnp.nan, w - 0.1 * gradient), loss
+
+    def train(w):
+        return jax.lax.scan(step, w, jnp.arange(STEPS))[1]
+
+    def scan(ws):
+        return jax.lax.scan(jax.vmap(step, (0, None)), ws, jnp.arange(STEPS))[1].T
+
+    # After three steps only the first is below 2.
+    ws = 1.5 * jnp.arange(2.0, 2.0 + LANES)[:, None]
+    with jdw.capture(watch=True) as run:
+        losses = jax.jit(jax.vmap(train) if request.param == "a training in lanes" else scan)(ws)
+    return run, np.asarray(losses)
+
+
+def test_a_training_in_lanes_has_the_mean_of_its_loss_and_what_the_lanes_span(lanes):
+    run, losses = lanes
+    kept = snapshot_of(run)
+    assert losses.shape == (LANES, STEPS) and np.isnan(losses).sum() == 2
+    series = kept.series[0]
+    assert series.name == "loss" and series.lanes is not None and series.lanes.count == LANES
+    assert series.steps.tolist() == list(range(STEPS))
+    for found, of in ((series.values, np.nanmean), (series.lanes.low, np.nanmin), (series.lanes.high, np.nanmax)):
+        assert found == pytest.approx(of(losses, axis=0), rel=1e-5)
+    assert np.flatnonzero(~np.isfinite(series.lanes.marks)).tolist() == [4, 5]
+    facts = {fact.label: fact for fact in kept.facts}
+    fact, ends = facts["loss"], np.nanmean(losses, axis=0)
+    assert (fact.value, fact.bad) == (gone_from(float(ends[0]), float(ends[-1])), True)
+    assert fact.note == f"{series.site.where}, mean of 8 lanes, 1 not finite"
+    assert facts["Steps"].value == str(STEPS) and "lane 0" in facts["First NaN"].note
+    assert outline(run).strand == "mean of 8 lanes" and outline(run).last == pytest.approx(ends[-1], rel=1e-5)
+
+
+def test_the_picture_of_a_training_in_lanes_has_a_band_and_a_mark_where_a_lane_is_nan(lanes):
+    svg = ET.fromstring(drawing(snapshot_of(lanes[0])))  # noqa: S314 - our own
+    chart = next(svg.iter("{http://www.w3.org/2000/svg}g"))
+    words = [element.text or "" for element in chart.iter("{http://www.w3.org/2000/svg}text")]
+    assert words[0] == "loss" and words[1].endswith(", 8 lanes") and "× NaN" in words
+    (band,) = (path for path in chart.iter("{http://www.w3.org/2000/svg}path") if path.get("class") == "l")
+    points = re.findall(r"[ML]([\d.]+) ([\d.]+)", band.get("d", ""))
+    assert len(points) == 2 * STEPS, "there and back"
 
 
 def unit(z):

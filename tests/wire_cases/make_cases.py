@@ -372,6 +372,7 @@ def watched(number: int, name: str, role: str, *, line: int, **changes: Any) -> 
         "derivatives": [],
         "given_on": [],
         "has_ended_lanes": False,
+        "vmapped": [],
     }
     values = changes.pop("values", STATISTICS)
     about["merges"] = [MERGES.get(name, "sum") for name in values]

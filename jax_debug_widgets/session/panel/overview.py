@@ -15,11 +15,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from jax_debug_widgets.events.amounts import plural
+from jax_debug_widgets.session.panel.lane_spread import lane_spread
 from jax_debug_widgets.session.panel.words import gone_from, seconds
 from jax_debug_widgets.session.run import charted
 from jax_debug_widgets.session.run.charted import ChartedLeaf
 from jax_debug_widgets.session.run.groups import Path, hues_of, in_loop, is_bias, numbered
 from jax_debug_widgets.session.run.headline import numbers_of
+from jax_debug_widgets.session.run.lane_numbers import mean_words
 from jax_debug_widgets.session.run.naming import SelectedValue
 from jax_debug_widgets.session.run.nonfinite import in_lane, nonfinite_findings, on_device
 from jax_debug_widgets.session.run.scalars import longest, pace_at, scalars
@@ -41,8 +43,11 @@ def numbers(run: RunView) -> list[tuple[ScalarSeries, int]]:
     found = []
     for one in drawn:
         steps, both = _alike(steps_of[one.choice.site.id], one.values.astype(np.float64))
-        chosen = thinned(both, _STRETCHES)
-        found.append((ScalarSeries(one.choice.site, one.name, steps[chosen], both[chosen]), one.rank))
+        lanes = lane_spread(run.store, one.choice.site, both) if one.lanes and len(both) else None
+        drawn_of = (both,) if lanes is None else (both, lanes.low, lanes.high, lanes.marks)
+        chosen = np.unique(np.concatenate([thinned(values, _STRETCHES) for values in drawn_of]))
+        spread = lanes and lanes.at(chosen)
+        found.append((ScalarSeries(one.choice.site, one.name, steps[chosen], both[chosen], spread), one.rank))
     return found
 
 
@@ -176,8 +181,7 @@ def facts(run: RunView, drawn: Sequence[tuple[ScalarSeries, int]], calls: Sequen
     for rank in (0, 1):
         one = next((series for series, own in drawn if own == rank), None)
         if one is not None:
-            bad = not np.isfinite(one.values[-1])
-            found.append(Fact(one.name, gone_from(one.values[0], one.values[-1]), one.site.where, bool(bad)))
+            found.append(_course(one))
     odd = nonfinite_findings(run)
     findings = run.findings
     if odd and odd[0].site is not None:
@@ -188,6 +192,14 @@ def facts(run: RunView, drawn: Sequence[tuple[ScalarSeries, int]], calls: Sequen
         found.append(Fact("Findings", str(len(findings)), "wrong or slow", True))
     compiled = _compiled(calls)
     return [*found, compiled] if compiled else found
+
+
+def _course(one: ScalarSeries) -> Fact:
+    """Return the fact about a number: the first and the last, of lanes their means."""
+    lanes = one.lanes
+    note = one.site.where if lanes is None else f"{one.site.where}, {mean_words(lanes.count, lanes.bad)}"
+    is_bad = not np.isfinite(one.values[-1]) or (lanes is not None and lanes.bad > 0)
+    return Fact(one.name, gone_from(one.values[0], one.values[-1]), note, bool(is_bad))
 
 
 def _first_odd(run: RunView, finding: Finding) -> Fact:

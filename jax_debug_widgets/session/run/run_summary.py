@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from jax_debug_widgets.session.run.lane_numbers import mean_words
 from jax_debug_widgets.session.run.scalars import longest, pace_at, scalars
 from jax_debug_widgets.session.run.strands import Strands
 
@@ -19,7 +20,7 @@ class RunSummary:
     Attributes:
       value: the name of its most important value, usually the loss; empty if no value is a number.
       last: the last number of that value.
-      strand: the lane and the device of that number, if there are several: `lane 1 of 2`.
+      strand: the lane and the device of that number, if there are several: `lane 1 of 2`; `mean of 2 lanes` if it is a mean.
       steps: the number of steps of the loop that computes the value.
       ms_a_step: the milliseconds of a recent step; None if they are not known.
     """
@@ -47,5 +48,5 @@ def outline(run: Outlined) -> RunSummary:
         last=float(lead.values[-1]),
         steps=number,
         ms_a_step=None if pace is None else 1e3 * pace,
-        strand=Strands(run.store, site).words(-1),
+        strand=mean_words(lead.lanes, 0) if lead.lanes else Strands(run.store, site).words(-1),
     )

@@ -11,6 +11,7 @@ import numpy as np
 from jax_debug_widgets.session.run.counters import Counters
 from jax_debug_widgets.session.run.groups import kind_of, path_of
 from jax_debug_widgets.session.run.headline import headline, numbers_of, pace_of, pace_of_calls, rank_of
+from jax_debug_widgets.session.run.lane_numbers import lane_count
 
 if TYPE_CHECKING:
     from jax_debug_widgets.events import Call
@@ -26,12 +27,17 @@ _STREAMED = 64
 
 @dataclass(frozen=True)
 class Scalar:
-    """A number of a run with its whole history."""
+    """A number of a run with its whole history.
+
+    Attributes:
+      lanes: of how many lanes of a `vmap` the numbers are the mean; 0 if they are no means.
+    """
 
     rank: int
     choice: SelectedValue
     name: str
     values: np.ndarray
+    lanes: int = 0
 
 
 def scalars(store: Store, copies: Container[int] = ()) -> Iterator[Scalar]:
@@ -44,7 +50,7 @@ def scalars(store: Store, copies: Container[int] = ()) -> Iterator[Scalar]:
       copies: sites to leave out, because another process has the same values.
     """
     told = [
-        (choice, name)
+        (choice, _without_statistic(choice, name))
         for choice, name in headline(site for site in store.sites() if site.id not in copies)
         if _is_number(choice)
     ]
@@ -59,12 +65,13 @@ def scalars(store: Store, copies: Container[int] = ()) -> Iterator[Scalar]:
     given: list[Scalar] = []
     counters = Counters(store, (choice for choice, _ in told))
     for rank, choice, name in [one for one in ranked if one[0] < _EXPRESSION] or ranked:
-        if choice.site.watch and choice.name in printed:
+        watch = choice.site.watch
+        if watch and choice.site.label in printed:
             continue
         values = numbers_of(store, choice)
         if values is None or counters.has(choice, values):
             continue
-        scalar = Scalar(rank, choice, name, values)
+        scalar = Scalar(rank, choice, name, values, lane_count(watch) if watch else 0)
         if not any(_is_same(scalar, other) for other in given):
             given.append(scalar)
             yield scalar
@@ -113,13 +120,14 @@ def _is_number(choice: SelectedValue) -> bool:
         return True
     path = path_of(watch.name)
     is_tree = path is not None and path.leaf != "" and kind_of(path.root) != ""
-    return (
-        watch.role == "value"
-        and watch.shape == ()
-        and choice.site.values[choice.value] == "value"
-        and watch.primitive != "argument"
-        and not is_tree
-    )
+    statistic = choice.site.values[choice.value]
+    is_number = (watch.shape == () and statistic == "value") or (lane_count(watch) > 0 and statistic == "mean")
+    return watch.role == "value" and is_number and watch.primitive != "argument" and not is_tree
+
+
+def _without_statistic(choice: SelectedValue, name: str) -> str:
+    """Return the name of a value as the panel has it: the mean over lanes has the name of the value."""
+    return choice.site.label + name.removeprefix(choice.name) if choice.site.watch else name
 
 
 def _is_same(one: Scalar, other: Scalar) -> bool:

@@ -1,6 +1,9 @@
 /** What many lanes and devices span at each place of the axis: the lowest, the highest and the mean. */
 import { Growable } from "./growable";
 
+/** The least and the greatest of what a number is the mean of. */
+export type Span = readonly [number, number];
+
 const MOST_PLACES = 32_768;
 
 const column = () => new Growable(Float64Array, 64);
@@ -23,18 +26,18 @@ export class Band {
 
   /**
    * Devices are at different steps at a time, so a place may come again; and a loop that runs from its end comes to new ones
-   * from behind.
+   * from behind. What already is a mean comes with what it is the mean of spans.
    */
-  push(x: number, time: number, y: number, call: number): void {
+  push(x: number, time: number, y: number, call: number, [low, high]: Span = [y, y]): void {
     this.total++;
     if (!Number.isFinite(y)) return;
     const at = this.x.placeOf(x + 1e-9);
     if (at > 0 && (x <= this.halved || x - this.x.at(at - 1) <= 1e-9)) {
-      this.widen(at - 1, y, y, y, 1);
+      this.widen(at - 1, low, high, y, 1);
       return;
     }
     this.risesInTime &&= at === this.x.length;
-    const row = [x, time, y, y, y, call, 1];
+    const row = [x, time, y, low, high, call, 1];
     for (const [i, own] of this.columns.entries()) own.splice(at, at, [row[i] as number]);
     if (this.x.length >= MOST_PLACES) this.halve();
   }

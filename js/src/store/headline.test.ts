@@ -14,6 +14,7 @@ import {
   rankOf,
   withoutCounters,
 } from "./headline";
+import { laneCount } from "./lanes";
 import { Element, Series } from "./series";
 import type { WatchSite } from "./watched";
 
@@ -39,6 +40,17 @@ describe("what the overview draws", () => {
     expect(activations).toEqual(one.activations);
   });
 });
+
+const NOTHING = {
+  steps: 0,
+  pace: null,
+  elapsed: 1,
+  loss: null,
+  quality: null,
+  nan: null,
+  findings: 0,
+  compiled: null,
+};
 
 interface Numbered {
   number: number;
@@ -112,6 +124,19 @@ describe("the overview, as the kernel's side tells it too", () => {
     expect(paceOfCalls(all, name, steps, since)).toEqual(pace);
   });
 
+  it.each(CASES.lane_numbers as [number[], number[], number][])(
+    "knows the lanes that have one number each: %j of %j",
+    (shape, vmapped, count) => {
+      expect(laneCount({ shape, vmapped })).toBe(count);
+    },
+  );
+
+  it.each(CASES.lane_means as [number, number, string][])("says what is the mean of %i lanes", (count, bad, words) => {
+    const loss = { name: "loss", where: "a.py:7", first: 2, last: 1, lanes: { count, bad } };
+    const [fact] = factsOf({ ...NOTHING, loss });
+    expect([fact?.note, fact?.bad]).toEqual([`a.py:7, ${words}`, bad > 0]);
+  });
+
   it.each(CASES.courses as [number | null, number | null, string][])("writes %s to %s", (first, last, words) => {
     expect(goneFrom(first ?? Number.NaN, last ?? Number.NaN)).toBe(words);
   });
@@ -125,17 +150,6 @@ function seriesOf(values: number[], x = [...values.keys()], lanes = values.map((
 }
 
 describe("the facts", () => {
-  const NOTHING = {
-    steps: 0,
-    pace: null,
-    elapsed: 1,
-    loss: null,
-    quality: null,
-    nan: null,
-    findings: 0,
-    compiled: null,
-  };
-
   it("leave out what is not known", () => {
     expect(factsOf(NOTHING)).toEqual([]);
     expect(factsOf({ ...NOTHING, steps: 1 }).map(({ label, value }) => [label, value])).toEqual([["Step", "1"]]);

@@ -5,6 +5,7 @@
 import { brief, count, plural, seconds } from "../kit/format";
 import type { CallMessage, FindingMessage } from "../transport/wire";
 import { isName } from "./groups";
+import { type Lanes, meanWords } from "./lanes";
 import type { Series } from "./series";
 import { laneWords } from "./watched";
 
@@ -128,6 +129,8 @@ export interface Course {
   where: string;
   first: number;
   last: number;
+  /** Where the numbers are the mean over lanes. */
+  lanes?: Lanes | undefined;
 }
 
 /** What the facts are made of; null and 0 where it is not known. */
@@ -172,8 +175,12 @@ export function factsOf({ steps, pace, elapsed, loss, quality, nan, findings, co
     note,
     bad,
   });
-  const course = (id: "loss" | "quality", of: Course | null) =>
-    of ? [fact(id, of.name, goneFrom(of.first, of.last), of.where, !Number.isFinite(of.last))] : [];
+  const course = (id: "loss" | "quality", of: Course | null) => {
+    if (!of) return [];
+    const { name, where, first, last, lanes } = of;
+    const note = lanes ? `${where}, ${meanWords(lanes)}` : where;
+    return [fact(id, name, goneFrom(first, last), note, !Number.isFinite(last) || (lanes?.bad ?? 0) > 0)];
+  };
   return [
     ...(steps > 0
       ? [fact("steps", steps === 1 ? "Step" : "Steps", count(steps), timeOfSteps(elapsed, compiled?.seconds ?? 0))]

@@ -6,7 +6,7 @@
  * long line is thinned to its lows and highs.
  */
 import type { Batch } from "../transport/wire";
-import { Band } from "./band";
+import { Band, type Span } from "./band";
 import { decimate } from "./decimate";
 import { Growable } from "./growable";
 import type { Sites } from "./sites";
@@ -77,7 +77,13 @@ export class Element {
   /** The lanes and devices. */
   readonly strands = new Set<number>();
 
-  push(strand: number, x: number, time: number, y: number, call: number): void {
+  push(strand: number, x: number, time: number, y: number, call: number, span?: Span): void {
+    if (span) {
+      this.strands.add(strand);
+      this.band ??= new Band();
+      this.band.push(x, time, y, call, span);
+      return;
+    }
     if (!this.strands.has(strand)) this.begin(strand);
     (this.band ?? this.lines.get(strand))?.push(x, time, y, call);
   }
@@ -147,7 +153,15 @@ export class Series {
   ) {}
 
   /** Takes in the number of one event; `row` is its place in `events`, `mark` what is marked if it is not finite. */
-  push({ events }: Pick<Batch, "events">, row: number, element: number, y: number, loops: Loops, mark = y): void {
+  push(
+    { events }: Pick<Batch, "events">,
+    row: number,
+    element: number,
+    y: number,
+    loops: Loops,
+    mark = y,
+    span?: Span,
+  ): void {
     const device = events.device[row] as number;
     const time = events.time[row] as number;
     const x = this.move(events, row, device, loops);
@@ -161,7 +175,7 @@ export class Series {
       strands = new Element();
       this.elements.set(element, strands);
     }
-    strands.push((device + 1) * LANES + (events.lane[row] as number) + 1, x, time, y, call);
+    strands.push((device + 1) * LANES + (events.lane[row] as number) + 1, x, time, y, call, span);
     if (Number.isFinite(mark) || this.marks.x.length >= MOST_MARKS) return;
     this.marks.x.push(x);
     this.marks.time.push(time);

@@ -14,6 +14,7 @@ import type {
   SiteMessage,
   WatchMessage,
 } from "../transport/wire";
+import type { Span } from "./band";
 import { Growable } from "./growable";
 import { Series } from "./series";
 import type { Sites } from "./sites";
@@ -350,13 +351,14 @@ export class Watched {
 
   /**
    * The series of what `y` makes of each row of a site's table, of some rows nothing; kept as `key`, and continued with the
-   * rows that are new.
+   * rows that are new. `span` is what each is the mean of, where it is one.
    */
   derived(
     key: string,
     site: number,
     value: number,
     y: (table: WatchTable, row: number) => number | undefined,
+    span?: (table: WatchTable, row: number) => Span,
   ): Series | undefined {
     const table = this.tables.get(site);
     if (!table) return undefined;
@@ -368,7 +370,15 @@ export class Watched {
       const made = y(table, row);
       kept.last = table.event(row);
       if (made === undefined) continue;
-      kept.series.push({ events }, row, 0, made, loops.at(site, events.type[row]), table.markAt(row, made));
+      kept.series.push(
+        { events },
+        row,
+        0,
+        made,
+        loops.at(site, events.type[row]),
+        table.markAt(row, made),
+        span?.(table, row),
+      );
     }
     return kept.series;
   }

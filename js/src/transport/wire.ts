@@ -44,6 +44,8 @@ export interface WatchMessage {
   given_on: string[];
   /** Its statistics count lanes that have left their vmapped `while`. */
   has_ended_lanes: boolean;
+  /** Sizes of its `vmap` axes, outermost first, also where nothing is recorded by lane. */
+  vmapped: number[];
 }
 
 /** A value that had a NaN after the one that a finding is about. */
@@ -710,6 +712,7 @@ const UNTOLD_WATCH = {
   derivatives: [],
   given_on: [],
   has_ended_lanes: false,
+  vmapped: [],
 };
 
 /** With what a kernel that is a little older than this page leaves out. */

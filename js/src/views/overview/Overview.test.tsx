@@ -4,10 +4,15 @@ import { act } from "preact/test-utils";
 import { describe, expect, it, vi } from "vitest";
 import { goldenBatch } from "../../../test/golden";
 import { all, change, click, find, show, showTab, status, texts } from "../../../test/screen";
+import type { Band } from "../../store/band";
+import type { Series } from "../../store/series";
 import { createUi } from "../../store/ui";
 import type { FindingMessage } from "../../transport/wire";
+import { drawnOf } from "../plots/drawn";
+import { scalarsOf } from "./contents";
 
 const CASES = JSON.parse(readFileSync(join(import.meta.dirname, "../../../../tests/overview_cases.json"), "utf8"));
+const LOOK = { logarithmic: false, axis: "step", smoothing: 0, during: null, zoom: null, moment: null } as const;
 const charts = () => all("[data-testid=lines]").map(({ dataset }) => [dataset.chart, dataset.lines]);
 
 describe("the overview", () => {
@@ -139,6 +144,36 @@ describe("the overview", () => {
     show(batch);
     expect(charts()[0]).toEqual(["loss", "2"]);
     expect(texts("[data-chart=loss] .legend-name")).toEqual(["train.py:22", "train.py:30"]);
+  });
+
+  it("draws the mean and the range of a loss that is vmapped, and says how many lanes are not finite", () => {
+    const batch = goldenBatch("watch");
+    const [lanes] = batch.sites;
+    Object.assign(lanes?.watch ?? {}, { name: "loss", shape: [8], vmapped: [8] });
+    batch.sites.splice(1, 1);
+    const shown = (nan: number) => {
+      // The number of NaN in the second step.
+      batch.points.y.set([nan], 25);
+      const { store } = show(batch);
+      const [one] = scalarsOf(store);
+      return { series: one?.series as Series, fact: texts("[data-testid=fact-loss] span") };
+    };
+    const { series, fact } = shown(0);
+    const band = series.first as Band;
+    expect(charts()[0]).toEqual(["loss", "1"]);
+    expect(find("[data-chart=loss] .lines-note").textContent).toBe("train.py:21, mean and range of 8 lanes");
+    expect(fact).toEqual(["loss", "0.125 → 0.25", "train.py:21, mean of 8 lanes"]);
+    const columns = [band.low, band.y, band.high].map((column) => [...column.view()]);
+    expect(columns).toEqual([
+      [-2.5, -2.25],
+      [0.125, 0.25],
+      [3, 2.75],
+    ]);
+    const odd = shown(2);
+    expect(odd.fact).toEqual(["loss", "0.125 → 0.25", "train.py:21, mean of 8 lanes, 2 not finite"]);
+    expect([...odd.series.marks.y.view()]).toEqual([Number.NaN]);
+    // The line goes on: other lanes are finite.
+    expect(drawnOf([odd.series], LOOK).curves.map(({ begins }) => begins.size)).toEqual([0]);
   });
 
   it("draws no gradient of what is differentiated by itself", () => {

@@ -15,6 +15,7 @@ import {
   rankOf,
   withoutCounters,
 } from "../../store/headline";
+import { type Lanes, laneCount, laneSeries, lanesOf, rangeWords } from "../../store/lanes";
 import type { RunStore } from "../../store/run";
 import { Line, type Series } from "../../store/series";
 import { guilty, isWatched, type WatchSite, type WatchTable } from "../../store/watched";
@@ -34,6 +35,8 @@ const STREAMED = 64;
 export interface Scalar extends Numbers {
   where: string;
   rank: Rank;
+  /** Where it is the mean over the lanes of a `vmap`. */
+  lanes?: Lanes | undefined;
 }
 
 /** Numbers of one name: those of several places are lines of one chart. */
@@ -69,14 +72,17 @@ export function scalarsOf(run: RunStore): Scalar[] {
   });
   const taken = new Set(printed.map(({ name }) => name));
   const watched = watchedSites(run).flatMap((site): Scalar[] => {
-    if (site.watch.role !== "value" || site.phase === "recompute" || !run.watched.tables.get(site.id)?.isScalar)
-      return [];
+    const table = run.watched.tables.get(site.id);
+    if (site.watch.role !== "value" || site.phase === "recompute" || !table) return [];
+    const isOfLanes = laneCount(site.watch) > 0;
+    if (!table.isScalar && !isOfLanes) return [];
     const name = watchedName(site);
     const rank = rankOf(name, { forward: site.phase === "forward", watched: true });
     if (taken.has(name) || site.watch.primitive === "argument" || isTree(site)) return [];
-    const [series] = run.watched.plotted([`${site.id}/0`]);
+    const series = isOfLanes ? laneSeries(run.watched, site) : run.watched.plotted([`${site.id}/0`])[0];
     if (!series || series.total === 0) return [];
-    return [{ series, name, dtype: site.watch.dtype, where: site.where, rank }];
+    const lanes = isOfLanes ? lanesOf(table) : undefined;
+    return [{ series, name, dtype: site.watch.dtype, where: site.where, rank, lanes }];
   });
   const order = ({ series }: Scalar) => run.rank.get(series.site) ?? 0;
   const all = withoutCounters([...printed, ...watched]).sort((a, b) => a.rank - b.rank || order(a) - order(b));
@@ -91,7 +97,9 @@ export function byName(scalars: readonly Scalar[]): Chart[] {
     const lines = own.map(({ series, where }, i): OneLine => {
       return { series, group: "", name: own.length > 1 ? where : name, hue: Math.min(i, HUES), dashed: false };
     });
-    return { name, where: own.length > 1 ? "" : (own[0]?.where ?? ""), lines };
+    const [first] = own.length > 1 ? [] : own;
+    const lanes = first?.lanes ? `, ${rangeWords(first.lanes)}` : "";
+    return { name, where: `${first?.where ?? ""}${lanes}`, lines };
   });
 }
 
@@ -252,11 +260,11 @@ function longest(run: RunStore) {
 function courseOf(scalars: readonly Scalar[], rank: Rank): Course | null {
   const found = scalars.find((one) => one.rank === rank && one.series.elements.size === 1);
   if (found?.series.strands !== 1) return null;
-  const { series, name, where } = found;
+  const { series, name, where, lanes } = found;
   const [mark = Number.POSITIVE_INFINITY] = series.marks.x.view();
   const line = series.first;
   const first = !line || line.y.length === 0 || mark < line.x.at(0) ? series.marks.y.at(0) : line.y.at(0);
-  return { name, where, first, last: series.last };
+  return { name, where, first, last: series.last, lanes };
 }
 
 function badOf(run: RunStore): Known["nan"] {

@@ -80,7 +80,7 @@ export function drawnOf(all: readonly Series[], look: Look, ghosts: readonly Gho
     marks.push(...odd);
     const { traces } = series;
     // Of several lanes only one may have been not finite.
-    const gaps = traces.length === 1 ? odd.map(({ x }) => x) : [];
+    const gaps = traces.length === 1 && !(traces[0] instanceof Band) ? odd.map(({ x }) => x) : [];
     for (const trace of traces) curves.push({ line: curves.length, ago: 0, ...curveOf(trace, look, gaps) });
     ghosts[i]?.forEach((ghost, k) => {
       for (const trace of ghost?.traces.slice(0, series.traces.length) ?? []) {

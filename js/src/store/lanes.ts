@@ -1,0 +1,48 @@
+/**
+ * Values that are one number in each lane of a `vmap`: the loss of a training that is vmapped.
+ * `session/run/lane_numbers.py` is its twin; both are tested on `tests/overview_cases.json`.
+ */
+import type { WatchMessage } from "../transport/wire";
+import type { Series } from "./series";
+import type { Watched, WatchSite, WatchTable } from "./watched";
+
+/** What counts elements that are not finite. */
+const COUNTS = ["nan", "posinf", "neginf"] as const;
+
+/** How many lanes have one number each; 0 where a lane has an array, or there are no lanes. */
+export function laneCount({ shape, vmapped }: Pick<WatchMessage, "shape" | "vmapped">): number {
+  if (vmapped.length === 0 || vmapped.length !== shape.length) return 0;
+  return vmapped.reduce((all, n) => all * n, 1);
+}
+
+/** The mean over the lanes, with what they span. */
+export function laneSeries(watched: Watched, { id, values }: WatchSite): Series | undefined {
+  const at = (name: string) => (table: WatchTable, row: number) => table.at(row, name) ?? Number.NaN;
+  const [mean, least, greatest] = [at("mean"), at("min"), at("max")];
+  const span = (table: WatchTable, row: number) => [least(table, row), greatest(table, row)] as const;
+  return watched.derived(`lanes ${id}`, id, values.indexOf("mean"), mean, span);
+}
+
+/** How many lanes a number is the mean of, and in how many of them it is not finite. */
+export interface Lanes {
+  count: number;
+  bad: number;
+}
+
+/** The lanes of the newest row. */
+export function lanesOf(table: WatchTable): Lanes {
+  const row = table.length - 1;
+  const meant = table.meantAt(row);
+  const bad = COUNTS.filter((name) => !meant.includes(name)).reduce((all, name) => all + (table.at(row, name) ?? 0), 0);
+  return { count: table.sizeAt(row), bad };
+}
+
+/** `mean of 8 lanes`, with how many of them are not finite. */
+export function meanWords({ count, bad }: Lanes): string {
+  return `mean of ${count} lanes${bad > 0 ? `, ${bad} not finite` : ""}`;
+}
+
+/** What the chart draws of them. */
+export function rangeWords({ count }: Lanes): string {
+  return `mean and range of ${count} lanes`;
+}
