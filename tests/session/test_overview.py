@@ -22,6 +22,7 @@ from jax.sharding import PartitionSpec as P
 import jax_debug_widgets as jdw
 from jax_debug_widgets.events import Finding
 from jax_debug_widgets.session import snapshot_of
+from jax_debug_widgets.session.panel.lane_spread import gathered
 from jax_debug_widgets.session.panel.overview import born_of
 from jax_debug_widgets.session.panel.words import gone_from, seconds
 from jax_debug_widgets.session.run import charted
@@ -72,6 +73,26 @@ def test_the_lanes_that_have_one_number_each_are_those_of_the_panel():
         assert lane_count(watch) == count, (shape, vmapped)
     for count, bad, words in CASES["lane_means"]:
         assert mean_words(count, bad) == words
+
+
+@pytest.mark.parametrize("case", CASES["printed_lanes"], ids=lambda case: str(case["lanes"]))
+def test_lanes_that_print_one_by_one_have_the_means_of_the_panel(case):
+    steps, lanes, values = (np.array([number(y) for y in case[name]]) for name in ("steps", "lanes", "values"))
+    history = SimpleNamespace(places=lambda _: (steps, lanes, np.zeros(len(steps))))
+    store: Any = SimpleNamespace(history=history)
+    site: Any = Numbered(1)
+    found = gathered(store, site, values)
+    assert found is not None
+    x, means, spread = found
+    assert x.tolist() == sorted(set(case["steps"])) and (spread.count, spread.bad) == (case["count"], case["bad"])
+    assert means == pytest.approx([number(y) for y in case["means"]], nan_ok=True)
+    for at, low, high, mark in zip(x, spread.low, spread.high, spread.marks, strict=True):
+        own = values[steps == at]
+        finite = own[np.isfinite(own)]
+        assert (low, high) == (
+            (finite.min(), finite.max()) if len(finite) else (pytest.approx(np.nan, nan_ok=True),) * 2
+        )
+        assert np.isfinite(mark) == np.isfinite(own).all()
 
 
 @dataclass(frozen=True)
@@ -230,6 +251,21 @@ def test_the_picture_of_a_training_in_lanes_has_a_band_and_a_mark_where_a_lane_i
     (band,) = (path for path in chart.iter("{http://www.w3.org/2000/svg}path") if path.get("class") == "l")
     points = re.findall(r"[ML]([\d.]+) ([\d.]+)", band.get("d", ""))
     assert len(points) == 2 * STEPS, "there and back"
+
+
+def test_a_loss_that_lanes_print_has_the_mean_of_each_step():
+    def step(w, _):
+        jax.debug.print("loss {loss}", loss=w)
+        return w / 2, None
+
+    with jdw.capture() as run:
+        jax.jit(jax.vmap(lambda w: jax.lax.scan(step, w, length=3)[0]))(jnp.arange(1.0, 6.0))
+    kept = snapshot_of(run)
+    (series,), facts = kept.series, {fact.label: fact for fact in kept.facts}
+    assert (series.steps.tolist(), series.values.tolist()) == ([0, 1, 2], [3.0, 1.5, 0.75])
+    assert series.lanes is not None and series.lanes.high.tolist() == [5.0, 2.5, 1.25]
+    assert (facts["loss"].value, facts["Steps"].value) == ("3 → 0.75", "3")
+    assert facts["loss"].note == f"{series.site.where}, mean of 5 lanes"
 
 
 def unit(z):

@@ -19,6 +19,39 @@ _COUNTS = {"nan": np.nan, "posinf": np.inf, "neginf": -np.inf}
 """The statistics that count elements that are not finite, and what they count."""
 
 
+def gathered(store: Store, site: CallSite, values: np.ndarray) -> tuple[np.ndarray, np.ndarray, LaneSpread] | None:
+    """Gather the numbers that lanes print one by one: the steps, the mean of each step, and what the lanes span.
+
+    It is None if the site has one lane, or several devices.
+    """
+    x, lane, device = store.history.places(site.id)
+    both = min(len(x), len(values))  # Events may have come or gone between the two reads.
+    x, lane, device, y = (column[len(column) - both :] for column in (x, lane, device, values.astype(np.float64)))
+    if len(np.unique(lane)) <= 1 or len(np.unique(device)) > 1:
+        return None
+    order = np.argsort(x, kind="stable")
+    steps, starts, sizes = np.unique(x[order], return_index=True, return_counts=True)
+    return steps, *_spans(y[order], starts, sizes)
+
+
+def _spans(y: np.ndarray, starts: np.ndarray, sizes: np.ndarray) -> tuple[np.ndarray, LaneSpread]:
+    """Return the mean of each step, and what its lanes span; a step begins at each of `starts`."""
+    finite = np.isfinite(y)
+    counts = np.add.reduceat(finite.astype(int), starts)
+    means, low, high = (
+        np.where(counts > 0, of.reduceat(np.where(finite, y, neutral), starts) / size, np.nan)
+        for of, neutral, size in (
+            (np.add, 0.0, np.maximum(counts, 1)),
+            (np.minimum, np.inf, 1),
+            (np.maximum, -np.inf, 1),
+        )
+    )
+    marks = means.copy()
+    for kind, is_kind in ((-np.inf, np.isneginf(y)), (np.inf, np.isposinf(y)), (np.nan, np.isnan(y))):
+        marks[np.logical_or.reduceat(is_kind, starts)] = kind
+    return means, LaneSpread(int(sizes[-1]), int(sizes[-1] - counts[-1]), low, high, marks)
+
+
 def lane_spread(store: Store, site: CallSite, means: np.ndarray) -> LaneSpread:
     """Return what the lanes of a site span at each step; `means` are their means."""
     assert site.watch is not None

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from jax_debug_widgets.events.amounts import plural
-from jax_debug_widgets.session.panel.lane_spread import lane_spread
+from jax_debug_widgets.session.panel.lane_spread import gathered, lane_spread
 from jax_debug_widgets.session.panel.words import gone_from, seconds
 from jax_debug_widgets.session.run import charted
 from jax_debug_widgets.session.run.charted import ChartedLeaf
@@ -42,12 +42,15 @@ def numbers(run: RunView) -> list[tuple[ScalarSeries, int]]:
     steps_of = run.store.history.steps_of({one.choice.site.id for one in drawn})
     found = []
     for one in drawn:
-        steps, both = _alike(steps_of[one.choice.site.id], one.values.astype(np.float64))
-        lanes = lane_spread(run.store, one.choice.site, both) if one.lanes and len(both) else None
+        site = one.choice.site
+        steps, both = _alike(steps_of[site.id], one.values.astype(np.float64))
+        lanes = lane_spread(run.store, site, both) if one.lanes and len(both) else None
+        if not one.lanes and (apart := gathered(run.store, site, one.values)):
+            steps, both, lanes = apart
         drawn_of = (both,) if lanes is None else (both, lanes.low, lanes.high, lanes.marks)
         chosen = np.unique(np.concatenate([thinned(values, _STRETCHES) for values in drawn_of]))
         spread = lanes and lanes.at(chosen)
-        found.append((ScalarSeries(one.choice.site, one.name, steps[chosen], both[chosen], spread), one.rank))
+        found.append((ScalarSeries(site, one.name, steps[chosen], both[chosen], spread), one.rank))
     return found
 
 

@@ -42,6 +42,11 @@ export class Band {
     if (this.x.length >= MOST_PLACES) this.halve();
   }
 
+  /** How many lanes and devices were finite at place `i`. */
+  countAt(i: number): number {
+    return this.counts.at(i);
+  }
+
   private get columns(): Growable<Float64Array>[] {
     return [this.x, this.time, this.y, this.low, this.high, this.call, this.counts];
   }

@@ -14,7 +14,7 @@ import {
   rankOf,
   withoutCounters,
 } from "./headline";
-import { laneCount } from "./lanes";
+import { laneCount, laneCourse } from "./lanes";
 import { Element, Series } from "./series";
 import type { WatchSite } from "./watched";
 
@@ -51,6 +51,15 @@ const NOTHING = {
   findings: 0,
   compiled: null,
 };
+
+interface PrintedLanes {
+  steps: number[];
+  lanes: number[];
+  values: (number | null)[];
+  means: (number | null)[];
+  count: number;
+  bad: number;
+}
 
 interface Numbered {
   number: number;
@@ -128,6 +137,22 @@ describe("the overview, as the kernel's side tells it too", () => {
     "knows the lanes that have one number each: %j of %j",
     (shape, vmapped, count) => {
       expect(laneCount({ shape, vmapped })).toBe(count);
+    },
+  );
+
+  it.each(CASES.printed_lanes as PrintedLanes[])(
+    "knows from which mean to which lanes went that print one by one: %#",
+    ({ steps, lanes, values, means, count, bad }) => {
+      const series = new Series(1, 0);
+      const loops = { areAny: true, at: (step: number) => step, turn: (step: number) => step } as never;
+      const column = (of: number[]) => Int32Array.from(of);
+      const rest = steps.map(() => 0);
+      const zero = { time: rest, occurrence: rest, call: rest, execution: rest, inner: rest, device: rest };
+      const events = { ...zero, step: column(steps), lane: column(lanes) } as never;
+      for (const [i, y] of values.entries()) series.push({ events }, i, 0, y ?? Number.NaN, loops);
+      expect(series.isOfLanes).toBe(true);
+      const ends = [means[0], means.at(-1)].map((y) => y ?? Number.NaN);
+      expect(laneCourse(series)).toEqual({ first: ends[0], last: ends[1], lanes: { count, bad } });
     },
   );
 

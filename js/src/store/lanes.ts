@@ -3,6 +3,7 @@
  * `session/run/lane_numbers.py` is its twin; both are tested on `tests/overview_cases.json`.
  */
 import type { WatchMessage } from "../transport/wire";
+import { Band } from "./band";
 import type { Series } from "./series";
 import type { Watched, WatchSite, WatchTable } from "./watched";
 
@@ -35,6 +36,25 @@ export function lanesOf(table: WatchTable): Lanes {
   const meant = table.meantAt(row);
   const bad = COUNTS.filter((name) => !meant.includes(name)).reduce((all, name) => all + (table.at(row, name) ?? 0), 0);
   return { count: table.sizeAt(row), bad };
+}
+
+/** From which mean to which the numbers went that lanes printed one by one. */
+export function laneCourse({ traces, marks }: Series): { first: number; last: number; lanes: Lanes } {
+  const places = [marks.x, ...traces.map(({ x }) => x)].flatMap((x) => (x.length > 0 ? [x.at(0), x.at(-1)] : []));
+  const meanAt = (place: number) => {
+    const found = traces.flatMap((trace) => {
+      const i = trace.x.find(place);
+      return i < 0 ? [] : [{ y: trace.y.at(i), count: trace instanceof Band ? trace.countAt(i) : 1 }];
+    });
+    const finite = found.reduce((all, { count }) => all + count, 0);
+    const bad = marks.x.view().filter((x) => x === place).length;
+    return {
+      mean: found.reduce((all, { y, count }) => all + y * count, 0) / finite,
+      lanes: { count: finite + bad, bad },
+    };
+  };
+  const [first, last] = [meanAt(Math.min(...places)), meanAt(Math.max(...places))];
+  return { first: first.mean, last: last.mean, lanes: last.lanes };
 }
 
 /** `mean of 8 lanes`, with how many of them are not finite. */

@@ -197,6 +197,11 @@ export class Series {
     return this.elements.values().next().value?.strands.size ?? 0;
   }
 
+  /** Its strands are the lanes of one device. */
+  get isOfLanes(): boolean {
+    return this.hasLanes && this.strands > 1 && this.cursors.size === 1;
+  }
+
   private move(events: Batch["events"], row: number, device: number, loops: Loops): number {
     const [step, occurrence] = [events.step[row] as number, events.occurrence[row] as number];
     const [call, execution] = [events.call[row] as number, events.execution[row] as number];

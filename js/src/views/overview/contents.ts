@@ -15,7 +15,7 @@ import {
   rankOf,
   withoutCounters,
 } from "../../store/headline";
-import { type Lanes, laneCount, laneSeries, lanesOf, rangeWords } from "../../store/lanes";
+import { type Lanes, laneCount, laneCourse, laneSeries, lanesOf, rangeWords } from "../../store/lanes";
 import type { RunStore } from "../../store/run";
 import { Line, type Series } from "../../store/series";
 import { guilty, isWatched, type WatchSite, type WatchTable } from "../../store/watched";
@@ -259,8 +259,10 @@ function longest(run: RunStore) {
 
 function courseOf(scalars: readonly Scalar[], rank: Rank): Course | null {
   const found = scalars.find((one) => one.rank === rank && one.series.elements.size === 1);
-  if (found?.series.strands !== 1) return null;
+  if (!found) return null;
   const { series, name, where, lanes } = found;
+  if (series.isOfLanes) return { name, where, ...laneCourse(series) };
+  if (series.strands !== 1) return null;
   const [mark = Number.POSITIVE_INFINITY] = series.marks.x.view();
   const line = series.first;
   const first = !line || line.y.length === 0 || mark < line.x.at(0) ? series.marks.y.at(0) : line.y.at(0);
