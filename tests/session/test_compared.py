@@ -60,7 +60,7 @@ def test_under_vmap_an_array_tells_the_steps():
         return jax.lax.scan(body, w, None, length=7)[0]
 
     with jdw.capture(watch="h") as run:
-        jax.jit(shrunk)(jnp.ones(4))
+        jax.jit(shrunk)(jnp.ones((4, 2)))
     row, facts = row_of(run), {fact.label: fact.value for fact in snapshot_of(run).facts}
     assert (row["steps"], row["value"], facts["Steps"]) == (7, "", "7")
 
