@@ -425,7 +425,7 @@ def test_a_check_that_finds_nothing_says_what_it_has_looked_for(ours):
     assert "not checked: oob, because it is muted" in muted
     failed = ours.run("%jaxdebug check pick(jnp.arange(3.0))")
     assert "leaks, because the traceback of an exception holds tracers itself" in failed.stdout
-    assert "TypeError" in failed.error
+    assert "TypeError" in failed.error and "nothing found before the exception, " in failed.stdout
     assert "did you mean oob?" in ours.run("%jaxdebug check obb pick(jnp.arange(3.0), 1)").stderr
     assert "`check` takes a call" in ours.run("%jaxdebug check").stderr
 

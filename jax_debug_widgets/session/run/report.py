@@ -272,8 +272,8 @@ def _of_checking(run: Reported, state: str) -> Iterator[str]:
     if checks and state == "done" and not run.checked.calls:
         yield (
             f"Not checked ({', '.join(checks)}): no jitted function of yours that ran has an operation that this check covers. "
-            "Operations outside jax.jit are not checked: call jax.jit(f)(x), or jax.jit(jax.grad(f))(x). JAX's own functions "
-            "are not checked either: instead of jax.jit(jnp.log) write jax.jit(lambda x: jnp.log(x))."
+            "Outside jax.jit only x[i] and x.at[i] are checked, by oob: call jax.jit(f)(x), or jax.jit(jax.grad(f))(x). JAX's "
+            "own functions are not checked: instead of jax.jit(jnp.log) write jax.jit(lambda x: jnp.log(x))."
         )
 
 

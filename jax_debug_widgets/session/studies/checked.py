@@ -34,6 +34,8 @@ def checked_text(run: Run, muted: frozenset[str]) -> str:
         reasons.setdefault(why, []).append(name)
     found = run.findings
     amount = plural(len(found), "finding") if found else "nothing found"
+    if run.status().state == "failed":
+        amount += " before the exception"
     told = [f"{amount}, {plural(len(done), 'check')} ran{': ' * bool(done)}{', '.join(done)}"]
     told += [f"not checked: {', '.join(names)}, because {why}" for why, names in reasons.items()]
     return "\n\n".join([f"jaxdebug: {'; '.join(told)}", *([str(found)] if found else [])])
@@ -62,7 +64,9 @@ def _why_not_on_device(run: Run) -> str:
         return "several processes run this program"
     if run.checked.calls:
         return ""
+    if run.status().state == "failed":
+        return "no jitted function of yours ran to its end"
     return (
-        "no jitted function of yours that ran has an operation that this check covers (operations outside jax.jit are not "
-        "checked: call jax.jit(f)(x))"
+        "no jitted function of yours that ran has an operation that this check covers (outside jax.jit only x[i] and x.at[i] "
+        "are checked, by oob: call jax.jit(f)(x))"
     )

@@ -25,8 +25,9 @@ from jax_debug_widgets._jax.passes.program_difference import on_host
 from jax_debug_widgets._jax.studies.export.package import FunctionText, runtime_text, stored, write_package
 from jax_debug_widgets._jax.studies.programs import program_of
 from jax_debug_widgets._jax.studies.trace import trace
-from jax_debug_widgets.graphs import Diff, Program, computes_the_same, diff
+from jax_debug_widgets.graphs import Program, computes_the_same, diff
 from jax_debug_widgets.session.studies.asked import require_function
+from jax_debug_widgets.session.studies.export_check import ExportCheck
 from jax_debug_widgets.session.studies.export_files import host_text, readme_text, test_text
 from jax_debug_widgets.session.studies.programs import lines_of, reading_of
 
@@ -103,8 +104,8 @@ class Exported:
         """The function, as it is in the folder now."""
         return getattr(self.load(), self.name)
 
-    def check(self) -> Diff:
-        """Run both, jitted, on the arguments of the export; return how the programs differ.
+    def check(self) -> ExportCheck:
+        """Run both, jitted, on the arguments of the export, and compare the bits of the results.
 
         What the function gives is kept in `expected.npz`, for the folder's own test.
 
@@ -125,7 +126,8 @@ class Exported:
             told = f"result {place} of {self.name} is not equal to the bit"
             raise AssertionError(f"{told}; {_STALE}" if is_stale else told)
         _save(self.path / "expected.npz", [f"r{place}" for place in range(len(expected))], expected)
-        return diff(self._written.program, self._retraced(self.load())[0], dead=False)
+        again, is_same = self._retraced(self.load())
+        return ExportCheck(self.name, len(found), is_same, diff(self._written.program, again, dead=False))
 
     def __repr__(self) -> str:
         return "\n".join(self._lines())

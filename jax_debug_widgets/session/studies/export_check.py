@@ -1,0 +1,28 @@
+"""Say what running a written package beside its original has shown."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from jax_debug_widgets.events.amounts import plural
+from jax_debug_widgets.graphs.diff import Diff
+
+
+@dataclass(frozen=True)
+class ExportCheck:
+    """The answer of `Exported.check`: all results are equal to the bit.
+
+    Attributes:
+      name: the name of the function. `results`: how many arrays it gives.
+      is_same: whether the package, traced now, computes the same by the same operations.
+      difference: how its equations differ from those of the original.
+    """
+
+    name: str
+    results: int
+    is_same: bool
+    difference: Diff
+
+    def __repr__(self) -> str:
+        told = "the same program" if self.is_same else f"by other equations: {self.difference.headline}"
+        return f"{self.name}: {plural(self.results, 'result')}, equal to the bit; {told}"
