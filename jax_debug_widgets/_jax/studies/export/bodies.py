@@ -6,7 +6,7 @@ import linecache
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeAlias
 
 from jax_debug_widgets._jax.compat.private import core
 from jax_debug_widgets._jax.studies.export.forms import forms_of
@@ -66,7 +66,7 @@ class ExportedStep:
 
 Write = Callable[[ExportedStep], list[str]]
 
-Outer = str | core.Literal
+Outer: TypeAlias = "str | core.Literal"
 """What an input of a body is outside: a name, or a number."""
 
 WRITERS: dict[str, Write] = {}
