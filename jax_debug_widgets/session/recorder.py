@@ -51,8 +51,8 @@ _WAITING_BYTES = 256_000_000
 _AT_ONCE = 4
 """The most segments in one batch. They hold as many events as a row group, so that memory is reused."""
 
-_HURRY_S = 2.0
-"""How long a process that receives SIGTERM waits until its events are written."""
+_HURRY_S = 10.0
+"""How long a process that receives SIGTERM waits until its events are written; schedulers grant half a minute."""
 
 _log = logging.getLogger(__name__)
 
