@@ -21,13 +21,12 @@ import numpy as np
 
 from jax_debug_widgets._jax.compat import features
 from jax_debug_widgets._jax.origins.context import uncached
-from jax_debug_widgets._jax.passes.program_difference import on_host
 from jax_debug_widgets._jax.studies.export.package import FunctionText, runtime_text, stored, write_package
 from jax_debug_widgets._jax.studies.programs import program_of
 from jax_debug_widgets._jax.studies.trace import trace
 from jax_debug_widgets.graphs import Program, computes_the_same, diff
 from jax_debug_widgets.session.studies.asked import require_function
-from jax_debug_widgets.session.studies.export_check import ExportCheck
+from jax_debug_widgets.session.studies.export_check import ExportCheck, first_that_differs
 from jax_debug_widgets.session.studies.export_files import host_text, readme_text, test_text
 from jax_debug_widgets.session.studies.programs import lines_of, reading_of
 
@@ -120,9 +119,9 @@ class Exported:
             return jax.jit(partial(call.on_leaves, called))(*map(_copied, call.arrays()))
 
         expected, found = results_of(call.function), results_of(function)
-        if (place := _first_that_differs(expected, found)) is not None:
+        if (place := first_that_differs(expected, found)) is not None:
             with uncached():
-                is_stale = _first_that_differs(results_of(call.function), found) is None
+                is_stale = first_that_differs(results_of(call.function), found) is None
             told = f"result {place} of {self.name} is not equal to the bit"
             raise AssertionError(f"{told}; {_STALE}" if is_stale else told)
         _save(self.path / "expected.npz", [f"r{place}" for place in range(len(expected))], expected)
@@ -155,16 +154,6 @@ class Exported:
 
 
 _STALE = "of the original, traced anew, it is: JAX runs it as it was traced before something that it reads has changed"
-
-
-def _first_that_differs(expected: Sequence[Any], found: Sequence[Any]) -> int | None:
-    """Return the index of the first result with other bits or another dtype; None if all are equal."""
-    pairs = enumerate(zip(expected, found, strict=True))
-    return next((place for place, (one, other) in pairs if _bits_of(one) != _bits_of(other)), None)
-
-
-def _bits_of(array: Any) -> tuple[Any, bytes]:
-    return array.dtype, on_host(array).tobytes()
 
 
 _CHECKED = "# check() of what this command has returned (in IPython: _.check()) runs both and compares the bits"

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
+from jax_debug_widgets._jax.passes.program_difference import on_host
 from jax_debug_widgets.events.amounts import plural
 from jax_debug_widgets.graphs.diff import Diff
 
@@ -26,3 +29,13 @@ class ExportCheck:
     def __repr__(self) -> str:
         told = "the same program" if self.is_same else f"by other equations: {self.difference.headline}"
         return f"{self.name}: {plural(self.results, 'result')}, equal to the bit; {told}"
+
+
+def first_that_differs(expected: Sequence[Any], found: Sequence[Any]) -> int | None:
+    """Return the index of the first result with other bits or another dtype; None if all are equal."""
+    pairs = enumerate(zip(expected, found, strict=True))
+    return next((place for place, (one, other) in pairs if _bits_of(one) != _bits_of(other)), None)
+
+
+def _bits_of(array: Any) -> tuple[Any, bytes]:
+    return array.dtype, on_host(array).tobytes()
