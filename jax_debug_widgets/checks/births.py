@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import math
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -84,9 +83,8 @@ def with_argument(finding: Finding, given: LineHits) -> Finding:
     """Say of a NaN that was born of infinite numbers that an argument was infinite when its function was called."""
     facts: ArgumentRecord = given.checked.facts
     also = f"Argument `{facts.names[given.numbers[1]]}` of `{facts.function}` arrives with infinite numbers."
-    why = f"{finding.why} {also}"
-    message = finding.message.replace(finding.why, why).removesuffix(finding.advice).strip()
-    return replace(finding, why=why, message=message, advice="")
+    told = (finding.kind, finding.where, finding.headline, f"{finding.why} {also}", finding.fix)
+    return Finding.at(*told, file=finding.file, span=finding.span, seen=finding.seen, lane=finding.lane)
 
 
 def _given(seen: LineHits, name_file: NameFile) -> Finding:

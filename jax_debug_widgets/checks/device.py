@@ -51,7 +51,7 @@ def found_while_running(
     """Make the findings, ordered by time; `event_of` gives the event that shows a born NaN, -1 if none does."""
     # An argument with NaN is a finding only if it comes first: a NaN found earlier may be passed to later calls.
     odd = [one for one in seen if one.checked.option == Kind.NONFINITE.option]
-    infinite = {id(then): one for one, then in pairwise(odd) if is_infinite_argument(one) and not _is_argument(then)}
+    infinite = {id(then): one for one, then in pairwise(odd) if is_infinite_argument(one) and _is_born_of(one, then)}
     told = [
         (one, _told(one, name_file))
         for one in seen
@@ -74,6 +74,11 @@ def found_while_running(
         for one in reversed(findings.values())
         if one.kind != Kind.NONFINITE.word or (one.file, one.span) not in outside
     ]
+
+
+def _is_born_of(given: LineHits, then: LineHits) -> bool:
+    """Return whether a NaN was found in the call whose argument was infinite."""
+    return not _is_argument(then) and (given.call, given.newest) == (then.call, then.newest)
 
 
 def _is_argument(seen: LineHits) -> bool:

@@ -178,15 +178,20 @@ def seen(function: Callable[..., Any], specs: Sequence[Any], fixed: frozenset[in
         return (found, _derivative(function, specs, smooth_in(specs, fixed)) if found[1] else None)
 
 
+def pullback(function: Callable[..., Any], values: Sequence[Any], places: Sequence[int]) -> tuple[Any, Any]:
+    """`jax.vjp` by the arguments at these places; the others are fixed."""
+
+    def of_places(*own: Any) -> Any:
+        given = list(values)
+        for place, one in zip(places, own, strict=True):
+            given[place] = one
+        return function(*given)
+
+    return jax.vjp(of_places, *(values[place] for place in places))
+
+
 def _derivative(function: Callable[..., Any], specs: Sequence[Any], smooth: Sequence[int]) -> Any:
-
     def pulled(values: Sequence[Any], cotangents: Any) -> Any:
-        def of_smooth(*own: Any) -> Any:
-            given = list(values)
-            for place, one in zip(smooth, own, strict=True):
-                given[place] = one
-            return function(*given)
-
-        return jax.vjp(of_smooth, *(values[place] for place in smooth))[1](cotangents)
+        return pullback(function, values, smooth)[1](cotangents)
 
     return computed(jax.make_jaxpr(pulled)(list(specs), jax.eval_shape(function, *specs)))

@@ -22,7 +22,15 @@ from jax_debug_widgets._jax.studies.export.bodies import (
 from jax_debug_widgets._jax.studies.export.library import library_calls, name_of_rule
 from jax_debug_widgets._jax.studies.export.literals import RefusedError
 from jax_debug_widgets._jax.studies.export.module import identifier
-from jax_debug_widgets._jax.studies.export.proofs import applied, fixed_in, seen, smooth_in, spec_of, variables_of
+from jax_debug_widgets._jax.studies.export.proofs import (
+    applied,
+    fixed_in,
+    pullback,
+    seen,
+    smooth_in,
+    spec_of,
+    variables_of,
+)
 from jax_debug_widgets._jax.studies.programs import body_of, opened
 from jax_debug_widgets._jax.studies.texts import digest
 
@@ -141,17 +149,7 @@ def _vjp(step: ExportedStep, name: str) -> list[str]:
     variables, run = variables_of(step.equation), applied(step.equation)
     specs = [spec_of(one) for one in variables]
     moving = [place for place in range(len(specs)) if place not in fixed_in(step.equation)]
-
-    def linear(*x: Any) -> Any:
-        def of_moving(*own: Any) -> Any:
-            given = list(x)
-            for place, one in zip(moving, own, strict=True):
-                given[place] = one
-            return run(*given)
-
-        return jax.vjp(of_moving, *(x[place] for place in moving))
-
-    forward, (out, pull) = jax.make_jaxpr(linear, return_shape=True)(*specs)
+    forward, (out, pull) = jax.make_jaxpr(lambda *x: pullback(run, x, moving), return_shape=True)(*specs)
     backward = jax.make_jaxpr(lambda pull, cotangents: pull(cotangents))(pull, out)
     count = len(step.equation.outvars)
     forth, back = (body_of(one.jaxpr, one.consts, "rule", step.module.reading) for one in (forward, backward))
