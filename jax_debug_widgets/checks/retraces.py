@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from jax_debug_widgets._jax.tracing.traces import Leaf, Static, Trace
+from jax_debug_widgets._jax.tracing.traces import STRUCTURE, Leaf, Static, Trace
 from jax_debug_widgets.checks.definitions import span_of_argument
 from jax_debug_widgets.events.amounts import plural
 from jax_debug_widgets.watch import is_library
@@ -155,13 +155,11 @@ def _ends(steps: Sequence[str]) -> Sequence[str]:
 
 def changed(before: Trace, now: Trace) -> list[TraceChange]:
     """Return the differences between two traces of one function object."""
-    changes = [
-        _static_changed(name, before.statics[name], value)
-        for name, value in now.statics.items()
-        if name in before.statics and before.statics[name].key != value.key
-    ]
-    added = [path for path in now.leaves if path not in before.leaves]
-    gone = [path for path in before.leaves if path not in now.leaves]
+    names = dict.fromkeys((*before.statics, *now.statics))
+    changes = [one for name in names if (one := _static_changed(name, before, now)) is not None]
+    was_static = {one.path for one in changes}
+    added = [path for path in now.leaves if path not in before.leaves and path not in was_static]
+    gone = [path for path in before.leaves if path not in now.leaves and path not in was_static]
     if added or gone:
         parts = [
             f"{word} {', '.join(paths[:_MOST_NAMES])}" for word, paths in (("with", added), ("without", gone)) if paths
@@ -175,20 +173,48 @@ def changed(before: Trace, now: Trace) -> list[TraceChange]:
     ]
     if before.options != now.options:
         changes.append(TraceChange("the options of jax.jit", "", "Make the jitted function once"))
-    return changes
+    return changes or _structures_changed(before, now)
 
 
-def _static_changed(name: str, before: Static, now: Static) -> TraceChange:
+def _static_changed(name: str, before: Trace, now: Trace) -> TraceChange | None:
+    """Return how a static argument differs; None if it does not, and for a structure."""
+    known = before.statics.get(name), now.statics.get(name)
+    if name.endswith(STRUCTURE) or (known[0] and known[1] and known[0].key == known[1].key):
+        return None
+    if known[0] and known[1]:
+        return _value_changed(name, known[0], known[1])
+    leaves = before.leaves.get(name), now.leaves.get(name)
+    texts = _TO.join(
+        value.text if value else str(leaf) if leaf else "not given" for value, leaf in zip(known, leaves, strict=True)
+    )
+    if any(leaves):
+        advice = f"Pass an array each time: what is none is static. jnp.asarray({name}) makes one"
+        return TraceChange(f"`{name}`:", texts, advice, name)
+    return TraceChange(f"static `{name}`:", texts, f"Pass `{name}` in each call, or in none", name)
+
+
+def _structures_changed(before: Trace, now: Trace) -> list[TraceChange]:
+    advice = "What is no array in it, such as a number of a layer, must stay the same"
+    return [
+        TraceChange(f"the structure of `{owner}` has changed", "", advice, owner)
+        for name, one in now.statics.items()
+        if name.endswith(STRUCTURE) and name in before.statics and before.statics[name].key != one.key
+        for owner in [name.removesuffix(STRUCTURE)]
+    ]
+
+
+def _value_changed(name: str, before: Static, now: Static) -> TraceChange:
+    text = _but_for_address(now.text)
     parts = [path for path, one in now.parts.items() if path in before.parts and before.parts[path].key != one.key]
     if parts and parts != [""]:
         path = parts[0]
-        part = _static_changed(f"{name}{path}", before.parts[path], now.parts[path])
+        part = _value_changed(f"{name}{path}", before.parts[path], now.parts[path])
         if _but_for_address(before.parts[path].text) != _but_for_address(now.parts[path].text):
             return part
         return TraceChange(
             part.what, f"another {now.parts[path].text} each time", "Make it once, outside the loop", name
         )
-    if now.type in _FUNCTIONS and _but_for_address(before.text) == (text := _but_for_address(now.text)):
+    if now.type in _FUNCTIONS and _but_for_address(before.text) == text:
         return TraceChange(
             f"static `{name}`:", f"another {text.strip('<>')} each time", "Make it once, outside the loop", name
         )
@@ -200,7 +226,7 @@ def _static_changed(name: str, before: Static, now: Static) -> TraceChange:
     return TraceChange(f"static `{name}`:", f"{before.text} → {now.text}", advice, name)
 
 
-_FUNCTIONS = frozenset({"function", "method", "functools.partial", "partial"})
+_FUNCTIONS = frozenset({"function", "method", "functools.partial", "partial", "PjitFunction"})
 """The types of static arguments that a loop may make anew, with the same code."""
 
 

@@ -257,3 +257,62 @@ def test_the_calls_of_verify_are_no_retraces(function):
 def test_a_function_that_retraces_within_the_call_of_verify_is_found():
     (finding,) = jdw.verify(new_functions).run.findings
     assert "was traced 3 times" in finding.headline
+
+
+@eqx.filter_jit
+def filtered(model, x, y=None, *, flag=True):
+    return jax.vmap(model)(x).sum() * (2 if flag else 1) + (0 if y is None else y)
+
+
+class Layers(eqx.Module):
+    weights: list[jax.Array]
+    act: object = eqx.field(static=True)
+
+    def __call__(self, x: jax.Array) -> jax.Array:
+        return x
+
+
+@pytest.mark.each
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        (lambda n: ((jnp.sin, jnp.ones((n, 2))), {}), "`x`: float32[2,2] → float32[3,2] → float32[4,2]. Pad `x`"),
+        (lambda n: ((jnp.sin,), {"x": jnp.ones((n, 2))}), "`x`: float32[2,2] → float32[3,2] → float32[4,2]. Pad `x`"),
+        (
+            lambda n: ((jnp.sin, jnp.ones((2, 2))), [{}, {"flag": True}, {"flag": False}][n - 2]),
+            "static `flag`: not given → True → False",
+        ),
+        (
+            lambda n: ((jnp.sin, jnp.ones((2, 2)), [None, 2.5, jnp.float32(1)][n - 2]), {}),
+            "1 time: `y`: 2.5 → float32[]. Pass an array each time: what is none is static",
+        ),
+        (
+            lambda n: ((eqx.nn.Linear(2, n, key=jax.random.key(0)), jnp.ones((2, 2))), {}),
+            "`model.weight`: float32[2,2] → float32[3,2] → float32[4,2]",
+        ),
+        (
+            lambda n: ((Layers([], str(n)), jnp.ones((2, 2))), {}),
+            "the structure of `model` has changed. What is no array in it, such as a number of a layer, must",
+        ),
+    ],
+    ids=["an array", "a keyword", "a static keyword", "a number", "a model", "a field of a model"],
+)
+def test_an_argument_of_a_filter_jit_has_the_users_name(retraces, given, told):
+    jax.clear_caches()
+
+    def program():
+        for n in (2, 3, 4):
+            args, keywords = given(n)
+            filtered(*args, **keywords)
+
+    (finding,) = retraces(program)
+    assert "`filtered` was traced 3 times" in finding.headline
+    assert told in finding.message
+    line = text_of(finding).splitlines()[2]
+    assert "def filtered(model, x, y=None, *, flag=True):" in line
+
+
+def test_functions_of_filter_jit_are_counted_each_by_itself(retraces):
+    first = eqx.filter_jit(lambda x: x + 1)
+    second = eqx.filter_jit(lambda x: x * 2)
+    assert retraces(lambda: [step(jnp.ones(n)) for step in (first, second) for n in (2, 3)]) == []

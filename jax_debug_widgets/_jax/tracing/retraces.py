@@ -12,23 +12,18 @@ import sys
 import threading
 import time
 import weakref
-from collections.abc import Callable, Hashable, Iterator
-from dataclasses import replace
+from collections.abc import Callable, Hashable
 from types import CodeType, FrameType
 from typing import Any
-
-import jax
-import numpy as np
 
 from jax_debug_widgets._jax.compat import features
 from jax_debug_widgets._jax.compat.private import pe, pjit
 from jax_debug_widgets._jax.compat.replacements import Replacements, Replacing
 from jax_debug_widgets._jax.origins.context import is_called_for_us, is_capturing, is_uncached
 from jax_debug_widgets._jax.origins.frames import calling_frame, is_users
-from jax_debug_widgets._jax.tracing.traces import Leaf, Static, Trace
-
-_LONGEST = 60
-"""The length to which the text of a static value is cut, in characters."""
+from jax_debug_widgets._jax.tracing.argument_types import described
+from jax_debug_widgets._jax.tracing.filter_jit import described_filtered
+from jax_debug_widgets._jax.tracing.traces import Trace
 
 _MOST_CALLERS = 8
 """How many lines are kept of the callers of a jitted function, as a library may have called it."""
@@ -85,12 +80,14 @@ class TraceWatch(Replacing):
     def _trace(
         self, fun: Any, code: CodeType, ji: Any, args: tuple[Any, ...], kwargs: dict[str, Any], seconds: float
     ) -> Trace:
-        leaves, statics = _arguments(fun, ji, args, kwargs)
+        known = described_filtered(fun, args)
+        fun, code = (known.function, _code_of(known.function) or code) if known else (fun, code)
+        leaves, statics = (known.leaves, known.statics) if known else described(fun, ji, args, kwargs)
         name, identity = getattr(fun, "__name__", code.co_name), self._identity_of(fun)
         options = hash(ji) if isinstance(ji, Hashable) else 0
         callers = _callers(calling_frame())
-        place, known = (name, code.co_filename, code.co_firstlineno), (identity, callers, leaves, statics, options)
-        return Trace(*place, *known, seconds, is_called_for_us())
+        place = name, code.co_filename, code.co_firstlineno
+        return Trace(*place, identity, callers, leaves, statics, options, seconds, is_called_for_us())
 
     def _identity_of(self, fun: Any) -> int:
         try:
@@ -141,79 +138,3 @@ def _callers(frame: FrameType | None) -> tuple[tuple[str, int], ...]:
             found.append((frame.f_code.co_filename, frame.f_lineno))
         frame = frame.f_back
     return tuple(found) or (("<unknown>", 0),)
-
-
-def _arguments(
-    fun: Any, ji: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
-) -> tuple[dict[str, Leaf], dict[str, Static]]:
-    """The types of a call's traced leaves by path, and the values of its static arguments by name."""
-    names = _parameter_names(fun)
-    numbers, static_names = set(ji.static_argnums or ()), set(ji.static_argnames or ())
-    leaves: dict[str, Leaf] = {}
-    statics: dict[str, Static] = {}
-    positional = ((number, names.get(number, f"args[{number}]"), value) for number, value in enumerate(args))
-    for number, name, value in (*positional, *((-1, name, value) for name, value in kwargs.items())):
-        if number in numbers or number - len(args) in numbers or name in static_names:
-            statics[name] = _static(value)
-        else:
-            leaves |= {name + path: leaf for path, leaf in _leaves(value)}
-    return leaves, statics
-
-
-def _parameter_names(fun: Any) -> dict[int, str]:
-    try:
-        parameters = inspect.signature(fun).parameters.values()
-    except (TypeError, ValueError):
-        return {}
-    positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    return {number: one.name for number, one in enumerate(parameters) if one.kind in positional}
-
-
-def _leaves(value: Any) -> Iterator[tuple[str, Leaf]]:
-    for path, leaf in jax.tree_util.tree_leaves_with_path(value):
-        aval = jax.typeof(leaf)
-        is_number = isinstance(leaf, bool | int | float | complex) and not isinstance(leaf, np.generic)
-        kind = type(leaf).__name__ if is_number else "array"
-        yield jax.tree_util.keystr(path), Leaf(aval.str_short(), bool(getattr(aval, "weak_type", False)), kind)
-
-
-def _static(value: Any) -> Static:
-    parts = dict(_parts(value, "")) if isinstance(value, tuple) else {}
-    return replace(_described(value), parts={path: _described(one) for path, one in parts.items()})
-
-
-def _described(value: Any) -> Static:
-    text, kind = repr(value), type(value)
-    return Static(
-        text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…",
-        hash(value),
-        kind.__name__,
-        kind.__eq__ is object.__eq__ and kind.__module__ != "builtins" and not callable(value),
-    )
-
-
-def _parts(value: Any, path: str) -> Iterator[tuple[str, Any]]:
-    """Yield path and value of each part of a nested tuple; a pair of leaves and treedef (from equinox) gives named leaves."""
-    if isinstance(value, tuple) and len(value) == 2 and _are_leaves(*value):  # noqa: PLR2004
-        yield from _named_leaves(*value, path)
-        yield f"{path} structure", value[1]
-    elif isinstance(value, tuple):
-        for number, one in enumerate(value):
-            yield from _parts(one, f"{path}[{number}]")
-    else:
-        yield path, value
-
-
-def _named_leaves(leaves: tuple[Any, ...], structure: Any, path: str) -> Iterator[tuple[str, Any]]:
-    try:
-        tree = structure.unflatten(leaves)
-        named = jax.tree_util.tree_leaves_with_path(tree, is_leaf=lambda one: one is None)
-    except Exception:  # noqa: BLE001 - a class of the user's that is made of arrays alone.
-        named = [((jax.tree_util.SequenceKey(number),), leaf) for number, leaf in enumerate(leaves)]
-    for keys, leaf in named:
-        yield path + jax.tree_util.keystr(keys), leaf
-
-
-def _are_leaves(leaves: Any, structure: Any) -> bool:
-    is_structure = isinstance(structure, jax.tree_util.PyTreeDef)
-    return is_structure and isinstance(leaves, tuple) and structure.num_leaves == len(leaves)

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+STRUCTURE = " structure"
+"""What follows an argument's name in the name of its structure, where `equinox.filter_jit` makes that a static value."""
+
 
 @dataclass(frozen=True)
 class Leaf:

@@ -1,0 +1,82 @@
+"""Describe the arguments of a jitted function: the types of the traced ones, and the values of the static ones."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import jax
+import numpy as np
+
+from jax_debug_widgets._jax.tracing.traces import Leaf, Static
+
+_LONGEST = 60
+"""The length to which the text of a static value is cut, in characters."""
+
+
+def described(
+    fun: Any, ji: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[dict[str, Leaf], dict[str, Static]]:
+    """Return the types of a call's traced leaves by path, and the values of its static arguments by name."""
+    names = positional_names(fun)
+    numbers, static_names = set(ji.static_argnums or ()), set(ji.static_argnames or ())
+    leaves: dict[str, Leaf] = {}
+    statics: dict[str, Static] = {}
+    positional = ((number, names.get(number, f"args[{number}]"), value) for number, value in enumerate(args))
+    for number, name, value in (*positional, *((-1, name, value) for name, value in kwargs.items())):
+        if number in numbers or number - len(args) in numbers or name in static_names:
+            statics[name] = static_of(value)
+        else:
+            leaves |= {name + path: leaf_of(leaf) for path, leaf in leaves_with_paths(value)}
+    return leaves, statics
+
+
+def positional_names(fun: Any) -> dict[int, str]:
+    """Return the names of a function's positional parameters by their places; empty if it has no signature."""
+    try:
+        parameters = inspect.signature(fun).parameters.values()
+    except (TypeError, ValueError):
+        return {}
+    positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    return {number: one.name for number, one in enumerate(parameters) if one.kind in positional}
+
+
+def leaves_with_paths(value: Any) -> Iterator[tuple[str, Any]]:
+    """Yield the leaves of a pytree with their paths, `['w']`."""
+    for path, leaf in jax.tree_util.tree_leaves_with_path(value):
+        yield jax.tree_util.keystr(path), leaf
+
+
+def leaf_of(leaf: Any) -> Leaf:
+    """Describe an array or a number."""
+    aval = jax.typeof(leaf)
+    is_number = isinstance(leaf, bool | int | float | complex) and not isinstance(leaf, np.generic)
+    kind = type(leaf).__name__ if is_number else "array"
+    return Leaf(aval.str_short(), bool(getattr(aval, "weak_type", False)), kind)
+
+
+def static_of(value: Any) -> Static:
+    """Describe a static argument, and the parts of a nested tuple."""
+    parts = dict(_parts(value, "")) if isinstance(value, tuple) else {}
+    return replace(_described(value), parts={path: _described(one) for path, one in parts.items()})
+
+
+def _described(value: Any) -> Static:
+    text, kind = repr(value), type(value)
+    return Static(
+        text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…",
+        hash(value),
+        kind.__name__,
+        kind.__eq__ is object.__eq__ and kind.__module__ != "builtins" and not callable(value),
+    )
+
+
+def _parts(value: Any, path: str) -> Iterator[tuple[str, Any]]:
+    """Yield path and value of each part of a nested tuple."""
+    if isinstance(value, tuple):
+        for number, one in enumerate(value):
+            yield from _parts(one, f"{path}[{number}]")
+    else:
+        yield path, value

@@ -1,0 +1,76 @@
+"""Describe the arguments of a function under `equinox.filter_jit` by the names in the user's function.
+
+Equinox jits a function of its own for it. That function takes the arrays as two dictionaries of flat tuples. The rest is one
+static argument, with the structures. The dictionaries have the parts `fun`, `first` (the first argument) and `rest`.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import jax
+
+from jax_debug_widgets._jax.tracing.argument_types import leaf_of, leaves_with_paths, positional_names, static_of
+from jax_debug_widgets._jax.tracing.traces import STRUCTURE, Leaf, Static
+
+_PARAMETERS = ("dynamic_donate", "dynamic_nodonate", "static")
+_PARTS = ("fun", "first", "rest")
+
+
+@dataclass(frozen=True)
+class FilteredCall:
+    """The function that the user has given to `equinox.filter_jit`, and the arguments of one call by its names.
+
+    Attributes:
+      leaves: the type of each array, by its path: `model.weight`.
+      statics: all that is no array, by its path, and the structure of each argument, by its name and `STRUCTURE`.
+    """
+
+    function: Any
+    leaves: dict[str, Leaf] = field(default_factory=dict[str, Leaf])
+    statics: dict[str, Static] = field(default_factory=dict[str, Static])
+
+
+def described_filtered(fun: Any, args: tuple[Any, ...]) -> FilteredCall | None:
+    """Describe a call that `equinox.filter_jit` makes of its own function `fun`; None for a call of another function."""
+    if len(args) != len(_PARAMETERS) or tuple(positional_names(fun).values()) != _PARAMETERS:
+        return None
+    try:
+        return _described(*args)
+    except Exception:  # noqa: BLE001 - another version of equinox: its own names are told.
+        return None
+
+
+def _described(donated: Mapping[str, Any], kept: Mapping[str, Any], static: tuple[Any, ...]) -> FilteredCall:
+    arrays = {**donated, **kept}
+    parts = (_together(arrays[part], *others) for part, others in zip(_PARTS, static, strict=True))
+    function, first, (rest, keywords) = parts
+    call = FilteredCall(inspect.unwrap(function))
+    names = positional_names(call.function)
+    if not inspect.isfunction(call.function):
+        _add(call, "self", function)
+    *positional, _ = first, *rest  # Equinox appends None, so that there is a first argument.
+    for number, value in enumerate(positional):
+        _add(call, names.get(number, f"args[{number}]"), value)
+    for name, value in keywords.items():
+        _add(call, name, value)
+    return call
+
+
+def _together(arrays: tuple[Any, ...], others: tuple[Any, ...], structure: Any) -> Any:
+    """Return the tree whose leaves are the arrays, where there are, and else the others; `equinox` parts it so."""
+    pairs = zip(arrays, others, strict=True)
+    return structure.unflatten([other if array is None else array for array, other in pairs])
+
+
+def _add(call: FilteredCall, name: str, value: Any) -> None:
+    for path, leaf in leaves_with_paths(value):
+        if isinstance(leaf, jax.Array):
+            call.leaves[name + path] = leaf_of(leaf)
+        else:
+            call.statics[name + path] = static_of(leaf)
+    # The hash of a structure says nothing of a module's static fields; its text has them.
+    call.statics[f"{name}{STRUCTURE}"] = static_of(str(jax.tree.structure(value)))
