@@ -22,6 +22,7 @@ _MOST_REASONS = 3
 _MOST_NAMES = 3
 _MOST_STEPS = 4
 _TO = " → "
+_SAME_ARGUMENTS = "the arguments have the same types: JAX's cache was cleared, or a setting of JAX's is another"
 
 
 @dataclass(frozen=True)
@@ -119,8 +120,17 @@ def _changes(trace: Trace, before: Sequence[Trace]) -> Sequence[TraceChange]:
         advice = "is a new function object each time. Define it, and call jax.jit, once, outside the loop"
         return [TraceChange("", "", f"`{trace.function}` {advice}")]
     changes = min((changed(one, trace) for one in reversed(same)), key=len)
-    advice = "the arguments have the same types: JAX's cache was cleared, or a setting of JAX's is another"
-    return changes or [TraceChange("", "", advice)]
+    return changes or [TraceChange("", "", _SAME_ARGUMENTS)]
+
+
+def why_again(trace: Trace, before: Sequence[Trace]) -> str:
+    """Return why a function was traced again, in a few words: `x`: float32[3] → float32[4]. Empty for its first trace."""
+    if not before:
+        return ""
+    changes = _changes(trace, before)
+    more = f" and {len(changes) - _MOST_NAMES} more" if len(changes) > _MOST_NAMES else ""
+    told = "; ".join(f"{one.what} {one.difference}".strip() for one in changes[:_MOST_NAMES])
+    return told + more or changes[0].advice
 
 
 def _sentence(each: Sequence[Sequence[TraceChange]]) -> str:

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 from jax_debug_widgets._jax.compat import native
 from jax_debug_widgets._jax.compat.names import function_of
 from jax_debug_widgets._jax.origins.context import is_capturing
+from jax_debug_widgets.checks.retraces import why_again
+from jax_debug_widgets.session.earlier_traces import EarlierTraces
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -35,6 +37,7 @@ class SessionObserver:
 
     def __init__(self, session: ObservedSession) -> None:
         self._session = session
+        self._earlier = EarlierTraces()
         self.in_many_devices = 0
 
     def executing(self, name: str, ordered: bool, recorders: Recorders | None) -> Callable[[Execution], None]:
@@ -133,7 +136,7 @@ class SessionObserver:
         """Note that this thread has traced a jitted function of the user's; `program` is None inside another program."""
         run = self._session.active
         if run is not None:
-            run.take_trace(trace, program)
+            run.take_trace(trace, program, why_again(trace, self._earlier.before(trace)))
 
     def printed(self, printed: Printed) -> None:
         """Note that a function that this thread traces has called Python's `print`."""

@@ -178,6 +178,7 @@ def call_message(call: Call) -> CallMessage:
         "ordered": call.ordered,
         "events": call.events,
         "error": call.error,
+        "retraced": call.retraced,
         "prints": list(call.prints),
         "thread": call.thread,
     }

@@ -147,6 +147,7 @@ class CallMessage(TypedDict):
     lower: float | None
     compile: float | None
     numba: float | None
+    retraced: str
     queued: float
     flight: list[float] | None
     dispatched: float | None

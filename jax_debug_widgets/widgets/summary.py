@@ -154,6 +154,8 @@ def call_line(call: Call) -> str:
         parts.append("cached")
     if call.run is not None:
         parts.append(f"ran {call.run:.3f} s" + " a call" * (call.run_of > 1))
+    if call.retraced:
+        parts.append(f"traced again: {call.retraced}")
     parts.append(call.error or state_word(call.state))
     return f"{call.name}: {' · '.join(parts)}, {plural_came(call.events)}"
 

@@ -258,7 +258,7 @@ def test_a_report_counts_the_calls_that_were_checked():
     f = jax.jit(lambda x: x + 1)
     with jdw.capture(check="nonfinite") as run:
         f(X), f(X)
-    assert "0 calls · 0 prints and values · 2 calls checked" in run.report()
+    assert "done · 0 prints and values · 2 calls checked" in run.report()
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,10 @@ import numpy as np
 import pytest
 
 import jax_debug_widgets as jdw
+from jax_debug_widgets._jax.tracing.traces import Trace
 from jax_debug_widgets.checks.excerpt import text_of
+from jax_debug_widgets.session import earlier_traces
+from jax_debug_widgets.session.earlier_traces import EarlierTraces
 
 
 @pytest.fixture
@@ -316,3 +319,46 @@ def test_functions_of_filter_jit_are_counted_each_by_itself(retraces):
     first = eqx.filter_jit(lambda x: x + 1)
     second = eqx.filter_jit(lambda x: x * 2)
     assert retraces(lambda: [step(jnp.ones(n)) for step in (first, second) for n in (2, 3)]) == []
+
+
+def test_a_trace_that_only_the_watching_needs_is_no_trace_of_the_users():
+    step = jax.jit(lambda x: x * 2)
+    step(jnp.ones(3))
+    with jdw.capture(watch=True) as run:
+        for n in (3, 4, 5):
+            step(jnp.ones(n))
+    assert run.findings == []
+    with jdw.capture(watch=True) as run:
+        for n in (6, 7, 8):
+            step(jnp.ones(n))
+    (finding,) = run.findings
+    assert "was traced 3 times" in finding.headline
+
+
+@pytest.mark.behaviour("S14")
+def test_a_call_says_why_its_function_was_traced_again_also_since_an_earlier_capture():
+    @jax.jit
+    def step(p, x):
+        jax.debug.print("{w}", w=p["w"])
+        return p["w"] * x
+
+    told = []
+    for w, n in ((jnp.float32(1), 3), (jnp.float32(1), 3), (jnp.float32(1), 4), (2.0, 4)):
+        with jdw.capture() as run:
+            step({"w": w}, jnp.ones(n)) + jax.jit(jnp.sin)(1.0)
+        told.append([call.retraced for call in run.calls if call.of == "step"])
+        assert ("traced again" in repr(run.calls)) == any(told[-1])
+    sizes, weak = "`x`: float32[3] → float32[4]", "`p['w']`: float32[] → float32[] (a Python float)"
+    assert told == [[""], [""], [sizes], [weak]]
+
+
+def test_only_the_traces_of_functions_traced_lately_are_kept(monkeypatch):
+    monkeypatch.setattr(earlier_traces, "_MOST_FUNCTIONS", 2)
+    earlier = EarlierTraces()
+
+    def traced(line, *, is_ours=False):
+        return len(earlier.before(Trace("f", "a.py", line, 1, (), {}, {}, 0, 0.0, is_ours)))
+
+    assert [traced(1), traced(2), traced(1), traced(1, is_ours=True), traced(1)] == [0, 0, 1, 0, 2]
+    assert [traced(3), traced(1), traced(2)] == [0, 3, 0]
+    assert [traced(2) for _ in range(20)][-1] == 16

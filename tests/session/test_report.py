@@ -33,6 +33,14 @@ def section(text, title):
     return text.partition(f"## {title}\n\n")[2].partition("\n\n## ")[0]
 
 
+def test_its_heading_is_the_name_of_the_run_and_what_was_run():
+    with jdw.capture(title="training", name="lr3") as run:
+        step(jnp.ones(3), jnp.float32(1))
+    assert run.report().startswith("# lr3 (training)\n")
+    run.name = "training"
+    assert run.report().startswith("# training\n")
+
+
 def test_it_has_the_facts_the_findings_with_their_lines_the_values_and_the_last_lines(tmp_path):
     with jdw.capture(title="training", watch=True) as run:
         w = jnp.ones(3)

@@ -40,7 +40,7 @@ def described_filtered(fun: Any, args: tuple[Any, ...]) -> FilteredCall | None:
         return None
     try:
         return _described(*args)
-    except Exception:  # noqa: BLE001 - another version of equinox: its own names are told.
+    except Exception:  # noqa: BLE001 - another version of equinox: the user sees the names of its parameters.
         return None
 
 

@@ -54,7 +54,8 @@ class TraceWatch(Replacing):
     ) -> None:
         theirs(trace, debug_info, *args, **options)
         if self._here.depth:
-            self._here.begun.add(getattr(debug_info, "func_src_info", None))
+            begun = self._here.begun_for_us if is_called_for_us() else self._here.begun
+            begun.add(getattr(debug_info, "func_src_info", None))
 
     def _infer(
         self, theirs: Callable[..., Any], fun: Any, ji: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
@@ -64,21 +65,35 @@ class TraceWatch(Replacing):
         if self.subscriber is None or code is None or not is_own or not is_capturing() or is_uncached():
             return theirs(fun, ji, args, kwargs)
         here, began = self._here, time.perf_counter()
-        begun_around, here.begun = here.begun, set()
+        around, around_for_us = here.begun, here.begun_for_us
+        here.begun, here.begun_for_us = set(), set()
         here.depth += 1
         try:
             inferred = theirs(fun, ji, args, kwargs)
-            is_traced = inferred[0].params["jaxpr"].jaxpr.debug_info.func_src_info in here.begun
+            traced = inferred[0].params["jaxpr"].jaxpr.debug_info.func_src_info
+            is_users_own, is_ours = traced in here.begun, traced in here.begun_for_us
         finally:
             here.depth -= 1
-            here.begun = here.begun | begun_around if here.depth else set()
-        if is_traced and not _asks_for_shapes():
+            here.begun = here.begun | around if here.depth else set()
+            here.begun_for_us = here.begun_for_us | around_for_us if here.depth else set()
+        # The user's own call, which is around it, tells what is traced to be compared.
+        is_told = is_users_own or (is_ours and not (here.depth and is_called_for_us()))
+        if is_told and not _asks_for_shapes():
             program = None if here.depth else inferred[0].params["jaxpr"]
-            self.subscriber(self._trace(fun, code, ji, args, kwargs, time.perf_counter() - began), program)
+            seconds = time.perf_counter() - began
+            self.subscriber(self._trace(fun, code, ji, args, kwargs, seconds, is_ours=not is_users_own), program)
         return inferred
 
     def _trace(
-        self, fun: Any, code: CodeType, ji: Any, args: tuple[Any, ...], kwargs: dict[str, Any], seconds: float
+        self,
+        fun: Any,
+        code: CodeType,
+        ji: Any,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        seconds: float,
+        *,
+        is_ours: bool,
     ) -> Trace:
         known = described_filtered(fun, args)
         fun, code = (known.function, _code_of(known.function) or code) if known else (fun, code)
@@ -87,7 +102,7 @@ class TraceWatch(Replacing):
         options = hash(ji) if isinstance(ji, Hashable) else 0
         callers = _callers(calling_frame())
         place = name, code.co_filename, code.co_firstlineno
-        return Trace(*place, identity, callers, leaves, statics, options, seconds, is_called_for_us())
+        return Trace(*place, identity, callers, leaves, statics, options, seconds, is_ours)
 
     def _identity_of(self, fun: Any) -> int:
         try:
@@ -101,6 +116,7 @@ class _Here(threading.local):
 
     Attributes:
       begun: the functions whose tracing has begun, by JAX's text for them: `step at /home/me/train.py:12`.
+      begun_for_us: the same, for traces that a call of ours causes.
       depth: how many of the user's functions it looks up or traces, nested in one another.
     """
 
@@ -108,6 +124,7 @@ class _Here(threading.local):
 
     def __init__(self) -> None:
         self.begun: set[str | None] = set()
+        self.begun_for_us: set[str | None] = set()
 
 
 def _code_of(fun: Any) -> CodeType | None:

@@ -43,12 +43,13 @@ def report(run: Readable) -> str:
         "Versions": ("Read from a file with " if run.is_loaded else "") + ", ".join(_versions(run)),
     }
     told = [f"## {title}\n\n{text}" for title, text in sections.items() if text]
-    return "\n\n".join([f"# {_one_line(run.title)}", _facts(run), *told]) + "\n"
+    title = f"{run.name} ({run.title})" if run.name not in ("", run.title) else run.title
+    return "\n\n".join([f"# {_one_line(title)}", _facts(run), *told]) + "\n"
 
 
 def _facts(run: Readable) -> str:
     status, about, calls = run.status(), outline(run), run.call_log.newest + 1
-    facts = [status.state, plural(calls, "call"), plural_came(status.events)]
+    facts = [status.state, *([plural(calls, "call")] if calls else []), plural_came(status.events)]
     if run.checked_calls:
         facts.append(f"{plural(run.checked_calls, 'call')} checked")
     if about.value and about.last is not None:

@@ -17,6 +17,7 @@ class Preparations:
         self._compiled: dict[str, dict[Stage, float]] = {}
         self._prepared: dict[str, float] = {}
         self._printed: dict[str, list[PrintInCall]] = {}
+        self._retraced: dict[str, str] = {}
 
     def compiled(self, stage: Stage, function: str, seconds: float) -> None:
         """Note that a stage has ended. Of functions traced inside others, the outermost ends last and includes the others."""
@@ -36,12 +37,17 @@ class Preparations:
         """Note that a function printed while it was traced, outside all calls of the cell."""
         self._printed.setdefault(traced.told.function, []).append(traced)
 
+    def retraced(self, function: str, why: str) -> None:
+        """Note why a function was traced again."""
+        self._retraced[function] = why
+
     def hand_over(self, record: CallRecord) -> None:
         """Give the preparations of this call's function to the call."""
         stages, prepared = self._compiled.pop(record.function, {}), self._prepared.pop(record.function, 0.0)
         if "lower" in stages:
             stages["lower"] += prepared
         record.stages.update(stages)
+        record.retraced = self._retraced.pop(record.function, "") or record.retraced
         for traced in self._printed.pop(record.function, ()):
             record.take_print(traced)
 

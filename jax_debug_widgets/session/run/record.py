@@ -48,7 +48,7 @@ class CallRecord:
         """Whether its firings may belong to a call of another thread, see `InFlight`."""
         self.events = 0
         self.prints: list[str] = []
-        self.error = ""
+        self.retraced = self.error = ""
         self.outcome: CallState = "failed"
         """The state of the call if there is an error."""
         self.callee: Callable[[], Any] = unknown
@@ -135,6 +135,7 @@ class CallRecord:
             events=self.events,
             error=self.error,
             prints=tuple(self.prints),
+            retraced=self.retraced,
             thread=self.thread,
             queued_ns=self.queued_ns,
             run=run,

@@ -160,11 +160,16 @@ class Run(RunView):
         """Return the findings about prints while tracing."""
         return self._trace_prints.findings()
 
-    def take_trace(self, trace: Trace, program: Any) -> None:
-        """Add a trace that has just ended. Look for reused keys and for loops of all lanes in its program, if there is one."""
+    def take_trace(self, trace: Trace, program: Any, why: str = "") -> None:
+        """Add a trace that has just ended. Look for reused keys and for loops of all lanes in its program, if there is one.
+
+        `why` is why the function was traced again; empty if it was not.
+        """
         if not trace.is_ours:
             self.traces.append(trace)
         if program is not None:
+            if why:
+                self.call_log.retraced(trace.function, why)
             is_asked = Kind.KEY.option in self.settings.check
             found = (one for one in reuses(program) if is_asked or not one.is_shared)
             self.reused_keys.update(dict.fromkeys(found))

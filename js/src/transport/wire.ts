@@ -168,6 +168,8 @@ export interface CallMessage {
   ordered: boolean;
   events: number;
   error: string;
+  /** Why its function was traced again; empty if it was not. */
+  retraced: string;
   /** What Python's `print` wrote while its function was traced. */
   prints: string[];
   /** The Python thread that made it. */
@@ -719,7 +721,7 @@ const UNTOLD_WATCH = {
 function completed({ sites, calls, status }: BatchHeader): Pick<BatchHeader, "sites" | "calls" | "status"> {
   return {
     sites: sites.map((site) => ({ ...UNTOLD, ...site, watch: site.watch ? { ...UNTOLD_WATCH, ...site.watch } : null })),
-    calls: calls.map((call) => ({ ...{ origin: "", prints: [], thread: "", numba: null }, ...call })),
+    calls: calls.map((call) => ({ ...{ origin: "", prints: [], thread: "", numba: null, retraced: "" }, ...call })),
     status: { ...UNTOLD_STATUS, ...status },
   };
 }

@@ -45,6 +45,14 @@ describe("the calls", () => {
     expect(texts("tr.traced")).toEqual(["traced: train.py:12 in step: <x> Traced (traced: its first call here)"]);
   });
 
+  it("say why their function was traced again, before what it printed", () => {
+    const [call] = goldenBatch("small").calls;
+    const retraced = "`x`: float32[3] → float32[4]";
+    showTab("calls", goldenBatch("small", { calls: [{ ...call, retraced } as CallMessage] }));
+    expect(texts("tr.traced")[0]).toEqual(`traced again: ${retraced}`);
+    expect(texts("tr.traced")).toHaveLength(2);
+  });
+
   it("open the traced program of the chosen one, where it was captured", () => {
     const { ui } = showTab("calls", goldenBatch("small"));
     expect(texts("tbody .link")).toEqual(["program…"]);

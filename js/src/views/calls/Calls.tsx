@@ -160,6 +160,14 @@ function CallRow({ call, ran, barrier, columns, chosen, isReached, choose, openP
           </td>
         )}
       </tr>
+      {call.retraced && (
+        <tr class="traced">
+          <td />
+          <td colSpan={columns - 1} class="mono" title="What differs from the trace before that is most like it">
+            traced again: {call.retraced}
+          </td>
+        </tr>
+      )}
       {call.prints.map((line, i) => (
         <tr key={i} class="traced">
           <td />
