@@ -100,7 +100,7 @@ def test_what_is_not_there_has_no_section():
     with jdw.capture(title="nothing") as run:
         np.testing.assert_allclose(jax.jit(jnp.sin)(0.0), 0.0)
     text = run.report()
-    assert text.startswith("# nothing\n\ndone · 0 calls · 0 prints and values")
+    assert text.startswith("# nothing\n\ndone · 0 prints and values")
     assert [line for line in text.splitlines() if line.startswith("## ")] == ["## Versions"]
 
 
