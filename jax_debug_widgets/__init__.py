@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from jax_debug_widgets.graphs.table import By
     from jax_debug_widgets.session import Instrumented, Run
     from jax_debug_widgets.session.engines import Engines
+    from jax_debug_widgets.session.run.compare import LoadedRuns
     from jax_debug_widgets.session.run.loaded import LoadedRun
     from jax_debug_widgets.session.run.view import RunView
     from jax_debug_widgets.session.studies.cost_report import CostReport
@@ -705,8 +706,14 @@ def find_run(key: str) -> RunView:
 def load(path: PathLike[str], *, max_events: int = ..., max_mb: float = ..., follow: bool = ...) -> LoadedRun: ...
 @overload
 def load(path: str, *, max_events: int = ..., max_mb: float = ..., follow: bool = ...) -> Any: ...
+@overload
+def load(path: Sequence[str | PathLike[str]], *, max_events: int = ..., max_mb: float = ...) -> LoadedRuns: ...
 def load(
-    path: str | PathLike[str], *, max_events: int = 5_000_000, max_mb: float = 2048.0, follow: bool = False
+    path: str | PathLike[str] | Sequence[str | PathLike[str]],
+    *,
+    max_events: int = 5_000_000,
+    max_mb: float = 2048.0,
+    follow: bool = False,
 ) -> Any:
     """Load a run that `run.save`, `--record` or `capture(record=...)` has written, here or elsewhere.
 
@@ -724,7 +731,7 @@ def load(
         jdw.load("run.jdw", follow=True).panel  # of a job that goes on elsewhere, over a file system that both see
 
     Args:
-      path: the folder, or the zip file; or a pattern, or a folder of such, for several runs.
+      path: the folder, or the zip file; or a pattern, a folder of such or a list of paths, for several runs.
       max_events, max_mb: how much of a run is loaded, in events and MB; the newest. `plot` draws the rest as mean and range.
       follow: read on while another process writes the run, until that is over; its panel is live.
 
@@ -734,6 +741,7 @@ def load(
     Raises:
       ImportError: pyarrow is not installed (`pip install "jax-debug-widgets[record]"`).
       ValueError: there is no run, it contradicts itself, or a newer version of this package has written it.
+      TypeError: `path` is none of these.
     """
     from jax_debug_widgets.session import current_session
     from jax_debug_widgets.session.loading import load as load_run

@@ -11,7 +11,9 @@ def main(words: list[str]) -> int:
     """Run the command given by `words`; return the exit status."""
     match words:
         case ["help" | "--help" | "-h"] | ["record", "--help" | "-h"]:
-            print(USAGE)  # noqa: T201 - the user asked for it.
+            from jax_debug_widgets.magics.options import help_of_options
+
+            print(f"{USAGE}\n{help_of_options()}")  # noqa: T201 - the user asked for it.
             return 0
         case ["record", *rest]:
             return record(rest)

@@ -76,6 +76,11 @@ class _Parser(argparse.ArgumentParser):
         super().__init__(prog="%jaxdebug", add_help=False, allow_abbrev=False, exit_on_error=False)
 
 
+def help_of_options() -> str:
+    """Return the help on the options of `add_options`, as argparse writes it."""
+    return add_options(argparse.ArgumentParser(usage=argparse.SUPPRESS, add_help=False)).format_help()
+
+
 def add_options(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
     """Add the options that `%%jaxdebug`, `%jaxdebug EXPR` and `%jaxdebug on` share."""
     defaults = Options()

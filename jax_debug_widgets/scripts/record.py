@@ -26,7 +26,7 @@ python -m jax_debug_widgets record FILE [options] -m package.train [arguments]
 Runs the script as Python does, and writes what its compiled programs print, call back and compute into the folder FILE
 (run.jdw), from where it imports JAX on. `jdw.load(FILE)` reads it, also while the script runs, and after it was killed.
 Instead of a script: -m MODULE, -c CODE, - (stdin), a folder or a zip file (.pyz) with a __main__.py.
-The options are those of %%jaxdebug: --watch NAMES, --every N, --name NAME, …; `%jaxdebug help` lists them.
+The options are those of %%jaxdebug: --watch NAMES, --every N, --name NAME, …; `record --help` lists them.
 """
 
 WRONG_USAGE = 2

@@ -44,7 +44,7 @@ _SHARE = 1 / 5
 
 def load(
     session: Loading,
-    path: str | PathLike[str],
+    path: str | PathLike[str] | Sequence[str | PathLike[str]],
     *,
     max_events: int = LOADED_EVENTS,
     max_mb: float = LOADED_MB,
@@ -52,18 +52,25 @@ def load(
 ) -> LoadedRun | LoadedRuns:
     """See `jax_debug_widgets.load`."""
     require_pyarrow("load()")
-    if not isinstance(path, str | PathLike):
-        raise TypeError(f"load(path) takes the path of a run or a pattern, not {path!r:.40}")
     budget = Budget(events=max_events, nbytes=max(int(max_mb * _MEGABYTE), 1))
+    if isinstance(path, list | tuple) and path and all(isinstance(one, str | PathLike) for one in path):
+        if follow:
+            raise ValueError("load(paths, follow=True) follows one run only: load each by itself")
+        paths = [Path(one).expanduser() for one in path]
+        if missing := [str(one) for one in paths if not one.exists()]:
+            raise RunFileError(f"there is no run at {', '.join(missing)}")
+        return _load_all(session, paths, budget)
+    if not isinstance(path, str | PathLike):
+        raise TypeError(f"load(path) takes the path of a run, a pattern or a list of paths, not {path!r:.40}")
     at = Path(path).expanduser()
     if not at.exists() and glob.has_magic(str(at)):
         paths = [Path(one) for one in glob.glob(str(at), recursive=True)]
         if not paths:
             raise RunFileError(f"there is nothing like {path}")
-        return _load_all(session, paths, budget)
+        return _load_all(session, sorted(paths, key=_in_order), budget)
     inner = [one for one in at.glob("*") if (one / _RUN).exists() or one.suffix == ".zip"] if at.is_dir() else []
     if inner and not (at / _RUN).exists():
-        return _load_all(session, inner, budget)
+        return _load_all(session, sorted(inner, key=_in_order), budget)
     run = _load_one(session, budget, at)
     return _follow(session, run) if follow else run
 
@@ -132,7 +139,7 @@ def _load_all(session: Loading, paths: list[Path], budget: Budget) -> LoadedRuns
 
     rows: list[RunRow] = []
     problems: dict[str, str] = {}
-    for path in sorted(paths, key=_in_order):
+    for path in paths:
         try:
             rows.append(_row(path, keys[path], load_one))
         except (OSError, RunFileError) as error:

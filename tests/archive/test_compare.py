@@ -74,10 +74,42 @@ def test_single_runs_are_asked_for_by_name_or_number(sweep):
     assert runs["lr2"] is runs[1] and runs[1].config["lr"] == 0.3 and [run.name for run in runs[:2]] == ["lr1", "lr2"]
     with pytest.raises(KeyError, match="no run is called 'lr3'; there are lr1, lr2"):
         _ = runs["lr3"]
-    with pytest.raises(TypeError, match=r"load\(path\) takes the path of a run or a pattern, not None"):
+    with pytest.raises(
+        TypeError, match=r"load\(path\) takes the path of a run, a pattern or a list of paths, not None"
+    ):
         jdw.load(None)
     with pytest.raises(ValueError, match="there is nothing like"):
         jdw.load(f"{sweep}/none*.jdw")
+
+
+def test_a_list_of_paths_is_loaded_in_its_order(sweep):
+    runs = jdw.load([sweep / "run10.jdw", f"{sweep}/run1.jdw"])
+    assert [row.name for row in runs.rows] == ["lr10", "lr1"] and runs.problems == {}
+    with pytest.raises(ValueError, match=r"there is no run at .*none\.jdw, .*nor\.jdw"):
+        jdw.load([sweep / "run1.jdw", sweep / "none.jdw", sweep / "nor.jdw"])
+    with pytest.raises(ValueError, match="follows one run only: load each by itself"):
+        jdw.load([sweep / "run1.jdw"], follow=True)
+    with pytest.raises(TypeError, match=r"or a list of paths, not \[\]"):
+        jdw.load([])
+
+
+def test_lines_of_several_values_have_the_names_of_the_values_too(tmp_path):
+    @jax.jit
+    def step(params, x):
+        g = {name: {"w": jnp.tanh(value * x)} for name, value in params.items()}
+        return jax.tree.map(jnp.sum, g)
+
+    for lr in (1, 2):
+        with jdw.capture(watch="g", record=tmp_path / f"lr{lr}.jdw", name=f"lr{lr}"):
+            step({"a": jnp.ones(3), "b": jnp.ones(3)}, float(lr))
+    runs = jdw.load(tmp_path)
+    expected = [f"lr{lr}: g['{name}']['w'].l2" for lr in (1, 2) for name in "ab"]
+    for pattern in ("g['*']['w'].l2", 'g["?"]["w"].l2', "g[*].l2"):
+        axes = runs.plot(pattern)
+        assert [text.get_text() for text in axes.get_legend().get_texts()] == expected
+    plt.close("all")
+    header, row, *_ = repr(runs).splitlines()
+    assert row[header.index("steps") :].split()[0] == "1", "steps are counted where no value is a number, too"
 
 
 @pytest.mark.behaviour("R4")

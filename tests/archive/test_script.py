@@ -210,6 +210,7 @@ def test_the_folder_may_stand_after_the_options():
 def test_help_is_no_error(tmp_path):
     done = python(tmp_path, "-m", "jax_debug_widgets", "record", "--help")
     assert (done.returncode, done.stderr) == (0, "") and "record FILE [options] train.py" in done.stdout
+    assert "--watch NAMES" in done.stdout and "--break-on WHAT" in done.stdout
 
 
 def test_options_stand_before_the_script_and_its_own_after_it():

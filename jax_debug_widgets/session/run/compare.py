@@ -103,7 +103,8 @@ class LoadedRuns(Sequence["LoadedRun"]):
         is_long = sum(row.events for row in self.rows if row.path not in self._loaded) > _LONG
         for label, row in zip(self.labels(), self.rows, strict=True):
             try:
-                drawn += [replace(one, name=label) for one in self._series(row, name, is_long=is_long)]
+                own = self._series(row, name, is_long=is_long)
+                drawn += [replace(one, name=label if len(own) == 1 else f"{label}: {one.name}") for one in own]
             except KeyError as error:
                 missing = error
         if not drawn:
@@ -180,7 +181,7 @@ class LoadedRuns(Sequence["LoadedRun"]):
                 row.title,
                 *(_short(getattr(row, part).get(name)) for part, name in names),
                 time.strftime("%Y-%m-%d %H:%M", time.localtime(row.started)) if row.started else "",
-                f"{row.outline.steps:,}" if row.outline.value else "",
+                f"{row.outline.steps:,}" if row.outline.steps else "",
                 "" if row.outline.ms_a_step is None else f"{row.outline.ms_a_step:.3g}",
                 _last(row, with_name=len(values) != 1),
                 str(row.findings or ""),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import fnmatch
 import itertools
 import re
 from collections import Counter
@@ -13,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from jax_debug_widgets.events import CallSite, told_apart
-from jax_debug_widgets.events.identifiers import as_python_has
+from jax_debug_widgets.events.identifiers import as_python_has, is_like
 from jax_debug_widgets.session.run.gradients import gradients_of
 
 _PATH = re.compile(r"(\[[^\]()]*\]|\.\w+)+")
@@ -79,7 +78,7 @@ class UnavailableValues:
         found = {
             f"{one.site.label!r} ({one.site.where})": None
             for one in self.choices
-            if any(fnmatch.fnmatchcase(own, pattern) or own == pattern for own in _asked(one) if own)
+            if any(is_like(own, pattern) for own in _asked(one) if own)
         }
         verb = "is" if len(found) == 1 else "are"
         has = "has" if len(found) == 1 else "have"
@@ -124,7 +123,7 @@ def matching(
             if each := _of_each_process(pattern, choices):
                 return each
             raise
-    found = [one for one in choices if any(fnmatch.fnmatchcase(own, pattern) for own in one.names if own)]
+    found = [one for one in choices if any(is_like(own, pattern) for own in one.names if own)]
     return found or [choose(pattern, choices, read, untaken)]
 
 

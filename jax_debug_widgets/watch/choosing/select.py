@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from jax_debug_widgets._jax.compat import versions
-from jax_debug_widgets.events.identifiers import as_python_has
+from jax_debug_widgets.events.identifiers import as_python_has, is_like
 from jax_debug_widgets.watch.choosing.condition import Condition
 from jax_debug_widgets.watch.choosing.stops import NO_STOPS, Stops
 from jax_debug_widgets.watch.naming.named import Named
@@ -27,7 +27,6 @@ BY_LANE = "lanes/"
 """The beginning of a pattern that asks for each lane of a `vmap` by itself."""
 _EXECUTION = re.compile(r"#\d+$")
 _EXPRESSION = re.compile(r"[ (]")
-_ITEM = re.compile(r"\[(?='|\d+\])")
 
 
 @dataclass(frozen=True)
@@ -210,9 +209,8 @@ class Pattern:
             return False
         if name.startswith((f"{wanted}[", f"{wanted}.")):
             return True
-        wanted = _ITEM.sub("[[]", wanted)  # A key or index (`g*['w']`, `layers[0].*`), and no choice of characters.
         qualified = f".{one.function.replace('.<locals>', '')}.{name}"
-        return fnmatch.fnmatchcase(name, wanted) or fnmatch.fnmatchcase(qualified, f"*.{wanted}")
+        return is_like(name, wanted) or is_like(qualified, f"*.{wanted}")
 
     def _is_scope(self, stack: str) -> bool:
         scopes = scope_of(stack).split("/")
