@@ -113,6 +113,33 @@ def test_lines_of_several_values_have_the_names_of_the_values_too(tmp_path):
 
 
 @pytest.mark.behaviour("R4")
+def test_where_runs_part_is_a_table(sweep):
+    runs = jdw.load(f"{sweep}/run*.jdw")
+    told = runs.differences()
+    assert told.labels == ("lr 0.1", "lr 0.3", "lr 3")
+    tables = [run.series("loss")[1] for run in runs]
+    first = int(np.flatnonzero([len(set(step)) > 1 for step in zip(*tables, strict=True)])[0])
+    assert told.first is not None and (told.first.name, told.first.first) == ("w.mean", first), "of the earlier line"
+    title, header, *rows = repr(told).splitlines()
+    assert title.startswith("w.mean (test_compare.py:") and title.endswith(f"differs first, at step {first}")
+    assert header.split()[-6:] == ["lr", "0.1", "lr", "0.3", "lr", "3"]
+    frame = told.to_pandas()
+    assert list(frame.columns) == ["value", "where", "first", "at", "difference", "lr 0.1", "lr 0.3", "lr 3"]
+    (number,) = np.flatnonzero(frame["value"] == "loss")
+    at = int(frame["at"][number])
+    assert [frame[label][number] for label in told.labels] == [table[at] for table in tables]
+    assert rows[number].split()[-3:] == [f"{table[at]:.6g}" for table in tables]
+    assert "<caption" in told._repr_html_()
+
+
+def test_runs_that_agree_and_one_run_alone(sweep):
+    run = jdw.load(sweep / "run1.jdw")
+    assert repr(run.differences(jdw.load(sweep / "run1.jdw"))) == "no value differs: 2 values compared"
+    with pytest.raises(ValueError, match="two or more runs can be compared, not 1"):
+        run.differences()
+
+
+@pytest.mark.behaviour("R4")
 def test_one_picture_has_the_series_of_all_with_what_differs_between_them(sweep):
     runs = jdw.load(f"{sweep}/run*.jdw")
     axes = runs.plot("loss", log=True)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 from jax_debug_widgets.archive import RunFileError
 from jax_debug_widgets.plots import Series, draw_series
+from jax_debug_widgets.session.run.differences import RunDifferences, differences_of
 from jax_debug_widgets.session.run.figures import series_of
 from jax_debug_widgets.session.run.from_overview import series_in_file
 from jax_debug_widgets.session.run.run_row import RunRow
@@ -113,6 +114,16 @@ class LoadedRuns(Sequence["LoadedRun"]):
         axes.set_ylabel(name)
         axes.legend(loc="best", fontsize="small")
         return axes
+
+    def differences(self) -> RunDifferences:
+        """Compare the values that the runs have in common: which differs first, at which step, and by how much.
+
+        Numbers are equal if they differ by at most 16 times their precision.
+
+        Raises:
+          ValueError: there are fewer than two runs.
+        """
+        return differences_of(list(self))
 
     def _series(self, row: RunRow, name: str, *, is_long: bool) -> list[Series]:
         """Return the series of one run; for a long run that was not read, from its overview, if that has the value."""

@@ -14,7 +14,7 @@ from jax_debug_widgets.session.run.headline import headline, numbers_of
 
 if TYPE_CHECKING:
     from jax_debug_widgets.session.run.naming import SelectedValue
-    from jax_debug_widgets.session.run.view import RunView
+    from jax_debug_widgets.session.run.ports import ComparedRun
 
 Key = tuple[str, str, int]
 """The name of a value, its phase, and its number among the values of that name."""
@@ -45,7 +45,7 @@ class RunCurves:
       choices: key -> value, for numbers that do not count steps, the most important first.
     """
 
-    def __init__(self, run: RunView) -> None:
+    def __init__(self, run: ComparedRun) -> None:
         run.collect()
         self._store = run.store
         self.choices = _keyed(headline(run.store.sites()))

@@ -81,6 +81,29 @@ class Outlined(Protocol):
     def status(self) -> Status: ...
 
 
+class IdentifiedRun(Protocol):
+    """A run with what distinguishes it from other runs."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def title(self) -> str: ...
+    @property
+    def config(self) -> Mapping[str, Any]: ...
+    @property
+    def cell(self) -> int | None: ...
+    @property
+    def asked(self) -> str: ...
+
+
+class ComparedRun(IdentifiedRun, Protocol):
+    """A run as the comparison of several runs uses it."""
+
+    @property
+    def store(self) -> Store: ...
+    def collect(self) -> None: ...
+
+
 class Counted(Values, Protocol):
     """A run as the search for NaN uses it."""
 
@@ -112,21 +135,6 @@ class Readable(Counted, WithSources, Protocol):
     @property
     def notes(self) -> list[str]: ...
     def status(self) -> Status: ...
-
-
-class IdentifiedRun(Protocol):
-    """A run with what distinguishes it from other runs."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def title(self) -> str: ...
-    @property
-    def config(self) -> Mapping[str, Any]: ...
-    @property
-    def cell(self) -> int | None: ...
-    @property
-    def asked(self) -> str: ...
 
 
 class Noting(Protocol):

@@ -15,6 +15,7 @@ from jax_debug_widgets.events.amounts import plural
 from jax_debug_widgets.plots import array_tree, draw_array
 from jax_debug_widgets.session.run import markdown
 from jax_debug_widgets.session.run.by_name import choice_called
+from jax_debug_widgets.session.run.differences import RunDifferences, differences_of
 from jax_debug_widgets.session.run.event_view import EventView
 from jax_debug_widgets.session.run.figures import draw_lines, draw_spread, value_at
 from jax_debug_widgets.session.run.first_nonfinite import birth, first_words
@@ -312,6 +313,20 @@ class RunView(ABC):
         """
         self.collect()
         write_tensorboard(self, self.status().started, folder, names)
+
+    def differences(self, *others: RunView) -> RunDifferences:
+        """Compare the values that it has in common with other runs, of this kernel or loaded: where they differ first.
+
+        Example::
+
+            run.differences(jdw.load("yesterday.jdw"))  # a table: value, first step, worst step, each run's value there
+
+        Numbers are equal if they differ by at most 16 times their precision.
+
+        Raises:
+          ValueError: there is no other run.
+        """
+        return differences_of([self, *others])
 
     def report(self) -> str:
         """Return the run as one Markdown text: facts, findings with their source lines, values, the last lines, versions.

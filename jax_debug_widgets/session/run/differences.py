@@ -1,0 +1,110 @@
+"""Write the comparison of several runs as a table: which value differs first, at which step, and by how much."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from jax_debug_widgets.events.amounts import plural
+from jax_debug_widgets.session.run.curves import RunCurves
+from jax_debug_widgets.session.run.run_comparison import RunComparison, ValueDifference, parting_of
+from jax_debug_widgets.session.run.side_by_side import legend_of
+from jax_debug_widgets.widgets.table import Table
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from jax_debug_widgets.session.run.ports import ComparedRun
+
+_FEWEST, _ROWS = 2, 40
+
+
+@dataclass(frozen=True)
+class RunDifferences:
+    """The values that several runs have in common, and where they differ. It is shown as a table.
+
+    Attributes:
+      labels: what distinguishes the runs, in their order: `lr 0.1`.
+      comparison: the values, the worst difference first.
+    """
+
+    labels: tuple[str, ...]
+    comparison: RunComparison
+
+    @property
+    def first(self) -> ValueDifference | None:
+        """The value that differs first, and its step; None if no value differs."""
+        return self.comparison.first
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Return a frame with a row for each value.
+
+        Columns: value, where; first, the first step at which the runs differ; at, the step of the greatest difference;
+        difference, relative to the greatest value; and each run's value at that step.
+
+        Raises:
+          ImportError: pandas is not installed (`pip install "jax-debug-widgets[pandas]"`).
+        """
+        import pandas as pd
+
+        columns = ["value", "where", "first", "at", "difference", *self.labels]
+        rows = [
+            (one.name, one.site.where, one.first, one.at, one.worst, *one.values) for one in self.comparison.differences
+        ]
+        return pd.DataFrame(rows, columns=columns)
+
+    def __repr__(self) -> str:
+        return self._table().text()
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:  # noqa: ARG002 - IPython's
+        printer.text(repr(self))
+
+    def _repr_html_(self) -> str:
+        return self._table().html()
+
+    def _table(self) -> Table:
+        values, first = self.comparison.differences, self.comparison.first
+        parted = [one for one in values if one.first is not None]
+        title = (
+            f"{first.name} ({first.site.where}) differs first, at step {first.first:g}"
+            if first is not None
+            else f"no value differs: {plural(len(values), 'value')} compared"
+        )
+        notes = []
+        if len(parted) > _ROWS:
+            notes.append(f"{plural(len(parted) - _ROWS, 'more value')} differ; to_pandas() has all")
+        if parted and len(parted) < len(values):
+            notes.append(f"{plural(len(values) - len(parted), 'value')} never differ")
+        if self.comparison.unread:
+            notes.append(f"{plural(self.comparison.unread, 'value')} were not compared, because it takes too long")
+        headers = ("value", "where", "first differs at step", "worst at step", "relative difference", *self.labels)
+        return Table(headers, [_row(one) for one in parted[:_ROWS]], title, notes)
+
+
+def differences_of(runs: Sequence[ComparedRun]) -> RunDifferences:
+    """Compare the values that at least two of the runs have.
+
+    Raises:
+      ValueError: there are fewer than two runs.
+    """
+    if len(runs) < _FEWEST:
+        raise ValueError(f"two or more runs can be compared, not {len(runs)}")
+    legend, labels = legend_of(runs), [""] * len(runs)
+    for group in legend.groups:
+        label = f"{legend.by} {group.label}".strip()
+        for number, run in enumerate(group.runs, 1):
+            labels[run] = label if len(group.runs) == 1 else f"{label} #{number}"
+    return RunDifferences(tuple(labels), parting_of([RunCurves(run) for run in runs]))
+
+
+def _row(one: ValueDifference) -> tuple[str, ...]:
+    return (
+        one.name,
+        one.site.where,
+        f"{one.first:g}",
+        f"{one.at:g}",
+        "not finite in all" if math.isinf(one.worst) else f"{one.worst:.2g}",
+        *("-" if value is None else f"{value:.6g}" for value in one.values),
+    )
