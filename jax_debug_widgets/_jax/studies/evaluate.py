@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import jax
@@ -22,6 +22,10 @@ from jax_debug_widgets.graphs.program import CALLS
 Path = tuple[tuple[int, str], ...]
 
 
+def _nothing() -> None:
+    pass
+
+
 class Evaluated:
     """The values of a program that has run; of loops and branches as a whole.
 
@@ -30,7 +34,9 @@ class Evaluated:
         their numbers.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, advance: Callable[[], object] = _nothing) -> None:
+        """Start without values; `advance` is called after each equation."""
+        self._advance = advance
         self.outputs: list[np.ndarray] = []
         self.values: dict[Key, tuple[np.ndarray, ...]] = {}
         self._held: dict[Key, tuple[core.JaxprEqn, list[Any]]] = {}
@@ -85,6 +91,7 @@ class Evaluated:
                 results = self._run(inner, inner_consts, inputs, within)
             else:
                 results = bind(equation, inputs)
+                self._advance()
                 self.values[path, number] = tuple(on_host(one) for one in results if _is_array(one))
                 if equation.primitive.name in _WITH_TURNS and not equation.effects:
                     self._held[path, number] = equation, inputs
@@ -96,14 +103,14 @@ _WITH_TURNS = ("scan", "while", "cond")
 """Primitives whose bodies run turn by turn. One that calls the host would call it once more, and is left alone."""
 
 
-def evaluate(traced: Traced) -> Evaluated:
-    """Run a program equation by equation.
+def evaluate(traced: Traced, advance: Callable[[], object] = _nothing) -> Evaluated:
+    """Run a program equation by equation. `advance` is called after each.
 
     Raises:
       Exception: what an equation raises.
     """
     operands = [jnp.asarray(one) for one in traced.operands]
-    found = Evaluated()
+    found = Evaluated(advance)
     found.run(traced.jaxpr, traced.consts, operands, (), is_whole=True)
     return found
 

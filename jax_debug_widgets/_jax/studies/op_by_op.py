@@ -36,14 +36,14 @@ class Numbers:
     values: Values
 
 
-def op_by_op(traced: Traced) -> Numbers:
-    """Run each equation as a program of its own.
+def op_by_op(traced: Traced, advance: Callable[[], object]) -> Numbers:
+    """Run each equation as a program of its own. `advance` is called after each.
 
     Raises:
       Exception: what an equation raises.
     """
     operands = [jnp.asarray(one) for one in traced.operands]
-    results, values = _Walk(None).program(traced.jaxpr, traced.consts, operands, (), is_whole=True)
+    results, values = _Walk(None, advance).program(traced.jaxpr, traced.consts, operands, (), is_whole=True)
     return Numbers(
         [on_host(one) for one in results], {key: tuple(map(on_host, own)) for key, own in values.items() if own}
     )
@@ -77,8 +77,8 @@ def compiled(traced: Traced, observed: Collection[Key] = (), options: Mapping[st
 class _Walk:
     """Runs a program, traced or not, and collects the results of its equations; None: of all."""
 
-    def __init__(self, wanted: Collection[Key] | None) -> None:
-        self._wanted = wanted
+    def __init__(self, wanted: Collection[Key] | None, advance: Callable[[], object] = lambda: None) -> None:
+        self._wanted, self._advance = wanted, advance
 
     def program(
         self, jaxpr: core.Jaxpr, consts: Sequence[Any], operands: Sequence[Any], path: Path, *, is_whole: bool = False
@@ -103,6 +103,8 @@ class _Walk:
                 found |= own
             else:
                 results = bind(equation, inputs)
+            if inner is None:
+                self._advance()
             if inner is None and (self._wanted is None or (path, number) in self._wanted):
                 found[path, number] = [one for one in results if isinstance(one, jax.Array | np.ndarray | np.generic)]
             known.update(zip(equation.outvars, results, strict=True))

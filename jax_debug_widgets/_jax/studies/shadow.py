@@ -59,13 +59,15 @@ class Shadowed:
     long: int
 
 
-def shadow(traced: Traced) -> Shadowed:
+def shadow(traced: Traced, advance: Callable[[], object]) -> Shadowed:
     """Run a program as it is and in float64, and measure the differences.
+
+    `advance` is called after each equation outside of loops.
 
     Raises:
       Exception: what an equation raises.
     """
-    run = _Run()
+    run = _Run(advance)
     consts = [_exact(one) for one in traced.consts]
     operands = [_exact(jnp.asarray(one)) for one in traced.operands]
     results = run.program(traced.jaxpr, consts, operands, (), (), is_whole=True)
@@ -80,7 +82,8 @@ def _exact(value: Any) -> ShadowPair:
 
 
 class _Run:
-    def __init__(self) -> None:
+    def __init__(self, advance: Callable[[], object]) -> None:
+        self._advance = advance
         self.measures: dict[tuple[Path, int], Measure] = {}
         self.first: tuple[Path, int] | None = None
         self.not_followed: Counter[str] = Counter()
@@ -114,6 +117,8 @@ class _Run:
             else:
                 results = loop(self, equation, inputs, (path, number), steps) if loop else None
                 results = self.equation(equation, inputs, (path, number), steps) if results is None else results
+                if not steps:
+                    self._advance()
             known.update(zip(equation.outvars, results, strict=True))
         return [read(atom) for atom in jaxpr.outvars]
 

@@ -28,6 +28,7 @@ from jax_debug_widgets.graphs.rounding import figure_beside
 from jax_debug_widgets.session.studies.linked import lines_of_sources
 from jax_debug_widgets.session.studies.op_by_op import against_op_by_op
 from jax_debug_widgets.session.studies.programs import traced
+from jax_debug_widgets.session.studies.progress import outside_loops, progress
 
 if TYPE_CHECKING:
     from jax_debug_widgets.session.session import Session
@@ -163,13 +164,17 @@ def _ran(
 
 
 def _executed(found: Traced, program: Program) -> ExecutedProgram:
-    own = evaluate(found)
+    with progress(f"Running {program.name} equation by equation", "equations", outside_loops(program)) as advance:
+        own = evaluate(found, advance)
     return ExecutedProgram(program, found.paths, own.outputs, own.values, given_to(found), own.inside)
 
 
 def _float64(session: Session, found: Traced, program: Program) -> AgainstFloat64:
-    with session.capture.explaining():
-        ran = shadow(found)
+    with (
+        session.capture.explaining(),
+        progress(f"Running {program.name} in float64", "equations", outside_loops(program)) as advance,
+    ):
+        ran = shadow(found, advance)
     outputs = [(path, figure_beside(*both)) for path, both in zip(found.paths, ran.outputs, strict=True)]
     return against_float64(program, outputs, ran.measures, ran.first, _notes_of(ran), lines_of_sources(program))
 

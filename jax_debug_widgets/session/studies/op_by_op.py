@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from jax_debug_widgets.graphs.figures import figure_of
 from jax_debug_widgets.graphs.pins import fewest
 from jax_debug_widgets.graphs.program import Equation, Program
 from jax_debug_widgets.session.studies.linked import lines_of_sources
+from jax_debug_widgets.session.studies.progress import outside_loops, progress
 
 if TYPE_CHECKING:
     from jax_debug_widgets.session.session import Session
@@ -42,13 +43,16 @@ def against_op_by_op(session: Session, found: Traced, program: Program) -> Again
       Exception: the error that running or compiling the program raises.
     """
     with session.capture.explaining():
-        return _Search(found, program).find()
+        with progress(f"Running {program.name} op by op", "equations", outside_loops(program)) as advance:
+            slow = op_by_op(found, advance)
+        with progress(f"Compiling {program.name} in other ways", "programs") as advance:
+            return _Search(found, program, slow, advance).find()
 
 
 class _Search:
-    def __init__(self, found: Traced, program: Program) -> None:
-        self._found, self._program = found, program
-        self._slow = op_by_op(found)
+    def __init__(self, found: Traced, program: Program, slow: Numbers, advance: Callable[[], object]) -> None:
+        """Begin the search; `slow` are the numbers op by op, and `advance` is called after each compilation."""
+        self._found, self._program, self._slow, self._advance = found, program, slow, advance
         self._compiles = 0
         self._until = time.monotonic() + SECONDS
         self._equations = {(one.path, one.number): one for one in program.equations}
@@ -92,7 +96,9 @@ class _Search:
 
     def _numbers(self, observed: Sequence[Key] = (), options: dict[str, Any] | None = None) -> Numbers:
         self._compiles += 1
-        return compiled(self._found, observed, options)
+        numbers = compiled(self._found, observed, options)
+        self._advance()
+        return numbers
 
     def _observe(self, keys: Sequence[Key]) -> tuple[list[Observed], bool]:
         """Compile the program with these equations as further results.

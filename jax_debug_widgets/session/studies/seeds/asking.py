@@ -12,6 +12,7 @@ from itertools import zip_longest
 from typing import Any
 
 from jax_debug_widgets.graphs.traces import Seeds
+from jax_debug_widgets.session.studies.progress import progress
 from jax_debug_widgets.session.studies.seeds.told import told
 
 SECONDS = 300
@@ -36,8 +37,14 @@ def traced_with_seeds(
     if count < 2:  # noqa: PLR2004 - one cannot differ.
         raise ValueError("seeds compares interpreters: it takes 2 or more")
     about = json.dumps(told(function, args, kwargs))
-    with ThreadPoolExecutor(min(count, os.cpu_count() or 1)) as pool:
-        programs = list(pool.map(lambda seed: _traced(about, seed), range(count)))
+    with (
+        ThreadPoolExecutor(min(count, os.cpu_count() or 1)) as pool,
+        progress("Tracing", "interpreters", count) as done,
+    ):
+        programs = []
+        for program in pool.map(lambda seed: _traced(about, seed), range(count)):
+            programs.append(program)
+            done()
     (*first, result) = programs[0]
     for seed, (*lines, other) in enumerate(programs[1:], 1):
         if lines == first and other == result:

@@ -1,0 +1,36 @@
+"""Show how far long work has come: a bar on stderr, or in the notebook, which goes when the work ends."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from jax_debug_widgets.graphs.program import Program
+
+_DELAY_S, _PAUSE_S = 2.0, 0.5
+"""The seconds of work before the bar is shown, and between two states of it."""
+
+_LOOPS = frozenset({"scan", "while", "cond"})
+
+
+@contextmanager
+def progress(what: str, unit: str, total: int | None = None) -> Iterator[Callable[[], Any]]:
+    """Show a bar while the work in this context goes on; call what it gives after each of `total` parts.
+
+    Work of less than two seconds shows nothing.
+    """
+    from tqdm.auto import tqdm
+
+    unwatched = type("Bar", (tqdm,), {"monitor_interval": 0})  # Without a thread that watches the bar.
+    with unwatched(desc=what, unit=f" {unit}", total=total, delay=_DELAY_S, mininterval=_PAUSE_S, leave=False) as bar:
+        yield bar.update
+
+
+def outside_loops(program: Program) -> int:
+    """Return the number of equations that run one by one: those in loops and branches run with the equation around them."""
+    around = {(one.path, one.number): one.primitive in _LOOPS for one in program.equations}
+    return sum(
+        not any(around.get((one.path[:depth], number)) for depth, (number, _) in enumerate(one.path))
+        for one in program.equations
+    )
