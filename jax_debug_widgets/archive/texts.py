@@ -13,12 +13,11 @@ import numpy as np
 from jax_debug_widgets.archive.layout import RunFileError
 from jax_debug_widgets.archive.plain import as_plain, from_plain
 from jax_debug_widgets.events import CallSite
+from jax_debug_widgets.events.tap import Arguments
 from jax_debug_widgets.events.texts import PRINT_OPTIONS, TextRecipe, as_numpy, is_plain_format, watched_text
 
 if TYPE_CHECKING:
     from jax_debug_widgets.events import Tap
-
-Arguments = tuple[tuple[Any, ...], dict[str, Any]]
 
 _VALUE = "value"
 """The key of a placeholder for a value in the structure of arguments: `{"value": 3}`. Lists, dicts, tuples have others."""

@@ -21,6 +21,10 @@ if TYPE_CHECKING:
     from jax_debug_widgets.events.site import CallSite
 
 
+Arguments = tuple[tuple[Any, ...], dict[str, Any]]
+"""The positional arguments and the keyword arguments of a call."""
+
+
 class Caller(NamedTuple):
     """One of the user's frames around a firing, and the range of the call in it."""
 
@@ -60,7 +64,7 @@ class Tap:
     dtypes: tuple[np.dtype[Any], ...]
     nesting: Nesting
     nbytes: int
-    unflatten: Callable[[Sequence[Any]], tuple[tuple[Any, ...], dict[str, Any]]]
+    unflatten: Callable[[Sequence[Any]], Arguments]
     render: Callable[[Sequence[Any]], str]
     guard: tuple[bool, ...] | None = None
     guards: tuple[str, ...] = ()

@@ -15,12 +15,11 @@ import numpy as np
 from jax_debug_widgets._jax.compat.arrays import on_cpu, shown
 from jax_debug_widgets._jax.origins.equation import restore_types
 from jax_debug_widgets.events.errors import error_line
+from jax_debug_widgets.events.tap import Arguments
 from jax_debug_widgets.events.texts import TextRecipe, as_numpy, call_text, recipe_of
 
 if TYPE_CHECKING:
     from jax_debug_widgets._jax.origins.equation import DebugCall, OperandType
-
-Arguments = tuple[tuple[Any, ...], dict[str, Any]]
 
 _MOST_NUMBERS, _EDGE = 1000, 3
 """The most numbers in the text of one event in a list of lines; a longer text shows `_EDGE` numbers at each edge. These are

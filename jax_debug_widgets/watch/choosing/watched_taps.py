@@ -12,6 +12,7 @@ import numpy as np
 from jax_debug_widgets._jax.compat.processes import own_number
 from jax_debug_widgets._jax.origins.place import device_names
 from jax_debug_widgets.events import NO_VALUE, CallSite, Derivative, Nesting, Tap, Watched
+from jax_debug_widgets.events.tap import Arguments
 from jax_debug_widgets.events.texts import BAD_LANE, watched_text
 from jax_debug_widgets.taps.sites import phase_of, transforms_of
 from jax_debug_widgets.watch.choosing import bad_lane, lanes
@@ -218,5 +219,5 @@ def position_of(site: CallSite) -> int:
     return site.order % _MOST
 
 
-def _unflatten(names: tuple[str, ...], values: Sequence[Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+def _unflatten(names: tuple[str, ...], values: Sequence[Any]) -> Arguments:
     return (), dict(zip(names, values, strict=True))
