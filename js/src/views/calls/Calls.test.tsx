@@ -49,7 +49,7 @@ describe("the calls", () => {
     const [call] = goldenBatch("small").calls;
     const retraced = "`x`: float32[3] → float32[4]";
     showTab("calls", goldenBatch("small", { calls: [{ ...call, retraced } as CallMessage] }));
-    expect(texts("tr.traced")[0]).toEqual(`traced again: ${retraced}`);
+    expect(texts("tr.traced")[0]).toEqual("traced again: x: float32[3] → float32[4]");
     expect(texts("tr.traced")).toHaveLength(2);
   });
 

@@ -164,7 +164,7 @@ function CallRow({ call, ran, barrier, columns, chosen, isReached, choose, openP
         <tr class="traced">
           <td />
           <td colSpan={columns - 1} class="mono" title="What differs from the trace before that is most like it">
-            traced again: {call.retraced}
+            traced again: {call.retraced.replaceAll("`", "")}
           </td>
         </tr>
       )}
