@@ -11,6 +11,7 @@ import numpy as np
 from jax_debug_widgets.events import CallSite, Derivative, Event, Finding, NonFinite
 from jax_debug_widgets.events.amounts import lane_words
 from jax_debug_widgets.events.texts import BAD_LANE
+from jax_debug_widgets.session.run.operands import operands_of
 from jax_debug_widgets.session.run.ports import Counted
 from jax_debug_widgets.session.run.program_order import ProgramOrder
 
@@ -61,8 +62,10 @@ class OddSite:
         is_count = self.site.watch is not None and "nan" in named
         return any(_nans(one, is_count=is_count) for one in told)
 
-    def finding(self, calls: int, *, masked: bool, follows: bool) -> Finding:
+    def finding(self, calls: int, *, masked: bool, follows: bool, operands: str = "") -> Finding:
         """Make the finding about this site; `calls` is the number of the run's calls.
+
+        `operands` says what the variables of the line were, see `operands_of`.
 
         If the site follows another one (`follows`), no derivative is named as the cause.
         """
@@ -73,6 +76,8 @@ class OddSite:
         begins = "an infinite one " if found.nan and not self.has_nan else ""
         counts = f"{counted(found)} among its values, first {begins}{place}."
         sentences = [f"{_computed(derivatives)}."] if derivatives else []
+        if operands:
+            sentences.append(f"There {operands}.")
         if masked:
             sentences.append(f"They may be masked: they reach a result only through {site.choice}.")
         if site.watch and site.watch.has_ended_lanes:
@@ -109,9 +114,24 @@ def nonfinite_findings(run: Counted) -> list[Finding]:
     sites = sites_of(run)
     groups = _groups(run, sites)
     return [
-        _told([one.finding(calls, masked=is_masked(run, one, sites), follows=one is not group[0]) for one in group])
+        _told(
+            [
+                one.finding(
+                    calls,
+                    masked=is_masked(run, one, sites),
+                    follows=one is not group[0],
+                    operands=_operands(run, one) if one is group[0] else "",
+                )
+                for one in group
+            ]
+        )
         for group in groups
     ]
+
+
+def _operands(run: Counted, one: OddSite) -> str:
+    is_made_here = one.site.watch is not None and (one.site.watch.role == "value" or is_one(derivatives_of(one.site)))
+    return operands_of(run, one.first, one.found.first) if one.first is not None and is_made_here else ""
 
 
 def is_masked(run: Counted, one: OddSite, sites: Sequence[OddSite]) -> bool:

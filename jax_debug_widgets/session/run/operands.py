@@ -1,0 +1,120 @@
+"""Say what the variables were from which a line made the first NaN or infinity, as far as they are watched."""
+
+from __future__ import annotations
+
+import ast
+import itertools
+import textwrap
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from jax_debug_widgets.session.run.gradients import gradients_of
+
+if TYPE_CHECKING:
+    from jax_debug_widgets.events import CallSite, Event
+    from jax_debug_widgets.session.run.ports import Counted
+
+_NEAR = 2048
+"""How many events are looked at on each side of the NaN, because those of one step come in no order."""
+
+_MOST = 4
+
+
+def operands_of(run: Counted, event: Event, position: int) -> str:
+    """Say what the variables were that a line read when it made an event's value: `norm` is 0, `w` is from -1 to 2.
+
+    Of a gradient it is the value itself, at which a derivative is infinite. A variable is left out if it is not certain which
+    of several watched values the line read: nothing is better than a wrong number.
+
+    Args:
+      event: the event of a watched value or gradient; `position` is its position in the run.
+    """
+    site, watch = event.site, event.site.watch
+    if watch is None or event.lane or watch.vmapped:
+        return ""  # The statistics of a value are over all lanes.
+    sites = run.store.sites()
+    if watch.role == "gradient":
+        own = next((value for value, one in gradients_of(sites).items() if one.id == site.id), None)
+        read = [(watch.name, one) for one in sites if one.id == own]
+    elif _times(sites, site) > 1:
+        return ""  # A Python loop has unrolled the line, which read other values each time.
+    else:
+        named = ((name, _read_at(sites, site, name)) for name in _names_in(site.source))
+        read = [(name, one) for name, one in named if one is not None]
+    told = (_words(name, _beside(run, one, event, position)) for name, one in read)
+    return ", ".join(list(filter(None, told))[:_MOST])
+
+
+def _times(sites: Sequence[CallSite], site: CallSite) -> int:
+    """Return how many sites the line has for this value, in the same function and phase."""
+    key = (site.file, site.line, site.label, site.phase)
+    return len({one.id for one in sites if (one.file, one.line, one.label, one.phase) == key})
+
+
+def _names_in(text: str) -> list[str]:
+    """Return the variables, items and attributes that a line reads, as they are written there."""
+    try:
+        tree = ast.parse(textwrap.dedent(text).strip().removesuffix(":"))
+    except (SyntaxError, ValueError):
+        return []
+    parts = (ast.Name, ast.Attribute, ast.Subscript)
+    found = [one for one in ast.walk(tree) if isinstance(one, parts) and isinstance(one.ctx, ast.Load)]
+    found.sort(key=lambda one: (one.lineno, one.col_offset))
+    return list(dict.fromkeys(map(ast.unparse, found)))
+
+
+def _read_at(sites: Sequence[CallSite], of: CallSite, name: str) -> CallSite | None:
+    """Return the watched value that a line reads by this name; None if there is none, or it is not certain which.
+
+    It is the last one that the function has assigned before the line, or an argument.
+    """
+    found = [
+        one
+        for one in sites
+        if one.watch is not None
+        and one.watch.role == "value"
+        and (one.file, one.function, one.phase) == (of.file, of.function, of.phase)
+        and one.watch.name.replace('"', "'") == name
+        and (one.line < of.line or one.watch.primitive == "argument")
+    ]
+    last = max((one.line for one in found), default=0)
+    found = [one for one in found if one.line == last]
+    return found[0] if len(found) == 1 else None
+
+
+def _beside(run: Counted, site: CallSite, event: Event, position: int) -> Event | None:
+    """Return the event of a site in the same step of the same call on the same device; None if there is not just one."""
+    found: list[int] = []
+    for piece in run.store.columns(max(run.store.oldest, position - _NEAR), position + _NEAR):
+        found += (piece.first + np.flatnonzero((piece.site == site.id) & (piece.call == event.call))).tolist()
+    events = (one for number in found for one in run.store.range(number, number + 1))
+    same = list(itertools.islice((one for one in events if _moment(one) == _moment(event)), 2))
+    return same[0] if len(same) == 1 else None
+
+
+def _moment(event: Event) -> tuple[Any, ...]:
+    return event.call, event.step, event.device, event.site.process
+
+
+def _words(name: str, event: Event | None) -> str:
+    """Write a value: its number, or the range of its elements and how many are zero. Empty if it is not finite."""
+    named = dict(zip(event.site.values, event.values, strict=False)) if event is not None else {}
+    if "value" in named and np.ndim(named["value"]) == 0:
+        number = np.asarray(named["value"])
+        return f"`{name}` is {_short(number)}" if _is_finite(number) else ""
+    if not {"min", "max"} <= named.keys() or any(named.get(kind, 0) for kind in ("nan", "posinf", "neginf")):
+        return ""
+    zeros = int(named.get("zeros", 0))
+    least, greatest = (_short(np.asarray(named[kind])) for kind in ("min", "max"))
+    spread = f"is {least}" if least == greatest else f"is from {least} to {greatest}"
+    return f"`{name}` {spread}" + (f" ({zeros} zero)" if zeros and least != greatest else "")
+
+
+def _is_finite(number: np.ndarray) -> bool:
+    return number.dtype.kind not in "fc" or bool(np.isfinite(number))
+
+
+def _short(number: np.ndarray) -> str:
+    return f"{number.item():.4g}" if number.dtype.kind in "fc" else str(number.item())
