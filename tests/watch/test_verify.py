@@ -195,7 +195,7 @@ def test_what_watching_costs_is_told_before_it_is_paid():
         seen = run.watch_seen()
         assert seen is not None
         told[name] = expected_slowdown({seen.works[site.id] for site in run.watched})
-        assert f"about {told[name]:.2g} times as long" in note
+        assert f" {told[name]:.2g} times as long" in note
     assert 1 < told["products"] < told["elements"]
     assert 1 < told["tenth"] < told["elements"]
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from jax.extend import core as jax_core
 
+from jax_debug_widgets._jax.origins.place import Place
 from jax_debug_widgets.events import CallSite
 from jax_debug_widgets.events.amounts import in_bytes, plural
 from jax_debug_widgets.watch.statistics.statistics import native_target
@@ -19,13 +20,17 @@ _FLOP, _ELEMENT, _EQUATION = 0.003, 0.3, 60.0
 equation however small. Set by what training scans and the programs of `tests/watch/test_real_programs.py` took on two cores;
 the estimate is mostly right within a factor of two. It is the proportions that count."""
 
-_CALL, _CALL_WATCHED = 20_000.0, 250_000.0
-"""Nanoseconds of a call of a program, and how many more a call with effects takes, which JAX dispatches by Python. They are
-all that counts for programs of some microseconds."""
+_CALL, _LEAF, _CALL_WATCHED = 6_000.0, 800.0, 250_000.0
+"""Nanoseconds of a call of a program, of each of its arguments and results, and how many more a call takes that hands values
+over from a loop: it has effects, and JAX dispatches such calls by Python. They are all that counts for programs of some
+microseconds."""
 
 _READ, _READ_NATIVELY, _VALUE, _HANDED = 1.2, 0.5, 1500.0, 12000.0
-"""Nanoseconds of an element whose statistics are taken, by XLA and with Numba; of a watched value however small; and of a body
-that hands its values over."""
+"""Nanoseconds of an element whose statistics are taken, by XLA and with Numba; of a watched value in a loop, however small; and
+of a body that hands its values over."""
+
+_VALUE_OF_CALL = 5000.0
+"""Nanoseconds of a watched value outside of loops, however small: each is a further result of the program."""
 
 
 _SMALL = 1e6
@@ -41,21 +46,27 @@ class CostEstimate:
 
     plain: float = _CALL
     watching: float = 0.0
+    _is_called_back: bool = False
 
-    def add(self, jaxpr: Any, taken: Sequence[Any], times: int, every: int) -> None:
-        """Add one body of the program to the estimate.
+    def add(self, jaxpr: Any, taken: Sequence[Any], place: Place, every: int) -> None:
+        """Add one body of the program, which runs at `place`, to the estimate.
 
         Args:
           taken: its variables that are watched.
-          times: how often it runs in a call, as far as the program says.
           every: in which executions it is watched.
         """
+        times = math.prod(loop.length or 1 for loop in place.loops)
         self.plain += times * sum(map(_of_equation, jaxpr.eqns))
+        if not (place.loops or place.callers):  # The program itself.
+            self.plain += _LEAF * (len(jaxpr.invars) + len(jaxpr.outvars))
         if taken:
             elements = sum(_size(variable.aval) for variable in taken)
             read = _READ_NATIVELY if native_target() else _READ
-            self.watching = self.watching or _CALL_WATCHED
-            self.watching += times / every * (read * elements + _VALUE * len(taken) + _HANDED)
+            value = _VALUE if place.loops else _VALUE_OF_CALL
+            self.watching += times / every * (read * elements + value * len(taken) + _HANDED)
+            if place.loops and not self._is_called_back:
+                self._is_called_back = True
+                self.watching += _CALL_WATCHED
 
 
 def _of_equation(equation: Any) -> float:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import textwrap
 import weakref
 from collections.abc import Callable, Iterator, Sequence
@@ -125,8 +124,7 @@ class ProgramWatcher:
         self._seen.functions.update(
             (level.file, level.function) for levels in body.levels for level in levels if level.file
         )
-        times = math.prod(loop.length or 1 for loop in place.loops)
-        self._work.add(jaxpr, [one.variable for one in chosen], times, self._watch.every)
+        self._work.add(jaxpr, [one.variable for one in chosen], place, self._watch.every)
         if not chosen:
             return None
         known = self._lanes.of(body, named, chosen)
