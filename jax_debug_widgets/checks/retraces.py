@@ -221,16 +221,16 @@ def _value_changed(name: str, before: Static, now: Static) -> TraceChange:
         part = _value_changed(f"{name}{path}", before.parts[path], now.parts[path])
         if _but_for_address(before.parts[path].text) != _but_for_address(now.parts[path].text):
             return part
-        return TraceChange(
-            part.what, f"another {now.parts[path].text} each time", "Make it once, outside the loop", name
-        )
+        other = _bare(_but_for_address(now.parts[path].text))
+        return TraceChange(part.what, f"another {other} each time", "Make it once, outside the loop", name)
     if now.type in _FUNCTIONS and _but_for_address(before.text) == text:
         return TraceChange(
-            f"static `{name}`:", f"another {text.strip('<>')} each time", "Make it once, outside the loop", name
+            f"static `{name}`:", f"another {_bare(text)} each time", "Make it once, outside the loop", name
         )
-    advice = (
-        f"Each value of a static argument is a program of its own; leave `{name}` traced if only arithmetic uses it"
+    what, instead = (
+        ("argument", f"leave `{name}` traced") if name.isidentifier() else ("field", f"make `{name}` an array")
     )
+    advice = f"Each value of a static {what} is a program of its own; {instead} if only arithmetic uses it"
     if now.by_identity and now.type == before.type:
         advice = f"Give {now.type} __eq__ and __hash__ (a frozen dataclass has them), or make it once"
     return TraceChange(f"static `{name}`:", f"{before.text} → {now.text}", advice, name)
@@ -242,6 +242,11 @@ _FUNCTIONS = frozenset({"function", "method", "functools.partial", "partial", "P
 
 def _but_for_address(text: str) -> str:
     return re.sub(r" at 0x[0-9a-f]+", "", text)
+
+
+def _bare(text: str) -> str:
+    """Return a text without the brackets of a `repr`: `<function f>` becomes `function f`."""
+    return text[1:].removesuffix(">") if text.startswith("<") else text
 
 
 def _leaf_changed(path: str, before: Leaf, now: Leaf) -> TraceChange:

@@ -262,6 +262,9 @@ def test_a_function_that_retraces_within_the_call_of_verify_is_found():
     assert "was traced 3 times" in finding.headline
 
 
+W = jnp.float32([1.0, 2.0])
+
+
 @eqx.filter_jit
 def filtered(model, x, y=None, *, flag=True):
     return jax.vmap(model)(x).sum() * (2 if flag else 1) + (0 if y is None else y)
@@ -295,7 +298,7 @@ class Layers(eqx.Module):
         ),
         (
             lambda n: ((Layers([], str(n)), jnp.ones((2, 2))), {}),
-            "the structure of `model` has changed. What is no array in it, such as a number of a layer, must",
+            "static `model.act`: '2' → '3' → '4'. Each value of a static field is a program of its own; make `model.act` an",
         ),
     ],
     ids=["an array", "a keyword", "a static keyword", "a number", "a model", "a field of a model"],
@@ -313,6 +316,64 @@ def test_an_argument_of_a_filter_jit_has_the_users_name(retraces, given, told):
     assert told in finding.message
     line = text_of(finding).splitlines()[2]
     assert "def filtered(model, x, y=None, *, flag=True):" in line
+
+
+@dataclass(frozen=True)
+class State:
+    w: jax.Array
+    apply: object
+    layers: int
+
+
+jax.tree_util.register_dataclass(State, ["w"], ["apply", "layers"])
+
+
+class Opaque:
+    """A pytree node whose static part nobody but its class knows."""
+
+    def __init__(self, w: jax.Array, width: int) -> None:
+        self.w, self.width = w, width
+
+
+jax.tree_util.register_pytree_node(Opaque, lambda o: ((o.w,), o.width), lambda width, parts: Opaque(*parts, width))
+
+
+@pytest.mark.each
+@pytest.mark.parametrize(
+    ("argument", "told"),
+    [
+        (
+            lambda n: State(W, lambda x: x + n, 1),
+            "static `state.apply`: another function <lambda>.<locals>.<lambda> each",
+        ),
+        (
+            lambda n: {"s": (State(W, max, n),)},
+            "static `state['s'][0].layers`: 2 → 3 → 4. Each value of a static field",
+        ),
+        (
+            lambda n: Opaque(W, n),
+            "the structure of `state` has changed. What is no array in it, such as a number of a layer",
+        ),
+    ],
+    ids=["a function", "a number of a part", "a class of the user's"],
+)
+def test_a_static_field_of_an_argument_is_named(retraces, argument, told):
+    step = jax.jit(lambda state, x: (state, x)[1])
+    (finding,) = retraces(lambda: [step(argument(n), W) for n in (2, 3, 4)])
+    assert told in finding.message and "cache was cleared" not in finding.message
+
+
+def test_a_train_state_that_is_made_anew_is_told_by_its_fields(retraces):
+    optax, train_state = pytest.importorskip("optax"), pytest.importorskip("flax.training.train_state")
+    step = jax.jit(lambda state: state.params["w"] * 2)
+
+    def program():
+        for _ in range(3):
+            step(train_state.TrainState.create(apply_fn=lambda p: p, params={"w": W}, tx=optax.adam(1e-3)))
+
+    (finding,) = retraces(program)
+    assert "static `state.apply_fn`: another function" in finding.message
+    assert "static `state.tx[0]`: another function chain.<locals>.init_fn each time. Make it once" in finding.message
 
 
 def test_functions_of_filter_jit_are_counted_each_by_itself(retraces):

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import dataclasses
 import inspect
+import itertools
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
 
 import jax
 import numpy as np
 
-from jax_debug_widgets._jax.tracing.traces import Leaf, Static
+from jax_debug_widgets._jax.tracing.traces import STRUCTURE, Leaf, Static
 
 _LONGEST = 60
 """The length to which the text of a static value is cut, in characters."""
+
+_MOST_FIELDS = 1000
+"""The most static fields of one argument that are looked at."""
 
 
 def described(
@@ -30,6 +34,7 @@ def described(
             statics[name] = static_of(value)
         else:
             leaves |= {name + path: leaf_of(leaf) for path, leaf in leaves_with_paths(value)}
+            statics |= statics_inside(name, value)
     return leaves, statics
 
 
@@ -49,6 +54,43 @@ def leaves_with_paths(value: Any) -> Iterator[tuple[str, Any]]:
         yield jax.tree_util.keystr(path), leaf
 
 
+def statics_inside(name: str, value: Any) -> dict[str, Static]:
+    """Return what is static in a traced argument: the fields of dataclasses that are no children, and its structure.
+
+    They are by their paths, `state.apply_fn`; the structure is by the argument's name and `STRUCTURE`. They are part of the
+    keys of JAX's cache.
+    """
+    structure = jax.tree.structure(value)
+    if jax.tree_util.treedef_is_leaf(structure):
+        return {}
+    found = {name + path: static_of(one) for path, one in itertools.islice(_fields(value, ""), _MOST_FIELDS)}
+    # The hash of a structure says nothing of static fields; its text has them.
+    return {**found, f"{name}{STRUCTURE}": static_of(str(structure))}
+
+
+def _fields(node: Any, path: str) -> Iterator[tuple[str, Any]]:
+    """Yield path and value of each field of the dataclasses in a tree that JAX does not flatten."""
+    children = jax.tree_util.tree_leaves_with_path(node, is_leaf=lambda one: one is not node)
+    if len(children) == 1 and children[0][1] is node:
+        return  # A leaf.
+    if dataclasses.is_dataclass(node):
+        own = ((field.name, getattr(node, field.name, None)) for field in dataclasses.fields(node))
+        for name, value in own:
+            if not any(value is child for _, child in children) and _is_comparable(value):
+                yield f"{path}.{name}", value
+    for keys, child in children:
+        yield from _fields(child, path + jax.tree_util.keystr(keys))
+
+
+def _is_comparable(value: Any) -> bool:
+    """Return whether JAX can compare a value by its hash, too: else nobody knows whether it has changed."""
+    try:
+        hash(value)
+    except TypeError:
+        return False
+    return True
+
+
 def leaf_of(leaf: Any) -> Leaf:
     """Describe an array or a number."""
     aval = jax.typeof(leaf)
@@ -60,7 +102,7 @@ def leaf_of(leaf: Any) -> Leaf:
 def static_of(value: Any) -> Static:
     """Describe a static argument, and the parts of a nested tuple."""
     parts = dict(_parts(value, "")) if isinstance(value, tuple) else {}
-    return replace(_described(value), parts={path: _described(one) for path, one in parts.items()})
+    return dataclasses.replace(_described(value), parts={path: _described(one) for path, one in parts.items()})
 
 
 def _described(value: Any) -> Static:

@@ -13,8 +13,14 @@ from typing import Any
 
 import jax
 
-from jax_debug_widgets._jax.tracing.argument_types import leaf_of, leaves_with_paths, positional_names, static_of
-from jax_debug_widgets._jax.tracing.traces import STRUCTURE, Leaf, Static
+from jax_debug_widgets._jax.tracing.argument_types import (
+    leaf_of,
+    leaves_with_paths,
+    positional_names,
+    static_of,
+    statics_inside,
+)
+from jax_debug_widgets._jax.tracing.traces import Leaf, Static
 
 _PARAMETERS = ("dynamic_donate", "dynamic_nodonate", "static")
 _PARTS = ("fun", "first", "rest")
@@ -72,5 +78,4 @@ def _add(call: FilteredCall, name: str, value: Any) -> None:
             call.leaves[name + path] = leaf_of(leaf)
         else:
             call.statics[name + path] = static_of(leaf)
-    # The hash of a structure says nothing of a module's static fields; its text has them.
-    call.statics[f"{name}{STRUCTURE}"] = static_of(str(jax.tree.structure(value)))
+    call.statics.update(statics_inside(name, value))

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 STRUCTURE = " structure"
-"""What follows an argument's name in the name of its structure, where `equinox.filter_jit` makes that a static value."""
+"""What follows an argument's name in the name of its structure."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,8 @@ class Trace:
       identity: a number for the function object: a lambda that is made anew has another one.
       callers: file and line of the frames outside of JAX that called it, innermost first.
       leaves: the type of each traced argument, by its path: `p['w']`.
-      statics: the value of each static argument.
+      statics: the value of each static argument, and of each static field of a traced one, `state.apply_fn`; the structure of
+        each traced argument, by its name and `STRUCTURE`.
       options: a number for the options of `jax.jit`.
       seconds: how long the trace took.
       is_ours: whether a call of ours caused it: the user cannot avoid such a trace.
