@@ -363,6 +363,23 @@ def test_a_static_field_of_an_argument_is_named(retraces, argument, told):
     assert told in finding.message and "cache was cleared" not in finding.message
 
 
+class WithoutText:
+    def __repr__(self) -> str:
+        raise RuntimeError("no text")
+
+
+def test_a_static_field_without_a_text_is_named_by_its_class():
+    step = jax.jit(lambda state, x: (state, x)[1])
+    with jdw.capture() as run:
+        for _ in range(3):
+            step(State(W, WithoutText(), 1), W)
+    (finding,) = run.findings
+    assert (
+        "static `state.apply`: <WithoutText> → <WithoutText>. Give WithoutText __eq__ and __hash__" in finding.message
+    )
+    assert not any("fault" in note for note in run.notes)
+
+
 def test_a_train_state_that_is_made_anew_is_told_by_its_fields(retraces):
     optax, train_state = pytest.importorskip("optax"), pytest.importorskip("flax.training.train_state")
     step = jax.jit(lambda state: state.params["w"] * 2)

@@ -65,7 +65,7 @@ def statics_inside(name: str, value: Any) -> dict[str, Static]:
         return {}
     found = {name + path: static_of(one) for path, one in itertools.islice(_fields(value, ""), _MOST_FIELDS)}
     # The hash of a structure says nothing of static fields; its text has them.
-    return {**found, f"{name}{STRUCTURE}": static_of(str(structure))}
+    return {**found, f"{name}{STRUCTURE}": static_of(_text(structure))}
 
 
 def _fields(node: Any, path: str) -> Iterator[tuple[str, Any]]:
@@ -86,9 +86,17 @@ def _is_comparable(value: Any) -> bool:
     """Return whether JAX can compare a value by its hash, too: else nobody knows whether it has changed."""
     try:
         hash(value)
-    except TypeError:
+    except Exception:  # noqa: BLE001 - a class of the user's.
         return False
     return True
+
+
+def _text(value: Any) -> str:
+    """Return the `repr` of a value; the name of its class if that raises."""
+    try:
+        return repr(value)
+    except Exception:  # noqa: BLE001 - a class of the user's.
+        return f"<{type(value).__name__}>"
 
 
 def leaf_of(leaf: Any) -> Leaf:
@@ -106,7 +114,7 @@ def static_of(value: Any) -> Static:
 
 
 def _described(value: Any) -> Static:
-    text, kind = repr(value), type(value)
+    text, kind = _text(value), type(value)
     return Static(
         text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…",
         hash(value),
