@@ -21,7 +21,7 @@ import jax
 
 from jax_debug_widgets.checks.explanation import Explanation
 from jax_debug_widgets.checks.kinds import Kind
-from jax_debug_widgets.checks.leaks import where_from
+from jax_debug_widgets.checks.leaks import trace_is_over, where_from
 from jax_debug_widgets.checks.namespace import MISSING, is_array, is_traced, leaves_of, value_of
 from jax_debug_widgets.checks.rewrite.branches import branch
 from jax_debug_widgets.checks.rewrite.expressions import checkified, expression, list_argument, numpy_call
@@ -88,7 +88,7 @@ def explain(error: BaseException, name_file: Callable[[str], str] = os.path.base
         return None
     failing = next((one for one in ast.walk(place.statement) if _range(one) == _range(position)), place.statement)
     raised = _Raised(error, place, failing, {**frame_object.f_globals, **frame_object.f_locals}, name_file)
-    said = matched(raised)
+    said = _leak(raised) if trace_is_over(error) else matched(raised)
     return None if said is None else _explanation(said, raised, position)
 
 

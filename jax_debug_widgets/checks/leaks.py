@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import traceback
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from jax_debug_widgets.checks.kinds import Kind
 from jax_debug_widgets.checks.namespace import is_traced
 from jax_debug_widgets.checks.stores import stored_at
 from jax_debug_widgets.events import Finding
+from jax_debug_widgets.watch import is_library
 
 if TYPE_CHECKING:
     from jax_debug_widgets.taps.check_log import LineHits
@@ -53,6 +55,25 @@ def leak(seen: LineHits, name_file: NameFile) -> Finding:
     why = "A tracer has no value, and its trace is over: who uses it gets an UnexpectedTracerError."
     advice = "Return it from the traced function, and store what the call returns."
     return Finding.at(Kind.HELD.word, where, headline, why, (), advice, file=frame.file, span=span, seen=seen.count)
+
+
+_TRACED = re.compile(r"The error occurred while tracing the function .* at (?P<file>.+):(?P<line>\d+) for \w+\.")
+"""The pattern of JAX's message about a tracer whose value somebody needs."""
+
+
+def trace_is_over(error: BaseException) -> bool:
+    """Return whether an exception is about the value of a tracer that is used after its trace.
+
+    JAX names the function that made the tracer. During its trace that function is one of the callers of the failing line.
+    """
+    found = _TRACED.search(str(error)) if isinstance(error, TypeError) else None
+    if found is None or not is_users(found["file"]) or is_library(found["file"]) or error.__traceback__ is None:
+        return False
+    inside = (frame for frame, _ in traceback.walk_tb(error.__traceback__))
+    around = (frame for frame, _ in traceback.walk_stack(error.__traceback__.tb_frame))
+    made_in = found["file"], int(found["line"])
+    codes = (frame.f_code for frame in (*inside, *around))
+    return all((code.co_filename, code.co_firstlineno) != made_in for code in codes)
 
 
 def where_from(error: BaseException, named: Sequence[tuple[str, Any]], name_file: NameFile) -> str:

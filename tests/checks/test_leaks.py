@@ -8,6 +8,7 @@ import linecache
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 import pytest
 from jax import lax
 
@@ -120,3 +121,55 @@ def test_the_explanation_says_who_holds_it_and_which_line_has_made_it(programs):
     line = programs.in_dict.__code__.co_firstlineno + 1
     assert "`kept['h'][1]` holds a value, float32[3], of the trace of `in_dict`" in note
     assert f"made at leak_programs.py:{line}" in note
+
+
+NEEDS = {
+    "float": float,
+    "bool": lambda x: 1 if x > 0 else 2,
+    "numpy": np.asarray,
+    "item": lambda x: x.item(),
+    "arithmetic": lambda x: x + 1,
+}
+
+
+@pytest.mark.parametrize("need", NEEDS)
+def test_who_needs_the_value_of_a_tracer_after_its_trace_reads_that_it_was_leaked(need):
+    held: list[jax.Array] = []
+
+    @jax.jit
+    def holding(x):
+        held.append(x * 2)
+        return x
+
+    with pytest.raises((TypeError, jax.errors.UnexpectedTracerError)), jdw.capture() as run:  # noqa: PT012
+        holding(jnp.float32(1))
+        NEEDS[need](held[0])
+    (finding,) = run.findings
+    assert finding.kind == "leaks" and finding.headline.endswith("uses a value of a trace that is over")
+    assert "of the trace of `holding`" in finding.advice
+
+
+@pytest.mark.parametrize("around", [jax.jit, lambda f: jax.jit(jax.vmap(f)), lambda f: lambda x: lax.map(f, x)])
+def test_who_needs_it_while_it_is_traced_reads_that(around):
+    inner = jax.jit(lambda x: float(x) * 2)
+
+    def f(x):
+        return inner(x) * 2
+
+    with pytest.raises(jax.errors.ConcretizationTypeError), jdw.capture() as run:
+        around(f)(jnp.ones(3) if around is not jax.jit else jnp.float32(1))
+    (finding,) = run.findings
+    assert finding.kind == "control-flow"
+
+
+def test_a_capture_inside_of_the_traced_function_is_no_leak():
+    @jax.jit
+    def f(x):
+        with jdw.capture() as run:
+            runs.append(run)
+            return float(x)
+
+    runs = []
+    with pytest.raises(jax.errors.ConcretizationTypeError):
+        f(jnp.float32(1))
+    assert [finding.kind for finding in runs[0].findings] == ["control-flow"]
