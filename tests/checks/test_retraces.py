@@ -156,8 +156,16 @@ def one_partial():
         step(jnp.float32(1))
 
 
+def only_described():
+    for n in range(4):
+        jax.make_jaxpr(lambda x: x + 1)(jnp.ones(n))
+        jax.eval_shape(lambda x: x + 1, jnp.ones(n))
+
+
 @pytest.mark.parametrize(
-    "program", [twice, the_same_type, under_transformations, one_partial], ids=lambda one: one.__name__
+    "program",
+    [twice, the_same_type, under_transformations, one_partial, only_described],
+    ids=lambda one: one.__name__,
 )
 def test_what_is_traced_seldom_is_no_finding(retraces, program):
     assert retraces(program) == []
