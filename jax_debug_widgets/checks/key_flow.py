@@ -9,7 +9,8 @@ rule of a backward pass computes again is not a second use.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import itertools
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -17,10 +18,10 @@ import jax
 import numpy as np
 from jax.extend.core import ClosedJaxpr, Jaxpr, Literal
 
-from jax_debug_widgets._jax.compat.private import core
 from jax_debug_widgets._jax.compat.versions import scan_counts
 from jax_debug_widgets._jax.origins.frames import Frame, frames_in_body
 from jax_debug_widgets.checks.key_choices import CHOICES, kind_of
+from jax_debug_widgets.checks.key_results import inner_bodies, primitives, returned
 from jax_debug_widgets.checks.key_uses import (
     Key,
     Use,
@@ -77,14 +78,6 @@ def has_uses(jaxpr: Jaxpr) -> bool:
     return not _USES.keys().isdisjoint(primitives(jaxpr))
 
 
-def primitives(jaxpr: Jaxpr) -> Iterator[str]:
-    """Yield the names of all primitives of a program."""
-    for equation in jaxpr.eqns:
-        yield equation.primitive.name
-        for inner in _inner_bodies(equation):
-            yield from primitives(inner)
-
-
 def is_key(atom: Any) -> bool:
     """Return whether a variable may be a key."""
     return may_be_key(atom.aval)
@@ -100,10 +93,6 @@ def may_be_key(array: Any) -> bool:
     return dtype == np.uint32 and array.shape[-1:] in tuple((size,) for size in _LEGACY_SIZES)
 
 
-def _inner_bodies(equation: Any) -> list[Jaxpr]:
-    return [getattr(one, "jaxpr", one) for one in core.jaxprs_in_params(equation.params)]
-
-
 class KeyFlow:
     """Follows keys through one body; maps variables to keys."""
 
@@ -113,10 +102,22 @@ class KeyFlow:
         self._values: dict[Any, Any] = {}
         self._number = next(uses.numbers)
         self._jaxpr: Jaxpr | None = None
+        self._returned: set[Any] = set()
 
-    def run(self, jaxpr: Jaxpr, inputs: Sequence[Key | None], values: Sequence[Any] = ()) -> list[Key | None]:
-        """Note the uses in a body with these keys and other values as inputs; return the keys of its results."""
+    def run(
+        self,
+        jaxpr: Jaxpr,
+        inputs: Sequence[Key | None],
+        values: Sequence[Any] = (),
+        returned_by_program: Sequence[bool] = (),
+    ) -> list[Key | None]:
+        """Note the uses in a body with these keys and other values as inputs; return the keys of its results.
+
+        `returned_by_program` says which of its results the whole program returns.
+        """
         self._jaxpr = jaxpr
+        if any(returned_by_program):
+            self._returned = returned(jaxpr, itertools.compress(jaxpr.outvars, returned_by_program))
         self._values |= zip(jaxpr.invars, values, strict=False)
         self._keys |= {var: key for var, key in zip(jaxpr.invars, inputs, strict=True) if key is not None}
         self._keys |= {var: self._uses.new() for var in jaxpr.constvars if is_key(var)}
@@ -177,7 +178,8 @@ class KeyFlow:
         if key is not None and name == "threefry2x32":  # Its operands are the words of one key.
             key = key[0], key[1][:-1]
         if key is not None and not (self._recomputes or _is_recomputed(equation)):
-            is_shared = name != "threefry2x32" and _batches(equation.invars[0]) < self._vmaps_at(equation)
+            is_once = name == "threefry2x32" or equation.outvars[0] in self._returned
+            is_shared = not is_once and _batches(equation.invars[0]) < self._vmaps_at(equation)
             self._uses.add(key, [Use(_USES[name], self._frames(equation), is_shared=is_shared)])
         return [(("split", key), ())] if name == "random_split" else []
 
@@ -219,14 +221,14 @@ class KeyFlow:
         return ("number" if is_number else "indices", values)
 
     def _call(self, equation: Any) -> list[Key | None]:
-        inner = _inner_bodies(equation)
+        inner = inner_bodies(equation)
         if len(inner) != 1 or len(inner[0].invars) != len(equation.invars):
             return []
         is_recomputed = self._recomputes or _is_recomputed(equation) or bool(equation.params.get("differentiated"))
-        vmaps = self._vmaps_at(equation)
-        body = KeyFlow(self._uses, self._frames(equation), recomputes=is_recomputed, vmaps=vmaps)
+        body = KeyFlow(self._uses, self._frames(equation), recomputes=is_recomputed, vmaps=self._vmaps_at(equation))
         values = [self._value(atom) for atom in equation.invars]
-        return body.run(inner[0], [self._known(atom) for atom in equation.invars], values)
+        keys = [self._known(atom) for atom in equation.invars]
+        return body.run(inner[0], keys, values, [one in self._returned for one in equation.outvars])
 
     def _branches(self, equation: Any) -> list[Key | None]:
         """Follow the keys through the branches of a `cond`; one branch runs."""

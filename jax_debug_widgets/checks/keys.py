@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from jax_debug_widgets._jax.origins.frames import Frame
-from jax_debug_widgets.checks.key_flow import KeyFlow, has_uses, inputs_of, is_key, primitives
+from jax_debug_widgets.checks.key_flow import KeyFlow, has_uses, inputs_of, is_key
+from jax_debug_widgets.checks.key_results import primitives
 from jax_debug_widgets.checks.key_uses import Key, Use, UsesInProgram, is_any_element, is_clone, origin_of, overlap
 from jax_debug_widgets.checks.reuse import Reuse
 
@@ -41,7 +42,8 @@ def reuses(program: ClosedJaxpr) -> list[Reuse]:
     if not has_uses(program.jaxpr):
         return []
     uses = UsesInProgram()
-    KeyFlow(uses, (), recomputes=False).run(program.jaxpr, inputs_of(program))
+    everything = [True] * len(program.jaxpr.outvars)
+    KeyFlow(uses, (), recomputes=False).run(program.jaxpr, inputs_of(program), (), everything)
     return list(_found(uses.uses))
 
 

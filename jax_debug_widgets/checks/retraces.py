@@ -9,6 +9,7 @@ import itertools
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from jax_debug_widgets._jax.tracing.traces import STRUCTURE, Leaf, Static, Trace
 from jax_debug_widgets.checks.definitions import span_of_argument
@@ -65,11 +66,13 @@ class FunctionTraces:
 def retraced(traces: Iterable[Trace], name_file: Callable[[str], str] = str) -> list[FunctionTraces]:
     """Return the functions traced at least `FEWEST` times, or for a wider type, ordered by their first trace.
 
-    A lambda or inner function that is defined anew each time counts as one function: it is the same code.
+    A lambda or inner function that is defined anew each time counts as one function: it is the same code. A function of
+    a library is counted for each line of the user's by itself: `equinox.error_if` is one function for all checks.
     """
-    by_code: dict[tuple[str, int], list[Trace]] = {}
+    by_code: dict[tuple[Any, ...], list[Trace]] = {}
     for trace in traces:
-        by_code.setdefault((trace.file, trace.line), []).append(trace)
+        line = _own_line(trace) if is_library(trace.file) else ()
+        by_code.setdefault((trace.file, trace.line, line), []).append(trace)
     return [_retraced(own, name_file) for own in by_code.values() if len(own) >= FEWEST or _has_widened(own)]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import traceback
 from collections import Counter
 from types import SimpleNamespace
 from typing import Any
@@ -275,6 +276,23 @@ def test_that_jax_numbers_checks_anew_is_no_difference():
         checkify.debug_check(x > 0, "is positive")
         jax.debug.print("x {}", x)
         return x * 2
+
+    program(jnp.float32(1))
+    with jdw.capture() as run:
+        program(jnp.float32(1))
+    assert run.stale_reads == []
+
+
+@pytest.mark.parametrize(
+    "noted", [traceback.format_stack, traceback.extract_stack, lambda: "".join(traceback.format_stack())]
+)
+def test_a_callback_that_notes_where_it_was_traced_is_no_difference(noted):
+    """`equinox.error_if` does so: what it raises tells of the lines around it."""
+
+    @jax.jit
+    def program(x):
+        stack = noted()
+        return jax.pure_callback(lambda v: v if stack else 0, x, x)
 
     program(jnp.float32(1))
     with jdw.capture() as run:

@@ -504,6 +504,18 @@ def drawn_before_the_lanes(k):
     return jax.vmap(lambda x, n: x + n)(jnp.arange(4.0), noise)
 
 
+def parameters_that_the_lanes_share(k):
+    """As `hk.transform(...).init` of a layer in a `vmap`: the program returns the parameters once."""
+    made = []
+
+    def layer(x):
+        if not made:
+            made.append(random.truncated_normal(k, -2.0, 2.0, (3, 4)) * 0.5)
+        return made[0] @ x
+
+    return jax.vmap(layer, out_axes=0)(jnp.ones((4, 4))), made[0]
+
+
 def draws_of_jaxs_own(k):
     a, b = random.split(k)
     chosen = jax.vmap(lambda k: random.choice(k, 5, (3,), replace=False))(random.split(a, 4))
@@ -513,7 +525,14 @@ def draws_of_jaxs_own(k):
 @pytest.mark.parametrize("make", [random.key, random.PRNGKey])
 @pytest.mark.parametrize(
     "program",
-    [lanes_fold_their_number_in, lanes_have_keys, lanes_share_a_clone, drawn_before_the_lanes, draws_of_jaxs_own],
+    [
+        lanes_fold_their_number_in,
+        lanes_have_keys,
+        lanes_share_a_clone,
+        drawn_before_the_lanes,
+        parameters_that_the_lanes_share,
+        draws_of_jaxs_own,
+    ],
 )
 def test_lanes_with_keys_of_their_own_are_silent(program, make):
     with jdw.capture(check="keys") as run:

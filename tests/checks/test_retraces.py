@@ -156,8 +156,16 @@ def one_partial():
         step(jnp.float32(1))
 
 
+def only_described():
+    for n in range(4):
+        jax.make_jaxpr(lambda x: x + 1)(jnp.ones(n))
+        jax.eval_shape(lambda x: x + 1, jnp.ones(n))
+
+
 @pytest.mark.parametrize(
-    "program", [twice, the_same_type, under_transformations, one_partial], ids=lambda one: one.__name__
+    "program",
+    [twice, the_same_type, under_transformations, one_partial, only_described],
+    ids=lambda one: one.__name__,
 )
 def test_what_is_traced_seldom_is_no_finding(retraces, program):
     assert retraces(program) == []
@@ -440,3 +448,32 @@ def test_only_the_traces_of_functions_traced_lately_are_kept(monkeypatch):
     assert [traced(1), traced(2), traced(1), traced(1, is_ours=True), traced(1)] == [0, 0, 1, 0, 2]
     assert [traced(3), traced(1), traced(2)] == [0, 3, 0]
     assert [traced(2) for _ in range(20)][-1] == 16
+
+
+def checked_at_three_lines():
+    eqx.error_if(jnp.ones(2), jnp.zeros(2) > 0, "a")
+    eqx.error_if(jnp.ones(3), jnp.zeros(3) > 0, "b")
+    return eqx.error_if(jnp.ones(4), jnp.zeros(4) > 0, "c")
+
+
+def checked_at_one_line():
+    for n in (5, 6, 7):
+        eqx.error_if(jnp.ones(n), jnp.zeros(n) > 0, "a")
+
+
+def test_a_function_of_a_library_is_counted_for_each_line_that_calls_it(retraces):
+    assert retraces(checked_at_three_lines) == []
+    (finding,) = retraces(checked_at_one_line)
+    assert "`branched_error_if_impl` was traced 3 times" in finding.headline
+    assert finding.where.startswith("test_retraces.py:")
+
+
+def test_a_weak_type_of_an_array_is_told(retraces):
+    def program():
+        step = jax.jit(lambda x: x + 1)
+        step(jnp.float32(1))
+        step(jnp.asarray(1.0))
+        step(jnp.ones(2))
+
+    (finding,) = retraces(program)
+    assert "`x`: float32[] → float32[] (weakly typed) → float32[2]" in finding.message

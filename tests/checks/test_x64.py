@@ -72,6 +72,8 @@ def test_what_is_lost_is_told_at_the_line(name):
             jax.random.normal(jax.random.key(np.int64(3)), x.shape) * np.array([1.0, 2.0, 0.5]).astype(np.float32)
         ),
         lambda x: jnp.sort(x).mean() + jnp.linalg.norm(x),
+        # Greater than the largest float32, to which it is rounded.
+        lambda x: jnp.minimum(x, 3.4028235e38) + jnp.array([3.4028235e38, -jnp.inf, 0.0]),
     ],
 )
 def test_what_loses_nothing_is_silent(program):

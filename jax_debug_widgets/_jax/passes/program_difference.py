@@ -7,10 +7,12 @@ that these hold are compared.
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import takewhile, zip_longest
+from traceback import FrameSummary
 from types import FunctionType, MethodType
 from typing import Any
 
@@ -216,7 +218,7 @@ def _user_of(equation: core.JaxprEqn, position: int) -> core.JaxprEqn:
 
 def is_same(before: Any, after: Any, depth: int = 0) -> bool:
     """Whether two values are the same, as far as they can be compared: objects that cannot are of one type."""
-    if before is after or depth > _DEPTH:
+    if before is after or depth > _DEPTH or (_tells_where(before) and _tells_where(after)):
         return True
     if any(_is_array(one) or isinstance(one, float | complex) for one in (before, after)):
         return _are_same_numbers(before, after)
@@ -253,6 +255,15 @@ def _parts(value: Any) -> Iterable[Any] | None:
             return value.__code__, value.__defaults__, value.__kwdefaults__, cells
     is_dataclass = dataclasses.is_dataclass(value) and not isinstance(value, type)
     return [getattr(value, one.name, None) for one in dataclasses.fields(value)] if is_dataclass else None
+
+
+_FRAME = re.compile(r'File ".*", line \d+')
+
+
+def _tells_where(value: Any) -> bool:
+    """Whether a value has a frame of Python's stack, as `traceback` makes it: a trace elsewhere has other frames."""
+    parts = value if isinstance(value, list | tuple) else (value,)
+    return any(isinstance(one, FrameSummary) or (isinstance(one, str) and _FRAME.search(one)) for one in parts)
 
 
 def _content(cell: Any) -> Any:

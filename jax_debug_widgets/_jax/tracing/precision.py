@@ -38,7 +38,8 @@ def _taking() -> tuple[tuple[Any, str], ...]:
     )
 
 
-_LARGEST = float(np.finfo(np.float32).max)
+_INFINITE_FROM = 2.0**128 - 2.0**103
+"""The least number that is infinite as float32. Those between it and the largest float32 are rounded down to that."""
 
 _MOST_CALLERS = 8
 
@@ -160,7 +161,7 @@ def _has_64_bits(value: Any) -> bool:
 def _may_be_infinite(value: Any, by: str) -> bool:
     """Whether a value is a Python number that is infinite as float32, or an array of such numbers."""
     if type(value) is float:
-        return by == "canonicalize_value" and _LARGEST < abs(value) < float("inf")
+        return by == "canonicalize_value" and _INFINITE_FROM <= abs(value) < float("inf")
     if type(value) is not np.ndarray or by != "_convert_element_type":
         return False
     return value.dtype == np.float32 and value.size <= _MOST_NUMBERS and bool(np.isinf(value).any())
@@ -169,7 +170,7 @@ def _may_be_infinite(value: Any, by: str) -> bool:
 def _too_large(frame: FrameType) -> list[float]:
     """The Python numbers among a function's arguments that are infinite as float32."""
     leaves = (leaf for argument in _arguments(frame) for leaf in _leaves(argument))
-    return [leaf for leaf in leaves if isinstance(leaf, float) and _LARGEST < abs(leaf) < float("inf")]
+    return [leaf for leaf in leaves if isinstance(leaf, float) and _INFINITE_FROM <= abs(leaf) < float("inf")]
 
 
 def _users_frames() -> list[FrameType]:

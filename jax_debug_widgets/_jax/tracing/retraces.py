@@ -78,7 +78,7 @@ class TraceWatch(Replacing):
             here.begun_for_us = here.begun_for_us | around_for_us if here.depth else set()
         # The user's own call, which is around it, tells what is traced to be compared.
         is_told = is_users_own or (is_ours and not (here.depth and is_called_for_us()))
-        if is_told and not _asks_for_shapes():
+        if is_told and not _is_only_described():
             program = None if here.depth else inferred[0].params["jaxpr"]
             seconds = time.perf_counter() - began
             self.subscriber(self._trace(fun, code, ji, args, kwargs, seconds, is_ours=not is_users_own), program)
@@ -137,11 +137,15 @@ def _code_of(fun: Any) -> CodeType | None:
     return code if isinstance(code, CodeType) else None
 
 
-def _asks_for_shapes() -> bool:
-    """Whether `jax.eval_shape` traces now: its traces are not compiled."""
+_DESCRIBING = ("eval_shape", "make_jaxpr_f")
+"""JAX's functions that trace a function to describe it, and compile nothing."""
+
+
+def _is_only_described() -> bool:
+    """Whether `jax.eval_shape` or `jax.make_jaxpr` traces now."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and not is_users(frame.f_code.co_filename):
-        if frame.f_code.co_name == "eval_shape":
+        if frame.f_code.co_name in _DESCRIBING:
             return True
         frame = frame.f_back
     return False

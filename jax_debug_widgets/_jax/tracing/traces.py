@@ -24,7 +24,9 @@ class Leaf:
     kind: str
 
     def __str__(self) -> str:
-        return f"{self.type} (a Python {self.kind})" if self.weak and self.kind != "array" else self.type
+        if not self.weak:
+            return self.type
+        return f"{self.type} (weakly typed)" if self.kind == "array" else f"{self.type} (a Python {self.kind})"
 
 
 @dataclass(frozen=True)
