@@ -10,6 +10,7 @@ from jax_debug_widgets.watch.choosing import lanes
 from jax_debug_widgets.watch.choosing.condition import Condition
 from jax_debug_widgets.watch.choosing.select import some_of, unmatched
 from jax_debug_widgets.watch.choosing.why_unwatched import in_library, without_values
+from jax_debug_widgets.watch.statistics.full_values import MAX_ELEMENTS, sample_words
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -41,6 +42,7 @@ def notes_of(seen: CompiledPrograms, watch: Watch, sites: Collection[CallSite]) 
         *([] if seen.hindered.isdisjoint(numbers) else [HINDERED]),
         *lanes.note(seen.laneless, sites),
         *_of_ended_lanes(sites),
+        *_of_samples(sites),
         *(f"{name} runs unwatched: {failure.why}" for name, failure in seen.failures.items()),
     ]
 
@@ -54,6 +56,17 @@ def _of_ended_lanes(sites: Collection[CallSite]) -> list[str]:
     return [
         f"Statistics of {some_of(names)} count lanes that have left their loop, too: {why} `--lanes` shows each lane."
     ]
+
+
+def _of_samples(sites: Collection[CallSite]) -> list[str]:
+    """A sentence about large values: only a sample of them is taken."""
+    shapes = {site.label: site.watch.shape for site in sites if site.watch and site.watch.full}
+    large = {name: words for name, shape in shapes.items() if (words := sample_words(shape))}
+    if not large:
+        return []
+    first, words = next(iter(large.items()))
+    why = f"an array that is taken whole has at most {MAX_ELEMENTS:,} elements. Statistics are of all elements."
+    return [f"--values takes a sample of {some_of(large)} (of {first} {words}): {why}"]
 
 
 def not_found(seen: CompiledPrograms, watch: Watch, sites: Collection[CallSite]) -> list[str]:
