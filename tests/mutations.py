@@ -75,7 +75,7 @@ MUTATIONS = (
     Mutation("archive/checksums.py", "wanted is None or", "True or", "archive/test_format.py"),
     Mutation("graphs/pairing.py", "bisect_left(tails, other)", "len(tails)", "graphs/test_diff.py"),
     Mutation("breakpoints/stop_queue.py", "policy.passing = scene.site", "pass", "breakpoints/test_stop.py"),
-    Mutation("breakpoints/conditions.py", "bool(np.any(", "bool(np.all(", "breakpoints/test_break_on.py"),
+    Mutation("breakpoints/expressions.py", "bool(np.any(", "bool(np.all(", "breakpoints/test_break_on.py"),
     Mutation(
         "magics/options.py",
         "watch.by_lane(names) if watch and everything and names else watch",

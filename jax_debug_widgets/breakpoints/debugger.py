@@ -197,12 +197,12 @@ class Debugger:
     def _stood_for_condition(self, tap: Tap, arrays: Arrays, firings: Firings) -> bool:
         stood, again = False, tap.site.watch.again if tap.site.watch else ""
         for condition in self.policy.conditions:
-            if again == "name" or (condition.kinds and again == "value"):
+            if (again == "name" and not condition.is_place) or (condition.kinds and again == "value"):
                 continue
             point = self.points.of_condition(condition)
             told = self.policy.printing_watched.get(tap.site.id, frozenset()) if condition.kinds else frozenset[int]()
             own = finite_at(arrays, told)
-            lanes = condition.holds(tap, own)
+            lanes = condition.holds(tap, own, firings)
             if lanes and self.policy.reaches(point) and self.observers.place() == "panel" and not self.policy.ignoring:
                 scene = event_scene(
                     "breakpoint",

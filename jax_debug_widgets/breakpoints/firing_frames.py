@@ -13,7 +13,7 @@ import numpy as np
 
 from jax_debug_widgets._jax.compat.arrays import shown
 from jax_debug_widgets._jax.origins.stack import StackFrame
-from jax_debug_widgets.breakpoints.conditions import variables_of
+from jax_debug_widgets.breakpoints.expressions import variables_of
 from jax_debug_widgets.breakpoints.namespace import enclosing_functions, root_of
 from jax_debug_widgets.breakpoints.summarised import Summarised
 from jax_debug_widgets.events import Caller, Tap

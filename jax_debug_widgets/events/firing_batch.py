@@ -56,7 +56,7 @@ class TapFirings:
         values = iter(self.columns[bundle.dispensable])
         around = self.columns[bundle.around]
         for row, tap in enumerate(bundle.taps):
-            count = tap.shapes.count(())
+            count = tap.in_table
             own = [next(values) for _ in range(len(tap.shapes) - count)]
             columns = [
                 *(table[:, row, index].view(dtype) for index, dtype in enumerate(tap.dtypes[:count])),

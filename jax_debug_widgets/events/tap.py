@@ -119,6 +119,12 @@ class Tap:
             yield (*self.values_of(arrays, lane), *there, *around, number)
 
     @cached_property
+    def in_table(self) -> int:
+        """The number of values that come in the table of a `Bundle`: the scalars of 32 bits. They are the first ones."""
+        types = zip(self.shapes, self.dtypes, strict=True)
+        return sum(shape == () and dtype.itemsize == np.float32().itemsize for shape, dtype in types)
+
+    @cached_property
     def plotted(self) -> tuple[int, ...]:
         """The indices of the values that are drawn element by element: scalars, and vectors of at most 16 elements."""
         few = range(1, MOST_ELEMENTS + 1)
@@ -225,9 +231,9 @@ def _of_lane(array: np.ndarray, mapped: Sequence[bool], lane: tuple[int, ...]) -
 class Bundle:
     """Several taps that fire together: the watched values of one body.
 
-    A firing hands over one array float32[n, k] of statistics, a row for each tap. A tap uses as many columns as it has scalars,
-    in the bits of their types. Then come the whole values of the taps that have one, in order. The last arrays are shared by
-    all taps: the iteration of each loop, if it is counted, and the mesh coordinates.
+    A firing hands over one array float32[n, k] of statistics, a row for each tap. A tap uses as many columns as it has scalars
+    of 32 bits, in the bits of their types. Then come the whole values of the taps that have one, in order. The last arrays are
+    shared by all taps: the iteration of each loop, if it is counted, and the mesh coordinates.
     """
 
     taps: tuple[Tap, ...]
@@ -245,7 +251,7 @@ class Bundle:
     @cached_property
     def whole(self) -> int:
         """The number of whole values."""
-        return sum(len(tap.shapes) - tap.shapes.count(()) for tap in self.taps)
+        return sum(len(tap.shapes) - tap.in_table for tap in self.taps)
 
     @cached_property
     def width(self) -> int:
@@ -273,8 +279,7 @@ class Bundle:
         return sum(
             math.prod(shape) * dtype.itemsize
             for tap in self.taps
-            for shape, dtype in zip(tap.shapes, tap.dtypes, strict=True)
-            if shape
+            for shape, dtype in zip(tap.shapes[tap.in_table :], tap.dtypes[tap.in_table :], strict=True)
         )
 
     def coordinates_of(self, arrays: Sequence[np.ndarray]) -> tuple[int, ...]:
@@ -285,7 +290,7 @@ class Bundle:
         """Yield each tap with its own arrays, from the arrays of one firing of the bundle."""
         values, around = iter(arrays[self.dispensable]), tuple(arrays[self.around])
         for tap, row in zip(self.taps, arrays[0], strict=True):
-            count = tap.shapes.count(())
+            count = tap.in_table
             own = tuple(next(values) for _ in range(len(tap.shapes) - count))
             yield tap, (*(row[index].view(dtype) for index, dtype in enumerate(tap.dtypes[:count])), *own, *around)
 

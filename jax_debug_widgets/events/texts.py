@@ -109,7 +109,7 @@ def _statistic(site: CallSite, name: str, value: np.ndarray) -> str:
     if name == BAD_LANE:
         lane = site.watch.lane(int(value)) if site.watch else ()
         return f"bad {lane_words(lane)}" if lane else ""
-    return f"{name} {value.item() if value.dtype.kind in 'iu' else format(float(value), '.4g')}"
+    return f"{name} {value.item() if value.dtype.kind in 'iu' else format(value.item(), '.4g')}"
 
 
 def as_numpy(value: Any) -> Any:

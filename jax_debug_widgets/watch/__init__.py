@@ -15,6 +15,7 @@ from jax_debug_widgets.watch.choosing.watched_taps import body_of, position_of
 from jax_debug_widgets.watch.choosing.why_unwatched import NamedPlace, named_places, why_unwatched
 from jax_debug_widgets.watch.naming.scopes import Scope, Scopes
 from jax_debug_widgets.watch.naming.variables import names_of_variables
+from jax_debug_widgets.watch.statistics.full_values import sample_words
 from jax_debug_widgets.watch.statistics.histogram import NAMES as HISTOGRAM
 from jax_debug_widgets.watch.syntax.source import is_library
 
@@ -37,5 +38,6 @@ __all__ = [
     "notes_of",
     "position_of",
     "price",
+    "sample_words",
     "why_unwatched",
 ]

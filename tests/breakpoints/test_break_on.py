@@ -69,12 +69,92 @@ def test_where_only_a_gradient_is_watched_its_name_is_told():
 
 def test_what_the_device_has_looked_at_had_something_to_look_at():
     f = jax.jit(lambda x: jnp.sqrt(r := x * 2) + r)
-    for condition, watch in [("r.min() < 1", "r"), ("grad.r > 9", "grad/r"), ("r < 1", "r"), ("r + y > 9", "r,y")]:
+    for condition, watch in [("r.min() < 1", "r"), ("grad.r > 9", "grad/r"), ("r < 1", "r")]:
         with jdw.capture(watch=watch, break_on=condition) as run:
             jax.jit(jax.grad(lambda x: f(y := x * 1.0).sum() + y.sum()))(jnp.ones(3))
         assert [note for note in run.notes if "--break-on" in note] == []
     assert hits(f, jnp.ones(3) / 4, watch="r", break_on="r.min() < 1") == 1
     assert hits(f, jnp.ones(3) / 4, watch="r", values=True, break_on="r.min() < 1") == 1
+
+
+def step_of_two_names(x):
+    def inner(x):
+        loss = x * x
+        return loss  # noqa: RET504 - it has a name.
+
+    loss = inner(x)
+    return loss * 2
+
+
+def trained(w, xs):
+    def step(w, x):
+        h = x * w
+        size = abs(h).max()
+        loss = (h * h).sum()
+        loss = loss + 0.5
+        jax.debug.print("{loss}", loss=loss)
+        return w - 0.5, (size, loss)
+
+    w, (sizes, losses) = lax.scan(step, w, xs)
+    last = losses[-1]
+    return w, sizes, last
+
+
+W, XS = jnp.float32(2), jnp.array([[1.0, 2], [2, 1], [3, 3], [4, 1]])
+# h is [2, 4], [3, 1.5], [3, 3], [2, 0.5], and loss 20.5, 11.75, 18.5, 4.75
+SEVERAL = {
+    "size > 2.5 and loss > 12": [0, 2],
+    "h[0] > 2.5 and loss < 12": [1],
+    "h.sum() + x.sum() > 8 and not loss > 20": [2],
+    "float(h[1]) < 2 and loss > 4.9": [1],
+    "h.tolist()[0] == 3 and loss > 12": [2],
+    "size > 99 or loss > 20": [0],
+}
+
+
+@pytest.mark.behaviour("B2")
+@pytest.mark.parametrize("condition", SEVERAL)
+@pytest.mark.parametrize("watch", [True, "loss"], ids=["all", "by name"])
+def test_a_condition_over_several_values_of_one_body_stops_at_the_last_of_them(condition, watch, stopped):
+    seen = []
+    stopped(jax.jit(trained), W, XS, user=lambda page: seen.extend(page.all_stops()), watch=watch, break_on=condition)
+    assert [stop["step"] for stop in seen] == [[step] for step in SEVERAL[condition]]
+    assert {stop["name"] for stop in seen} == {"loss"}
+    assert {stop["reason"].partition(" at ")[0] for stop in seen} == {condition}
+
+
+def test_of_values_of_several_bodies_a_note_says_that_they_never_come_together():
+    with jdw.capture(watch=True, break_on="last > loss") as run:
+        jax.jit(trained)(W, XS)
+    (note,) = (note for note in run.notes if "--break-on" in note)
+    assert "was never checked: no function or loop body computes all of last, loss" in note
+    with jdw.capture(break_on="a > 0 and b > 0") as run:
+        jax.jit(lambda a, b: [jax.debug.print("{a}", a=a), jax.debug.print("{b}", b=b)])(1, 2)
+    (note,) = (note for note in run.notes if "--break-on" in note)
+    assert "and no event has all of a, b" in note
+
+
+def test_a_condition_that_cannot_be_computed_says_why():
+    for condition, why in {
+        "h.l2 > 1": "no attribute 'l2'",
+        "h[7] > 1": "out of bounds",
+        "h @ x > 'a'": "Error",
+    }.items():
+        with jdw.capture(watch=True, break_on=condition) as run:
+            jax.jit(trained)(W, XS)
+        (note,) = (note for note in run.notes if "--break-on" in note)
+        assert "could not be computed: " in note and why in note
+
+
+@pytest.mark.behaviour("B2")
+def test_a_line_stops_although_its_value_is_told_under_the_same_name_elsewhere(stopped):
+    line = step_of_two_names.__code__.co_firstlineno
+    for place in (line + 2, line + 5):
+        seen = []
+        where = f"test_break_on.py:{place}"
+        options = {"watch": "loss", "break_on": where}
+        stopped(jax.jit(both(step_of_two_names)), 3.0, user=lambda page, s=seen: s.extend(page.all_stops()), **options)
+        assert ("loss", "forward") in [(stop["name"], stop["phase"]) for stop in seen]
 
 
 def test_of_a_value_that_is_too_large_the_option_that_takes_its_elements_is_told():

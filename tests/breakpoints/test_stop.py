@@ -361,8 +361,11 @@ def test_hits_are_those_of_the_run(stopped):
 @pytest.mark.behaviour("B2")
 @pytest.mark.parametrize(("condition", "watch", "told"), [
     ("nonfinite", None, "`--watch-all` adds every named value"),
-    ("x+y>3", "y", "--break-on x+y>3 was never checked"),
-    ("y+yz>3", "y", "Did you mean y?"),
+    ("x+y>99", "y", ""),
+    ("z+y>3", "y", "--break-on z+y>3 was never checked: it sees the values of prints, "),
+    ("z+y>3", "y", "and none of these is called z. `"),
+    ("y+yz>3 and y>1", "y", "called yz. Did you mean y? `"),
+    ("elsewhere.py:3", "y", "no print, callback or watched value is there"),
     ("nonfinite", "y", ""),
     ("y>99", "y", ""),
 ])  # fmt: skip

@@ -58,6 +58,7 @@ def test_values_are_taken_where_the_condition_holds_with_their_own_steps(watched
         ("abs(moved).max() > 2", lambda moved, _size: np.abs(moved).max(1) > 2),
         ("jnp.abs(moved) > 2", lambda moved, _size: (np.abs(moved) > 2).any(1)),
         ("max(size, 3.0) > 3", lambda _moved, size: size > 3),
+        ("int(size) == 3 or float(moved[-1]) > 3", lambda moved, size: (size.astype(int) == 3) | (moved[:, 7] > 3)),
     ],
 )
 def test_conditions_are_python_over_names_of_the_source(watched, when, holds):
@@ -218,6 +219,18 @@ def test_what_a_condition_cannot_tell_of_is_said(watched):
     run = watched(f, X, watch="inner,outer", when="inner > -1e9")
     (note,) = run.status().notes
     assert note.startswith("Not taken: outer") and len(run["inner"].steps) == len(X)
+    (note,) = watched(f, X, watch="inner", when="outer > 0").status().notes
+    assert note == (
+        "Nothing is taken: what is watched (inner) is computed in other functions or loop bodies than what `outer > 0` names."
+    )
+    (note,) = watched(f, X, watch="inner", when="outer > inner").status().notes
+    assert note == "Nothing is taken: no function or loop body computes all of inner, outer."
+    (note,) = watched(f, X, watch="inner", when="grad.inner > 0").status().notes
+    assert "computes grad.inner, which" in note
+    (note,) = watched(f, X, watch="inner", when="grad/inner > 0").status().notes
+    assert "The gradient of h is written grad.h." in note
+    (note,) = watched(f, X, watch="inner", when="row[9] > 0 or row[0:2] > 0").status().notes
+    assert "runs unwatched" in note and "IndexError: index 9 is out of bounds" in note
     (note,) = watched(f, X, watch="inner", when="lost > 0").status().notes
     assert "computes lost" in note and "inner" in note and "Did you mean" not in note
     (note,) = watched(f, X, watch="inner", when="iner > 0").status().notes
@@ -249,7 +262,10 @@ def test_a_condition_that_is_none_is_refused():
         ("loss >", "expression"),
         ("1 > 0", "names no value"),
         ("any(x > 1 for x in loss)", r"'\(x > 1 for x in loss\)' goes through elements; any\(h > 0\) asks all of them"),
-        ("float(loss) > 1", r"there is no float\(\); there are abs, sum, .*max, min, len, what jnp has, and h.max\(\)"),
+        (
+            "sorted(loss) > 1",
+            r"there is no sorted\(\); there are abs, sum, .*max, min, len, .*what jnp has, and h.max\(\)",
+        ),
     ):
         with pytest.raises(ValueError, match=error):
             jdw.capture(watch="loss", when=when)

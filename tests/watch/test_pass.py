@@ -436,6 +436,42 @@ def test_whole_values_are_taken_and_large_ones_down_sampled():
     assert run["large"]["value"][0].size <= MAX_ELEMENTS
     np.testing.assert_array_equal(run["large"]["value"][0], np.asarray(x)[::2, ::2] * 3)
     assert run["large"].site.watch.full and run["large"]["max"][0] == 18
+    sample = "every 2nd along axis 0 and every 2nd along axis 1"
+    assert run.show("large").get_title() == f"large, step 0, {sample}  float32[256, 256]"
+    assert run.show("small").get_title() == "small, step 0  float32[4, 5]"
+    (note,) = run.notes
+    assert note.startswith(
+        f"--values takes a sample of large (of large {sample}): an array that is taken whole has at most 65,"
+    )
+
+
+@pytest.mark.parametrize("options", [{}, {"lanes": True}, {"every": 2}, {"histograms": True}, {"exact": True}], ids=str)
+def test_whole_single_numbers_have_all_their_bits(options):
+    @jax.jit
+    def f(xs, n):
+        def step(c, x):
+            u = jnp.sin(x) / 3
+            z = lax.complex(u, x)
+            k = n * 3 + 1
+            small = u * 1e-300
+            h = jnp.stack([n, n + 1])
+            single = u.astype(jnp.float32)
+            return c + u[None], (z, k, small, h, single)
+
+        return lax.scan(step, jnp.zeros(1), xs)
+
+    with jax.enable_x64(True):
+        xs, n = jnp.arange(1.0, 5), jnp.int64(2**60 + 7)
+        _, wanted = f(xs, n)
+        with jdw.capture(watch="z,k,small,h,single,c", values=True, **options) as run:
+            f(xs, n)
+    for name, values in zip(("z", "k", "small", "h", "single"), wanted, strict=True):
+        found = run[name]["value"]
+        np.testing.assert_array_equal(found, np.asarray(values)[:: options.get("every", 1)], err_msg=name)
+        assert run.series(name)[1].dtype == values.dtype
+        assert found.dtype == (np.float64 if values.dtype == np.float32 else values.dtype), name
+    text = {event.site.label: event.text for event in run.events}
+    assert text["k"] == f"k: value {3 * (2**60 + 7) + 1}" and text["z"].startswith("z: value ")
 
 
 @pytest.mark.parametrize("shape", [(), (7,), (256, 256), (257, 256), (3, 10**6), (2, 3, 5, 10**5)])

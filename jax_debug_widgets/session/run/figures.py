@@ -16,6 +16,7 @@ from jax_debug_widgets.session.run.histograms import histograms_of, histograms_w
 from jax_debug_widgets.session.run.naming import SelectedValue, full_names
 from jax_debug_widgets.session.run.watched import WatchedValues
 from jax_debug_widgets.session.run.watched_value import WatchedValue
+from jax_debug_widgets.watch import sample_words
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -148,14 +149,24 @@ def value_at(run: Values, name: str, step: float, lane: int) -> tuple[str, np.nd
     wanted = kept[int(step)] if step < 0 and -step <= len(kept) else step
     lanes = positions[steps == wanted]
     if choice.site.watch and len(lanes) and not -len(lanes) <= lane < len(lanes):
-        axes = f"run[{choice.name!r}]['value'] has them as axes"
-        msg = f"a watched value is one array of all its lanes: {axes}; show it without lane"
+        axes = (
+            f"run[{choice.name!r}]['value'] has them as axes, and run[{choice.name!r}].lanes their statistics (--lanes)"
+        )
+        msg = f"lane is for prints; a watched value is one array of all its lanes: {axes}. Show it without lane"
         raise IndexError(msg)
     if not -len(lanes) <= lane < len(lanes):
         which = f"step {step} with lane {lane}" if lane or len(lanes) > 1 else f"step {step}"
         raise IndexError(f"{choice.place} has no {which}; steps that are kept: {_listed(kept)}")
     event = run.store.event(int(lanes[lane]))
     where = f", {lane_words(event.lane)}" if event.lane else ""
+    watch = choice.site.watch
+    if (
+        watch
+        and watch.full
+        and event.values[choice.value].shape != watch.shape
+        and (sample := sample_words(watch.shape))
+    ):
+        where += f", {sample}"
     return f"{choice.name}, step {wanted}{where}", event.values[choice.value]
 
 

@@ -259,7 +259,7 @@ class RunView(ABC):
         Args:
           name: as for `series`.
           step: a step as in `series`; a negative number counts from the end.
-          lane: the number of the `vmap` lane, in JAX's order.
+          lane: of a printed value, the number of the `vmap` lane, in JAX's order. A watched value is one array of all lanes.
           ax: the axes to draw into; a new figure's axes by default.
 
         Raises:

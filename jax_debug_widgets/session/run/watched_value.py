@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 class WatchedValue(Mapping[str, np.ndarray]):
     """A watched value over the steps of a run: `value["mean"]` is float64[n].
 
+    A whole value, `value["value"]`, is complex, int64 or uint64 where the program has that, else float64.
+
     Attributes:
       site: the site that computes it.
     """
@@ -36,7 +38,9 @@ class WatchedValue(Mapping[str, np.ndarray]):
         if statistic not in self.site.values:
             raise KeyError(f"{self.site.label} has no {statistic!r}; there are {', '.join(self.site.values)}")
         values = self._run.store.history.series(self.site.id, self.site.values.index(statistic))[2]
-        return values if values.dtype.kind == "c" else values.astype(np.float64)
+        # float64 does not have all integers of 64 bits.
+        is_exact = values.dtype.kind == "c" or values.dtype in (np.int64, np.uint64)
+        return values if is_exact else values.astype(np.float64)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.site.values)

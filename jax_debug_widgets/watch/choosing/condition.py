@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import lax
 
 from jax_debug_widgets.events.elementwise import GRADIENT, compiled, names_in, parsed, resolved, why_not, words_of
 from jax_debug_widgets.watch.naming.named import Named
 
-_WORDS = {**words_of(jnp), "jax": jax, "lax": lax}
+_CASTS = {kind.__name__: partial(jnp.asarray, dtype=kind) for kind in (float, int, bool)}
+
+_WORDS = {**words_of(jnp), **_CASTS, "jax": jax, "lax": lax}
 """The functions that an expression may call by itself; all else is a name of the program's source."""
 
 _WANTS = "when wants an expression over names of the program (abs(logits).max() > 10)"
@@ -62,11 +67,14 @@ class Condition:
         found = resolved(parsed(self.text, _WANTS, _WORDS), available, _WORDS)
         if found.missing:
             return None
+        indexed = _indexed(found.expression)
         told = compiled(found.expression, jnp, _WORDS)
 
         def of(*arrays: Any) -> jax.Array:
             values = dict(zip(found.variables.values(), arrays, strict=True))
             try:
+                for name, index in indexed:
+                    _require_within(values[name], index)
                 return jnp.any(jnp.asarray(told(values)).astype(bool))
             except Exception as error:
                 kinds = ", ".join(
@@ -75,3 +83,21 @@ class Condition:
                 raise ConditionError(f"when={self.text!r} of {kinds}: {why_not(self.text, error)}") from error
 
         return BodyCondition([available[name] for name in found.variables], of)
+
+
+def _indexed(tree: ast.Expression) -> list[tuple[str, Any]]:
+    """The variables that an expression indexes by numbers that stand in it, each with its index."""
+    found: list[tuple[str, Any]] = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name):
+            computed = any(isinstance(part, ast.Name | ast.Call) for part in ast.walk(node.slice))
+            if not computed:
+                itself = ast.Subscript(ast.Name("index", ast.Load()), node.slice, ast.Load())
+                code = compile(ast.fix_missing_locations(ast.Expression(itself)), "<condition>", "eval")
+                found.append((node.value.id, eval(code, {"__builtins__": {}, "index": np.s_})))  # noqa: S307 - literals.
+    return found
+
+
+def _require_within(array: Any, index: Any) -> None:
+    """Raise an IndexError where JAX would take another element than the one that is meant."""
+    np.broadcast_to(np.zeros((), bool), array.shape)[index]

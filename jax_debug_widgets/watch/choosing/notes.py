@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import difflib
+import re
 from typing import TYPE_CHECKING
 
 from jax_debug_widgets.watch.choosing import lanes
 from jax_debug_widgets.watch.choosing.condition import Condition
 from jax_debug_widgets.watch.choosing.select import some_of, unmatched
 from jax_debug_widgets.watch.choosing.why_unwatched import in_library, without_values
+from jax_debug_widgets.watch.statistics.full_values import MAX_ELEMENTS, sample_words
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -40,6 +42,7 @@ def notes_of(seen: CompiledPrograms, watch: Watch, sites: Collection[CallSite]) 
         *([] if seen.hindered.isdisjoint(numbers) else [HINDERED]),
         *lanes.note(seen.laneless, sites),
         *_of_ended_lanes(sites),
+        *_of_samples(sites),
         *(f"{name} runs unwatched: {failure.why}" for name, failure in seen.failures.items()),
     ]
 
@@ -53,6 +56,17 @@ def _of_ended_lanes(sites: Collection[CallSite]) -> list[str]:
     return [
         f"Statistics of {some_of(names)} count lanes that have left their loop, too: {why} `--lanes` shows each lane."
     ]
+
+
+def _of_samples(sites: Collection[CallSite]) -> list[str]:
+    """A sentence about large values: only a sample of them is taken."""
+    shapes = {site.label: site.watch.shape for site in sites if site.watch and site.watch.full}
+    large = {name: words for name, shape in shapes.items() if (words := sample_words(shape))}
+    if not large:
+        return []
+    first, words = next(iter(large.items()))
+    why = f"an array that is taken whole has at most {MAX_ELEMENTS:,} elements. Statistics are of all elements."
+    return [f"--values takes a sample of {some_of(large)} (of {first} {words}): {why}"]
 
 
 def not_found(seen: CompiledPrograms, watch: Watch, sites: Collection[CallSite]) -> list[str]:
@@ -86,19 +100,27 @@ def _of_condition(watch: Watch, seen: CompiledPrograms) -> list[str]:
     """A sentence about values that are never taken, because the condition cannot be computed in their body."""
     if not (watch.when and seen.untaken):
         return []
-    if not seen.conditional:
-        names = Condition(watch.when).names
-        told = " and ".join(names)
-        missing = (
-            f"Nothing is taken: no function or loop body compiled here computes {told}, which `{watch.when}` names"
-        )
-        unknown = [name for name in names if name not in seen.names]
-        near = [close for name in unknown for close in difflib.get_close_matches(name, seen.names, n=1)]
-        hint = f" Did you mean {' and '.join(map(repr, near))}?" if near else ""
-        return [f"{missing}.{hint} There are: {some_of(seen.names)}."]
-    return [
-        f"Not taken: {some_of(seen.untaken)}, computed in other functions or loop bodies than what `{watch.when}` names."
-    ]
+    names = Condition(watch.when).names
+    unknown = [name for name in names if name not in seen.names]
+    elsewhere = f"computed in other functions or loop bodies than what `{watch.when}` names."
+    if seen.conditional:
+        return [f"Not taken: {some_of(seen.untaken)}, {elsewhere}"]
+    if not unknown:
+        if len(names) > 1:
+            return [f"Nothing is taken: no function or loop body computes all of {', '.join(names)}."]
+        return [f"Nothing is taken: what is watched ({some_of(seen.untaken)}) is {elsewhere}"]
+    told = " and ".join(_in_full(name, watch.when) for name in unknown)
+    missing = f"Nothing is taken: no function or loop body compiled here computes {told}, which `{watch.when}` names."
+    near = [close for name in unknown for close in difflib.get_close_matches(name, seen.names, n=1)]
+    hint = f" Did you mean {' and '.join(map(repr, near))}?" if near else ""
+    hint += " The gradient of h is written grad.h." if "grad" in unknown and "grad." not in watch.when else ""
+    return [f"{missing}{hint} There are: {some_of(seen.names)}."]
+
+
+def _in_full(name: str, text: str) -> str:
+    """The name as a condition has it: `grad.h`, not `grad`."""
+    found = re.search(rf"\b{re.escape(name)}\.\w+", text) if name == "grad" else None
+    return found[0] if found else name
 
 
 def _of_loops(seen: CompiledPrograms, sites: Collection[CallSite]) -> list[str]:

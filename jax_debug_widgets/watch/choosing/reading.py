@@ -13,7 +13,7 @@ from jax_debug_widgets.watch.choosing.bad_lane import BadLanes
 from jax_debug_widgets.watch.choosing.lanes import by_lane
 from jax_debug_widgets.watch.choosing.select import Watch
 from jax_debug_widgets.watch.statistics import histogram
-from jax_debug_widgets.watch.statistics.full_values import sampled
+from jax_debug_widgets.watch.statistics.full_values import is_taken_whole, sampled
 from jax_debug_widgets.watch.statistics.recompute_plan import chains_of
 from jax_debug_widgets.watch.statistics.statistics import ChainOf, native_target, origins, stacked
 
@@ -54,7 +54,7 @@ class ReadPlan:
         handed = [self.bad_lanes.beside(table, further)]
         for row, axes in zip(self.rows, self.lanes, strict=True):
             handed += [by_lane(arrays[row], axes)] if axes else []
-            handed += [sampled(arrays[row])] if self.watch.values and arrays[row].size > 1 else []
+            handed += [sampled(arrays[row])] if self.watch.values and is_taken_whole(arrays[row]) else []
         return handed
 
 

@@ -11,13 +11,12 @@ import jax.numpy as jnp
 import numpy as np
 
 from jax_debug_widgets._jax.passes.slices import slice_of
-from jax_debug_widgets.watch.choosing.condition import Condition, ConditionError
+from jax_debug_widgets.watch.choosing.condition import BodyCondition, Condition, ConditionError
 from jax_debug_widgets.watch.naming.variable_types import is_key
 from jax_debug_widgets.watch.statistics.recompute_plan import folded_transposes
 from jax_debug_widgets.watch.statistics.statistics import STATISTICS
 
 if TYPE_CHECKING:
-    from jax_debug_widgets.watch.choosing.condition import BodyCondition
     from jax_debug_widgets.watch.naming.named import Named
 
 MOST_ELEMENTS = 1 << 20
@@ -92,14 +91,18 @@ def _can_be_whole(aval: Any) -> bool:
 
 
 def _within(text: str, named: Sequence[Named]) -> BodyCondition | None:
-    """A condition over what a body computes; None where that has not all of its names, or it cannot be computed of them."""
+    """A condition over what a body computes; None where that has not all of its names.
+
+    What only the host can compute (`float(h[0]) > 1`) holds always here, so that the host is asked each time. If it cannot
+    either, it says why.
+    """
     found = Condition(text).within(named)
     if found is None:
         return None
     try:
         jax.eval_shape(found.of, *(jax.ShapeDtypeStruct(one.aval.shape, one.aval.dtype) for one in found.variables))
     except ConditionError:
-        return None  # The host says why.
+        return BodyCondition((), lambda: jnp.bool_(True))
     return found
 
 

@@ -23,7 +23,7 @@ from jax_debug_widgets.watch.naming.derivatives import derivatives_of
 from jax_debug_widgets.watch.naming.named import Named, label_of
 from jax_debug_widgets.watch.naming.value_gradient_pairs import ValueGradientPairs
 from jax_debug_widgets.watch.statistics import histogram
-from jax_debug_widgets.watch.statistics.full_values import whole_shape
+from jax_debug_widgets.watch.statistics.full_values import is_taken_whole, is_wide, whole_shape
 from jax_debug_widgets.watch.statistics.statistics import dtype_of, merges_of, names_of
 from jax_debug_widgets.watch.syntax.source import source_of
 
@@ -66,12 +66,12 @@ class WatchedTaps:
         """
         aval, place, around = one.variable.aval, body.place, body.around
         axes, known = lanes_of
-        statistics = names_of(aval)
+        is_whole = self._watch.values and is_taken_whole(aval)
+        statistics = () if is_whole and is_wide(aval) else names_of(aval)
         if self._watch.histograms and aval.size > 1:
             statistics = (*statistics, *histogram.NAMES)
         vmapped = tuple(aval.shape[axis] for axis in known) if bad_lane.has_lane(aval, known) else ()
         statistics = (*statistics, BAD_LANE) if vmapped else statistics
-        is_whole = self._watch.values and aval.size > 1
         shapes: tuple[tuple[int, ...], ...] = ((),) * len(statistics)
         dtypes: tuple[np.dtype[Any], ...] = (dtype_of(aval),) * len(statistics)
         if axes:
