@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from jax_debug_widgets._jax.tracing.traces import STRUCTURE, Leaf, Static, Trace
 from jax_debug_widgets.checks.definitions import span_of_argument
@@ -63,16 +62,20 @@ class FunctionTraces:
     reasons: tuple[str, ...]
 
 
+def counted_as(trace: Trace) -> Hashable:
+    """Return a key that is equal for the traces that count as those of one function, see `retraced`."""
+    return trace.file, trace.line, trace.code, _own_line(trace) if is_library(trace.file) else ()
+
+
 def retraced(traces: Iterable[Trace], name_file: Callable[[str], str] = str) -> list[FunctionTraces]:
     """Return the functions traced at least `FEWEST` times, or for a wider type, ordered by their first trace.
 
     A lambda or inner function that is defined anew each time counts as one function: it is the same code. A function of
     a library is counted for each line of the user's by itself: `equinox.error_if` is one function for all checks.
     """
-    by_code: dict[tuple[Any, ...], list[Trace]] = {}
+    by_code: dict[Hashable, list[Trace]] = {}
     for trace in traces:
-        line = _own_line(trace) if is_library(trace.file) else ()
-        by_code.setdefault((trace.file, trace.line, line), []).append(trace)
+        by_code.setdefault(counted_as(trace), []).append(trace)
     return [_retraced(own, name_file) for own in by_code.values() if len(own) >= FEWEST or _has_widened(own)]
 
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections import OrderedDict, deque
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import TYPE_CHECKING
+
+from jax_debug_widgets.checks.retraces import counted_as
 
 if TYPE_CHECKING:
     from jax_debug_widgets._jax.tracing.traces import Trace
@@ -17,15 +19,15 @@ class EarlierTraces:
     """Holds at most 16 traces of each of the 1000 functions that were traced last."""
 
     def __init__(self) -> None:
-        self._traces: OrderedDict[tuple[str, int], deque[Trace]] = OrderedDict()
+        self._traces: OrderedDict[Hashable, deque[Trace]] = OrderedDict()
 
     def before(self, trace: Trace) -> Sequence[Trace]:
         """Return the earlier traces of this trace's function, oldest first, and keep the trace. Ours are not kept."""
         if trace.is_ours:
             return ()
-        place = trace.file, trace.line
-        own = self._traces.setdefault(place, deque(maxlen=_MOST_TRACES))
-        self._traces.move_to_end(place)
+        function = counted_as(trace)
+        own = self._traces.setdefault(function, deque(maxlen=_MOST_TRACES))
+        self._traces.move_to_end(function)
         before = tuple(own)
         own.append(trace)
         if len(self._traces) > _MOST_FUNCTIONS:

@@ -402,8 +402,7 @@ def test_a_train_state_that_is_made_anew_is_told_by_its_fields(retraces):
 
 
 def test_functions_of_filter_jit_are_counted_each_by_itself(retraces):
-    first = eqx.filter_jit(lambda x: x + 1)
-    second = eqx.filter_jit(lambda x: x * 2)
+    first, second = eqx.filter_jit(lambda x: x + 1), eqx.filter_jit(lambda x: x * 2)
     assert retraces(lambda: [step(jnp.ones(n)) for step in (first, second) for n in (2, 3)]) == []
 
 

@@ -102,7 +102,7 @@ class TraceWatch(Replacing):
         options = hash(ji) if isinstance(ji, Hashable) else 0
         callers = _callers(calling_frame())
         place = name, code.co_filename, code.co_firstlineno
-        return Trace(*place, identity, callers, leaves, statics, options, seconds, is_ours)
+        return Trace(*place, identity, callers, leaves, statics, options, seconds, is_ours, hash(code))
 
     def _identity_of(self, fun: Any) -> int:
         try:

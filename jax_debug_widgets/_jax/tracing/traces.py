@@ -61,6 +61,7 @@ class Trace:
         each traced argument, by its name and `STRUCTURE`.
       options: a number for the options of `jax.jit`.
       seconds: how long the trace took.
+      code: a number for its code: two lambdas of one line have two.
       is_ours: whether a call of ours caused it: the user cannot avoid such a trace.
     """
 
@@ -74,3 +75,4 @@ class Trace:
     options: int
     seconds: float
     is_ours: bool = False
+    code: int = 0
