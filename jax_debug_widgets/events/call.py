@@ -48,7 +48,7 @@ class Call:
       thread: the name of the Python thread that made the call, `main` for the main thread.
       prints: the lines that Python's `print` wrote while its function was traced, see `TracePrint`.
       retraced: why its function was traced again, compared with its earlier traces in captures of this process: `x`:
-        float32[3] → float32[4]; empty if it was not.
+        float32[3] → float32[4]; None if it was not.
       error: the exception's type and first line, or how and where the user ended the call; empty without an error.
     """
 
@@ -75,7 +75,7 @@ class Call:
     flight: tuple[int, int, int] | None = None
     numba: float | None = None
     function: str | None = None
-    retraced: str = ""
+    retraced: str | None = None
 
     @property
     def of(self) -> str:

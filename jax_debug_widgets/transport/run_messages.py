@@ -147,7 +147,7 @@ class CallMessage(TypedDict):
     lower: float | None
     compile: float | None
     numba: float | None
-    retraced: str
+    retraced: str | None
     queued: float
     flight: list[float] | None
     dispatched: float | None

@@ -434,7 +434,7 @@ def test_a_call_says_why_its_function_was_traced_again_also_since_an_earlier_cap
         told.append([call.retraced for call in run.calls if call.of == "step"])
         assert ("traced again" in repr(run.calls)) == any(told[-1])
     sizes, weak = "`x`: float32[3] → float32[4]", "`p['w']`: float32[] → float32[] (a Python float)"
-    assert told == [[""], [""], [sizes], [weak]]
+    assert told == [[None], [None], [sizes], [weak]]
 
 
 def test_only_the_traces_of_functions_traced_lately_are_kept(monkeypatch):

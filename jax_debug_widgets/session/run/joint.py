@@ -70,7 +70,7 @@ def _one_call(own: Sequence[tuple[int, Call]]) -> Call:
         ordered=any(call.ordered for call in calls),
         events=sum(call.events for call in calls),
         error="; ".join(errors),
-        retraced=next((call.retraced for call in calls if call.retraced), ""),
+        retraced=next((call.retraced for call in calls if call.retraced), None),
         prints=next((call.prints for call in calls if call.prints), ()),
         queued_ns=max(call.queued_ns for call in calls),
         run=slowest.run,

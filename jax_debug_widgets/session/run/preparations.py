@@ -47,7 +47,7 @@ class Preparations:
         if "lower" in stages:
             stages["lower"] += prepared
         record.stages.update(stages)
-        record.retraced = self._retraced.pop(record.function, "") or record.retraced
+        record.retraced = self._retraced.pop(record.function, record.retraced)
         for traced in self._printed.pop(record.function, ()):
             record.take_print(traced)
 

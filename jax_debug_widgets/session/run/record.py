@@ -48,7 +48,8 @@ class CallRecord:
         """Whether its firings may belong to a call of another thread, see `InFlight`."""
         self.events = 0
         self.prints: list[str] = []
-        self.retraced = self.error = ""
+        self.error = ""
+        self.retraced: str | None = None
         self.outcome: CallState = "failed"
         """The state of the call if there is an error."""
         self.callee: Callable[[], Any] = unknown

@@ -168,8 +168,8 @@ export interface CallMessage {
   ordered: boolean;
   events: number;
   error: string;
-  /** Why its function was traced again; empty if it was not. */
-  retraced: string;
+  /** Why its function was traced again; null if it was not. */
+  retraced: string | null;
   /** What Python's `print` wrote while its function was traced. */
   prints: string[];
   /** The Python thread that made it. */
@@ -721,7 +721,7 @@ const UNTOLD_WATCH = {
 function completed({ sites, calls, status }: BatchHeader): Pick<BatchHeader, "sites" | "calls" | "status"> {
   return {
     sites: sites.map((site) => ({ ...UNTOLD, ...site, watch: site.watch ? { ...UNTOLD_WATCH, ...site.watch } : null })),
-    calls: calls.map((call) => ({ ...{ origin: "", prints: [], thread: "", numba: null, retraced: "" }, ...call })),
+    calls: calls.map((call) => ({ ...{ origin: "", prints: [], thread: "", numba: null, retraced: null }, ...call })),
     status: { ...UNTOLD_STATUS, ...status },
   };
 }
