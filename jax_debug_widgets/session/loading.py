@@ -20,6 +20,7 @@ from jax_debug_widgets.session.run.merged import MergedRun
 from jax_debug_widgets.session.run.run_row import RunRow, row_of
 from jax_debug_widgets.session.run.save import require_pyarrow
 from jax_debug_widgets.session.run.view import new_key
+from jax_debug_widgets.session.studies.progress import progress
 from jax_debug_widgets.store import Budget
 from jax_debug_widgets.transport import Pump
 
@@ -139,11 +140,13 @@ def _load_all(session: Loading, paths: list[Path], budget: Budget) -> LoadedRuns
 
     rows: list[RunRow] = []
     problems: dict[str, str] = {}
-    for path in paths:
-        try:
-            rows.append(_row(path, keys[path], load_one))
-        except (OSError, RunFileError) as error:
-            problems[str(path)] = str(error)
+    with progress("Reading", "runs", len(paths)) as done:
+        for path in paths:
+            try:
+                rows.append(_row(path, keys[path], load_one))
+            except (OSError, RunFileError) as error:
+                problems[str(path)] = str(error)
+            done()
     session.shelve([row for row in rows if row.path not in loaded], load_one)
     return LoadedRuns(rows, problems, load_one)
 

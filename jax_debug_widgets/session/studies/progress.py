@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 from jax_debug_widgets.graphs.program import Program
@@ -15,16 +17,41 @@ _LOOPS = frozenset({"scan", "while", "cond"})
 
 
 @contextmanager
-def progress(what: str, unit: str, total: int | None = None) -> Iterator[Callable[[], Any]]:
+def progress(what: str, unit: str, total: int | None = None) -> Iterator[Callable[[], None]]:
     """Show a bar while the work in this context goes on; call what it gives after each of `total` parts.
 
-    Work of less than two seconds shows nothing.
+    Work of less than two seconds shows nothing, and does not load tqdm.
     """
+    work = _Work(what, unit, total)
+    try:
+        yield work.advance
+    finally:
+        work.end()
+
+
+class _Work:
+    def __init__(self, what: str, unit: str, total: int | None) -> None:
+        self._bar_of = partial(_bar, what, unit, total)
+        self._bar: Any = None
+        self._done, self._began = 0, time.monotonic()
+
+    def advance(self) -> None:
+        self._done += 1
+        if self._bar is not None:
+            self._bar.update()
+        elif time.monotonic() - self._began >= _DELAY_S:
+            self._bar = self._bar_of(self._done)
+
+    def end(self) -> None:
+        if self._bar is not None:
+            self._bar.close()
+
+
+def _bar(what: str, unit: str, total: int | None, done: int) -> Any:
     from tqdm.auto import tqdm
 
     unwatched = type("Bar", (tqdm,), {"monitor_interval": 0})  # Without a thread that watches the bar.
-    with unwatched(desc=what, unit=f" {unit}", total=total, delay=_DELAY_S, mininterval=_PAUSE_S, leave=False) as bar:
-        yield bar.update
+    return unwatched(desc=what, unit=f" {unit}", total=total, initial=done, mininterval=_PAUSE_S, leave=False)
 
 
 def outside_loops(program: Program) -> int:
