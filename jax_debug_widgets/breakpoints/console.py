@@ -33,7 +33,7 @@ from jax_debug_widgets.breakpoints.namespace import (
     to_compute_with,
     values_seen_from,
 )
-from jax_debug_widgets.breakpoints.stop import Ended, Stop
+from jax_debug_widgets.breakpoints.stop import NO_LANES, Ended, Stop
 from jax_debug_widgets.breakpoints.summarised import KEEP, NumbersNotKeptError
 from jax_debug_widgets.events.function_names import short_function
 
@@ -253,8 +253,10 @@ def _down(stop: Stop, _rest: str) -> str:
 
 def _lane(stop: Stop, rest: str) -> str:
     if not rest:
-        return f"lane {list(stop.lane)} of the vmap axes {list(stop.scene.sizes)}"
-    stop.choose_lane([int(word) for word in rest.replace(",", " ").split()])
+        return f"lane {list(stop.lane)} of the vmap axes {list(stop.scene.sizes)}" if stop.lane else f"{NO_LANES}."
+    if not all(map(str.isdecimal, words := rest.replace(",", " ").split())):
+        raise ValueError(f"a lane is a number for each vmap axis, as in `lane 0`, not {rest!r}")
+    stop.choose_lane([int(word) for word in words])
     return f"lane {list(stop.lane)}"
 
 

@@ -20,6 +20,9 @@ How = Literal["continue", "next", "all", "quit", "step", "into", "out", "line"]
 Ended = Literal[How, "unanswered", "closed", "timeout", "collectives"]
 """Why a stop is over: the user's choice, or the reason why it ended by itself."""
 
+NO_LANES = "this stop has no vmap around it"
+"""Why there are no lanes."""
+
 
 @dataclass(frozen=True)
 class StopLocation:
@@ -177,7 +180,8 @@ class Stop:
         """
         sizes = self.scene.sizes
         if len(lane) != len(sizes) or not all(0 <= i < size for i, size in zip(lane, sizes, strict=True)):
-            msg = f"there is no lane {list(lane)}: the vmap axes have the sizes {list(sizes)}"
+            axes = f"the vmap axes have the sizes {list(sizes)}" if sizes else NO_LANES
+            msg = f"there is no lane {list(lane)}: {axes}"
             raise IndexError(msg)
         self.lane = tuple(lane)
 

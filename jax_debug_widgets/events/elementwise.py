@@ -147,7 +147,9 @@ def why_not(text: str, error: Exception) -> str:
     is_joined = any(isinstance(one, ast.BinOp) and isinstance(one.op, ast.BitAnd | ast.BitOr) for one in compared)
     if not (is_joined and isinstance(error, TypeError)):
         return why
-    return f"{why} Python takes & and | before >: write {text.replace('&', 'and').replace('|', 'or')}"
+    return (
+        f"{why.removesuffix('.')}. Python takes & and | before >: write {text.replace('&', 'and').replace('|', 'or')}"
+    )
 
 
 class _Elementwise(ast.NodeTransformer):

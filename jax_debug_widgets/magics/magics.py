@@ -157,7 +157,7 @@ class JaxDebugMagics(Magics):
         return self._last_run()
 
     def _step(self, rest: str) -> Any:
-        options, code = parse(rest, echo_by_default=False)
+        options, code = parse(rest, echo_by_default=not self._cells.has_panels())
         return self._given_to_captured(partial(result_by_steps, self._session), "step", code, options)
 
     def _verify(self, rest: str) -> Any:
@@ -169,7 +169,9 @@ class JaxDebugMagics(Magics):
         return found.result
 
     def _replay(self, rest: str) -> Any:
-        again = replayed(self._session, self.shell.var_expand(rest), self.shell.user_ns)
+        again = replayed(
+            self._session, self.shell.var_expand(rest), self.shell.user_ns, echo_by_default=not self._cells.has_panels()
+        )
         call = partial(result_by_steps, self._session, again.function) if again.steps else again.function
         return self._captured(again.title, again.options, lambda: call(*again.args, **again.kwargs), again.note)
 

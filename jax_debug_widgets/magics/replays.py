@@ -49,7 +49,7 @@ class Replayed:
     steps: bool
 
 
-def replayed(session: Session, line: str, namespace: dict[str, Any]) -> Replayed:
+def replayed(session: Session, line: str, namespace: dict[str, Any], *, echo_by_default: bool = False) -> Replayed:
     """Return the call that `%jaxdebug replay LINE` means. Names are looked up in the namespace.
 
     Raises:
@@ -58,7 +58,7 @@ def replayed(session: Session, line: str, namespace: dict[str, Any]) -> Replayed
     with_ = _WITH.search(line)
     line, steps = _WITH.sub("", line), _STEP.search(line) is not None
     before, dashes, rest = _STEP.sub("", line).partition("--")
-    options, after = parse(dashes + rest, echo_by_default=False)
+    options, after = parse(dashes + rest, echo_by_default=echo_by_default)
     if not steps:  # The debugger shows all values itself.
         options = replace(options, watch=options.watch or Watch.of(True, every=options.every))
     words = words_of(f"{before} {after}")
@@ -72,7 +72,8 @@ def replayed(session: Session, line: str, namespace: dict[str, Any]) -> Replayed
     except (ImportError, LookupError, OSError, TypeError, ValueError) as error:
         raise UsageError(f"jaxdebug: {error.args[0] if error.args else error}") from None
     name = getattr(function, "__name__", "a function")
-    return Replayed(function, args, kwargs, note, f"replay of {name}, call {number}", options, steps)
+    which = "the last call" if number == "-1" else f"call {number}"
+    return Replayed(function, args, kwargs, note, f"replay of {name}, {which}", options, steps)
 
 
 def _run(session: Session, word: str, namespace: dict[str, Any]) -> Any:

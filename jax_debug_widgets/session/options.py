@@ -156,14 +156,16 @@ class Options:
         """
         keeps = self.kept_inputs > 0
         if self.exact and self.watch is not None:
-            watch = replace(self.watch, every=1)
-            twin = Settings(
-                watch=watch, debug=False, every=self.every, box=box, processes=processes, keeps_inputs=keeps
-            )
+            twin = Settings(False, self.compiled_watch, False, self.every, box, processes, keeps_inputs=keeps)
             return replace(twin, echo=self.echo, watch=None, debug=self.debug, check=self.check, twin=twin)
         return Settings(
             self.echo, self.watch, self.debug, self.every, box, processes, check=self.check, keeps_inputs=keeps
         )
+
+    @property
+    def compiled_watch(self) -> Watch | None:
+        """The watch with which programs are compiled; a twin takes every step of the calls in which it runs."""
+        return replace(self.watch, every=1) if self.exact and self.watch is not None else self.watch
 
     @property
     def kept_inputs(self) -> int:

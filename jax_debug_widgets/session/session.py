@@ -156,8 +156,8 @@ class Session:
             run.cell = running_cell()
             run.when_renamed(self._renamed)
             run.noted += features.missing().values()
-            if agreement.options.watch is not None:
-                self.watchers.begin(agreement.options.watch)
+            if (watch := agreement.options.compiled_watch) is not None:
+                self.watchers.begin(watch)
             if agreement.why:
                 run.note(agreement.why)
             if (tracing := tracing_now()) and tracing.signature is not None:

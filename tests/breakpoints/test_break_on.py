@@ -139,6 +139,7 @@ def test_a_condition_that_cannot_be_computed_says_why():
         "h.l2 > 1": "no attribute 'l2'",
         "h[7] > 1": "out of bounds",
         "h @ x > 'a'": "Error",
+        "h > 1 & loss > 1": ". Python takes & and",
     }.items():
         with jdw.capture(watch=True, break_on=condition) as run:
             jax.jit(trained)(W, XS)

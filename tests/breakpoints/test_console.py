@@ -60,6 +60,13 @@ def test_the_console_takes_commands_and_python(stopped):
             assert failed["error"] and failed["text"].startswith('  File "<console>", line 1'), text
             assert failed["text"].endswith("SyntaxError: invalid syntax") and "ast.py" not in failed["text"]
         assert page.ask("frame", stop=stop["id"], frame=7)["type"] == "error"
+        assert page.say(stop, "lane") == "this stop has no vmap around it."
+        for text, told in {
+            "lane 0": "no lane [0]: this stop has no vmap",
+            "lane x": "number for each vmap axis",
+        }.items():
+            failed = page.ask("command", stop=stop["id"], text=text)
+            assert failed["error"] and told in failed["text"]
         assert page.say(stop, "c") == ""
 
     stopped(jax.jit(outer), jnp.float32([0, 1]), user=user)

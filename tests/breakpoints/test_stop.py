@@ -178,6 +178,20 @@ def test_a_condition_that_is_no_boolean_is_refused():
         jax.jit(lambda x: jdw.breakpoint(when=x))(jnp.float32(0))
 
 
+@pytest.mark.parametrize(("arguments", "error"), [
+    ({"when": "x > 0"}, r"got the text 'x > 0'; write it as Python: when=x > 0"),
+    ({"when": 3}, r"got int32\[\]; compare it\n"),
+    ({"when": jnp.ones(2)}, r"got float32\[2\]; compare it, and reduce that with .any\(\) or .all\(\)\n"),
+    ({"when": jnp.ones(2, bool)}, r"got bool\[2\]; reduce it with"),
+    ({"name": 3}, r"breakpoint\(name=...\) wants a string, got 3"),
+    ({"num_frames": "a"}, r"breakpoint\(num_frames=...\) wants a whole number, got 'a'"),
+])  # fmt: skip
+def test_a_wrong_argument_is_refused_where_it_is_written(arguments, error):
+    with jdw.capture() as run, pytest.raises(TypeError, match=error):
+        jax.jit(lambda x: jdw.breakpoint(x, **arguments))(jnp.zeros(3))
+    assert not [note for note in run.notes if "fault of ours" in note]
+
+
 @pytest.mark.behaviour("B2")
 def test_a_condition_is_looked_at_on_the_device(stopped):
     def step(x, _):

@@ -513,6 +513,14 @@ def test_a_site_that_is_none_is_refused(ours):
     assert "say which call site, by number" in ours.run("%jaxdebug mute").stderr
 
 
+def test_without_a_panel_step_and_replay_write_the_prints(ours):
+    assert "x 1.0" in ours.run("%jaxdebug step f(1.)").stdout
+    ours.run("%jaxdebug --keep-inputs 2 f(2.)")
+    assert "x 2.0" in ours.run("%jaxdebug replay").stdout
+    assert current_session().current.title == "replay of <lambda>, the last call"
+    assert "x 2.0" in ours.run("%jaxdebug replay --step").stdout
+
+
 def test_values_are_drawn_by_name(ours):
     ours.run("import matplotlib; matplotlib.use('Agg'); from matplotlib import pyplot as plt")
     ours.run("p = jax.jit(lambda x: jax.debug.callback(lambda *_: None, x.sum(), x))")

@@ -63,7 +63,7 @@ def test_another_function_can_be_given_and_what_is_not_kept_is_said():
         jdw.replay(run, 3)
     with jdw.capture() as other:
         jax.debug.print("x")
-    with pytest.raises(LookupError, match="capture with keep_inputs=2"):
+    with pytest.raises(LookupError, match="no inputs of calls are kept: capture with keep_inputs=2"):
         jdw.replay(other)
 
 

@@ -42,7 +42,7 @@ def run_of(watch=None):
     ("size", "'size' (line 19) has no values: known while tracing: no array operation computes it"),
     ("alias", "'alias' (line 20) is not watched by this name: the same value as x; name either with --watch"),
     ("own", "'own' (line 21) has no values: a PRNG key: there are no numbers in it"),
-    ("hiden", "'hiden' is not watched in this run; there are hidden"),
+    ("hiden", "'hiden' is not watched in this run; did you mean hidden? there are "),
 ])  # fmt: skip
 def test_a_value_that_is_not_there_says_why(name, why):
     run = run_of(watch=True)

@@ -110,7 +110,7 @@ def test_what_was_never_taken_says_why_wherever_it_is_asked_for(watched, kind):
         KeyError, match=r"called 'sise'. Did you mean 'size'\? There are: none; watched and without .*: size"
     ):
         run.series("sise")
-    with pytest.raises(KeyError, match="'sise' is not watched in this run; there are size"):
+    with pytest.raises(KeyError, match=r"'sise' is not watched in this run; did you mean size\? there are "):
         run["sise"]
 
 

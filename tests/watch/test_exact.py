@@ -98,6 +98,7 @@ def test_with_every_the_twin_runs_in_each_nth_call():
         for number in range(7):
             program(X * number)
     assert run["h"]["max"].tolist() == pytest.approx([0, np.tanh(9), np.tanh(18)])
+    assert not [note for note in run.notes if "Nothing to watch" in note]
 
 
 @pytest.mark.parametrize("what", ["io", "pure", "reference"])

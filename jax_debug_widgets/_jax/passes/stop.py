@@ -65,8 +65,9 @@ def stop_here(value: Any, when: Any, name: str, num_frames: int) -> Any:
     """Bind a breakpoint for the frame that called us, and give back `value`.
 
     Raises:
-      TypeError: `when` is not one boolean.
+      TypeError: `when` is not one boolean, or another argument has the wrong type.
     """
+    _require_types(name, num_frames)
     if not features.available(features.STOPS):
         return value
     register_all()
@@ -85,13 +86,24 @@ def stop_here(value: Any, when: Any, name: str, num_frames: int) -> Any:
     return jax.tree.unflatten(tree, [_again(one, kind) for one, kind in zip(given, types[: len(leaves)], strict=True)])
 
 
+def _require_types(name: Any, num_frames: Any) -> None:
+    if not isinstance(name, str):
+        msg = f"breakpoint(name=...) wants a string, got {name!r}"
+        raise TypeError(msg)
+    if not isinstance(num_frames, int):
+        msg = f"breakpoint(num_frames=...) wants a whole number, got {num_frames!r}"
+        raise TypeError(msg)
+
+
 def _boolean(when: Any) -> Any:
+    if isinstance(when, str):
+        msg = f"breakpoint(when=...) wants one boolean, got the text {when!r}; write it as Python: when={when}"
+        raise TypeError(msg)
     condition = jnp.asarray(when)
     if condition.shape != () or condition.dtype != bool:
-        msg = (
-            f"breakpoint(when=...) wants one boolean, got {condition.dtype.name}{list(condition.shape)}; "
-            "reduce it with .any() or .all()"
-        )
+        how = "compare it" if condition.dtype != bool else "reduce it with .any() or .all()"
+        how += ", and reduce that with .any() or .all()" if condition.dtype != bool and condition.shape != () else ""
+        msg = f"breakpoint(when=...) wants one boolean, got {condition.dtype.name}{list(condition.shape)}; {how}"
         raise TypeError(msg)
     return condition
 

@@ -75,5 +75,6 @@ class KeptInputs(Mapping[int, "Inputs"]):
 
 def not_kept(call: int, calls: Sequence[int], remedy: str) -> LookupError:
     """Make the error for a call without kept inputs; it says which calls have some."""
-    there = f"those of {', '.join(map(str, calls))} are" if calls else f"none are: {remedy}"
-    return LookupError(f"the inputs of call {call} are not kept; {there}")
+    if not calls:
+        return LookupError(f"no inputs of calls are kept: {remedy}")
+    return LookupError(f"the inputs of call {call} are not kept; those of {', '.join(map(str, calls))} are")

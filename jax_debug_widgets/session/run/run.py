@@ -232,7 +232,7 @@ class Run(RunView):
 
     def watch_seen(self) -> CompiledPrograms | None:
         """Return what is known about the programs compiled for this run's `watch`; None if nothing is watched."""
-        watch = self.options.watch
+        watch = self.options.compiled_watch
         return None if watch is None else self._ports.compile_report(watch)
 
     def source_of(self, file: str) -> Mapping[str, Any]:

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from jax_debug_widgets.events import CallSite
     from jax_debug_widgets.session.run.ports import Values
 
+_MOST = 20
+"""The most names that an error lists."""
+
 
 class WatchedValues(Mapping[str, WatchedValue]):
     """The watched values of a run by name: `logits`, or `logits@model.py:12` if several places have this name.
@@ -63,10 +66,10 @@ class WatchedValues(Mapping[str, WatchedValue]):
                 f"{name!r} has no value in this run, but a gradient: {', '.join(gradients)}. Either it is recorded "
                 "under another name, or only the derivative uses it, and JAX removes it from the program"
             )
-        near = difflib.get_close_matches(name, [*sites, *never.labels], n=3) or list(sites)
-        raise KeyError(
-            f"{name!r} is not watched in this run; there are {', '.join(near[:20]) or 'no watched values'}{hint}"
-        )
+        near = difflib.get_close_matches(name, [*sites, *never.labels], n=3)
+        meant = f"did you mean {' or '.join(near)}? " if near else ""
+        there = ", ".join(list(sites)[:_MOST]) + (", …" if len(sites) > _MOST else "")
+        raise KeyError(f"{name!r} is not watched in this run; {meant}there are {there or 'no watched values'}{hint}")
 
     def of_each_process(self, name: str) -> list[str]:
         """Return the names of a value in all processes, if it differs between them; else its own name."""
