@@ -162,3 +162,38 @@ def test_a_choice_inside_of_a_function_leaves_out_as_well():
     with jdw.capture(check="oob") as run:
         jax.jit(lambda i: jnp.where(i > 3, helper(X[i], i), 0.0))(12)
     assert run.findings == []
+
+
+LEFT_OUT = {
+    "and": lambda k: (k < 10) & (X[k] > 0),
+    "and, the test last": lambda k: (X[k] > 0) & (k < 10),
+    "and of three": lambda k: (k < 10) & (X[k] > 0) & (X[0] == 0),
+    "and of three, the test last": lambda k: (X[0] == 0) & (X[k] > 0) & (k < 10),
+    "or": lambda k: (k >= 10) | (X[k] > 0),
+    "elements": lambda k: ((k + jnp.arange(3) < 10) & (X[k + jnp.arange(3)] > 0)).any(),
+    "a logarithm": lambda k: (jnp.float32(k - 10) < X) & (jnp.log(X - 0.5) > 1),
+    "in a loop": lambda k: lax.scan(lambda c, j: (c, (X[k + j] > 0) & (k + j < 10)), 0, jnp.arange(2))[1],
+    "of a function": lambda k: jax.jit(lambda k: X[k] > 0)(k) & (k < 10),
+}
+COUNTS = {
+    "and": lambda k: (X[k] > 0) & (k < 20),
+    "and of three": lambda k: (X[k] > 0) & (X[0] == 0) & (k < 20),
+    "or": lambda k: (X[k] > 0) | (k < 10),
+    "some elements": lambda k: (X[k + jnp.arange(3)] > 0) & (jnp.arange(3) > 1),
+    "a logarithm": lambda k: (jnp.float32(k - 9) > X) & (jnp.log(X - 0.5) > 1),
+    "in a loop": lambda k: lax.scan(lambda c, j: (c, (X[k + j] > 0) & (j >= 0)), 0, jnp.arange(2))[1],
+    "of a function": lambda k: jax.jit(lambda k: X[k] > 0)(k) & (k < 20),
+    "the condition of a loop": lambda k: lax.while_loop(
+        lambda s: (s[0] < 3) & (s[1] < 100), lambda s: (s[0] + 1, X[k + s[0]]), (0, 0.0)
+    )[0],
+}
+
+
+@pytest.mark.parametrize("kind", [*LEFT_OUT, *(f"not {kind}" for kind in COUNTS)])
+def test_one_of_two_conditions_leaves_out_the_other(kind):
+    """`(i < n) & (x[i] > 0)` reads a wrong element where it does not matter."""
+    is_told = kind.startswith("not ")
+    program = (COUNTS if is_told else LEFT_OUT)[kind.removeprefix("not ")]
+    with jdw.capture(check="oob,nonfinite") as run:
+        jax.jit(program)(jnp.int32(10))
+    assert len(run.findings) == is_told

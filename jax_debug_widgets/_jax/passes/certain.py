@@ -1,7 +1,7 @@
 """Find the values of a body that reach its results for certain: no choice may leave them out, and something uses them.
 
-The element that `jnp.where(i < n, x[i], 0.0)` reads from `x` may be dropped. So may the result of a branch of a `cond` under
-`vmap`, where JAX runs both branches and selects.
+The element that `jnp.where(i < n, x[i], 0.0)` reads from `x` may be dropped, and so may that of `(i < n) & (x[i] > 0)`. So
+may the result of a branch of a `cond` under `vmap`, where JAX runs both branches and selects.
 """
 
 from __future__ import annotations
@@ -16,11 +16,14 @@ from jax_debug_widgets._jax.compat.private import core
 from jax_debug_widgets._jax.origins.frames import is_users
 
 
-def certain_values(jaxpr: core.Jaxpr, results: Sequence[bool], *, but_for_tests: bool = False) -> set[Any]:
+def certain_values(
+    jaxpr: core.Jaxpr, results: Sequence[bool], *, but_for_tests: bool = False, is_condition: bool = False
+) -> set[Any]:
     """The variables of a body that reach its results for certain, given the results that the caller uses.
 
     Args:
       but_for_tests: leave out what goes there by way of a test for NaN alone that a choice makes: `where(isnan(x), 0, x)`.
+      is_condition: whether the body is the condition of a loop. Each part of it may end the loop.
     """
     found = {atom for atom, goes_on in zip(jaxpr.outvars, results, strict=True) if goes_on and _is_variable(atom)}
     choosing = _choosing(jaxpr) if but_for_tests else frozenset[Any]()
@@ -28,7 +31,9 @@ def certain_values(jaxpr: core.Jaxpr, results: Sequence[bool], *, but_for_tests:
         if not (_is_seen(equation) or any(one in found for one in equation.outvars)):
             continue
         if not (_tests_for_nan(equation) and equation.outvars[0] in choosing):
-            found.update(filter(_is_variable, certain_operands(equation, found, but_for_tests=but_for_tests)))
+            goes_on = certain_operands(equation, found, but_for_tests=but_for_tests)
+            is_part = is_condition and is_of_conditions(equation)
+            found.update(filter(_is_variable, equation.invars if is_part else goes_on))
     return found
 
 
@@ -85,6 +90,8 @@ _OF_TRUTHS = frozenset({"and", "broadcast_in_dim", "not", "or", "reduce_and", "r
 def certain_operands(equation: core.JaxprEqn, found: set[Any], *, but_for_tests: bool = False) -> Sequence[Any]:
     """The operands of an equation that go to the results for certain, given the values that do."""
     operands = equation.invars
+    if is_of_conditions(equation):
+        return []
     if but_for_tests and _handles_nan(equation):
         return []
     if equation.primitive.name == "select_n":
@@ -95,6 +102,13 @@ def certain_operands(equation: core.JaxprEqn, found: set[Any], *, but_for_tests:
         inside = certain_values(inner, [one in found for one in equation.outvars], but_for_tests=but_for_tests)
         return [one for one, own in zip(operands, inner.invars, strict=True) if own in inside]
     return operands
+
+
+def is_of_conditions(equation: core.JaxprEqn) -> bool:
+    """Whether an equation is `&` or `|` of two conditions: each may make the other indifferent."""
+    if equation.primitive.name not in ("and", "or") or not all(map(_is_variable, equation.invars)):
+        return False
+    return equation.outvars[0].aval.dtype == np.bool_ and equation.invars[0] is not equation.invars[1]
 
 
 def _called(equation: core.JaxprEqn) -> core.Jaxpr | None:
@@ -112,7 +126,7 @@ def results_of_bodies(equation: core.JaxprEqn, certain: set[Any]) -> list[bool]:
         case "while":
             condition, body = (equation.params[name].jaxpr for name in ("cond_jaxpr", "body_jaxpr"))
             if any(results):  # So is how often the loop runs.
-                asked = certain_values(condition, [True])
+                asked = certain_values(condition, [True], is_condition=True)
                 carried = condition.invars[equation.params["cond_nconsts"] :]
                 results = [is_one or var in asked for is_one, var in zip(results, carried, strict=True)]
             return _of_loop(body, (equation.params["body_nconsts"], len(results)), results)

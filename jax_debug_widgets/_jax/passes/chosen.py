@@ -11,21 +11,22 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
+from functools import reduce
 from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
 
 from jax_debug_widgets._jax.compat.private import core
-from jax_debug_widgets._jax.passes.certain import certain_operands
+from jax_debug_widgets._jax.passes.certain import certain_operands, is_of_conditions
 from jax_debug_widgets._jax.passes.kept_writes import Definitions, put_back
 
 _ELEMENTWISE = frozenset(
     re.split(
         r"\s+",
-        "abs acos acosh add asin asinh atan atan2 atanh cbrt ceil convert_element_type copy cos cosh digamma div "
-        "erf erf_inv erfc exp exp2 expm1 floor integer_pow lgamma log log1p logistic max min mul neg nextafter pow "
-        "rem round rsqrt sign sin sinh sqrt square sub tan tanh",
+        "abs acos acosh add asin asinh atan atan2 atanh cbrt ceil convert_element_type copy cos cosh digamma div eq "
+        "erf erf_inv erfc exp exp2 expm1 floor ge gt integer_pow is_finite le lgamma log log1p logistic lt max min mul ne "
+        "neg nextafter not pow rem round rsqrt sign sin sinh sqrt square sub tan tanh",
     )
 )
 """Primitives whose results have each element where the operands have it."""
@@ -37,18 +38,23 @@ class Choice:
 
     Attributes:
       number: the position of its equation in the body.
-      chooses: the variable that chooses; case: its number where the value is taken.
+      chooses: the variables that choose, each with its number where the value is taken.
       is_aligned: whether the value's elements stand at the same positions there.
     """
 
     number: int
-    chooses: Any
-    case: int
+    chooses: tuple[tuple[Any, int], ...]
     is_aligned: bool = True
 
-    def mask(self, chooses: Any, shape: tuple[int, ...]) -> Any:
+    @property
+    def choosers(self) -> list[Any]:
+        """The variables that choose."""
+        return [one for one, _ in self.chooses]
+
+    def mask(self, choosers: Sequence[Any], shape: tuple[int, ...]) -> Any:
         """Which elements of a value of this shape are taken, given what chooses."""
-        taken = chooses == np.asarray(self.case, chooses.dtype)
+        pairs = zip(choosers, self.chooses, strict=True)
+        taken = reduce(jnp.logical_and, [one == np.asarray(case, one.dtype) for one, (_, case) in pairs])
         return jnp.broadcast_to(taken if self.is_aligned else jnp.all(taken), shape)
 
 
@@ -95,9 +101,11 @@ def _of_operands(
     cases = _cases(equation)
     if cases and isinstance(operands[0], core.Var):
         shape = out.aval.shape
-        made = [Choice(number, operands[0], case, one.aval.shape == shape) for case, one in cases]
+        made = [Choice(number, ((operands[0], case),), one.aval.shape == shape) for case, one in cases]
         return [None, *(made if out in certain else [None] * len(made))]
     way = ways.get(out)
+    if is_of_conditions(equation):
+        return _of_conditions(number, equation, way, is_certain=out in certain)
     if way is None or equation.effects:
         return [None] * len(operands)
     stays = way.is_aligned and equation.primitive.name in _ELEMENTWISE
@@ -108,6 +116,17 @@ def _of_operands(
         else None
         for one in operands
     ]
+
+
+def _of_conditions(number: int, equation: Any, way: Choice | None, *, is_certain: bool) -> Sequence[Choice | None]:
+    """The ways of two conditions: `(i < n) & (x[i] > 0)` takes the second where the first holds, `|` where it does not."""
+    if way is None and not is_certain:
+        return [None, None]
+    number, further, is_aligned = (way.number, way.chooses, way.is_aligned) if way else (number, (), True)
+    one, other = equation.invars
+    is_aligned &= one.aval.shape == other.aval.shape
+    case = int(equation.primitive.name == "and")
+    return [Choice(number, ((by, case), *further), is_aligned) for by in (other, one)]
 
 
 def _cases(equation: Any) -> list[tuple[int, Any]]:

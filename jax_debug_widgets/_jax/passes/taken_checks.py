@@ -22,16 +22,20 @@ def of_taken(check: Check, choice: Choice, equation: Any) -> Check:
     """The check of those elements of an equation's result that a choice takes."""
     (out,) = equation.outvars
 
-    def compute(chooses: Any, *arrays: Any) -> Sequence[Any]:
-        return check.compute(*check.taken(choice.mask(chooses, out.aval.shape), *arrays))
+    choosers = choice.choosers
 
-    return replace(check, operands=[choice.chooses, *check.operands], compute=compute)
+    def compute(*arrays: Any) -> Sequence[Any]:
+        mask = choice.mask(arrays[: len(choosers)], out.aval.shape)
+        return check.compute(*check.taken(mask, *arrays[len(choosers) :]))
+
+    return replace(check, operands=[*choosers, *check.operands], compute=compute)
 
 
 def of_row(checked: Checked, row: Any, choice: Choice) -> Check:
     """The row of a check in a loop, a branch or a function, if a choice takes all that this gives; or else an empty one."""
 
-    def compute(chooses: Any, row: Any) -> Sequence[Any]:
-        return [lax.select(choice.mask(chooses, row.shape), row, lax.full_like(row, 0))]
+    def compute(*arrays: Any) -> Sequence[Any]:
+        *choosers, row = arrays
+        return [lax.select(choice.mask(choosers, row.shape), row, lax.full_like(row, 0))]
 
-    return Check(checked.facts, [choice.chooses, row], compute, can_be_hoisted=False)
+    return Check(checked.facts, [*choice.choosers, row], compute, can_be_hoisted=False)
