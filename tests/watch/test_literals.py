@@ -167,6 +167,36 @@ def Doubled(x, by):  # noqa: N802 - a function that is called as a class is.
     return x * 2 + by
 
 
+def test_items_that_are_put_into_a_copy_of_a_dictionary_have_names(watched, agrees):
+    @jax.jit
+    def f(state, xs):
+        def step(state, x):
+            state = {**state, "a": state["a"] + x, "n": state["n"] + 1.0}
+            state["mean"] = state["a"] / state["n"]
+            joined = state | {"b": state["mean"] * 2}
+            made = dict(joined, c=joined["b"] + 1)
+            more = dict(**made, d=made["c"] * x)
+            more |= {"e": more["d"] - x}
+            hidden = {"a": x * 7, **more, "f": more["e"] * 3}
+            return state, hidden["f"] + hidden["a"]
+
+        return lax.scan(step, state, xs)
+
+    run = watched(f, {"a": 0.0, "n": 0.0, "mean": 0.0}, jnp.arange(1.0, 4))
+    total = 0.0
+    for number, x in enumerate([1.0, 2.0, 3.0]):
+        total += x
+        mean = total / (number + 1)
+        c = mean * 2 + 1
+        values = {"joined['b']": mean * 2, "made['c']": c, "more['d']": c * x, "more['e']": c * x - x}
+        for name, value in {**values, "hidden['f']": (c * x - x) * 3}.items():
+            agrees(run[name], value, number)
+        a, n = (next(run.values[name] for name in run if name.startswith(f"state['{key}']")) for key in "an")
+        agrees(a, total, number)
+        agrees(n, number + 1.0, number)
+    assert "hidden['a']" not in run  # `**more` has replaced it.
+
+
 def test_what_is_called_and_computes_something_has_no_fields_of_what_it_is_given(watched, agrees):
     @jax.jit
     def f(x):

@@ -65,7 +65,8 @@ def pairs(
             yield from pairs(part, own, fields)
         return
     built = [] if isinstance(target, ast.Tuple | ast.List) else elements_of(value, fields)
-    if not built or isinstance(value, ast.Call):  # What is called may compute something itself.
+    # What is called may compute something itself, and `{**state, "w": w}` has more elements than are written.
+    if not built or not isinstance(value, ast.Tuple | ast.List | ast.Dict) or _unpacks(value):
         yield target, value, None
         for inner in inner_of(value):
             yield target, inner.value, inner
@@ -88,29 +89,48 @@ def _elements(target: ast.expr, value: ast.expr) -> list[tuple[ast.expr, ast.exp
 
 
 def elements_of(value: ast.expr, fields: Fields = ()) -> list[Element]:
-    """Return the elements of a tuple, list, dictionary or object that an expression builds; none if one is unknown."""
+    """Return the elements of a tuple, list, dictionary or object that an expression builds; none if one is unknown.
+
+    Of `{**state, "w": w}` and `state | {"w": w}` they are those that are written.
+    """
     if isinstance(value, ast.Tuple | ast.List) and not any(isinstance(one, ast.Starred) for one in value.elts):
         return [Element(f"[{number}]", own) for number, own in enumerate(value.elts)]
     if isinstance(value, ast.Dict):
-        items = [item for item in zip(value.keys, value.values, strict=True) if isinstance(item[0], ast.Constant)]
-        return (
-            [Element(f"[{ast.unparse(key)}]", own) for key, own in items if key]
-            if len(items) == len(value.keys)
-            else []
-        )
+        return _items(value)
+    if isinstance(value, ast.BinOp) and isinstance(value.op, ast.BitOr) and is_dict(value.right):
+        return elements_of(value.right)  # `state | {"w": w}`
     if isinstance(value, ast.Call):
         return _fields(value, dict(fields))
     return []
+
+
+def _items(value: ast.Dict) -> list[Element]:
+    """The items of a written dictionary; of those before `**rest` it is not known whether `rest` replaces them."""
+    after = max((number + 1 for number, key in enumerate(value.keys) if key is None), default=0)
+    items = list(zip(value.keys, value.values, strict=True))[after:]
+    if not all(isinstance(key, ast.Constant) for key, _ in items):
+        return []
+    return [Element(f"[{ast.unparse(key)}]", own) for key, own in items if key]
+
+
+def _unpacks(value: ast.expr) -> bool:
+    return isinstance(value, ast.Dict) and None in value.keys
+
+
+def is_dict(value: ast.expr) -> bool:
+    """Whether an expression is a written dictionary: `{"w": w}`, `dict(w=w)`."""
+    return isinstance(value, ast.Dict) or (isinstance(value, ast.Call) and ast.unparse(value.func) == "dict")
 
 
 def _fields(call: ast.Call, fields: dict[str, tuple[str, ...]]) -> list[Element]:
     """What is given by name, and to a class by position: of one that is not known the items, as a tuple has them."""
     path = ast.unparse(call.func)
     called = path.rpartition(".")[2]
-    if not _MAKES_FIELDS.fullmatch(called) or any(one.arg is None for one in call.keywords):
+    if not _MAKES_FIELDS.fullmatch(called):
         return []
     items = call.args if called[0].isupper() and not any(isinstance(one, ast.Starred) for one in call.args) else []
-    named = [Element(f"[{one.arg!r}]" if called == "dict" else f".{one.arg}", one.value) for one in call.keywords]
+    given = [one for one in call.keywords if one.arg]  # `**rest` has none of these names.
+    named = [Element(f"[{one.arg!r}]" if called == "dict" else f".{one.arg}", one.value) for one in given]
     paths = [f".{name}" for name in fields.get(path, ())] or [f"[{number}]" for number in range(len(items))]
     return [*map(Element, paths, items), *named]
 

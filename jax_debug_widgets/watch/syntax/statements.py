@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from jax_debug_widgets.taps.parsing import parse_expression
 from jax_debug_widgets.watch.syntax.classes import Fields
-from jax_debug_widgets.watch.syntax.literals import Element, elements_of, pairs
+from jax_debug_widgets.watch.syntax.literals import Element, elements_of, is_dict, pairs
 
 
 class Span(NamedTuple):
@@ -118,6 +118,8 @@ def statements_of(node: ast.AST, function: Function | None, fields: Fields, *, r
         case ast.Assign(targets=targets, value=value):
             for target in targets:
                 yield from _assigned(target, value, function, fields, repeats=repeats)
+        case ast.AugAssign(target=target, op=ast.BitOr(), value=value) if is_dict(value):
+            yield from _assigned(_loaded(target), value, function, fields, repeats=repeats)
         case ast.AugAssign(target=target, value=value):
             # The interpreter gives an augmented operation the range of its statement.
             combined = ast.BinOp(_loaded(target), node.op, value)
