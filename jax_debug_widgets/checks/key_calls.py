@@ -19,7 +19,7 @@ from jax_debug_widgets._jax.origins.frames import Frame, is_users
 from jax_debug_widgets._jax.passes.checked import Checked
 from jax_debug_widgets._jax.passes.program_difference import on_host
 from jax_debug_widgets._jax.running.program_calls import Ended
-from jax_debug_widgets.checks.calling import calling_line
+from jax_debug_widgets.checks.calling import are_within_library, calling_line, calling_stack
 from jax_debug_widgets.checks.key_flow import may_be_key
 from jax_debug_widgets.checks.keys import KeyFacts, facts_of
 from jax_debug_widgets.checks.kinds import Kind
@@ -39,12 +39,17 @@ _LARGEST_KEYS = 1 << 12
 
 @dataclass(frozen=True)
 class _Use:
-    """A use of a key: its line, the function that uses the key, what it does, and the function's other operands."""
+    """A use of a key: its line, the function that uses the key, what it does, the function's other operands, the stack."""
 
     frame: Frame
     function: str
     what: str
     others: Hashable
+    stack: tuple[tuple[str, Any, int], ...] = field(compare=False)
+
+    def is_of_a_library_as(self, other: _Use) -> bool:
+        """Return whether one call of the user's makes a library use the key here and there."""
+        return are_within_library(self.stack, other.stack, [file for file, *_ in (*self.stack, *other.stack)])
 
 
 @dataclass(frozen=True)
@@ -138,11 +143,12 @@ class KeyWatch:
             # The program that `jax.checkpoint` recomputes is another object with the same types of results.
             kinds = name, *map(str, program.out_avals)
             others = kinds, tuple(_fingerprint(one) for at, one in enumerate(operands) if at not in inputs)
+            stack = calling_stack()
             for (number, folded), does in facts.consumed.items():
                 is_split = _is_jaxs(name, program, "split")  # Un-jitted, `split` is a program that draws.
                 function, what = ("split", "splits") if is_split else (name.lstrip("_"), does)
                 if operands[number].nbytes <= _LARGEST_KEYS:
-                    self._used(uses, operands[number], folded, _Use(line, function, what, others))
+                    self._used(uses, operands[number], folded, _Use(line, function, what, others, stack))
         tags = {tag for one in small for tag in _tags(uses, one)}
         return partial(_given, uses, facts, tags, is_known=all(uses.known_tag(one) is not None for one in small))
 
@@ -152,6 +158,8 @@ class KeyWatch:
         is_here = first.frame == use.frame
         # The same call again is a repetition, not a reuse. One line may call several functions of JAX.
         if first == use or (is_here and (first.others == use.others or first.function != use.function)):
+            return
+        if first.is_of_a_library_as(use):
             return
         found = Reused(use.function, use.what, first.frame, first.what, is_here)
         self._log().note(Checked("keys", "call", (use.frame,), found))

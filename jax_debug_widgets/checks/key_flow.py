@@ -97,7 +97,7 @@ class KeyFlow:
     """Follows keys through one body; maps variables to keys."""
 
     def __init__(self, uses: UsesInProgram, around: tuple[Frame, ...], *, recomputes: bool, vmaps: int = 0) -> None:
-        self._uses, self._around, self._recomputes, self._vmaps = uses, around, recomputes, vmaps
+        self._uses, self.around, self._recomputes, self._vmaps = uses, around, recomputes, vmaps
         self._keys: dict[Any, Key] = {}
         self._values: dict[Any, Any] = {}
         self._number = next(uses.numbers)
@@ -152,8 +152,8 @@ class KeyFlow:
         return self._keys.setdefault(atom, self._uses.new())
 
     def _frames(self, equation: Any) -> tuple[Frame, ...]:
-        own = frames_in_body(equation.source_info.traceback, self._jaxpr, self._around)
-        return (*own, *self._around)
+        own = frames_in_body(equation.source_info.traceback, self._jaxpr, self.around)
+        return (*own, *self.around)
 
     def _results(self, equation: Any) -> list[Key | None]:
         name, key = equation.primitive.name, self._key(equation.invars[0]) if equation.invars else None
@@ -266,7 +266,7 @@ class KeyFlow:
             for used in [one for one in apart.uses if overlap(one, key)]:
                 found = apart.uses.pop(used)
                 if stays:
-                    found = repeated(found, length)
+                    found = repeated(found, length, flow.around)
                 # Of a scanned input, each iteration has an element of its own.
                 element = () if stays or is_carried else (("element", mark),)
                 self._uses.add((outside[0], (*outside[1], *element, *used[1])), found)
@@ -274,7 +274,7 @@ class KeyFlow:
         for key, found in apart.uses.items():
             base = base_of(key)
             stays = base != key and any(overlap(base, one) for one in fixed)
-            self._uses.add(key, repeated(found, length) if stays else found)
+            self._uses.add(key, repeated(found, length, flow.around) if stays else found)
         return [self._uses.new() if key is not None else None for key in ends[:carried]]
 
 

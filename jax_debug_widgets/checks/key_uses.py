@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from jax_debug_widgets.checks.key_choices import exclude_each_other
+from jax_debug_widgets.watch import is_library
 
 if TYPE_CHECKING:
     from jax_debug_widgets._jax.origins.frames import Frame
@@ -114,6 +115,16 @@ def base_of(key: Key) -> Key:
     return base_of(root[1]) if root[0] in ("fold", "at") and root[2][:1] == ("number",) else key
 
 
-def repeated(uses: list[Use], length: str) -> list[Use]:
-    """Return the uses as repeated by a loop; a loop that runs at most once repeats nothing."""
-    return uses if length in ("0", "1") else [replace(use, iterations=length) for use in uses]
+def repeated(uses: list[Use], length: str, loop: tuple[Frame, ...]) -> list[Use]:
+    """Return the uses as repeated by a loop, given the frames of the loop.
+
+    A loop that runs at most once repeats nothing. What a library repeats in a loop of its own is its own matter.
+    """
+    if length in ("0", "1"):
+        return uses
+    is_repeated = [not _is_all_of_library(use.frames[: len(use.frames) - len(loop) + 1]) for use in uses]
+    return [replace(use, iterations=length) if is_one else use for use, is_one in zip(uses, is_repeated, strict=True)]
+
+
+def _is_all_of_library(frames: Sequence[Frame]) -> bool:
+    return bool(frames) and all(is_library(frame.file) for frame in frames)

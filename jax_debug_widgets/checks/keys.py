@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from jax_debug_widgets._jax.origins.frames import Frame
+from jax_debug_widgets.checks.calling import are_within_library
 from jax_debug_widgets.checks.key_flow import KeyFlow, has_uses, inputs_of, is_key
 from jax_debug_widgets.checks.key_results import primitives
 from jax_debug_widgets.checks.key_uses import Key, Use, UsesInProgram, is_any_element, is_clone, origin_of, overlap
@@ -103,7 +104,16 @@ def _pairs(uses: Sequence[Use]) -> Iterator[tuple[Use, Use]]:
     """Return the pairs of uses at different places that may both happen, the earliest first."""
     places = list({(use.frames, use.chosen): use for use in uses if use.frames}.values())
     pairs = itertools.combinations(places, 2)
-    return ((first, again) for first, again in pairs if first.frames != again.frames and not first.excludes(again))
+    return (
+        (first, again)
+        for first, again in pairs
+        if first.frames != again.frames and not first.excludes(again) and not _is_librarys_own(first, again)
+    )
+
+
+def _is_librarys_own(first: Use, again: Use) -> bool:
+    """Return whether one call of the user's makes a library use the key twice, as a Brownian path at two times."""
+    return are_within_library(first.frames, again.frames, [frame.file for frame in (*first.frames, *again.frames)])
 
 
 def _parting(one: tuple[Frame, ...], other: tuple[Frame, ...]) -> tuple[Frame, Frame]:

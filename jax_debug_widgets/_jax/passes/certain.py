@@ -108,7 +108,8 @@ def is_of_conditions(equation: core.JaxprEqn) -> bool:
     """Whether an equation is `&` or `|` of two conditions: each may make the other indifferent."""
     if equation.primitive.name not in ("and", "or") or not all(map(_is_variable, equation.invars)):
         return False
-    return equation.outvars[0].aval.dtype == np.bool_ and equation.invars[0] is not equation.invars[1]
+    is_truth = getattr(equation.outvars[0].aval, "dtype", None) == np.bool_
+    return is_truth and equation.invars[0] is not equation.invars[1]
 
 
 def _called(equation: core.JaxprEqn) -> core.Jaxpr | None:

@@ -1,0 +1,94 @@
+"""What a library does with a key by itself is no finding; what the user does with a library's functions is one."""
+
+from __future__ import annotations
+
+import importlib.util
+
+import jax
+import pytest
+from jax import lax, random
+
+import jax_debug_widgets as jdw
+
+LIBRARY = """
+from jax import lax, random
+
+def sample(k):
+    return random.normal(k)
+
+def increment(k):
+    one = sample(k)
+    return sample(k) - one
+
+def walk(k):
+    return lax.fori_loop(0, 3, lambda i, x: x + random.normal(k), 0.0)
+
+def fit(model, k):
+    a, b = random.split(k)
+    return model(lambda: sample(k)) + sample(a)
+"""
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory):
+    file = tmp_path_factory.mktemp("env") / "site-packages" / "keyed.py"
+    file.parent.mkdir()
+    file.write_text(LIBRARY, encoding="utf-8")
+    spec = importlib.util.spec_from_file_location("keyed", file)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def a_key_at_two_times(library, k):
+    return library.increment(k)
+
+
+def a_loop(library, k):
+    return library.walk(k)
+
+
+def a_model_that_the_library_calls(library, k):
+    return library.fit(lambda draw: draw() + 1, k)
+
+
+def a_key_for_two_calls(library, k):
+    one = library.sample(k)
+    return library.sample(k) - one
+
+
+def a_loop_of_the_users(library, k):
+    return lax.scan(lambda x, _: (x + library.sample(k), None), 0.0, None, length=3)[0]
+
+
+def an_own_draw_in_the_model(library, k):
+    return library.fit(lambda _draw: random.normal(k), k)
+
+
+def findings(program, library, *, jitted):
+    jax.clear_caches()
+    function = (lambda k: program(library, k)) if not jitted else jax.jit(lambda k: program(library, k))
+    with jdw.capture(check="keys") as run:
+        function(random.key(0))
+    return run.findings
+
+
+@pytest.mark.parametrize("jitted", [True, False], ids=["jitted", "calls"])
+@pytest.mark.parametrize("program", [a_key_at_two_times, a_loop, a_model_that_the_library_calls])
+def test_what_a_library_does_with_a_key_by_itself_is_silent(program, library, jitted):
+    assert findings(program, library, jitted=jitted) == []
+
+
+@pytest.mark.parametrize(
+    ("program", "jitted"),
+    [
+        (a_key_for_two_calls, True),
+        (a_key_for_two_calls, False),
+        (a_loop_of_the_users, True),
+        (an_own_draw_in_the_model, True),
+        (an_own_draw_in_the_model, False),
+    ],
+)
+def test_what_the_user_does_with_it_is_told(program, library, jitted):
+    (finding,) = findings(program, library, jitted=jitted)
+    assert finding.kind == "keys"
