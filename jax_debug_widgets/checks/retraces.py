@@ -67,12 +67,12 @@ def retraced(traces: Iterable[Trace], name_file: Callable[[str], str] = str) -> 
     """Return the functions traced at least `FEWEST` times, or for a wider type, ordered by their first trace.
 
     A lambda or inner function that is defined anew each time counts as one function: it is the same code. A function of
-    a library is counted for each line of the user's by itself: `equinox.error_if` is one function for all checks.
+    a library is counted for each way to it by itself: `equinox.error_if` is one function for all checks.
     """
     by_code: dict[tuple[Any, ...], list[Trace]] = {}
     for trace in traces:
-        line = _own_line(trace) if is_library(trace.file) else ()
-        by_code.setdefault((trace.file, trace.line, line), []).append(trace)
+        way = trace.callers if is_library(trace.file) else ()
+        by_code.setdefault((trace.file, trace.line, way), []).append(trace)
     return [_retraced(own, name_file) for own in by_code.values() if len(own) >= FEWEST or _has_widened(own)]
 
 
