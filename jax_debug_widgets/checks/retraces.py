@@ -64,14 +64,14 @@ class FunctionTraces:
 
 def counted_as(trace: Trace) -> Hashable:
     """Return a key that is equal for the traces that count as those of one function, see `retraced`."""
-    return trace.file, trace.line, trace.code, _own_line(trace) if is_library(trace.file) else ()
+    return trace.file, trace.line, trace.code, trace.callers if is_library(trace.file) else ()
 
 
 def retraced(traces: Iterable[Trace], name_file: Callable[[str], str] = str) -> list[FunctionTraces]:
     """Return the functions traced at least `FEWEST` times, or for a wider type, ordered by their first trace.
 
     A lambda or inner function that is defined anew each time counts as one function: it is the same code. A function of
-    a library is counted for each line of the user's by itself: `equinox.error_if` is one function for all checks.
+    a library is counted for each way to it by itself: `equinox.error_if` is one function for all checks.
     """
     by_code: dict[Hashable, list[Trace]] = {}
     for trace in traces:

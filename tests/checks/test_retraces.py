@@ -467,6 +467,15 @@ def test_a_function_of_a_library_is_counted_for_each_line_that_calls_it(retraces
     assert finding.where.startswith("test_retraces.py:")
 
 
+def test_a_function_that_a_library_calls_at_several_lines_is_counted_for_each(retraces):
+    """One call of `diffrax.diffeqsolve` checks several values by `equinox.error_if`."""
+    source = "def solve(check, *values):\n    check(values[0])\n    check(values[1])\n    check(values[2])\n"
+    library = {}
+    exec(compile(source, "/env/site-packages/solver.py", "exec"), library)
+    values = [jnp.ones(8), jnp.ones(9), jnp.ones(10)]
+    assert retraces(lambda: library["solve"](lambda x: eqx.error_if(x, x < 0, "no"), *values)) == []
+
+
 def test_a_weak_type_of_an_array_is_told(retraces):
     def program():
         step = jax.jit(lambda x: x + 1)
