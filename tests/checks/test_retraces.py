@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import jax_debug_widgets as jdw
+from jax_debug_widgets._jax.origins.context import calling_for_us, is_traced_for_us, tracing_for_us
 from jax_debug_widgets._jax.tracing.traces import Trace
 from jax_debug_widgets.checks.excerpt import text_of
 from jax_debug_widgets.session import earlier_traces
@@ -418,6 +419,14 @@ def test_a_trace_that_only_the_watching_needs_is_no_trace_of_the_users():
             step(jnp.ones(n))
     (finding,) = run.findings
     assert "was traced 3 times" in finding.headline
+
+
+def test_what_is_traced_for_us_ends_with_its_context():
+    with calling_for_us():
+        with tracing_for_us():
+            assert is_traced_for_us()
+        assert is_traced_for_us()
+    assert not is_traced_for_us()
 
 
 @pytest.mark.behaviour("S14")

@@ -61,6 +61,21 @@ def is_called_for_us() -> bool:
     return getattr(_here, "calls_for_us", False)
 
 
+@contextmanager
+def tracing_for_us() -> Iterator[None]:
+    """Note that what the current thread traces, plain JAX would not trace, or not count. The trace shows its prints."""
+    before, _here.traces_for_us = getattr(_here, "traces_for_us", False), True
+    try:
+        yield
+    finally:
+        _here.traces_for_us = before
+
+
+def is_traced_for_us() -> bool:
+    """Return whether the current thread is inside `tracing_for_us` or `calling_for_us`."""
+    return getattr(_here, "traces_for_us", False) or is_called_for_us()
+
+
 def cache_key() -> tuple[Any, Any] | None:
     """Return the key for programs that the current thread compiles apart from others; None outside captures."""
     key = (_settings.value, _surveying.value)

@@ -25,11 +25,11 @@ from jax_debug_widgets._jax.compat.guard import Told, quiet
 from jax_debug_widgets._jax.compat.private import ad_checkpoint, common, config, core, pe, pjit, place_of, util
 from jax_debug_widgets._jax.compat.replacements import CachedFunction, Replacements, Replacing
 from jax_debug_widgets._jax.origins.context import (
-    calling_for_us,
     captured_settings,
     capturing,
     is_capturing,
     leaves_out_debugging,
+    tracing_for_us,
     uncached,
 )
 from jax_debug_widgets._jax.passes.program import without_debugging
@@ -103,7 +103,7 @@ class RetracedHooks(Replacing):
         function, jaxpr, found = infer.args[0], plain.params["jaxpr"], None
         self._here.filling.add(id(here))
         try:
-            with calling_for_us():
+            with tracing_for_us():
                 anew, _ = infer()
         except Exception as error:  # noqa: BLE001 - plain JAX would not trace it again, and so not raise this.
             found = failing(function, error)

@@ -19,7 +19,7 @@ from typing import Any
 from jax_debug_widgets._jax.compat import features
 from jax_debug_widgets._jax.compat.private import pe, pjit
 from jax_debug_widgets._jax.compat.replacements import Replacements, Replacing
-from jax_debug_widgets._jax.origins.context import is_called_for_us, is_capturing, is_uncached
+from jax_debug_widgets._jax.origins.context import is_capturing, is_traced_for_us, is_uncached
 from jax_debug_widgets._jax.origins.frames import calling_frame, is_users
 from jax_debug_widgets._jax.tracing.argument_types import described
 from jax_debug_widgets._jax.tracing.filter_jit import described_filtered
@@ -54,7 +54,7 @@ class TraceWatch(Replacing):
     ) -> None:
         theirs(trace, debug_info, *args, **options)
         if self._here.depth:
-            begun = self._here.begun_for_us if is_called_for_us() else self._here.begun
+            begun = self._here.begun_for_us if is_traced_for_us() else self._here.begun
             begun.add(getattr(debug_info, "func_src_info", None))
 
     def _infer(
@@ -77,7 +77,7 @@ class TraceWatch(Replacing):
             here.begun = here.begun | around if here.depth else set()
             here.begun_for_us = here.begun_for_us | around_for_us if here.depth else set()
         # The user's own call, which is around it, tells what is traced to be compared.
-        is_told = is_users_own or (is_ours and not (here.depth and is_called_for_us()))
+        is_told = is_users_own or (is_ours and not (here.depth and is_traced_for_us()))
         if is_told and not _is_only_described():
             program = None if here.depth else inferred[0].params["jaxpr"]
             seconds = time.perf_counter() - began

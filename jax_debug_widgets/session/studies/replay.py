@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import jax
 import numpy as np
 
-from jax_debug_widgets._jax.origins.context import calling_for_us
+from jax_debug_widgets._jax.origins.context import tracing_for_us
 from jax_debug_widgets._jax.running.inputs import copied
 from jax_debug_widgets.session.options import Options
 from jax_debug_widgets.session.run.filtered_inputs import (
@@ -76,7 +76,7 @@ def replay_of(
     """Make a call again in a capture, see `jax_debug_widgets.replay`."""
     again, args, kwargs, note = call_again(run, call, function, like)
     title = f"replay of {getattr(again, '__name__', 'a function')}"
-    with session.run(title, Options.of(watch=watch, **options)) as replayed, calling_for_us():
+    with session.run(title, Options.of(watch=watch, **options)) as replayed, tracing_for_us():
         if note:
             replayed.note(note)
         result = result_by_steps(session, again, *args, **kwargs) if step else again(*args, **kwargs)
