@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
+from typing import Any
 
 _CELL = "text-align:left;vertical-align:top;padding:2px 10px 2px 0;white-space:pre-wrap"
 _FONT = "font-family:var(--jp-code-font-family,ui-monospace,Menlo,Consolas,monospace);font-size:12px"
@@ -52,6 +54,23 @@ class Table:
     def _shown(self) -> tuple[list[str], list[list[str]]]:
         shown = [index for index, _ in enumerate(self.headers) if any(row[index] for row in self.rows)]
         return [self.headers[index] for index in shown], [[row[index] for index in shown] for row in self.rows]
+
+
+class ShownAsTable(ABC):
+    """Shows an object as its table: as text in a terminal, as HTML in a notebook."""
+
+    @abstractmethod
+    def _table(self) -> Table:
+        """Return the table."""
+
+    def __repr__(self) -> str:
+        return self._table().text()
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:  # noqa: ARG002 - IPython's
+        printer.text(repr(self))
+
+    def _repr_html_(self) -> str:
+        return self._table().html()
 
 
 def _cell(text: str) -> str:

@@ -446,6 +446,22 @@ def test_a_call_says_why_its_function_was_traced_again_also_since_an_earlier_cap
     assert told == [[None], [None], [sizes], [weak]]
 
 
+def test_a_call_has_no_reason_of_another_function_of_its_name():
+    def step(x):
+        return x * 2
+
+    silent = jax.jit(step)
+
+    def step(x):
+        jax.debug.print("{x}", x=x)
+        return x * 3
+
+    with jdw.capture() as run:
+        silent(jnp.ones(2)), silent(jnp.ones(3))  # They have no effects, so they are no calls of the run.
+        jax.jit(step)(jnp.ones(3))
+    assert [(call.of, call.retraced) for call in run.calls] == [("step", None)]
+
+
 def test_only_the_traces_of_functions_traced_lately_are_kept(monkeypatch):
     monkeypatch.setattr(earlier_traces, "_MOST_FUNCTIONS", 2)
     earlier = EarlierTraces()

@@ -50,6 +50,14 @@ def assigned_after(x, y):
     return h + d
 
 
+def assigned_to_a_number(x, y):
+    d = x[0] - 2.0
+    s = y + d
+    d = 5.0
+    h = jnp.log(y - 7.0) / d
+    return h * s
+
+
 def unrolled(x, y):
     d = y * 1.0
     h = y
@@ -95,6 +103,7 @@ def lanes(x, y):
         (assigned_anew, "`y` is 7, `d` is 0."),
         (itself, "`y` is 7, `h` is 0."),
         (assigned_after, "`y` is 7, `x` is from 1 to 5."),
+        (assigned_to_a_number, "`y` is 7."),
         (unrolled, ""),
         (in_scan, "`d` is 0."),
         (given, ""),

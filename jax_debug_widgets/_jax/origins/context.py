@@ -63,7 +63,7 @@ def is_called_for_us() -> bool:
 
 @contextmanager
 def tracing_for_us() -> Iterator[None]:
-    """Note that what the current thread traces, plain JAX would not trace, or not count. The trace shows its prints."""
+    """Note that the traces of the current thread are not the user's: plain JAX would not make them. Their prints are shown."""
     before, _here.traces_for_us = getattr(_here, "traces_for_us", False), True
     try:
         yield

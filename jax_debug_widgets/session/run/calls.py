@@ -249,8 +249,8 @@ class CallLog:
             book.preparations.prepared(function_of(name), seconds)
             book.preparations.compiled_by_numba(function_of(name), by_numba)
 
-    def retraced(self, function: str, why: str) -> None:
-        """Remember why a function was traced again until the call that it was for is known."""
+    def retraced(self, function: str, why: str | None) -> None:
+        """Remember why a function was traced again until the call that it was for is known; None for a first trace."""
         with self._news.up_to_date() as book:
             book.preparations.retraced(function, why)
 

@@ -17,7 +17,8 @@ from jax_debug_widgets.session.run.figures import series_of
 from jax_debug_widgets.session.run.from_overview import series_in_file
 from jax_debug_widgets.session.run.run_row import RunRow
 from jax_debug_widgets.session.run.side_by_side import differing, short
-from jax_debug_widgets.widgets.table import Table
+from jax_debug_widgets.session.run.tables import pandas_for
+from jax_debug_widgets.widgets.table import ShownAsTable, Table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from jax_debug_widgets.session.run.loaded import LoadedRun
 
 
-class LoadedRuns(Sequence["LoadedRun"]):
+class LoadedRuns(ShownAsTable, Sequence["LoadedRun"]):
     """Holds runs from files, in the natural order of their names. A run is read when somebody asks for it.
 
     `runs[0]` and `runs["lr3"]` are single runs, `runs.plot("loss")` draws a value of all, and the object is shown as a table.
@@ -141,14 +142,14 @@ class LoadedRuns(Sequence["LoadedRun"]):
         Raises:
           ImportError: pandas is not installed (`pip install "jax-debug-widgets[pandas]"`).
         """
-        import pandas as pd
+        pandas = pandas_for("jdw.load(...).to_pandas()")
 
         def columns_of(row: RunRow) -> dict[str, Any]:
             return {
                 "name": row.called,
                 "title": row.title,
                 "state": row.state,
-                "started": pd.Timestamp(row.started, unit="s", tz="UTC"),
+                "started": pandas.Timestamp(row.started, unit="s", tz="UTC"),
                 "elapsed": row.elapsed,
                 "steps": row.outline.steps,
                 "ms_a_step": row.outline.ms_a_step,
@@ -160,16 +161,7 @@ class LoadedRuns(Sequence["LoadedRun"]):
                 "path": str(row.path),
             }
 
-        return pd.DataFrame([columns_of(row) for row in self.rows])
-
-    def __repr__(self) -> str:
-        return self._table().text()
-
-    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:  # noqa: ARG002 - IPython's
-        printer.text(repr(self))
-
-    def _repr_html_(self) -> str:
-        return self._table().html()
+        return pandas.DataFrame([columns_of(row) for row in self.rows])
 
     def _table(self) -> Table:
         values = {row.outline.value for row in self.rows if row.outline.value}

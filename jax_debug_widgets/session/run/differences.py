@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from jax_debug_widgets.events.amounts import plural
 from jax_debug_widgets.session.run.curves import RunCurves
 from jax_debug_widgets.session.run.run_comparison import RunComparison, ValueDifference, parting_of
 from jax_debug_widgets.session.run.side_by_side import legend_of
-from jax_debug_widgets.widgets.table import Table
+from jax_debug_widgets.session.run.tables import pandas_for
+from jax_debug_widgets.widgets.table import ShownAsTable, Table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -21,8 +22,8 @@ if TYPE_CHECKING:
 _FEWEST, _ROWS = 2, 40
 
 
-@dataclass(frozen=True)
-class RunDifferences:
+@dataclass(frozen=True, repr=False)
+class RunDifferences(ShownAsTable):
     """The values that several runs have in common, and where they differ. It is shown as a table.
 
     Attributes:
@@ -47,22 +48,11 @@ class RunDifferences:
         Raises:
           ImportError: pandas is not installed (`pip install "jax-debug-widgets[pandas]"`).
         """
-        import pandas as pd
-
         columns = ["value", "where", "first", "at", "difference", *self.labels]
         rows = [
             (one.name, one.site.where, one.first, one.at, one.worst, *one.values) for one in self.comparison.differences
         ]
-        return pd.DataFrame(rows, columns=columns)
-
-    def __repr__(self) -> str:
-        return self._table().text()
-
-    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:  # noqa: ARG002 - IPython's
-        printer.text(repr(self))
-
-    def _repr_html_(self) -> str:
-        return self._table().html()
+        return pandas_for("differences().to_pandas()").DataFrame(rows, columns=columns)
 
     def _table(self) -> Table:
         values, first = self.comparison.differences, self.comparison.first

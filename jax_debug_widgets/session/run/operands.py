@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import itertools
+import re
 import textwrap
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from jax_debug_widgets.session.run.gradients import gradients_of
+from jax_debug_widgets.session.run.sources import lines_up_to
 
 if TYPE_CHECKING:
     from jax_debug_widgets.events import CallSite, Event
@@ -42,7 +44,7 @@ def operands_of(run: Counted, event: Event, position: int) -> str:
         return ""  # A Python loop has unrolled the line, which read other values each time.
     else:
         named = ((name, _read_at(sites, site, name)) for name in _names_in(site.source))
-        read = [(name, one) for name, one in named if one is not None]
+        read = [(name, one) for name, one in named if one is not None and not _is_assigned_after(run, name, one, site)]
     told = (_words(name, _beside(run, one, event, position)) for name, one in read)
     return ", ".join(list(filter(None, told))[:_MOST])
 
@@ -82,6 +84,18 @@ def _read_at(sites: Sequence[CallSite], of: CallSite, name: str) -> CallSite | N
     last = max((one.line for one in found), default=0)
     found = [one for one in found if one.line == last]
     return found[0] if len(found) == 1 else None
+
+
+def _is_assigned_after(run: Counted, name: str, site: CallSite, of: CallSite) -> bool:
+    """Return whether a line between the value and the line that reads it may assign the name, to what is not watched.
+
+    It is so, too, if the lines are not known.
+    """
+    between = of.line - 1 - max(site.line, site.end_line)
+    lines = lines_up_to(run, of.file, of.line, before=max(between, 0))
+    root = re.escape(re.split(r"[.\[]", name)[0])
+    assigned = re.compile(rf"\b{root}\b[^=]*(?<![=!<>])=(?!=)|\b(?:for|as|del)\b.*\b{root}\b")
+    return not lines or any(map(assigned.search, lines[:-1]))
 
 
 def _beside(run: Counted, site: CallSite, event: Event, position: int) -> Event | None:

@@ -104,13 +104,6 @@ class ComparedRun(IdentifiedRun, Protocol):
     def collect(self) -> None: ...
 
 
-class Counted(Values, Protocol):
-    """A run as the search for NaN uses it."""
-
-    @property
-    def call_log(self) -> CallsOfRun: ...
-
-
 class WithSources(Protocol):
     """A run as readers of its source files use it."""
 
@@ -119,7 +112,14 @@ class WithSources(Protocol):
     def source_of(self, file: str) -> Mapping[str, Any]: ...
 
 
-class Readable(Counted, WithSources, Protocol):
+class Counted(Values, WithSources, Protocol):
+    """A run as the search for NaN uses it."""
+
+    @property
+    def call_log(self) -> CallsOfRun: ...
+
+
+class Readable(Counted, Protocol):
     """A run as a report uses it."""
 
     texts: Texts

@@ -17,7 +17,7 @@ class Preparations:
         self._compiled: dict[str, dict[Stage, float]] = {}
         self._prepared: dict[str, float] = {}
         self._printed: dict[str, list[PrintInCall]] = {}
-        self._retraced: dict[str, str] = {}
+        self._retraced: dict[str, str | None] = {}
 
     def compiled(self, stage: Stage, function: str, seconds: float) -> None:
         """Note that a stage has ended. Of functions traced inside others, the outermost ends last and includes the others."""
@@ -37,8 +37,8 @@ class Preparations:
         """Note that a function printed while it was traced, outside all calls of the cell."""
         self._printed.setdefault(traced.told.function, []).append(traced)
 
-    def retraced(self, function: str, why: str) -> None:
-        """Note why a function was traced again."""
+    def retraced(self, function: str, why: str | None) -> None:
+        """Note why a function was traced again; None if it was its first trace."""
         self._retraced[function] = why
 
     def hand_over(self, record: CallRecord) -> None:

@@ -19,7 +19,7 @@ from jax_debug_widgets.session.run.callbacks import MAX_HOST_CALLS
 from jax_debug_widgets.session.run.expectations import phantoms_in
 from jax_debug_widgets.session.run.first_nonfinite import birth, event_after, first_event, joined
 from jax_debug_widgets.session.run.misordered import misordered_notes
-from jax_debug_widgets.session.run.ports import RunPorts, Values
+from jax_debug_widgets.session.run.ports import RunPorts, Values, WithSources
 from jax_debug_widgets.session.run.report_findings import explained, of_key, of_retraces, of_stale
 from jax_debug_widgets.taps import formatted_while_tracing
 from jax_debug_widgets.watch import not_found, notes_of, price
@@ -60,7 +60,7 @@ def told_elsewhere(program: Recorders) -> str:
     )
 
 
-class Reported(Values, Protocol):
+class Reported(Values, WithSources, Protocol):
     """A run as this module uses it."""
 
     @property

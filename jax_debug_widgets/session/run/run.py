@@ -168,8 +168,7 @@ class Run(RunView):
         if not trace.is_ours:
             self.traces.append(trace)
         if program is not None:
-            if why:
-                self.call_log.retraced(trace.function, why)
+            self.call_log.retraced(trace.function, why or None)
             is_asked = Kind.KEY.option in self.settings.check
             found = (one for one in reuses(program) if is_asked or not one.is_shared)
             self.reused_keys.update(dict.fromkeys(found))
