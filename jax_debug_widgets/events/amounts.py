@@ -8,6 +8,15 @@ from collections.abc import Collection, Sequence
 _NOUNS = {"print": "print", "log": "print", "breakpoint": "breakpoint hit"}
 """Kind of a site -> the noun for its firings, if they are not callbacks."""
 
+_TIMES = (
+    (9.95e-6, 1e6, ".1f", "µs"),
+    (0.000_999_5, 1e6, ".0f", "µs"),
+    (0.0995, 1e3, ".2g", "ms"),
+    (9.95, 1.0, ".2f", "s"),
+    (60.0, 1.0, ".1f", "s"),
+)
+"""Seconds below which a unit is written; how many of it a second has; its digits; its name."""
+
 
 def in_bytes(count: float) -> str:
     """Write a number of bytes: `4.2 kB`."""
@@ -16,6 +25,15 @@ def in_bytes(count: float) -> str:
             return f"{count:.3g} {unit}"
         count /= 1000
     return f"{count:.3g} GB"
+
+
+def in_time(seconds: float) -> str:
+    """Write a time: `1.2 µs`, `5.1 ms`, `4.20 s`, `2 min 3 s`, `1 h 4 min`; the twin of `js/src/kit/format.ts`."""
+    for below, scale, digits, unit in _TIMES:
+        if seconds < below:
+            return f"{float(format(seconds * scale, digits)):g} ms" if unit == "ms" else f"{seconds * scale:{digits}} {unit}"
+    minutes, left = divmod(round(seconds), 60)
+    return f"{minutes} min {left} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"  # noqa: PLR2004
 
 
 def plural(count: int, noun: str) -> str:

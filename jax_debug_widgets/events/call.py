@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from jax_debug_widgets.events.amounts import in_time
+
 CallState = Literal["tracing", "dispatched", "ready", "drained", "failed", "stopped", "interrupted"]
 """How far a call has come.
 
@@ -81,3 +83,7 @@ class Call:
     def of(self) -> str:
         """The name of the called function."""
         return self.function or self.name
+
+    def __repr__(self) -> str:
+        run = "" if self.run is None else f", ran {in_time(self.run)}"
+        return f"<Call {self.id} of {self.of}: {state_word(self.state)}{run}, {self.events} events>"

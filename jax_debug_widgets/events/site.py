@@ -154,6 +154,10 @@ class CallSite:
         """The expression that may mask a NaN of a watched value, see `Watched.choice`; empty for other sites."""
         return self.watch.choice if self.watch else ""
 
+    def __repr__(self) -> str:
+        kind = "watched value" if self.kind == "watch" else self.kind
+        return f"<{kind} {self.label} at {self.where}>"
+
 
 def told_apart(sites: Iterable[CallSite]) -> dict[int, str]:
     """Return words that distinguish sites of the same line and name: site id -> its caller, its process, or both.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from jax_debug_widgets.events import Barrier, Call, CallSite, told_apart
-from jax_debug_widgets.events.amounts import plural, plural_came
+from jax_debug_widgets.events.amounts import in_time, plural, plural_came
 from jax_debug_widgets.events.call import state_word
 from jax_debug_widgets.events.cut import cut
 from jax_debug_widgets.events.legible import legible
@@ -81,7 +81,7 @@ def headline(snapshot: Snapshot, *, saved: bool) -> str:
     dropped = f", {status.dropped} dropped" if status.dropped else ""
     state = state_words(snapshot, saved=saved) + ("," if saved and snapshot.goes_on else "")
     return (
-        f"jaxdebug: {shortened(status.title)} — {state} after {status.elapsed:.2f} s, "
+        f"jaxdebug: {shortened(status.title)} — {state} after {in_time(status.elapsed)}, "
         f"{snapshot.came}{dropped}, {barrier_words(status.barrier)}"
     )
 
@@ -131,8 +131,8 @@ def _group_line(calls: Sequence[Call]) -> str:
     of_some = "" if len(measured) == len(calls) else f" ({plural(len(measured), 'call')} measured)"
     failed = [call for call in calls if call.error]
     parts = [
-        f"compiled {_times(len(compiled))}, {prepared:.3f} s" if compiled else "cached",
-        *([f"ran {sum(measured):.3f} s in total{of_some}"] if measured else []),
+        f"compiled {_times(len(compiled))}, {in_time(prepared)}" if compiled else "cached",
+        *([f"ran {in_time(sum(measured))} in total{of_some}"] if measured else []),
     ]
     parts += [f"{len(failed)} failed, last: {failed[-1].error}"] if failed else []
     return f"{calls[0].name} × {len(calls)}: {' · '.join(parts)}, {plural_came(sum(call.events for call in calls))}"
@@ -141,7 +141,7 @@ def _group_line(calls: Sequence[Call]) -> str:
 def call_line(call: Call) -> str:
     """Write a call in one line: its name, the time of each stage, its state and its events."""
     parts = [
-        f"{word} {seconds:.3f} s"
+        f"{word} {in_time(seconds)}"
         for word, seconds in (
             ("traced", call.trace),
             ("Numba", call.numba),
@@ -153,7 +153,7 @@ def call_line(call: Call) -> str:
     if call.compile is None and call.dispatched_ns is not None:
         parts.append("cached")
     if call.run is not None:
-        parts.append(f"ran {call.run:.3f} s" + " a call" * (call.run_of > 1))
+        parts.append(f"ran {in_time(call.run)}" + " a call" * (call.run_of > 1))
     if call.retraced:
         parts.append(f"traced again: {call.retraced}")
     parts.append(call.error or state_word(call.state))

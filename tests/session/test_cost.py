@@ -20,9 +20,9 @@ import jax_debug_widgets as jdw
 from jax_debug_widgets._jax.compat import features, versions
 from jax_debug_widgets._jax.studies.cost import Variations
 from jax_debug_widgets._jax.studies.kernels import kernels_of
+from jax_debug_widgets.events.amounts import in_bytes, in_time
 from jax_debug_widgets.magics.programs import cost_of
 from jax_debug_widgets.session import current_session
-from jax_debug_widgets.session.studies.cost_report import in_bytes, in_time
 from jax_debug_widgets.session.studies.event_cost import event_cost
 from tests.conftest import DEVICES, mesh
 from tests.devices import PLATFORM
@@ -360,4 +360,4 @@ def test_figures_are_written_for_people():
         "52 MB",
         "3 GB",
     ]
-    assert [in_time(s) for s in (1.7e-6, 46e-6, 3.14e-3, 0.2, 2.5)] == ["1.7 µs", "46 µs", "3.1 ms", "200 ms", "2.50 s"]
+    assert [in_time(s) for s in (1.7e-6, 46e-6, 3.14e-3, 0.2, 2.5)] == ["1.7 µs", "46 µs", "3.1 ms", "0.20 s", "2.50 s"]

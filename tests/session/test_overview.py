@@ -21,10 +21,11 @@ from jax.sharding import PartitionSpec as P
 
 import jax_debug_widgets as jdw
 from jax_debug_widgets.events import Finding
+from jax_debug_widgets.events.amounts import in_time
 from jax_debug_widgets.session import snapshot_of
 from jax_debug_widgets.session.panel.lane_spread import gathered
 from jax_debug_widgets.session.panel.overview import born_of
-from jax_debug_widgets.session.panel.words import gone_from, seconds
+from jax_debug_widgets.session.panel.words import gone_from
 from jax_debug_widgets.session.run import charted
 from jax_debug_widgets.session.run.counters import Counters, counts
 from jax_debug_widgets.session.run.groups import hues_of, in_loop, is_bias, kind_of, numbered, path_of
@@ -194,7 +195,7 @@ def test_a_row_of_the_table_of_runs_says_what_the_overview_says():
     told, facts = outline(run), {fact.label: fact.value for fact in snapshot_of(run).facts}
     assert (told.value, told.steps, told.last) == ("total", 12, pytest.approx(float(w.sum())))
     assert told.ms_a_step is not None
-    assert facts["Steps"] == "12" and facts["A step"] == seconds(told.ms_a_step / 1e3)
+    assert facts["Steps"] == "12" and facts["A step"] == in_time(told.ms_a_step / 1e3)
 
 
 LANES, STEPS = 8, 6

@@ -12,7 +12,7 @@ import pytest
 
 import jax_debug_widgets as jdw
 from jax_debug_widgets.events import CallSite, Watched
-from jax_debug_widgets.events.amounts import plural_fired
+from jax_debug_widgets.events.amounts import in_time, plural_fired
 from jax_debug_widgets.session.run.gradients import gradients_of
 
 
@@ -41,6 +41,11 @@ def test_a_value_has_the_gradient_that_is_its_own(case):
 @pytest.mark.parametrize("case", cases("fired_words"), ids=lambda case: case["words"])
 def test_what_fired_is_called_by_the_kinds_of_its_sites(case):
     assert plural_fired(case["count"], case["kinds"]) == case["words"]
+
+
+@pytest.mark.parametrize("case", cases("times"), ids=lambda case: case["words"])
+def test_a_time_is_written_in_its_unit(case):
+    assert in_time(case["seconds"]) == case["words"]
 
 
 @pytest.fixture(scope="module")

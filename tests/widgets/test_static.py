@@ -70,7 +70,7 @@ def test_it_shows_what_the_run_was(snapshot):
     page = Elements(static_html("run-1", snapshot()))
     for part in (
         "Done", "step(params)", "3 prints", "2.50 s", "all effects arrived", "Ordered 3", "loss 0.0", "loss 0.2",
-        "train.py:41", "1 call", "traced 0.250 s", "compiled 1.500 s", "3 prints and values",
+        "train.py:41", "1 call", "traced 0.25 s", "compiled 1.50 s", "3 prints and values",
     ):  # fmt: skip
         assert part in page.text, part
     assert "Unordered" not in page.text

@@ -15,7 +15,7 @@ def test_it_says_how_the_run_did_and_what_it_saw(snapshot):
     assert summary(snapshot()).split("\n") == [
         "jaxdebug: step(params) — done after 2.50 s, 3 prints, all effects arrived",
         "  train.py:41  loss  3 times (ordered print)",
-        "  step(params): traced 0.250 s · lowered 0.500 s · compiled 1.500 s · ran 0.750 s · done, 3 prints and values",
+        "  step(params): traced 0.25 s · lowered 0.50 s · compiled 1.50 s · ran 0.75 s · done, 3 prints and values",
         "  last ordered:",
         "    train.py:41 [0] loss 0.0",
         "    train.py:41 [1] loss 0.1",
@@ -43,7 +43,7 @@ def test_the_calls_of_a_loop_are_one_line(snapshot):
     failed = dataclasses.replace(cached, state="failed", error="ValueError: no", events=0, run=None)
     shown = summary(snapshot(calls=[CALL, *[cached] * 5000, failed]), lines=0).split("\n")
     assert shown[-1] == (
-        "  step(params) × 5002: compiled once, 2.250 s · ran 5000.750 s in total (5,001 calls measured) · 1 failed, "
+        "  step(params) × 5002: compiled once, 2.25 s · ran 1 h 23 min in total (5,001 calls measured) · 1 failed, "
         "last: ValueError: no, 15,003 prints and values"
     )
     assert len(shown) == 3
@@ -122,10 +122,10 @@ def test_the_barrier_is_told_in_words(snapshot, state, words):
     [
         (
             {"trace": None, "lower": None, "compile": None},
-            "step(params): cached · ran 0.750 s · done, 3 prints and values",
+            "step(params): cached · ran 0.75 s · done, 3 prints and values",
         ),
-        ({"run": 0.25, "run_of": 4}, "compiled 1.500 s · ran 0.250 s a call · done, 3 prints and values"),
-        ({"run": None}, "compiled 1.500 s · done, 3 prints and values"),
+        ({"run": 0.25, "run_of": 4}, "compiled 1.50 s · ran 0.25 s a call · done, 3 prints and values"),
+        ({"run": None}, "compiled 1.50 s · done, 3 prints and values"),
         (
             {"error": "TypeError: no", "state": "failed", "ready_ns": None, "run": None},
             "TypeError: no, 3 prints and values",

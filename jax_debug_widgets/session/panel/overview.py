@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from jax_debug_widgets.events.amounts import plural
+from jax_debug_widgets.events.amounts import in_time, plural
 from jax_debug_widgets.session.panel.lane_spread import gathered, lane_spread
-from jax_debug_widgets.session.panel.words import gone_from, seconds
+from jax_debug_widgets.session.panel.words import gone_from
 from jax_debug_widgets.session.run import charted
 from jax_debug_widgets.session.run.charted import ChartedLeaf
 from jax_debug_widgets.session.run.groups import Path, hues_of, in_loop, is_bias, numbered
@@ -180,7 +180,7 @@ def facts(run: RunView, drawn: Sequence[tuple[ScalarSeries, int]], calls: Sequen
             found.append(Fact("Steps" if number > 1 else "Step", f"{number:,}", took))
         pace = pace_at(run.store, calls, lead, steps, run.status().resumed) if number and drawn else None
         if pace is not None:
-            found.append(Fact("A step", seconds(pace), "wall time of recent steps"))
+            found.append(Fact("A step", in_time(pace), "wall time of recent steps"))
     for rank in (0, 1):
         one = next((series for series, own in drawn if own == rank), None)
         if one is not None:
@@ -256,7 +256,7 @@ def _compiled(calls: Sequence[Call]) -> Fact | None:
     functions = plural(len(set(names)), "function")
     words = "once" if len(names) == 1 else functions if len(set(names)) == len(names) else f"{len(names)} times"
     of = f"{functions}, " if words.endswith("times") and len(set(names)) > 1 else ""
-    return Fact("Compiled", words, f"{of}{seconds(_compiling(calls))}")
+    return Fact("Compiled", words, f"{of}{in_time(_compiling(calls))}")
 
 
 def _compiling(calls: Sequence[Call]) -> float:
@@ -268,4 +268,4 @@ def _compiling(calls: Sequence[Call]) -> float:
 def _time_of_steps(elapsed: float, compiling: float) -> str:
     """Write the time of the run, with the time of compiling if that is a tenth or more of it."""
     is_much = elapsed / 10 <= compiling <= elapsed
-    return f"in {seconds(elapsed)}" + (f", {seconds(compiling)} of it compiling" if is_much and compiling > 0 else "")
+    return f"in {in_time(elapsed)}" + (f", {in_time(compiling)} of it compiling" if is_much and compiling > 0 else "")

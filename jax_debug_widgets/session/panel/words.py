@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import math
 
-_MINUTE = 60
 _INTEGERS, _LARGE, _SMALL = 1e9, 1e4, 1e-3
 """The limits for numbers without an exponent: integers below the first, other numbers between the third and the second."""
-
-_UNITS = (0.000_999_5, 1e6, ".0f", "µs"), (0.0995, 1e3, ".2g", "ms"), (9.95, 1.0, ".2f", "s"), (60.0, 1.0, ".1f", "s")
 
 
 def gone_from(first: float, last: float) -> str:
@@ -27,10 +24,3 @@ def brief(y: float) -> str:
         return f"{mantissa}e{int(exponent):+d}"
     return f"{float(f'{y:.3g}'):.10g}"
 
-
-def seconds(s: float) -> str:
-    """Write a time: `5.1 ms`, `4.20 s`, `2 min 3 s`."""
-    for below, scale, digits, unit in _UNITS:
-        if s < below:
-            return f"{float(format(s * scale, digits)):g} ms" if unit == "ms" else f"{format(s * scale, digits)} {unit}"
-    return f"{int(s // _MINUTE)} min {int(s % _MINUTE)} s"

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, overload
 
 from jax_debug_widgets.events import CallbackSummary, CallSite, Event, HostCall, Outcome, Tap
+from jax_debug_widgets.events.amounts import in_time
 from jax_debug_widgets.events.errors import error_line
 from jax_debug_widgets.session.run.callback_notes import eliminated_note, raised_note, stuck_note
 from jax_debug_widgets.widgets.table import Table
@@ -237,7 +238,7 @@ def _row(summary: CallbackSummary) -> tuple[str, ...]:
     if others:
         threads.append(f"{others} × XLA")
     end = "eliminated" if summary.eliminated else error_line(summary.error) if summary.error else ""
-    times = [f"{seconds * 1e3:.3g} ms" if ended else "" for seconds in (summary.mean, summary.longest, summary.total)]
+    times = [in_time(seconds) if ended else "" for seconds in (summary.mean, summary.longest, summary.total)]
     return (
         site.where,
         site.format,

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from jax_debug_widgets.events.amounts import in_bytes, plural
+from jax_debug_widgets.events.amounts import in_bytes, in_time, plural
 from jax_debug_widgets.widgets.table import Table
 
 if TYPE_CHECKING:
@@ -234,11 +234,3 @@ def _listed(words: Sequence[str]) -> str:
 
 def _signed(text: str, number: int) -> str:
     return text if not number else f"{'+' if number > 0 else '-'}{text}"
-
-
-def in_time(seconds: float) -> str:
-    """Write a time for people: `13 µs`."""
-    for factor, unit in ((1e6, "µs"), (1e3, "ms")):
-        if seconds * factor < 1000:  # noqa: PLR2004
-            return f"{seconds * factor:.2g} {unit}" if seconds * factor < 10 else f"{seconds * factor:.0f} {unit}"  # noqa: PLR2004
-    return f"{seconds:.2f} s"

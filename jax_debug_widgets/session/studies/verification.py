@@ -13,6 +13,7 @@ import jax
 import numpy as np
 
 from jax_debug_widgets._jax.origins.context import calling_for_us
+from jax_debug_widgets.events.amounts import in_time
 
 if TYPE_CHECKING:
     from jax_debug_widgets.session.run.run import Run
@@ -82,8 +83,8 @@ class Verification:
 
     def __str__(self) -> str:
         took = (
-            f"It took {self.slowdown:.2f} times as long as unwatched ({self.plain_seconds * 1e3:.3g} ms, "
-            f"{self.watched_seconds * 1e3:.3g} ms watched). The run has three watched calls: the first compiles. These "
+            f"It took {self.slowdown:.2f} times as long as unwatched ({in_time(self.plain_seconds)}, "
+            f"{in_time(self.watched_seconds)} watched). The run has three watched calls: the first compiles. These "
             "are the faster of the other two, and of two unwatched ones."
         )
         if self.equal:

@@ -2,16 +2,9 @@ import { expect, it } from "vitest";
 import { twins } from "../../test/twins";
 import { count, plural, pluralFired, rate, seconds, shortFunction, tick, value } from "./format";
 
-it.each([
-  [0.000_000_5, "1 µs"],
-  [0.0123, "12 ms"],
-  [0.21, "0.21 s"],
-  [4.2, "4.20 s"],
-  [59.94, "59.9 s"],
-  [59.99, "60.0 s"],
-  [125, "2 min 5 s"],
-  [7260, "2 h 1 min"],
-])("%f seconds are %s", (s, text) => expect(seconds(s)).toBe(text));
+it.each(twins<{ seconds: number; words: string }>("times"))("$seconds seconds are $words", ({ seconds: s, words }) =>
+  expect(seconds(s)).toBe(words),
+);
 
 interface Fired {
   count: number;
