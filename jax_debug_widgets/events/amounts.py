@@ -31,7 +31,7 @@ def in_time(seconds: float) -> str:
     """Write a time: `1.2 µs`, `5.1 ms`, `4.20 s`, `2 min 3 s`, `1 h 4 min`; the twin of `js/src/kit/format.ts`."""
     for below, scale, digits, unit in _TIMES:
         if seconds < below:
-            return f"{float(format(seconds * scale, digits)):g} ms" if unit == "ms" else f"{seconds * scale:{digits}} {unit}"
+            return f"{seconds * scale:{digits}} {unit}"
     minutes, left = divmod(round(seconds), 60)
     return f"{minutes} min {left} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"  # noqa: PLR2004
 

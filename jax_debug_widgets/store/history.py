@@ -63,6 +63,13 @@ class SiteHistory:
             found[site_id] = _whole(np.sort(x, kind="stable") if self._comes_backwards(site_id) else x)
         return found
 
+    def arrivals(self, site_id: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return the times in ns and the calls of a site's kept events, int64[n] each, as they came, without phantoms."""
+        pieces = [(piece, ~piece.phantom) for _, piece in self._of_site(site_id)]
+        none = np.zeros(0, np.int64)
+        times = [none, *(piece.time_ns[chosen] for piece, chosen in pieces)]
+        return np.concatenate(times), np.concatenate([none, *(piece.call[chosen] for piece, chosen in pieces)])
+
     def _by_step(self, site_id: int, *columns: np.ndarray) -> tuple[np.ndarray, ...]:
         """Sort columns of a site's events into the order of `series`."""
         if not self._comes_backwards(site_id):

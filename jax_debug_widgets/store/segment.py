@@ -140,7 +140,8 @@ class Segment:
 
     def _table(self, events: np.ndarray) -> Columns:
         """Return the events at these places of the segment, int64[n] ascending, as columns."""
-        firing = np.searchsorted(self._starts, events, side="right") - 1
+        has_one_each = self._starts[-1] == len(self._tap)
+        firing = events if has_one_each else np.searchsorted(self._starts, events, side="right") - 1
         numbers = self._tap[firing]
         lane, step, inner, device = (np.full(len(events), -1) for _ in range(4))
         phantom = np.zeros(len(events), bool)

@@ -266,6 +266,8 @@ def test_series_agree(filled, seed):
             assert positions.tolist() == [p for p, _ in wanted]
             assert occurrences.tolist() == [e.occurrence for _, e in wanted]
             assert len(values) == len(wanted)
+            times, calls = store.history.arrivals(site)
+            assert list(zip(times, calls, strict=True)) == [(e.time_ns, e.call) for _, e in wanted]
             assert values.astype(np.complex64).tobytes() == b"".join(
                 e.values[value].astype(np.complex64).tobytes() for _, e in wanted
             )

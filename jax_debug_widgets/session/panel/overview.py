@@ -93,7 +93,7 @@ def _statistic(run: RunView, site: CallSite, name: str) -> _Curve | None:
         if counts is not None:
             both = min(len(numbers), len(counts))
             numbers = np.where(counts[-both:] > 0, np.nan, numbers[-both:]) if both else numbers[:0]
-    return _alike(run.store.history.steps_of([site.id])[site.id], numbers)
+    return _alike(run.store.history.steps(site.id), numbers)
 
 
 def _column(run: RunView, site: CallSite, name: str) -> np.ndarray | None:
@@ -173,7 +173,7 @@ def facts(run: RunView, drawn: Sequence[tuple[ScalarSeries, int]], calls: Sequen
     found = []
     lead = drawn[0][0].site.id if drawn else longest(run.store, run.copies)
     if lead is not None:
-        steps = run.store.history.steps_of([lead])[lead]
+        steps = run.store.history.steps(lead)
         number = int(steps[-1]) + 1 if len(steps) else 0
         if number:
             took = _time_of_steps(run.status().elapsed, _compiling(calls))
@@ -214,7 +214,7 @@ def _first_odd(run: RunView, finding: Finding) -> Fact:
         if site.watch and site.watch.role == "gradient"
         else _odd_value(run, finding) or site.label
     )
-    steps, positions = run.store.history.steps_of([site.id])[site.id], run.store.history.series(site.id, 0)[0]
+    steps, positions = run.store.history.steps(site.id), run.store.history.series(site.id, 0)[0]
     at = np.flatnonzero(positions == finding.event)
     step = f", step {int(steps[at[0]])}" if len(at) and at[0] < len(steps) else ""
     kind = "First NaN" if first and first.nan else "First infinity"

@@ -23,4 +23,3 @@ def brief(y: float) -> str:
         mantissa, exponent = f"{y:.1e}".split("e")
         return f"{mantissa}e{int(exponent):+d}"
     return f"{float(f'{y:.3g}'):.10g}"
-

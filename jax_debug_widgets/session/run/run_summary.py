@@ -38,7 +38,7 @@ def outline(run: Outlined) -> RunSummary:
     site = longest(run.store) if lead is None else lead.choice.site.id
     if site is None:
         return RunSummary()
-    steps = run.store.history.steps_of([site])[site]
+    steps = run.store.history.steps(site)
     number = int(steps[-1]) + 1 if len(steps) else 0
     if lead is None:
         return RunSummary(steps=number)

@@ -93,11 +93,10 @@ def pace_at(store: Store, calls: Sequence[Call], site: int, steps: np.ndarray, s
       steps: the steps of the site's events.
       since: when the debugger last let the program go on, in seconds since the run began; earlier times do not count.
     """
-    positions = store.history.series(site, 0)[0]
-    if not len(positions) or not len(steps):
+    times_ns, call_ids = store.history.arrivals(site)
+    if not len(times_ns) or not len(steps):
         return None
-    event = next(iter(store.range(int(positions[-1]), int(positions[-1]) + 1)), None)
-    call = next((one for one in calls if event is not None and one.id == event.call), None)
+    call = next((one for one in calls if one.id == call_ids[-1]), None)
     if call is None:
         return None
     timed = [
@@ -107,7 +106,7 @@ def pace_at(store: Store, calls: Sequence[Call], site: int, steps: np.ndarray, s
     pace = pace_of_calls(timed, call.name, int(steps[-1]) + 1, since)
     if pace is not None:
         return pace
-    times = _times(store, positions)
+    times = times_ns * 1e-9
     both = min(len(times), len(steps))
     begun = max(call.started_ns * 1e-9, since)
     streamed = both - int(np.searchsorted(times[len(times) - both :], begun))
@@ -134,13 +133,3 @@ def _is_same(one: Scalar, other: Scalar) -> bool:
     """Whether two numbers are the same value. A function's result often has the same name in its caller."""
     is_float = one.values.dtype.kind == "f"
     return is_float and one.name == other.name and np.array_equal(one.values, other.values, equal_nan=True)
-
-
-def _times(store: Store, positions: np.ndarray) -> np.ndarray:
-    """Return the times of the events at these positions, in seconds since the run started."""
-    pieces = store.columns(int(positions.min()), int(positions.max()) + 1)
-    times = np.concatenate([piece.time_ns for piece in pieces])
-    places = (
-        np.sort(positions) - pieces[0].first
-    )  # The pieces are consecutive; the oldest may have been dropped meanwhile.
-    return times[places[places >= 0]] * 1e-9

@@ -11,17 +11,17 @@ if TYPE_CHECKING:
 
 
 class Strands:
-    """Holds the lanes, devices and steps of a site's kept events, in the order of its series.
-
-    Attributes:
-      steps: the number of steps; each lane and device fires in each step.
-    """
+    """Holds the lanes, devices and steps of a site's kept events, in the order of its series."""
 
     def __init__(self, store: Store, site_id: int) -> None:
-        x, self._lane, self._device = store.history.places(site_id)
-        self.steps = len(np.unique(x))
+        self._x, self._lane, self._device = store.history.places(site_id)
         self._names = store.devices
         self._lanes, self._devices = (len(np.unique(one)) for one in (self._lane, self._device))
+
+    @property
+    def steps(self) -> int:
+        """The number of steps; each lane and device fires in each step."""
+        return len(np.unique(self._x))
 
     def words(self, at: int) -> str:
         """Write the lane, `lane 1 of 2`, and the device, if there are several; empty if there is one of each."""
