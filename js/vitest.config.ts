@@ -4,6 +4,7 @@ export default defineConfig({
   oxc: { jsx: { runtime: "automatic", importSource: "preact" } },
   test: {
     environment: "happy-dom",
+    isolate: false,
     include: ["{src,lab/src}/**/*.test.{ts,tsx}"],
     restoreMocks: true,
     setupFiles: "test/setup.ts",

@@ -1,10 +1,14 @@
-/** Tests of what is shown import all views; that they come later is tested in `views/later/Later.test.tsx`. */
+/**
+ * Test files share a page, and have modules of their own. Tests of what is shown import all views; that they come later is
+ * tested in `views/later/Later.test.tsx`.
+ */
 
-import * as lines from "../src/views/later/lines";
-import { later, laterLines, laterRuns } from "../src/views/later/load";
-import * as runs from "../src/views/later/runs";
-import * as views from "../src/views/later/views";
+import { vi } from "vitest";
 
-later.provide(views);
-laterLines.provide(lines);
-laterRuns.provide(runs);
+vi.resetModules();
+document.body.replaceChildren();
+localStorage.clear();
+const { later, laterLines, laterRuns } = await import("../src/views/later/load");
+later.provide(await import("../src/views/later/views"));
+laterLines.provide(await import("../src/views/later/lines"));
+laterRuns.provide(await import("../src/views/later/runs"));
