@@ -292,6 +292,7 @@ class Layers(eqx.Module):
     ("given", "told"),
     [
         (lambda n: ((jnp.sin, jnp.ones((n, 2))), {}), "`x`: float32[2,2] → float32[3,2] → float32[4,2]. Pad `x`"),
+        (lambda n: ((jnp.sin, np.ones((n, 2), "f")), {}), "`x`: float32[2,2] → float32[3,2] → float32[4,2]. Pad `x`"),
         (lambda n: ((jnp.sin,), {"x": jnp.ones((n, 2))}), "`x`: float32[2,2] → float32[3,2] → float32[4,2]. Pad `x`"),
         (
             lambda n: ((jnp.sin, jnp.ones((2, 2))), [{}, {"flag": True}, {"flag": False}][n - 2]),
@@ -310,7 +311,15 @@ class Layers(eqx.Module):
             "static `model.act`: '2' → '3' → '4'. Each value of a static field is a program of its own; make `model.act` an",
         ),
     ],
-    ids=["an array", "a keyword", "a static keyword", "a number", "a model", "a field of a model"],
+    ids=[
+        "an array",
+        "an array of NumPy's",
+        "a keyword",
+        "a static keyword",
+        "a number",
+        "a model",
+        "a field of a model",
+    ],
 )
 def test_an_argument_of_a_filter_jit_has_the_users_name(retraces, given, told):
     jax.clear_caches()

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import warnings
+from functools import partial
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from flax import nnx
 
 import jax_debug_widgets as jdw
 
@@ -18,6 +21,16 @@ BIG = np.array([1, 2**40])
 @jax.jit
 def loss(params, x):
     return (params["w"] * x).sum()
+
+
+class Scaled:
+    """Its method is jitted as it is bound, and through the libraries' `jit`."""
+
+    def __init__(self, by: float) -> None:
+        self.by = by
+
+    def sum(self, params, x):
+        return self.by * (params["w"] * x).sum()
 
 
 def asked():
@@ -60,6 +73,20 @@ def test_what_is_lost_is_told_at_the_line(name):
     assert finding.file == __file__
     assert all(word in finding.message for word in says), finding.message
     assert finding.fix == ('jax.config.update("jax_enable_x64", True)',)
+
+
+def total(scale, params, x):
+    return scale * (params["w"] * x).sum()
+
+
+@pytest.mark.each
+@pytest.mark.parametrize("jit", [jax.jit, eqx.filter_jit, partial(eqx.filter_jit, donate="all"), nnx.jit])
+@pytest.mark.filterwarnings("ignore:Some donated buffers were not usable:UserWarning")
+def test_an_argument_has_the_users_name_whoever_jits(jit):
+    for function, leading in ((total, (1.0,)), (Scaled(2.0).sum, ())):
+        with jdw.capture(check="x64") as run:
+            jit(function)(*leading, {"w": W}, jnp.ones(2))
+        assert "came as `params['w']`" in run.findings[0].headline
 
 
 @pytest.mark.parametrize(

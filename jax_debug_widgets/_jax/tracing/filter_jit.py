@@ -7,11 +7,9 @@ static argument, with the structures. The dictionaries have the parts `fun`, `fi
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass, field
 from typing import Any
-
-import jax
 
 from jax_debug_widgets._jax.tracing.argument_types import (
     leaf_of,
@@ -33,11 +31,13 @@ class FilteredCall:
     Attributes:
       leaves: the type of each array, by its path: `model.weight`.
       statics: all that is no array, by its path, and the structure of each argument, by its name and `STRUCTURE`.
+      names: the path of each array, by the `id` of the array.
     """
 
     function: Any
     leaves: dict[str, Leaf] = field(default_factory=dict[str, Leaf])
     statics: dict[str, Static] = field(default_factory=dict[str, Static])
+    names: dict[int, str] = field(default_factory=dict[int, str])
 
 
 def described_filtered(fun: Any, args: tuple[Any, ...]) -> FilteredCall | None:
@@ -56,13 +56,13 @@ def _described(donated: Mapping[str, Any], kept: Mapping[str, Any], static: tupl
     function, first, (rest, keywords) = parts
     call = FilteredCall(inspect.unwrap(function))
     names = positional_names(call.function)
-    if not inspect.isfunction(call.function):
-        _add(call, "self", function)
     *positional, _ = first, *rest  # Equinox appends None, so that there is a first argument.
-    for number, value in enumerate(positional):
-        _add(call, names.get(number, f"args[{number}]"), value)
-    for name, value in keywords.items():
-        _add(call, name, value)
+    given = {names.get(number, f"args[{number}]"): value for number, value in enumerate(positional)} | keywords
+    if not inspect.isfunction(call.function):
+        given = {"self": function} | given
+    are_arrays = {id(array) for part in _PARTS for array in arrays[part] if array is not None}
+    for name, value in given.items():
+        _add(call, name, value, are_arrays)
     return call
 
 
@@ -72,10 +72,11 @@ def _together(arrays: tuple[Any, ...], others: tuple[Any, ...], structure: Any) 
     return structure.unflatten([other if array is None else array for array, other in pairs])
 
 
-def _add(call: FilteredCall, name: str, value: Any) -> None:
+def _add(call: FilteredCall, name: str, value: Any, are_arrays: Container[int]) -> None:
     for path, leaf in leaves_with_paths(value):
-        if isinstance(leaf, jax.Array):
+        if id(leaf) in are_arrays:
             call.leaves[name + path] = leaf_of(leaf)
+            call.names.setdefault(id(leaf), name + path)
         else:
             call.statics[name + path] = static_of(leaf)
     call.statics.update(statics_inside(name, value))

@@ -20,6 +20,8 @@ from jax_debug_widgets._jax.compat import features
 from jax_debug_widgets._jax.compat.private import api, core, dtypes, lax, pjit
 from jax_debug_widgets._jax.compat.replacements import Replacements, Replacing
 from jax_debug_widgets._jax.origins.frames import Frame, frame_at, is_ours, is_users
+from jax_debug_widgets._jax.tracing.argument_types import positional_names
+from jax_debug_widgets._jax.tracing.filter_jit import FilteredCall, described_filtered
 
 USED = {"float64": "float32", "int64": "int32", "uint64": "uint32", "complex128": "complex64"}
 """Maps each 64-bit dtype to the dtype that JAX uses instead."""
@@ -115,11 +117,14 @@ class PrecisionHooks(Replacing):
 
     def _called(self, theirs: Any, fun: Any, ji: Any, args: Any, kwargs: Any) -> Any:
         if self._is_on():
+            call = None
             for path, leaf in jax.tree_util.tree_flatten_with_path((args, kwargs))[0]:
                 if _has_64_bits(leaf) and (users := _users_frames()):
-                    is_own = is_users(getattr(getattr(fun, "__code__", None), "co_filename", ""))
+                    call = call or described_filtered(fun, args) or FilteredCall(fun)
+                    is_own = is_users(getattr(getattr(call.function, "__code__", None), "co_filename", ""))
                     if is_own or any(_gives(frame, leaf) for frame in users[1:]):
-                        self._arrived(users[0], leaf, _argument(fun, path) if is_own else "")
+                        name = call.names.get(id(leaf)) or _argument(fun, path)
+                        self._arrived(users[0], leaf, name if is_own else "")
         return theirs(fun, ji, args, kwargs)
 
     def _arrived(self, frame: FrameType, value: Any, name: str) -> None:
@@ -227,6 +232,4 @@ def _argument(fun: Any, path: Any) -> str:
     tail = jax.tree_util.keystr(tuple(rest))
     if of_keywords.idx:
         return f"{first.key}{tail}"
-    code = getattr(fun, "__code__", None)
-    names = code.co_varnames[: code.co_argcount] if code is not None else ()
-    return f"{names[first.idx]}{tail}" if first.idx < len(names) else f"args[{first.idx}]{tail}"
+    return f"{positional_names(fun).get(first.idx, f'args[{first.idx}]')}{tail}"
