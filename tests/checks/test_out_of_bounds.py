@@ -6,6 +6,7 @@ import inspect
 import itertools
 import re
 
+import equinox.internal as eqxi
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -309,9 +310,18 @@ def test_each_way_to_write(function):
     assert [one.headline for one in run.findings] == ["index 7 is outside axis 0 (size 3)"]
 
 
-def test_a_write_on_a_condition_that_puts_back_what_was_there_is_silent():
+READS = {
+    "an index": lambda xs, i: xs[i],
+    "dynamic_index_in_dim": lambda xs, i: jax.lax.dynamic_index_in_dim(xs, i, keepdims=False),
+    "dynamic_slice": lambda xs, i: jax.lax.dynamic_slice(xs, (i,), (1,))[0],
+    "jitted": jax.jit(lambda xs, i: jax.lax.dynamic_slice(xs, (i,), (1,)).reshape(())),
+}
+
+
+@pytest.mark.parametrize("read", READS.values(), ids=READS)
+def test_a_write_on_a_condition_that_puts_back_what_was_there_is_silent(read):
     def body(i, xs):
-        x = jnp.where(i < 3, 1.0 * i, xs[i])
+        x = jnp.where(i < 3, 1.0 * i, read(xs, i))
         return jax.lax.dynamic_update_index_in_dim(xs, x, i, axis=0)
 
     with jdw.capture(check="oob") as run:
@@ -321,6 +331,37 @@ def test_a_write_on_a_condition_that_puts_back_what_was_there_is_silent():
         write = lambda i, xs: jax.lax.dynamic_update_index_in_dim(xs, 1.0 * i, i, axis=0)  # noqa: E731
         jax.jit(lambda xs: jax.lax.fori_loop(0, 5, write, xs))(jnp.zeros(3))
     assert "index 3 is outside" in run.findings[0].headline
+
+
+@pytest.mark.parametrize("read", READS.values(), ids=READS)
+def test_what_is_put_back_and_used_as_well_is_reported(read):
+    def body(i, carry):
+        xs, total = carry
+        was = read(xs, i)
+        x = jnp.where(i < 3, 1.0 * i, was)
+        return jax.lax.dynamic_update_index_in_dim(xs, x, i, axis=0), total + was
+
+    with jdw.capture(check="oob") as run:
+        jax.jit(lambda xs: jax.lax.fori_loop(0, 5, body, (xs, 0.0)))(jnp.zeros(3))
+    assert "index 3 is outside axis 0 (size 3), step 3" in run.findings[0].headline
+
+
+def test_a_checkpointed_loop_of_equinox_is_silent():
+    """It writes its checkpoints on a condition, as the gradient of each `diffrax.diffeqsolve` does."""
+
+    def twelve(y):
+        carry = jnp.array(0), y
+        return eqxi.while_loop(
+            lambda one: one[0] < 12,
+            lambda one: (one[0] + 1, jnp.sin(one[1])),
+            carry,
+            kind="checkpointed",
+            checkpoints=4,
+        )[1]
+
+    with jdw.capture(check="oob") as run:
+        jax.jit(jax.grad(twelve))(1.0)
+    assert run.findings == []
 
 
 def along(x, ids):

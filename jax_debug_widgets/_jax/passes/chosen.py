@@ -19,7 +19,7 @@ import numpy as np
 
 from jax_debug_widgets._jax.compat.private import core
 from jax_debug_widgets._jax.passes.certain import certain_operands, is_of_conditions
-from jax_debug_widgets._jax.passes.kept_writes import Definitions, put_back
+from jax_debug_widgets._jax.passes.kept_writes import Definitions, equation_of, put_back
 
 _ELEMENTWISE = frozenset(
     re.split(
@@ -67,13 +67,13 @@ def choices_of(jaxpr: core.Jaxpr, certain: AbstractSet[Any], definitions: Defini
       certain: the variables that go to the results for certain.
       definitions: see `Definitions`.
     """
-    kept = {id(value) for array, update in _writes(jaxpr) for value in put_back(array, update, definitions)}
+    kept = {id(read) for array, update in _writes(jaxpr) for read in put_back(array, update, definitions)}
     ways: dict[Any, Choice | None] = {one: None for one in jaxpr.outvars if isinstance(one, core.Var)}
     for number, equation in reversed([*enumerate(jaxpr.eqns)]):
         for atom, way in zip(equation.invars, _of_operands(number, equation, ways, certain), strict=True):
             if isinstance(atom, core.Var):
                 ways[atom] = way if ways.get(atom, way) == way else None
-    return {one: way for one, way in ways.items() if way and id(one) not in kept}
+    return {one: way for one, way in ways.items() if way and id(equation_of(one, definitions)) not in kept}
 
 
 def choice_of_all(outvars: Sequence[Any], certain: AbstractSet[Any], choices: Mapping[Any, Choice]) -> Choice | None:

@@ -35,13 +35,13 @@ def may_keep(array: Any, update: Any, definitions: Definitions) -> bool:
 
 
 def put_back(array: Any, update: Any, definitions: Definitions) -> list[Any]:
-    """The values that are read from an array and may be written back into it, by a choice."""
+    """The equations that read from an array what may be written back into it, by a choice."""
     written, chosen = _source(array, definitions), equation_of(update, definitions)
     if chosen is None or chosen.primitive.name != "select_n":
         return []
     reads = (equation_of(case, definitions) for case in chosen.invars[1:])
     return [
-        read.outvars[0]
+        read
         for read in reads
         if read is not None
         and read.primitive.name in _READS
