@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import runpy
 import warnings
 from functools import partial
 
@@ -87,6 +88,40 @@ def test_an_argument_has_the_users_name_whoever_jits(jit):
         with jdw.capture(check="x64") as run:
             jit(function)(*leading, {"w": W}, jnp.ones(2))
         assert "came as `params['w']`" in run.findings[0].headline
+
+
+LIBRARY = """
+import jax, jax.numpy as jnp, numpy as np
+
+TABLE = np.array([0.1, 0.2, 0.3])
+
+def with_its_own(x):
+    return jnp.tensordot(TABLE, x, axes=1) + jax.jit(lambda table, x: (table * x).sum())(TABLE, x)
+
+def given(x, table):
+    return passed_on(x, table)
+
+def passed_on(x, table):
+    return jnp.tensordot(table, x, axes=1)
+"""
+
+
+@pytest.fixture
+def library(tmp_path):
+    file = tmp_path / "site-packages" / "tables.py"
+    file.parent.mkdir()
+    file.write_text(LIBRARY, encoding="utf-8")
+    return runpy.run_path(str(file))
+
+
+def test_constants_of_a_library_are_its_own_matter(library):
+    for jit in (lambda f: f, jax.jit):
+        with jdw.capture(check="x64") as run:
+            jit(library["with_its_own"])(jnp.ones(3))
+        assert run.findings == []
+        with jdw.capture(check="x64") as run:
+            jit(lambda x: library["given"](x, np.array([0.1, 0.2, 0.3])))(jnp.ones(3))
+        assert run.findings[0].headline.startswith("float64 came")
 
 
 @pytest.mark.parametrize(

@@ -22,6 +22,7 @@ from jax_debug_widgets._jax.compat.replacements import Replacements, Replacing
 from jax_debug_widgets._jax.origins.frames import Frame, frame_at, is_ours, is_users
 from jax_debug_widgets._jax.tracing.argument_types import positional_names
 from jax_debug_widgets._jax.tracing.filter_jit import FilteredCall, described_filtered
+from jax_debug_widgets._jax.tracing.followed import is_of_library
 
 USED = {"float64": "float32", "int64": "int32", "uint64": "uint32", "complex128": "complex64"}
 """Maps each 64-bit dtype to the dtype that JAX uses instead."""
@@ -105,7 +106,7 @@ class PrecisionHooks(Replacing):
     def _converted(self, name: str, theirs: Any, operand: Any, *args: Any, **options: Any) -> Any:
         if _has_64_bits(operand) and self._is_on():
             users = _users_frames()
-            if users and any(_gives(frame, operand) for frame in users[1:]):
+            if users and any(_gives(frame, operand) for frame in users[1:]) and _is_of_users(users[0], operand):
                 self._arrived(users[0], operand, "")
         elif _may_be_infinite(operand, name) and self._is_on():
             users = _users_frames()
@@ -121,8 +122,10 @@ class PrecisionHooks(Replacing):
             for path, leaf in jax.tree_util.tree_flatten_with_path((args, kwargs))[0]:
                 if _has_64_bits(leaf) and (users := _users_frames()):
                     call = call or described_filtered(fun, args) or FilteredCall(fun)
-                    is_own = is_users(getattr(getattr(call.function, "__code__", None), "co_filename", ""))
-                    if is_own or any(_gives(frame, leaf) for frame in users[1:]):
+                    file = getattr(getattr(call.function, "__code__", None), "co_filename", "")
+                    is_own = is_users(file)
+                    is_passed = is_own or any(_gives(frame, leaf) for frame in users[1:])
+                    if is_passed and (not is_of_library(file) or _is_of_users(users[0], leaf)):
                         name = call.names.get(id(leaf)) or _argument(fun, path)
                         self._arrived(users[0], leaf, name if is_own else "")
         return theirs(fun, ji, args, kwargs)
@@ -206,6 +209,22 @@ def _gives(frame: FrameType, value: Any) -> bool:
         for argument in _arguments(frame)
         for one in _leaves(argument)
     )
+
+
+def _is_of_users(innermost: FrameType, value: Any) -> bool:
+    """Whether the user's own code passes a value, by itself or to functions of libraries that pass it on.
+
+    A library has 64-bit constants of its own, which the user cannot change.
+    """
+    frame: FrameType | None = innermost
+    while frame is not None:
+        file = frame.f_code.co_filename
+        if is_users(file) and not is_of_library(file):
+            return True
+        if is_of_library(file) and is_users(file) and not _gives(frame, value):
+            return False
+        frame = frame.f_back
+    return True
 
 
 def _arguments(frame: FrameType) -> Iterator[Any]:
