@@ -150,7 +150,8 @@ class Capture:
 
     def box(self, number: int) -> UntakenFirings:
         """Return the box with this number; make it if there is none."""
-        return self.boxes.setdefault(number, UntakenFirings(self.gate, self.sites))
+        known = self.boxes.get(number)
+        return self.boxes.setdefault(number, UntakenFirings(self.gate, self.sites)) if known is None else known
 
     @contextmanager
     def on(self, settings: Settings) -> Iterator[None]:

@@ -4,12 +4,14 @@
 from __future__ import annotations
 
 import functools
+import gc
 import inspect
 import io
 import itertools
 import logging
 import random
 import time
+import weakref
 
 import jax
 import jax.numpy as jnp
@@ -18,6 +20,7 @@ import pytest
 from jax import lax
 
 import jax_debug_widgets as jdw
+from jax_debug_widgets.checks.purity.watcher import PurityWatch
 
 X = jnp.ones(3)
 count = 0
@@ -236,6 +239,66 @@ def test_a_value_that_changes_after_the_trace_is_told_and_changes_nothing(name):
         np.testing.assert_array_equal(jitted(X), plain)
     assert {one.kind for one in run.findings} == {"stale"}
     assert {read.names for read in run.stale_reads} == {(expression,)}
+
+
+def test_what_has_not_changed_leaves_the_calls_to_cpp(monkeypatch):
+    looked_up = []
+    jitted = jax.jit(in_dict)
+    with jdw.capture(check="stale") as run:
+        jitted(X)
+        monkeypatch.setattr(PurityWatch, "look", lambda *asked: looked_up.append(asked))
+        for _ in range(3):
+            jitted(X)
+    assert looked_up == []
+    assert run.findings == []
+
+
+class Scaled:
+    def __init__(self) -> None:
+        self.scale = 2.0
+
+    @functools.partial(jax.jit, static_argnums=0)
+    def __call__(self, x, *, shift) -> jax.Array:
+        return x * self.scale + shift
+
+    @functools.partial(jax.jit, static_argnums=0, donate_argnums=1)
+    def donated(self, x):
+        return (x * self.scale,)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [lambda one: one(X, shift=np.ones(3)), lambda one: one.donated(jnp.ones(3))],
+)
+def test_the_state_of_a_static_self_is_followed_through_many_calls(call):
+    scaled = Scaled()
+    with jdw.capture(check="stale") as run:
+        for _ in range(4):
+            call(scaled)
+        assert run.findings == []
+        scaled.scale = 3.0
+        call(scaled)
+    (read,) = run.stale_reads
+    assert read.names == ("self.scale",)
+
+
+def test_no_function_and_no_array_lives_longer():
+    def make():
+        scale = {"a": 1.0}
+
+        def f(x, _unread):
+            return x * scale["a"]
+
+        array = jnp.ones(7)
+        jitted = jax.jit(f)
+        for _ in range(3):
+            jitted(X, array)
+        return weakref.ref(f), weakref.ref(array)
+
+    with jdw.capture(check="stale"):
+        refs = make()
+        gc.collect()
+        assert [one() for one in refs] == [None, None]
 
 
 class Dropout:

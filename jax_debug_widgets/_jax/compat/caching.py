@@ -13,12 +13,24 @@ R = TypeVar("R")
 
 
 def cached(function: Callable[..., R]) -> Callable[..., R]:
-    """Cache the results of a function of a program and further arguments, as long as the program is alive."""
+    """Cache the results of a function of a program and further arguments, as long as the program is alive.
 
+    The function may trace: its results are kept for each of JAX's contexts, such as `jax.enable_x64`.
+    """
+    return _cached(function, lambda cache: cache(function))
+
+
+def cached_fact(function: Callable[..., R]) -> Callable[..., R]:
+    """Cache as `cached` does what is the same in each of JAX's contexts; to compare contexts takes some microseconds."""
+    return _cached(function, lambda cache: cache(function, trace_context_in_key=False))
+
+
+def _cached(function: Callable[..., R], made: Callable[[Any], Any]) -> Callable[..., R]:
     @functools.cache
     def remembering() -> Any:
         # JAX's cache holds its first argument weakly.
-        return getattr(util, "weakref_lru_cache", functools.lru_cache(maxsize=256))(function)
+        theirs = getattr(util, "weakref_lru_cache", None)
+        return functools.lru_cache(maxsize=256)(function) if theirs is None else made(theirs)
 
     @functools.wraps(function)
     def call(*args: Any) -> R:

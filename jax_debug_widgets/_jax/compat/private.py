@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import importlib
+import threading
 from typing import TYPE_CHECKING, Any
 
 import jax
@@ -31,7 +32,7 @@ class PrivateModule:
         return found
 
 
-_LASTING = (type, Primitive)
+_LASTING = (type, Primitive, threading.local)
 """Kinds of objects that are looked up once. A function may be replaced, so it is looked up each time."""
 
 

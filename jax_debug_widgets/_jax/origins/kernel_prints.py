@@ -7,10 +7,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from jax_debug_widgets._jax.compat.caching import cached_fact
 from jax_debug_widgets._jax.compat.private import core, debugging
 from jax_debug_widgets._jax.origins.equation import Loop
 
 
+@cached_fact
 def has_printing_kernels(jaxpr: core.Jaxpr) -> bool:
     """Return whether an interpreted kernel in the program prints.
 

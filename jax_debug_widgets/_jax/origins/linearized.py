@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from jax_debug_widgets._jax.compat.caching import cached
+from jax_debug_widgets._jax.compat.caching import cached_fact
 from jax_debug_widgets._jax.compat.private import ad, core
 
 _ONE_AT_A_TIME = frozenset({"mul", "dot_general", "conv_general_dilated", "div"})
 """The primitives that are linear in each operand, but not in two operands together."""
 
 
-@cached
+@cached_fact
 def is_linearized(jaxpr: core.Jaxpr) -> bool:
     """Return whether all results of a program are linear in its last operands, the tangents.
 

@@ -13,7 +13,7 @@ from collections.abc import Hashable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from jax_debug_widgets._jax.compat import versions
-from jax_debug_widgets._jax.compat.caching import cached
+from jax_debug_widgets._jax.compat.caching import cached_fact
 from jax_debug_widgets._jax.compat.private import core
 from jax_debug_widgets._jax.origins.residuals import is_residual
 
@@ -135,7 +135,7 @@ def _made_in(jaxpr: Any, position: int) -> _Made | None:
     return _made_by(jaxpr).get(inner) if isinstance(inner, core.Var) else None
 
 
-@cached
+@cached_fact
 def _made_by(jaxpr: core.Jaxpr) -> dict[Any, _Made]:
     """Map each result of a program to the equation that computes it."""
     wanted = {atom for atom in jaxpr.outvars if isinstance(atom, core.Var)}

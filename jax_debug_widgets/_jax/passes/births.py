@@ -20,7 +20,7 @@ from jax import lax
 from jax_debug_widgets._jax.compat.private import core
 from jax_debug_widgets._jax.origins.frames import Frame
 from jax_debug_widgets._jax.passes.birth_records import record_of
-from jax_debug_widgets._jax.passes.check_arithmetic import largest, none_of, not_numbers, odd
+from jax_debug_widgets._jax.passes.check_arithmetic import none_of, not_numbers, odd, worst
 from jax_debug_widgets._jax.passes.checked import BodyFacts, Check, Records
 from jax_debug_widgets._jax.passes.words import number_of_words, recorded_type
 
@@ -199,7 +199,7 @@ class Births:
 
         def compute(*arrays: Any) -> Sequence[Any]:
             outs, ins = arrays[: len(read)], arrays[len(read) :]
-            made, given = list(map(largest, outs)), list(map(largest, ins))
+            made, given = list(map(worst, outs)), list(map(worst, ins))
             is_new = lax.bitwise_and(lax.bitwise_not(none_of(made, odd)), none_of(given, odd))
             is_nan = lax.bitwise_and(lax.bitwise_not(none_of(made, not_numbers)), none_of(given, not_numbers))
             return [lax.bitwise_or(is_new, is_nan)]

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from jax.extend import core as jax_core
 
 from jax_debug_widgets._jax.compat import features, versions
+from jax_debug_widgets._jax.compat.caching import cached_fact
 from jax_debug_widgets._jax.compat.private import callback as jax_callback
 from jax_debug_widgets._jax.compat.private import core, debugging, dispatch, mlir
 from jax_debug_widgets._jax.compat.registrations import registers
@@ -179,6 +180,7 @@ def _axes_of(callback: object) -> int:
     return callback.axes if isinstance(callback, LanewiseCallback) else 0
 
 
+@cached_fact
 def has_callbacks(jaxpr: core.Jaxpr) -> bool:
     """Whether the program, or one inside it, calls back to the host for a result: these need not have an effect."""
     return any(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import jax
 import numpy as np
 from jax import lax
 
@@ -19,15 +20,32 @@ def not_numbers(array: Any) -> Any:
     return lax.ne(array, array)
 
 
-def largest(array: Any) -> Any:
-    """The largest absolute value of an array: NaN if an element is NaN, else infinite if one is infinite.
+def worst(array: Any) -> Any:
+    """A number that is NaN if an element is NaN, else infinite if one is infinite, else finite.
 
-    XLA's maximum alone may leave out a NaN: on a CPU of some thousand elements, and of arrays that devices share.
+    It is the sum of roots, which is finite for finite elements. XLA's maximum may leave out a NaN: on a CPU of some thousand
+    elements, and of arrays that devices share.
     """
-    wide = lax.convert_element_type(array, np.float32) if array.dtype.itemsize == 1 else array
-    axes = tuple(range(array.ndim))
-    found = lax.reduce_max(lax.abs(wide), axes)
-    return lax.select(lax.reduce_or(not_numbers(wide), axes), lax.full_like(found, np.nan), found)
+    wide = lax.convert_element_type(array, np.float32) if array.dtype.itemsize < _WORD else array
+    if wide.size == 1:
+        return lax.abs(lax.reshape(wide, ()))
+    roots = lax.sqrt(lax.abs(_long_enough(wide)))
+    return lax.reduce_sum(roots, tuple(range(roots.ndim)))
+
+
+_WORD = np.dtype(np.float32).itemsize
+
+_FEW, _MANY = 256, 4096
+"""A library computes the sums of so many numbers on a CPU. XLA compiles 1 ms for such a sum, and 45 ms for one of fewer."""
+
+
+def _long_enough(array: Any) -> Any:
+    """The array, with zeros behind its last axis if it has a few hundred elements."""
+    if not _FEW <= array.size < _MANY or jax.default_backend() != "cpu" or not jax.typeof(array).sharding.mesh.empty:
+        return array
+    missing = -(-_MANY * array.shape[-1] // array.size) - array.shape[-1]
+    edges = [(0, 0, 0)] * (array.ndim - 1)
+    return lax.pad(array, np.zeros((), array.dtype), [*edges, (0, missing, 0)])
 
 
 def none_of(numbers: Sequence[Any], how: Any) -> Any:

@@ -96,7 +96,7 @@ def checked_program(
         more, row = row_of_check(check)
         equations += more
         records.append((Checked(option, check.primitive, frames, check.facts), row))
-    also, results, rows = rows_together([row for _, row in records])
+    also, results, rows = rows_together([row for _, row in records], cheap=len(whole))
     changed = jaxpr.replace(
         eqns=[*equations, *also],
         outvars=[*jaxpr.outvars, *results],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any
 
 import jax.numpy as jnp
@@ -13,7 +14,7 @@ from jax import lax
 from jax_debug_widgets._jax.compat.private import core
 from jax_debug_widgets._jax.origins.frames import Frame, is_users
 from jax_debug_widgets._jax.passes.births import ARGUMENTS, HAS_NAN
-from jax_debug_widgets._jax.passes.check_arithmetic import counted, largest, not_numbers, number_of, odd
+from jax_debug_widgets._jax.passes.check_arithmetic import not_numbers, number_of, odd, worst
 from jax_debug_widgets._jax.passes.checked import Check
 
 
@@ -48,11 +49,14 @@ def of_arguments(jaxpr: core.Jaxpr) -> Iterator[tuple[Check, Frame]]:
 
         def compute(*arrays: Any) -> Sequence[Any]:
             states = [_state_of(one) for one in arrays]
-            given, made = (lax.concatenate(part, 0) for part in (states[: len(named)], states[len(named) :]))
-            worst = lax.reduce_max(given, (0,))
-            is_told = lax.bitwise_and(worst > 0, lax.reduce_max(made, (0,)) == HAS_NAN)
-            count = counted(given == worst)
-            return [lax.select(is_told, count, lax.full_like(count, 0)), lax.argmax(given, 0, np.int32), worst]
+            given, made = states[: len(named)], states[len(named) :]
+            most = reduce(lax.max, given)
+            is_told = lax.bitwise_and(lax.gt(most, np.int32(0)), lax.eq(reduce(lax.max, made), np.int32(HAS_NAN)))
+            count, first = np.int32(0), np.int32(0)
+            for at, one in reversed(list(enumerate(given))):
+                is_one = lax.eq(one, most)
+                count, first = lax.add(count, number_of(is_one)), lax.select(is_one, np.int32(at), first)
+            return [lax.select(is_told, count, np.int32(0)), first, most]
 
         yield (
             Check(facts, [*(one for _, one in named), *results], compute, ARGUMENTS),
@@ -66,6 +70,6 @@ def _is_read(atom: Any) -> bool:
 
 
 def _state_of(array: Any) -> Any:
-    """`HAS_NAN`, `IS_INFINITE` or 0, as an array of one number."""
-    most = largest(array)
-    return lax.reshape(number_of(odd(most)) + number_of(not_numbers(most)), (1,))
+    """`HAS_NAN`, `IS_INFINITE` or 0."""
+    most = worst(array)
+    return lax.add(number_of(odd(most)), number_of(not_numbers(most)))

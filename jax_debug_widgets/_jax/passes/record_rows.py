@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -31,9 +32,9 @@ def row_of(*numbers: Any) -> Any:
     if len(numbers) == 1 and np.ndim(numbers[0]) == 1:
         return numbers[0]
     each = [lax.broadcast(lax.convert_element_type(one, np.int32), (len(numbers),)) for one in numbers]
-    place, row = lax.iota(np.int32, len(numbers)), each[0]
+    row = each[0]
     for at, one in enumerate(each[1:], 1):
-        row = lax.select(lax.eq(place, lax.full_like(place, at)), one, row)
+        row = lax.select(np.arange(len(numbers)) == at, one, row)
     return row
 
 
@@ -44,14 +45,14 @@ def empty_row(size: int) -> Any:
 
 def merged(old: Any, step: Any, new: Any) -> Any:
     """A row so far, and the one of this iteration, which has no number for the loop: the first stays, counts add up."""
-    place, zero = lax.iota(np.int32, old.size), np.int32(0)
+    place, zero = np.arange(old.size), np.int32(0)
     longer = lax.pad(new, zero, [(0, 1, 0)])
-    longer = lax.select(lax.eq(place, lax.full_like(place, new.size)), lax.broadcast(step, (old.size,)), longer)
+    longer = lax.select(place == new.size, lax.broadcast(step, (old.size,)), longer)
     before, now = (lax.reshape(lax.slice(one, (0,), (1,)), ()) for one in (old, new))
     keep = lax.bitwise_or(lax.gt(before, zero), lax.eq(now, zero))
     count = lax.add(lax.min(before, _MOST), lax.min(now, _MOST))
     kept = lax.select(keep, old, longer)
-    return lax.select(lax.eq(place, lax.full_like(place, 0)), lax.broadcast(count, (old.size,)), kept)
+    return lax.select(place == 0, lax.broadcast(count, (old.size,)), kept)
 
 
 @dataclass(frozen=True)
@@ -72,8 +73,12 @@ class Rows:
             yield results[result][first : first + size].tolist()
 
 
-def rows_together(rows: Sequence[Any]) -> tuple[list[core.JaxprEqn], list[Any], Rows]:
-    """Join rows to few results: return the equations that do it, the results, and where each row is in them."""
+def rows_together(rows: Sequence[Any], cheap: int) -> tuple[list[core.JaxprEqn], list[Any], Rows]:
+    """Join rows to few results: return the equations that do it, the results, and where each row is in them.
+
+    Args:
+      cheap: how many rows at the end XLA may compute once more for each number of a result.
+    """
     places: dict[int, tuple[int, int, int]] = {}
     equations: list[core.JaxprEqn] = []
     parts: list[Any] = []
@@ -86,7 +91,8 @@ def rows_together(rows: Sequence[Any]) -> tuple[list[core.JaxprEqn], list[Any], 
         for at, number in enumerate(chosen):
             places[number] = 0, first + at * width, rows[number].aval.size
         first += len(own) * width
-        also, part = computed(_matrix, own)
+        few = sum(number >= len(rows) - cheap for number in chosen)
+        also, part = computed(partial(_matrix, few), own)
         equations, parts = [*equations, *also], [*parts, part]
     while len(parts) > 1:
         joined = [computed(_joined, parts[at : at + _JOINED]) for at in range(0, len(parts), _JOINED)]
@@ -102,12 +108,16 @@ def _batches(numbers: Sequence[int]) -> Iterator[Sequence[int]]:
     return (numbers[at : at + _CHOSEN] for at in range(0, len(numbers), _CHOSEN))
 
 
-def _matrix(*rows: Any) -> Any:
-    """Rows one after the other, each as long as the longest. Behind a barrier: what computes them stays as it is."""
+def _matrix(cheap: int, *rows: Any) -> Any:
+    """Rows one after the other, each as long as the longest. Behind a barrier: what computes them stays as it is.
+
+    The last `cheap` ones are not behind it.
+    """
     count, width = len(rows), max(row.size for row in rows)
     shape = (count, width)
     place = lax.broadcasted_iota(np.int32, shape, 0)
-    padded = [lax.pad(row, np.int32(0), [(0, width - row.size, 0)]) for row in lax.optimization_barrier(rows)]
+    behind = lax.optimization_barrier(rows[: count - cheap])
+    padded = [lax.pad(row, np.int32(0), [(0, width - row.size, 0)]) for row in (*behind, *rows[count - cheap :])]
     parts = [lax.broadcast_in_dim(row, shape, (1,)) for row in padded]
     bit = 1
     while len(parts) > 1:

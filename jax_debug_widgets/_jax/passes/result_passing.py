@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import jax
 import numpy as np
 
-from jax_debug_widgets._jax.compat.caching import cached
+from jax_debug_widgets._jax.compat.caching import cached_fact
 from jax_debug_widgets._jax.compat.private import core, debugging, pe, sharding_impls
 from jax_debug_widgets._jax.origins.equation import DebugCall
 from jax_debug_widgets._jax.origins.kernel_prints import has_debugging, has_printing_kernels
@@ -108,7 +108,7 @@ class ReportingProgram:
             yield partial(line.tell, times, thread, [*itertools.islice(columns, line.count)])
 
 
-@cached
+@cached_fact
 def is_quick(program: ClosedJaxpr) -> bool:
     """Whether a program has no loop that takes long and does nothing else than compute and print."""
     jaxpr = program.jaxpr
@@ -116,7 +116,7 @@ def is_quick(program: ClosedJaxpr) -> bool:
     return not says_more and _iterations(jaxpr) <= MOST_ITERATIONS
 
 
-@cached
+@cached_fact
 def is_straight(program: ClosedJaxpr) -> bool:
     """Whether a quick program has only small unordered prints or watched values, in no loop or branch."""
     if not program.jaxpr.effects or not is_quick(program):

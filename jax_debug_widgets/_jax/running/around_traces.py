@@ -13,6 +13,9 @@ from contextlib import ExitStack
 from functools import partial
 from typing import Any, Protocol
 
+import jax
+import numpy as np
+
 from jax_debug_widgets._jax.compat import features
 from jax_debug_widgets._jax.compat.guard import quiet
 from jax_debug_widgets._jax.compat.private import core, pe, pjit
@@ -20,7 +23,40 @@ from jax_debug_widgets._jax.compat.replacements import CachedFunction, Replaceme
 from jax_debug_widgets._jax.origins.context import is_uncached, uncached
 from jax_debug_widgets._jax.passes.program_difference import difference
 from jax_debug_widgets._jax.running.cached_programs import CachedProgram, differing
+from jax_debug_widgets._jax.running.further_results import observed_data
 from jax_debug_widgets._jax.running.retraced import traces_apart
+
+
+class LaterCall:
+    """A call of a program that JAX's C++ has dispatched. It keeps no function and no array alive.
+
+    Attributes:
+      kwargs: the keyword arguments, with types for arrays.
+      jit: JAX's options.
+    """
+
+    def __init__(self, program: Any, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], jit: Any) -> None:
+        self._program, self._function = weakref.ref(program), weakref.ref(function)
+        self.args = tuple(map(_types_of, args))
+        self.kwargs = {name: _types_of(one) for name, one in kwargs.items()}
+        self.jit = jit
+
+    @property
+    def function(self) -> Any:
+        """The function; None if it does not exist any more."""
+        return self._function()
+
+    def differs(self) -> CachedProgram | None:
+        """Trace the function apart from JAX's caches; return how that program differs, or None."""
+        function, program = self._function(), self._program()
+        if function is None or program is None:
+            return None
+        call = function, self.jit, self.args, self.kwargs
+        return _differs(function, program, lambda: pjit._infer_params(*call)[0].params["jaxpr"])
+
+
+SeesCalls = Callable[[LaterCall], object]
+"""Called after each call that C++ has dispatched. It keeps no function of the user alive."""
 
 
 class TraceVisitor(Protocol):
@@ -31,7 +67,7 @@ class TraceVisitor(Protocol):
 
     def found(
         self, program: Any, operands: Sequence[Any], /, *, is_traced: bool, differs: Callable[[], CachedProgram | None]
-    ) -> bool:
+    ) -> SeesCalls | None:
         """Called when the program was found.
 
         Args:
@@ -41,7 +77,7 @@ class TraceVisitor(Protocol):
           differs: traces the function apart from JAX's caches; returns how that program differs, or None.
 
         Returns:
-          Whether Python must see each call of the program.
+          What must see each later call of the program; None for nothing.
         """
         ...
 
@@ -71,8 +107,8 @@ class AroundTraces(Replacing):
         super().__init__()
         self.observers: list[TraceObserver] = []
         self._here = _Here()
-        self._in_python: weakref.WeakSet[Any] = weakref.WeakSet()
-        """The programs that Python must dispatch at each call."""
+        self._seen: weakref.WeakSet[Any] = weakref.WeakSet()
+        """The programs with calls that must be seen."""
 
     def _put_in(self, replace: Replacements) -> None:
         if features.available(features.RETRACED):
@@ -100,24 +136,19 @@ class AroundTraces(Replacing):
                 stack.enter_context(look.around())
             inferred = theirs(fun, ji, args, kwargs)
         program, is_traced = inferred[0].params["jaxpr"], here.traces > before
-        again = partial(self._differs, fun, program, lambda: theirs(fun, ji, args, kwargs)[0].params["jaxpr"])
-        for look in looks:
-            tell = quiet(look.found, self._report_failure)
-            if tell(program, inferred[1], is_traced=is_traced, differs=again):
-                self._in_python.add(program)
+        again = partial(_differs, fun, program, lambda: theirs(fun, ji, args, kwargs)[0].params["jaxpr"])
+        tellers = [quiet(look.found, self._report_failure) for look in looks]
+        found = [tell(program, inferred[1], is_traced=is_traced, differs=again) for tell in tellers]
+        if sees := [one for one in found if one is not None]:
+            self._seen.add(program)
+            later = quiet(LaterCall, self._report_failure)(program, fun, args, kwargs, ji)
+            told = [partial(quiet(one, self._report_failure), later) for one in sees]
+            here.latest = weakref.ref(program), None if later is None else lambda: [tell() for tell in told]
         return inferred
 
     def _looks(self, *asked: Any) -> list[TraceVisitor]:
         looks = [quiet(one.look, self._report_failure)(*asked) for one in self.observers]
         return [one for one in looks if one is not None]
-
-    def _differs(self, fun: Any, program: Any, trace: Callable[[], Any]) -> CachedProgram | None:
-        try:
-            with uncached():
-                found = difference(program, trace())
-        except Exception:  # noqa: BLE001 - a function that cannot be traced any more is not known to differ.
-            return None
-        return found and differing(fun, found)
 
     def _body(self, theirs: Callable[..., Any], function: Any, *signature: Any, **options: Any) -> Any:
         here = self._here
@@ -136,13 +167,39 @@ class AroundTraces(Replacing):
         return traced
 
     def _lower(self, theirs: Callable[..., Any], *args: Any, jaxpr: Any, **params: Any) -> Any:
+        here = self._here
+        program, sees = here.latest
         lowered = theirs(*args, jaxpr=jaxpr, **params)
-        self._here.needs_python = jaxpr in self._in_python
+        here.must_be_seen, here.sees = jaxpr in self._seen, sees if program() is jaxpr else None
         return lowered
 
-    def _fast_path(self, theirs: Callable[..., Any], *args: Any, **options: Any) -> Any:
-        data = theirs(*args, **options)
-        return None if self._here.needs_python else data
+    def _fast_path(self, theirs: Callable[..., Any], executable: Any, *others: Any) -> Any:
+        here = self._here
+        if not here.must_be_seen:
+            return theirs(executable, *others)
+        if here.sees is not None and features.available(features.HANDOVER):
+            return observed_data(theirs, executable, here.sees, *others)
+        theirs(executable, *others)
+        return None  # Python dispatches each call.
+
+
+def _types_of(argument: Any) -> Any:
+    """An argument with types for its arrays; one without arrays, such as a static one, as it is."""
+    leaves, tree = jax.tree.flatten(argument)
+    are_arrays = [isinstance(one, jax.Array | np.ndarray) for one in leaves]
+    if not any(are_arrays):
+        return argument
+    types = [jax.typeof(one) if is_array else one for one, is_array in zip(leaves, are_arrays, strict=True)]
+    return jax.tree.unflatten(tree, types)
+
+
+def _differs(function: Any, program: Any, trace: Callable[[], Any]) -> CachedProgram | None:
+    try:
+        with uncached():
+            found = difference(program, trace())
+    except Exception:  # noqa: BLE001 - a function that cannot be traced any more is not known to differ.
+        return None
+    return found and differing(function, found)
 
 
 class _Here(threading.local):
@@ -150,8 +207,12 @@ class _Here(threading.local):
 
     Attributes:
       traces: how many traces it has begun.
-      needs_python: whether Python must see each call of the program that was dispatched last.
+      latest: the program looked up last, and what must see its later calls.
+      must_be_seen: whether the later calls of the program that Python dispatched last must be seen.
+      sees: what must see them; None if it is not known.
     """
 
     traces = 0
-    needs_python = False
+    latest: tuple[Callable[[], Any], Callable[[], object] | None] = (lambda: None), None
+    must_be_seen = False
+    sees: Callable[[], object] | None = None

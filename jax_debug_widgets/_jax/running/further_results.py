@@ -1,4 +1,4 @@
-"""Let JAX's C++ dispatch programs that have further results besides the user's, and remove these.
+"""Let JAX's C++ dispatch programs that have further results besides the user's, or whose calls must be seen.
 
 JAX's C++ unflattens the results of a program to a pytree. For these programs, the tree is a node of ours. Unflattening
 it hands the further results over and returns the user's results.
@@ -47,6 +47,32 @@ def fast_path_data(
     plain._unsafe_call = call.program
     whole = _Outputs(call, jax.tree.unflatten(out_tree, outputs), further)
     return theirs(plain, jax.tree.structure(whole), arguments, jax.tree.leaves(whole), effects, *others)
+
+
+def observed_data(
+    theirs: Callable[..., Any],
+    executable: Any,
+    sees: Callable[[], object],
+    out_tree: Any,
+    arguments: Any,
+    outputs: Any,
+    *others: Any,
+) -> Any:
+    """Return JAX's data for the C++ dispatch of a program, which calls `sees` after each call."""
+    whole = _Outputs(_Observed(sees), jax.tree.unflatten(out_tree, outputs), ())
+    return theirs(executable, jax.tree.structure(whole), arguments, jax.tree.leaves(whole), *others)
+
+
+class _Observed:
+    """A program without further results."""
+
+    program = None
+
+    def __init__(self, sees: Callable[[], object]) -> None:
+        self._sees = sees
+
+    def dispatched(self, _further: Sequence[Any]) -> None:
+        self._sees()
 
 
 class _Outputs:

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 from jax_debug_widgets._jax.compat import features, versions
-from jax_debug_widgets._jax.compat.caching import cached
+from jax_debug_widgets._jax.compat.caching import cached_fact
 from jax_debug_widgets._jax.compat.private import core, dispatch, pjit
 from jax_debug_widgets._jax.compat.replacements import CachedFunction, Replacements, Replacing
 from jax_debug_widgets._jax.origins.context import captured_settings, capturing, is_capturing
@@ -82,7 +82,7 @@ class ReuseHooks(Replacing):
             return theirs(primitive, **params)
 
 
-@cached  # A library calls few functions of JAX many times.
+@cached_fact  # A library calls few functions of JAX many times.
 def _says_nothing(jaxpr: core.Jaxpr) -> bool:
     return not (has_debugging(jaxpr) or has_callbacks(jaxpr) or has_printing_kernels(jaxpr))
 
@@ -92,7 +92,7 @@ def _may_be_watched(jaxpr: core.Jaxpr) -> bool:
     return versions.TRACEBACKS_LEAVE_THEIR_PROGRAM or not _is_jaxs_throughout(jaxpr)
 
 
-@cached
+@cached_fact
 def _is_jaxs_throughout(jaxpr: core.Jaxpr) -> bool:
     inside = (one for equation in jaxpr.eqns for one in core.jaxprs_in_params(equation.params))
     return is_jaxs(jaxpr) and not calls_users(jaxpr) and all(map(_is_jaxs_throughout, inside))

@@ -29,7 +29,7 @@ class Waits(Replacing):
     def __init__(self, waited: Waited) -> None:
         super().__init__()
         self._waited = waited
-        self._here = threading.local()
+        self._here = _Here()
 
     def _put_in(self, replace: Replacements) -> None:
         if not features.available(features.WAITS):
@@ -44,9 +44,11 @@ class Waits(Replacing):
             replace.attribute(owner, name, partial(self._timed, what))
 
     def _timed(self, what: Wait, theirs: Callable[[Any], Any], waited_for: Any) -> Any:
-        if not is_capturing() or hasattr(self._here, "waits"):
-            return theirs(waited_for)  # Inside the barrier JAX waits for its tokens, which are arrays.
-        self._here.waits, began = True, time.perf_counter_ns()
+        if not is_capturing():
+            return theirs(waited_for)
+        is_barrier, began = what == "effects_barrier", time.perf_counter_ns()
+        if is_barrier:
+            self._here.is_in_barrier = True
         try:
             return theirs(waited_for)
         except BaseException as error:
@@ -55,6 +57,13 @@ class Waits(Replacing):
             raise
         finally:
             ended = time.perf_counter_ns()
-            del self._here.waits
-            if ended - began >= _SHORTEST_NS:
+            if is_barrier:
+                self._here.is_in_barrier = False
+            if ended - began >= _SHORTEST_NS and not self._here.is_in_barrier:
                 self._waited(what, began, ended)
+
+
+class _Here(threading.local):
+    """The state of the current thread: whether it is in the barrier, where JAX waits for its tokens, which are arrays."""
+
+    is_in_barrier = False

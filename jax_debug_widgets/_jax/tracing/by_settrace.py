@@ -40,8 +40,11 @@ def _ending(called: _Trace) -> _Trace:
 
 def _calls(follower: CallFollower) -> _Trace:
     """The global trace function: Python calls it for each new frame, and it returns what to call for its lines."""
+    others = follower.others
 
     def call(frame: FrameType, _event: str, _arg: Any) -> _Trace | None:
+        if frame.f_code.co_filename in others:  # Nearly all frames are JAX's: no further call for them.
+            return None
         followed = follower.enter(frame)
         return _lines(followed) if followed else None
 

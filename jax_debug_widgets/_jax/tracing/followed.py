@@ -28,20 +28,22 @@ class CallFollower:
       lines_of: returns the lines of a function, or None for a file without any.
       note: notes the expressions of a line that has run.
       note_arguments: notes the arguments of a call that begins.
+
+    Attributes:
+      others: files that are known to have no lines to note.
     """
 
     def __init__(
         self, lines_of: Callable[[CodeType], Lines | None], note: Note, note_arguments: Callable[[FrameType], object]
     ) -> None:
         self._lines_of, self._note, self._note_arguments = lines_of, note, note_arguments
-        self._others: set[str] = set()
-        """Files without lines to note."""
+        self.others: set[str] = set()
         self._known: dict[int, tuple[CodeType, Lines]] = {}
         """The lines of each code object, by its `id`: to hash or compare code objects takes long, as it reads their content."""
 
     def leaves_out(self, code: CodeType) -> bool:
         """Whether a function is known to be of a file without lines to note."""
-        return code.co_filename in self._others
+        return code.co_filename in self.others
 
     def enter(self, frame: FrameType) -> FollowedCall | None:
         """Note the arguments of a call that begins, or of a generator that goes on; return what follows its lines, if any."""
@@ -52,7 +54,7 @@ class CallFollower:
         if known is None:
             lines = self._lines_of(code) if may_name(code.co_filename) else None
             if lines is None:
-                self._others.add(code.co_filename)
+                self.others.add(code.co_filename)
                 return None
             known = self._known[id(code)] = code, lines
         self._note_arguments(frame)

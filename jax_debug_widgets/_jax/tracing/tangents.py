@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from jax_debug_widgets._jax.compat import versions
-from jax_debug_widgets._jax.compat.caching import cached
+from jax_debug_widgets._jax.compat.caching import cached_fact
 from jax_debug_widgets._jax.compat.private import core
 from jax_debug_widgets._jax.origins.frames import Level
 from jax_debug_widgets._jax.origins.inlining import traceback_of
@@ -119,7 +119,7 @@ def _is_in(atom: Any, variables: set[Any]) -> bool:
     return not isinstance(atom, core.Literal) and atom in variables
 
 
-@cached
+@cached_fact
 def tangents_given(program: core.Jaxpr) -> frozenset[int]:
     """The positions of the inputs that are tangents, in a program that an un-jitted derivative pushes tangents through.
 

@@ -22,6 +22,7 @@ from typing import Any
 
 import jax
 import jax.core
+import numpy as np
 
 from jax_debug_widgets.watch import is_library
 
@@ -94,3 +95,10 @@ def _name_of(function: Any) -> str:
     if isinstance(of, io.IOBase) and name in _WRITING:
         return f"{os.path.basename(str(getattr(of, 'name', 'file')))}.{name}" if isinstance(of, io.TextIOBase) else name
     return ""
+
+
+def random_state() -> Any:
+    """Return the position of NumPy's global random generator."""
+    state = np.random.get_state(legacy=False)  # noqa: NPY002 - the user's generator, which is only read.
+    inner: Any = state["state"]
+    return inner["pos"], inner["key"][:4].tobytes(), state["has_gauss"]

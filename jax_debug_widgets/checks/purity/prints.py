@@ -115,6 +115,11 @@ def change_of(before: Print, after: Print) -> PartChange | None:
     return PartChange("", before, after)
 
 
+def is_cleared(change: PartChange) -> bool:
+    """Return whether an attribute was used during the trace only: it is None afterwards."""
+    return change.before is ABSENT and change.after.text == "None"
+
+
 def _is_object(one: Print) -> bool:
     return isinstance(one.key, tuple) and one.key[-1:] == ("object",)
 

@@ -58,7 +58,7 @@ def named(function: FunctionType, given: Given) -> Iterator[tuple[str, Any, int]
             *body.co_cellvars,
             *(set(body.co_freevars) - set(cells) if body is not code else ()),
         }
-        for names, line in _chains(body):
+        for names, text, line in _chains(body):
             root, *steps = names
             if root in cells and root not in body.co_varnames:
                 value = cells[root]
@@ -76,12 +76,13 @@ def named(function: FunctionType, given: Given) -> Iterator[tuple[str, Any, int]
                     yield written(names[:number]), value, line
                 value = part
             else:
-                yield written(names), value, line
+                yield text, value, line
 
 
 @cached_by_identity
-def _chains(code: CodeType) -> tuple[tuple[tuple[Any, ...], int], ...]:
-    return tuple(dict.fromkeys(chains(code, stores=True)))
+def _chains(code: CodeType) -> tuple[tuple[tuple[Any, ...], str, int], ...]:
+    """The chains of names that a function reads or assigns, each also as text, with its line."""
+    return tuple((names, written(names), line) for names, line in dict.fromkeys(chains(code, stores=True)))
 
 
 def is_state(value: Any) -> bool:
@@ -113,6 +114,8 @@ def static_objects(code: CodeType, args: tuple[Any, ...], kwargs: Mapping[str, A
 
 def _is_cached(value: Any, step: Any) -> bool:
     """Return whether a step leads to a `functools.cached_property`, which is meant to be computed once."""
+    if isinstance(value, ModuleType):
+        return False
     name = step[1:] if isinstance(step, str) and step.startswith(".") else ""
     return bool(name) and isinstance(inspect.getattr_static(type(value), name, None), cached_property)
 

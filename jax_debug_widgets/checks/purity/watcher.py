@@ -7,29 +7,29 @@ import threading
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from types import FrameType, FunctionType
 from typing import Any
 
-import numpy as np
-
 from jax_debug_widgets._jax.origins.frames import Frame, frame_at, is_users
 from jax_debug_widgets._jax.passes.checked import Checked
 from jax_debug_widgets._jax.passes.program_difference import UNKNOWN
+from jax_debug_widgets._jax.running.around_traces import LaterCall, SeesCalls
 from jax_debug_widgets._jax.running.cached_programs import CachedProgram, ChangedName
 from jax_debug_widgets.checks.lists import numbers_in
 from jax_debug_widgets.checks.purity import source
 from jax_debug_widgets.checks.purity.harmless import may_run_again
-from jax_debug_widgets.checks.purity.impure import calls_seen
-from jax_debug_widgets.checks.purity.prints import ABSENT, PartChange, Print, change_of, print_of
+from jax_debug_widgets.checks.purity.impure import calls_seen, random_state
+from jax_debug_widgets.checks.purity.marks import Marks
+from jax_debug_widgets.checks.purity.prints import ABSENT, PartChange, Print, change_of, is_cleared, print_of
 from jax_debug_widgets.checks.purity.reached import Reached, code_of, is_state, named, reached, static_objects
 
 FUNCTION = "function"
 """The kind of the print of a function of the user: its code, which a new definition replaces."""
 
-Snapshot = Mapping[tuple[FunctionType, str], tuple[Print, int]]
-"""A function and an expression in it -> the print of its value, and the line."""
+Snapshot = Mapping[tuple[Callable[[], Any], str], tuple[Print, int]]
+"""A weak reference to a function, and an expression in it -> the print of its value, and the line."""
 
 
 @dataclass(frozen=True)
@@ -117,7 +117,9 @@ class PurityWatch:
         finally:
             here.depth -= 1
 
-    def found(self, look: _Look, program: Any, differs: Callable[[], CachedProgram | None], *, is_traced: bool) -> bool:
+    def found(
+        self, look: _Look, program: Any, differs: Callable[[], CachedProgram | None], *, is_traced: bool
+    ) -> SeesCalls | None:
         """Handle the end of a look-up, see `TraceVisitor.found`."""
         known = None if is_traced else self._known.get(program)
         for checked in look.arguments() if is_traced else ():
@@ -127,18 +129,39 @@ class PurityWatch:
             for checked in effects:
                 self._note(checked)
         if look.is_body or not self._wants("stale"):
-            return False
+            return None
         if known is None:
             # A trace that was not observed may have had effects.
             has_effects = look.has_effects or not is_traced or not may_run_again(look.functions)
-            self._known[program] = _Known(look.snapshot() if is_traced else look.before, has_effects)
-        elif changes := list(_changes(known.snapshot, look.before)):
-            known.stale = known.stale or (None if known.has_effects else _with_names(differs(), changes))
-            if known.stale is None:  # It is unknown whether the program depends on it, or it does not.
-                known.snapshot = look.before
-            else:
-                self._stale(known.stale)
-        return bool(look.before)
+            self._known[program] = known = _Known(look.snapshot() if is_traced else look.before, has_effects)
+            is_stale = False
+        else:
+            is_stale = self._is_stale(known, look, differs)
+        if not look.before:
+            return None
+        marks = Marks()
+        if not is_stale:
+            marks.take(look.functions)
+        return partial(self._called, known, marks)
+
+    def _is_stale(self, known: _Known, look: _Look, differs: Callable[[], CachedProgram | None]) -> bool:
+        """Compare what a program was traced with and what its functions name now; report what makes another program."""
+        if not (changes := list(_changes(known.snapshot, look.before))):
+            return False
+        known.stale = known.stale or (None if known.has_effects else _with_names(differs(), changes))
+        if known.stale is None:  # It is unknown whether the program depends on it, or it does not.
+            known.snapshot = look.before
+            return False
+        self._stale(known.stale)
+        return True
+
+    def _called(self, known: _Known, marks: Marks, call: LaterCall) -> None:
+        """See `SeesCalls`."""
+        if not self._wants("stale") or marks.are_the_same():
+            return
+        look = self.look(call.function, call.args, call.kwargs, call.jit)
+        if look is not None and not self._is_stale(known, look, call.differs):
+            marks.take(look.functions)
 
     def _effects(self, look: _Look) -> Iterator[Checked]:
         """Yield the effects of a trace; a value with several names is listed once, at the place that changes it."""
@@ -154,7 +177,7 @@ class PurityWatch:
             whole = f"{name}{change.path}"
             find = source.advancing if is_iterator else source.changing
             node = find(function, whole) or find(function, name)
-            if not is_iterator and (_is_cleared(change) or _is_memo(look.functions, name, change)):
+            if not is_iterator and (is_cleared(change) or _is_memo(look.functions, name, change)):
                 continue
             kind = "advanced" if is_iterator else "random" if change.before.kind == "random" else "changed"
             effect = Effect(
@@ -184,7 +207,7 @@ class _Look:
         name = getattr(function, "__name__", "") or type(function).__name__
         self.name = plain.__name__ if is_body else name
         self.before = self.snapshot()
-        self._random = _random_state()
+        self._random = random_state()
         self.called: list[Checked] = []
         self.has_effects = False
         self.arguments: Callable[[], Iterable[Checked]] = tuple
@@ -195,7 +218,7 @@ class _Look:
 
     def found(
         self, program: Any, _operands: Any, *, is_traced: bool, differs: Callable[[], CachedProgram | None]
-    ) -> bool:
+    ) -> SeesCalls | None:
         """See `TraceVisitor`."""
         return self._watch.found(self, program, differs, is_traced=is_traced)
 
@@ -208,7 +231,7 @@ class _Look:
 
     def draws(self) -> bool:
         """Return whether NumPy's global random generator has advanced."""
-        return _random_state() != self._random
+        return random_state() != self._random
 
     def drawn(self) -> Iterator[Checked]:
         """Yield records of the lines that draw from NumPy's global random generator."""
@@ -220,11 +243,12 @@ class _Look:
 
     def snapshot(self) -> Snapshot:
         """Return the prints of the values that the functions name, as they are now."""
-        found: dict[tuple[FunctionType, str], tuple[Print, int]] = {}
+        found: dict[tuple[Callable[[], Any], str], tuple[Print, int]] = {}
         for function, given in self.functions.items():
+            key = weakref.ref(function)
             for name, value, line in named(function, given):
-                if (function, name) not in found and (shown := _print(value)) is not None:
-                    found[function, name] = shown, line
+                if (key, name) not in found and (shown := _print(value)) is not None:
+                    found[key, name] = shown, line
         return found
 
 
@@ -237,11 +261,10 @@ def _print(value: Any) -> Print | None:
     return None if code is None else Print(FUNCTION, code, "a function")
 
 
-@dataclass
 class _Here(threading.local):
-    """How many nested look-ups the current thread is in."""
+    """The state of the current thread: how many nested look-ups it is in."""
 
-    depth: int = field(default=0)
+    depth = 0
 
 
 def _changes(before: Snapshot, after: Snapshot) -> Iterator[tuple[FunctionType, str, int, PartChange]]:
@@ -249,7 +272,7 @@ def _changes(before: Snapshot, after: Snapshot) -> Iterator[tuple[FunctionType, 
         was = before.get((function, name))
         change = change_of(was[0], now) if was is not None else None
         if change is not None:
-            yield function, name, line, change
+            yield function(), name, line, change
 
 
 def _with_names(
@@ -267,11 +290,6 @@ def _with_names(
     return replace(program, changed=tuple(names))
 
 
-def _is_cleared(change: PartChange) -> bool:
-    """Return whether an attribute was used during the trace only: it is None afterwards."""
-    return change.before is ABSENT and change.after.text == "None"
-
-
 def _is_memo(functions: Reached, name: str, change: PartChange) -> bool:
     """Return whether a change only fills a cache that is looked up: a table, or an attribute that was None."""
     before, after = change.before, change.after
@@ -280,9 +298,3 @@ def _is_memo(functions: Reached, name: str, change: PartChange) -> bool:
     is_first = before is ABSENT or before.text == "None"
     whole = f"{name}{change.path}"
     return (is_table or is_first) and any(source.is_memo(one, text) for one in functions for text in {name, whole})
-
-
-def _random_state() -> Any:
-    state = np.random.get_state(legacy=False)  # noqa: NPY002 - the user's generator, which is only read.
-    inner: Any = state["state"]
-    return inner["pos"], inner["key"][:4].tobytes(), state["has_gauss"]
