@@ -211,7 +211,7 @@ class BodyWithFrames:
 
     @cached_property
     def _tangents(self) -> dict[Any, frozenset[int]]:
-        return tangents_in(self.jaxpr, self.levels, self.uses.derived, self.around.tangents)
+        return tangents_in(self.jaxpr, self.levels.__getitem__, self.uses.derived, self.around.tangents)
 
     def is_within(self, number: int, call: SourceSite) -> bool:
         """Whether an equation comes from the place or from a part of it."""
