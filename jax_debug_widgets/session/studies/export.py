@@ -20,6 +20,7 @@ import jax
 import numpy as np
 
 from jax_debug_widgets._jax.compat import features
+from jax_debug_widgets._jax.compat.collecting import without_full_collecting
 from jax_debug_widgets._jax.origins.context import uncached
 from jax_debug_widgets._jax.studies.export.package import FunctionText, runtime_text, stored, write_package
 from jax_debug_widgets._jax.studies.programs import program_of
@@ -167,6 +168,7 @@ def _copied(leaf: Any) -> Any:
     return jax.numpy.array(leaf, copy=True) if isinstance(leaf, jax.Array | np.ndarray) else jax.numpy.asarray(leaf)
 
 
+@without_full_collecting()
 def export(
     session: Session,
     function: Callable[..., Any],
