@@ -13,6 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from jax_debug_widgets._jax.compat.caching import cached_by_identity
 from jax_debug_widgets._jax.compat.private import config, core
 from jax_debug_widgets._jax.passes.inventory import programs_in
 from jax_debug_widgets._jax.studies.export.literals import number
@@ -115,7 +116,11 @@ def _kind(equation: core.JaxprEqn) -> Any:
 
 
 def _type(variable: Any) -> tuple[Any, ...]:
-    aval = variable.aval
+    return _type_of(variable.aval)
+
+
+@cached_by_identity
+def _type_of(aval: Any) -> tuple[Any, ...]:
     return (str(getattr(aval, "dtype", aval)), getattr(aval, "shape", ()), bool(getattr(aval, "weak_type", False)))
 
 
