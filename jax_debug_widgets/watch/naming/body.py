@@ -143,7 +143,7 @@ class BodyWithFrames:
         return frozenset(
             number
             for number, (equation, levels) in enumerate(zip(self.equations, self.levels, strict=True))
-            if is_out_of_loop(levels, self.origin, loops) or puts_constant_on_mesh(equation)
+            if (loops and is_out_of_loop(levels, self.origin, loops)) or puts_constant_on_mesh(equation)
         )
 
     def _root_moved_derivatives(self) -> dict[int, int]:
