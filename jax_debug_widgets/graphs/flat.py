@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 from jax_debug_widgets.graphs.program import CALLS, Body, Equation, Operand
@@ -39,6 +40,13 @@ class FlatOperation:
     label: str = ""
     down: str = ""
     up: str = ""
+
+    @cached_property
+    def itself(self) -> str:
+        """What it does, apart from its bodies and operands, as text that is equal for equal operations."""
+        equation = self.equation
+        primitive = "add" if equation.primitive == "add_any" else equation.primitive
+        return f"{primitive!r}, {sorted(equation.params.items())!r}, {[str(one) for one in equation.types]!r}"
 
     @property
     def commutes(self) -> bool:
@@ -129,48 +137,47 @@ def is_inlined(equation: Equation) -> bool:
 
 def digest(*parts: Any) -> str:
     """Return a hash that is equal for equal parts."""
-    return hashlib.blake2b(repr(parts).encode(), digest_size=12).hexdigest()
+    return _hash_of_text(repr(parts))
+
+
+def _hash_of_text(text: str) -> str:
+    return hashlib.blake2b(text.encode(), digest_size=12).hexdigest()
 
 
 def hash_down(flat: FlatProgram, known: Mapping[Edge, str] | None = None) -> list[str]:
-    """Set the `label` and `down` of each node; return the hash of each result, and of each effect."""
-    known = known or {}
+    """Set the `down` of each node; return the hash of each result, and of each effect."""
+    known = dict(known or {})
     for node in flat.nodes:
-        operands = [_hash_of(edge, flat, known) for edge in node.operands]
-        node.down = _hash_of_node(node, operands)
-        node.label = _hash_of_node(node, ["x"] * len(operands))
+        node.down = _hash_of_node(node, [_hash_of(edge, flat, known) for edge in node.operands])
     effects = [node.down for node in flat.nodes if node.equation.has_effects]
     return [*(_hash_of(edge, flat, known) for edge in flat.results), *effects]
 
 
 def hash_up(flat: FlatProgram) -> None:
-    """Set the `up` of each node; to be called after `hash_down`."""
+    """Set the `label` and `up` of each node."""
     users: dict[int, list[str]] = {}
     for at, edge in enumerate(flat.results):
         if edge[0] == "result":
             users.setdefault(edge[1], []).append(digest("result", at, edge[2]))
     for node in reversed(flat.nodes):
+        node.label = _hash_of_node(node, ["x"] * len(node.operands))
         node.up = digest(node.label, sorted(users.get(node.number, ())))
         for at, edge in enumerate(node.operands):
             if edge[0] == "result":
                 users.setdefault(edge[1], []).append(digest(node.up, 0 if node.commutes else at, edge[2]))
 
 
-def _hash_of(edge: Edge, flat: FlatProgram, known: Mapping[Edge, str]) -> str:
-    if edge[0] == "result":
-        return digest(flat.nodes[edge[1]].down, edge[2])
-    return known.get(edge) or digest(*edge[:2])
+def _hash_of(edge: Edge, flat: FlatProgram, known: dict[Edge, str]) -> str:
+    if edge not in known:
+        known[edge] = digest(flat.nodes[edge[1]].down, edge[2]) if edge[0] == "result" else digest(*edge[:2])
+    return known[edge]
 
 
 def _hash_of_node(node: FlatOperation, operands: list[str]) -> str:
-    equation = node.equation
-    bodies = [_hash_of_body(body, operands) for body in equation.bodies]
-    inside = {at for body in equation.bodies for at in body.given}
+    bodies = [_hash_of_body(body, operands) for body in node.equation.bodies]
+    inside = {at for body in node.equation.bodies for at in body.given}
     rest = [one for at, one in enumerate(operands) if at not in inside]
-    primitive = "add" if equation.primitive == "add_any" else equation.primitive
-    types = [str(one) for one in equation.types]
-    params = sorted(equation.params.items())
-    return digest(primitive, params, types, bodies, sorted(rest) if node.commutes else rest)
+    return _hash_of_text(f"({node.itself}, {bodies!r}, {sorted(rest) if node.commutes else rest!r})")
 
 
 def _hash_of_body(body: Body, operands: Sequence[str]) -> list[str]:

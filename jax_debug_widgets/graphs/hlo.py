@@ -6,7 +6,8 @@ import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
+from typing import NamedTuple
 
 from jax_debug_widgets.graphs.hlo_frames import Frames, frames_in
 
@@ -22,18 +23,18 @@ _TAG = re.compile(r"\beqn(\d+)\b")
 _COMPUTATION = re.compile(r"^(?:ENTRY )?%?([\w.\-]+) \(.*\{$")
 _ENTRY = re.compile(r"(?m)^ENTRY %?([\w.\-]+) \(")
 _INSTRUCTION = re.compile(r"^\s+(ROOT )?%?([\w.\-]+) = (\(.*?\)|\S+) ([\w\-]+)\((.*)$")
-_FRAME = re.compile(r"\bstack_frame_id=(\d+)")
-_OP_NAME = re.compile(r'op_name="((?:[^"\\]|\\.)*)"')
+_OPERAND = re.compile(r"%([\w.\-]+)")
+_FRAME = re.compile(r"stack_frame_id=(\d+)")
+_OP_NAME = re.compile(r'op_name="((?:[^"\\]++|\\.)*+)"')
 _HOST_TARGET = re.compile(r'custom_call_target="xla_\w*python_\w*callback')
-_METADATA = re.compile(r', metadata=\{(?:[^{}"]|"(?:[^"\\]|\\.)*")*\}')
+_METADATA = re.compile(r', metadata=\{(?:[^{}"]++|"(?:[^"\\]++|\\.)*+")*+\}')
 _CALLS = re.compile(r"(?:calls|to_apply|condition|body|true_computation|false_computation)=%?([\w.\-]+)")
 _BRANCHES = re.compile(r"branch_computations=\{([^}]*)\}")
 _ARRAY = re.compile(r"([a-z]\w*)\[([\d,]*)\]")
 _BITS = re.compile(r"(\d+)")
 
 
-@dataclass(frozen=True)
-class Instruction:
+class Instruction(NamedTuple):
     """An instruction of a compiled program.
 
     Attributes:
@@ -140,25 +141,28 @@ def _instructions(text: str) -> Iterator[Instruction]:
             computation = begins[1]
         elif found := _INSTRUCTION.match(line):
             root, name, kind, opcode, rest = found.groups()
-            told, frame = _OP_NAME.search(rest), _FRAME.search(rest)
+            operands, _, more = rest.partition(")")
+            about = _METADATA.search(more)
+            told, frame = (_OP_NAME.search(about[0]), _FRAME.search(about[0])) if about else (None, None)
             name_of = told[1] if told else ""
-            branches = (one.strip(" %") for group in _BRANCHES.findall(rest) for one in group.split(","))
+            branches = (one.strip(" %") for group in _BRANCHES.findall(more) for one in group.split(","))
             yield Instruction(
                 name,
                 opcode,
                 kind,
-                tuple(re.findall(r"%([\w.\-]+)", rest.split(")")[0])),
-                (*_CALLS.findall(rest), *branches),
+                tuple(_OPERAND.findall(operands)),
+                (*_CALLS.findall(more), *branches),
                 computation,
-                tuple(tags for one in name_of.split(";") if (tags := tags_in(one))),
-                _METADATA.sub("", line.strip()),
+                tuple(tags for one in name_of.split(";") if (tags := tags_in(one))) if told else (),
+                (line.replace(about[0], "") if about else line).strip(),
                 name_of,
                 int(frame[1]) if frame else 0,
                 bool(root),
-                opcode == "custom-call" and bool(_HOST_TARGET.search(rest)),
+                opcode == "custom-call" and bool(_HOST_TARGET.search(more)),
             )
 
 
+@lru_cache(maxsize=4096)
 def tags_in(name: str) -> tuple[int, ...]:
     """Return the numbers of our scopes in a name that JAX has given."""
     return tuple(map(int, _TAG.findall(name)))

@@ -78,11 +78,20 @@ class Linked:
 
     def of_instruction(self, one: Instruction) -> frozenset[int]:
         """Return the numbers of the equations that an instruction computes."""
-        if self.executable is None:
-            return frozenset()
-        if self.by_line is None:
-            return frozenset().union(*map(self._of_part, self.executable.parts_of(one)))
-        return frozenset().union(*map(self.by_line.of_instruction, self.executable.parts_of(one)))
+        return self._of_instructions.get(one.name, frozenset())
+
+    @cached_property
+    def _of_instructions(self) -> Mapping[str, frozenset[int]]:
+        """Maps the name of each instruction to its equations, with those of the instructions inside it."""
+        of_part = self._of_part if self.by_line is None else self.by_line.of_instruction
+        executable = self.executable
+        instructions = executable.instructions if executable else ()
+        own = {one.name: of_part(one) for one in instructions}
+        return {
+            one.name: frozenset().union(*(own[part.name] for part in executable.parts_of(one)))
+            for one in instructions
+            if executable
+        }
 
     def _of_part(self, part: Instruction) -> frozenset[int]:
         """Return the equations with the tags of an instruction, and a product that is folded into it.
@@ -108,8 +117,7 @@ class Linked:
     @cached_property
     def reached(self) -> frozenset[int]:
         """The equations that any instruction computes."""
-        instructions = self.executable.instructions if self.executable else ()
-        return frozenset().union(*map(self.of_instruction, instructions))
+        return frozenset().union(*self._of_instructions.values())
 
     def is_folded(self, number: int) -> bool:
         """Return whether the compiled program has nothing left of an equation; False if only lines are known."""

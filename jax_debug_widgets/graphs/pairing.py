@@ -8,6 +8,7 @@ operations are paired in the order of the program.
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections import deque
 from collections.abc import Callable, Hashable, Sequence
 from itertools import product
 
@@ -61,9 +62,9 @@ class Pairing:
 
         The pairs found in this way are searched in the same way.
         """
-        todo = sorted(self.forth.items())
+        todo = deque(sorted(self.forth.items()))
         while todo:
-            one, other = todo.pop(0)
+            one, other = todo.popleft()
             found = [*self._operands_of(one, other), *self._users_of_pair(one, other)]
             for left, right in found:
                 if left.number not in self.forth and right.number not in self.back and left.label == right.label:
@@ -130,7 +131,7 @@ def out_of_order(numbers: Sequence[int], others: Sequence[int]) -> list[int]:
     before: list[int] = []
     for place, other in enumerate(others):
         at = bisect_left(tails, other)
-        tails[at:], ends[at:] = ([other, *tails[at + 1 :]], [place, *ends[at + 1 :]])
+        tails[at : at + 1], ends[at : at + 1] = [other], [place]
         before.append(ends[at - 1] if at else -1)
     kept, place = set(), ends[-1] if ends else -1
     while place >= 0:

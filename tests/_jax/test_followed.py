@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import sys
 import textwrap
 import threading
@@ -217,3 +218,21 @@ def test_where_a_trace_function_runs_python_tells_nobody_of_calls():
 def test_where_others_have_all_tool_ids_there_is_no_monitoring():
     assert not by_monitoring.can_be()
     assert not by_monitoring.begin(sys._getframe(), CallFollower(lambda _: {}, print, print))
+
+
+@monitored
+def test_python_tells_once_of_a_function_that_it_has_generated(monkeypatch):
+    """JAX's own dataclasses run theirs for each equation."""
+
+    @dataclasses.dataclass(frozen=True)
+    class Pair:
+        one: int
+        other: int
+
+    told = []
+    is_generated = by_monitoring.is_generated
+    monkeypatch.setattr(by_monitoring, "is_generated", lambda frame: told.append(frame.f_code) or is_generated(frame))
+    for _ in range(2):
+        followed(by_monitoring.begin, lambda: [Pair(number, 1) for number in range(5)])
+        assert told.count(Pair.__init__.__code__) == 1
+        told.clear()

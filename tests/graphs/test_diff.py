@@ -9,6 +9,8 @@ import pytest
 from jax import lax
 
 import jax_debug_widgets as jdw
+from jax_debug_widgets.graphs import diff, flat
+from jax_debug_widgets.graphs.flat import flat_of
 
 X = jnp.ones((2, 3))
 W = jnp.eye(3)
@@ -159,3 +161,22 @@ def test_same_has_three_senses():
     other = jdw.diff(ordered, jnp.sin, jnp.ones(3), xla=True)
     assert not other.is_same and other.is_same_executable is False and "two executables" in str(other)
     assert jdw.diff(ordered, ordered, jnp.ones(3)).is_same_executable is None
+
+
+def nested(depth):
+    def f(x):
+        return lax.fori_loop(0, 2, lambda _, y: nested(depth - 1)(y) + 1.0, x) if depth else jnp.sin(x)
+
+    return f
+
+
+def test_nested_loops_are_hashed_in_proportion_to_their_depth(monkeypatch):
+    made = []
+    monkeypatch.setattr(flat, "flat_of", lambda body, inputs: made.append(body) or flat_of(body, inputs))
+    counts = []
+    for depth in (4, 8):
+        made.clear()
+        program = jdw.table(nested(depth), X, xla=False).program
+        assert diff(program, program).is_in_order
+        counts.append(len(made))
+    assert counts[1] <= 2 * counts[0]

@@ -43,8 +43,10 @@ _MOST = 2**14
 """How many results of a function are kept: the newest ones."""
 
 
-def cached_by_identity(function: Callable[..., R]) -> Callable[..., R]:
-    """Cache the results of a function of an object that does not change, such as a code object, and further arguments.
+def cached_by_identity(function: Callable[..., R], *, most: int = _MOST) -> Callable[..., R]:
+    """Cache results of a function of an object that does not change, such as a code object, and further arguments.
+
+    The `most` newest results are kept.
 
     Code objects hash and compare by their content, which takes the longer the longer the function is, and those of two files
     may be equal. So do JAX's types of values.
@@ -60,7 +62,7 @@ def cached_by_identity(function: Callable[..., R]) -> Callable[..., R]:
             found = one, function(one, *args)
             with lock:  # Threads that trace at once: neither may let go of the oldest while the other looks for it.
                 known[key] = found
-                if len(known) > _MOST:
+                if len(known) > most:
                     del known[next(iter(known))]
         return found[1]
 

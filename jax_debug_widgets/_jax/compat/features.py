@@ -85,7 +85,7 @@ NEEDED: dict[str, dict[str, str]] = {
     STOPS: {"callback": "_callback_op_sharding", "traceback_util": "include_frame"},
     BREAKPOINTS: {"debugger": "DebuggerFrame _debugger_registry debug_lock get_debugger"},
     UNCAPTURED: {"debugger": "DebuggerFrame.from_frameinfo(frame_info)"},
-    STEPPING: {"core": "JaxprPpContext pp_var"},
+    STEPPING: {"config": "traceback_filtering", "core": "JaxprPpContext pp_var"},
     CALLS: {
         "api_util": "InternalFloatingPointError",
         "dispatch": "runtime_tokens.current_tokens runtime_tokens.output_runtime_tokens",

@@ -17,6 +17,7 @@ from jax_debug_widgets._jax.compat.hidden_frames import FOLDER
 from jax_debug_widgets._jax.compat.private import source_info_util, xla_client
 from jax_debug_widgets._jax.origins.dedented import dedent_of
 from jax_debug_widgets._jax.origins.inlining import Rule, rule_run_by
+from jax_debug_widgets._jax.origins.locations import location_of
 
 
 @dataclass(frozen=True)
@@ -92,7 +93,7 @@ def frames_of(traceback: Any) -> tuple[Frame, ...]:
 @cached_by_identity
 def frame_at(code: CodeType, offset: int) -> Frame:
     """Return the frame of an instruction: its range in the file, with the columns in the file."""
-    line, column, end_line, end_column = xla_client.Traceback.code_addr2location(code, offset)
+    line, column, end_line, end_column = location_of(code, offset)
     dedent = dedent_of(code) if column >= 0 else 0
     return Frame(code.co_filename, line, column + dedent, end_line, end_column + dedent, code.co_qualname)
 

@@ -174,8 +174,11 @@ class Book:
         The origins of its results and inputs are noted, by which they are found in transformed programs.
         """
         with self._lock:
-            ordinals = ordinals_of(jaxpr.eqns, map(is_transposed, jaxpr.eqns))
             own = {one: noted for one in jaxpr.invars if (noted := self._of_variables.get(one))}
+            made = (one for equation in jaxpr.eqns for one in equation.outvars)
+            if not own and not any(one in self._of_variables or one in self._of_derived for one in made):
+                return
+            ordinals = ordinals_of(jaxpr.eqns, map(is_transposed, jaxpr.eqns))
             for equation, ordinal in zip(jaxpr.eqns, ordinals, strict=True):
                 self._add_results(equation, ordinal)
                 if own and ordinal is None:

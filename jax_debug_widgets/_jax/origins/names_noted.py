@@ -50,12 +50,14 @@ class ResultNames(NamedTuple):
     """The names of a result of an equation at each place: its own, and those of the result from which JAX made it.
 
     Attributes:
+      position: which of the results it is.
       names: its own names.
       before: in a transformed program, the names of the result from which JAX made it.
       origin: the origin of the result, by which `before` was found.
       noted: the notes of all these names.
     """
 
+    position: int
     names: Names
     before: Names
     origin: Origin
@@ -63,7 +65,7 @@ class ResultNames(NamedTuple):
 
 
 def names_of_results(equation: Any, ordinal: Ordinal) -> list[ResultNames]:
-    """Return the names of each result of an equation.
+    """Return the names of each result of an equation that has any.
 
     Args:
       equation: the equation.
@@ -72,6 +74,9 @@ def names_of_results(equation: Any, ordinal: Ordinal) -> list[ResultNames]:
     is_new = are_as_traced([equation])
     found: list[ResultNames] = []
     for position, variable in enumerate(equation.outvars):
+        own, derived = book.of_variable(variable), book.of_derived(variable)
+        if is_new and own is None and derived is None:
+            continue
         origin = next(origins_of_result(equation, position, ordinal))
         before = () if is_new else book.of_origin(origin)
         if ordinal and not is_new and not ordinal[-1]:
@@ -79,11 +84,10 @@ def names_of_results(equation: Any, ordinal: Ordinal) -> list[ResultNames]:
             first = next(origins_of_result(equation, position, None))
             if alone := book.of_origin(first):
                 origin, before = first, (*before, *alone)
-        if not before and (derived := book.of_derived(variable)) is not None:
+        if not before and derived is not None:
             before = [derived]
-        own = book.of_variable(variable)
-        noted = (*((own,) if own else ()), *before)
-        found.append(ResultNames(own.names if own else {}, _together(before), origin, noted))
+        if noted := (*((own,) if own else ()), *before):
+            found.append(ResultNames(position, own.names if own else {}, _together(before), origin, noted))
     return found
 
 

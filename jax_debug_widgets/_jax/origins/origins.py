@@ -62,8 +62,10 @@ Ordinal = tuple[int, int, bool] | None
 
 def is_transposed(equation: Any) -> bool:
     """Return whether a derivative that the program itself computes has transposed an equation."""
-    stack = equation.source_info.name_stack.stack
-    return any(getattr(one, "name", "") == "transpose" for one in stack)
+    for one in equation.source_info.name_stack.stack:  # noqa: SIM110 - asked of each equation; a generator takes longer.
+        if getattr(one, "name", "") == "transpose":
+            return True
+    return False
 
 
 def ordinals_of(equations: Sequence[Any], transposed: Iterable[bool]) -> list[Ordinal]:

@@ -67,4 +67,8 @@ def is_residual_now() -> bool:
 
 
 def _is_marked(stack: Iterable[Any]) -> bool:
-    return any(one is _MARK for one in stack)  # Not `in`, because comparing the parts of all stacks takes long.
+    # Not `in`, because comparing the parts of all stacks takes long; a generator takes longer, too.
+    for one in stack:  # noqa: SIM110
+        if one is _MARK:
+            return True
+    return False

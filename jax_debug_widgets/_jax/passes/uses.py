@@ -114,8 +114,10 @@ class VariableUses:
 
     @cached_property
     def _tangents(self) -> dict[Any, frozenset[int]]:
-        levels = [self._frames_of(one) for one in self._equations]
-        return tangents_in(self._jaxpr, levels, self.derived, self._around.tangents)
+        def levels_of(number: int) -> tuple[Level, ...]:
+            return self._frames_of(self._equations[number])
+
+        return tangents_in(self._jaxpr, levels_of, self.derived, self._around.tangents)
 
     def _tangents_given(self, equation: core.JaxprEqn, key: str) -> dict[int, frozenset[int]]:
         """Map the inputs that are tangents, in the program that an equation runs, to the frames that asked for each."""

@@ -7,6 +7,7 @@ from typing import Any
 
 import jax
 
+from jax_debug_widgets._jax.compat.caching import cached_by_identity
 from jax_debug_widgets._jax.compat.private import core
 from jax_debug_widgets._jax.origins.place import Place
 
@@ -31,7 +32,12 @@ def device_of(equation: core.JaxprEqn, place: Place) -> str:
         return f"each of {_mesh(place.mesh, place.axes or tuple(place.mesh.axis_names))}"
     if name == "sharding_constraint":
         return _sharded(equation.params["sharding"])
-    return next(filter(None, (_sharded(getattr(one.aval, "sharding", None)) for one in equation.outvars)), "")
+    return next(filter(None, (_split(one.aval) for one in equation.outvars)), "")
+
+
+@cached_by_identity
+def _split(aval: Any) -> str:
+    return _sharded(getattr(aval, "sharding", None))
 
 
 def _mesh(mesh: Any, axes: Sequence[str]) -> str:

@@ -6,6 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import jax
@@ -13,6 +14,7 @@ import numpy as np
 from jax.extend.core import ClosedJaxpr
 
 from jax_debug_widgets._jax.compat import versions
+from jax_debug_widgets._jax.compat.caching import cached_by_identity
 from jax_debug_widgets._jax.compat.collecting import without_collecting
 from jax_debug_widgets._jax.compat.private import core
 from jax_debug_widgets._jax.origins.frames import Frame, frames_inside, joined
@@ -110,6 +112,8 @@ class _Body:
             if is_put_in(one) and one.outvars[0] in self._names and not isinstance(one.invars[0], core.Literal):
                 self._names.setdefault(one.invars[0], self._names[one.outvars[0]])
         self._count: Counter[str] = Counter()
+        self._scope_of = cached_by_identity(partial(_scope, reading, place))
+        self._sources = cached_by_identity(partial(_sources, reading, place))
         lengths = [loop.length for loop in place.loops]
         self._times = None if None in lengths else math.prod(length or 0 for length in lengths)
 
@@ -133,12 +137,14 @@ class _Body:
         equations: list[Equation] = []
         instead: dict[Any, Any] = {}
         for at, one in enumerate(self._jaxpr.eqns):
-            taken = [atom if isinstance(atom, core.Literal) else instead.get(atom, atom) for atom in one.invars]
+            if instead:
+                taken = [atom if isinstance(atom, core.Literal) else instead.get(atom, atom) for atom in one.invars]
+                one = one.replace(invars=taken)  # noqa: PLW2901 - the same equation.
             if is_put_in(one):  # Ours: see `_jax/tracing/cotangents.py`.
-                instead[one.outvars[0]] = taken[0]
-                self._known[one.outvars[0]] = _read(taken[0], self._known)
+                instead[one.outvars[0]] = one.invars[0]
+                self._known[one.outvars[0]] = _read(one.invars[0], self._known)
             else:
-                equations.append(self._equation(len(equations), at, one.replace(invars=taken)))
+                equations.append(self._equation(len(equations), at, one))
         return tuple(equations)
 
     def _equation(self, number: int, at: int, equation: core.JaxprEqn) -> Equation:
@@ -147,9 +153,9 @@ class _Body:
         names = tuple(self._name(equation, one) for one in equation.outvars)
         for position, (variable, kind, name) in enumerate(zip(equation.outvars, types, names, strict=True)):
             self._known[variable] = Operand("result", kind, name, number, position)
-        stack = str(self._place.stack + equation.source_info.name_stack)
+        stack, phase = self._scope_of(equation.source_info.name_stack)
         bodies = tuple(self._inside(number, at, equation, operands))
-        source, *callers = self._sources(equation) or (None,)
+        source, *callers = self._sources(traceback_of(equation.source_info)) or (None,)
         return Equation(
             number=number,
             path=self._path,
@@ -162,7 +168,7 @@ class _Body:
             source=source,
             callers=tuple(one for one in callers if one is not None),
             scope=stack,
-            role=self._role(at, stack),
+            role="backward" if phase == "forward" and self._uses.transposed[at] else phase,
             times=self._times,
             conditional=self._place.conditional,
             flops=0 if bodies else flops_of(equation),
@@ -183,16 +189,6 @@ class _Body:
             return f"{base}_{self._count[base]}"
         return base if self._count[base] == 1 else f"{base}#{self._count[base]}"
 
-    def _role(self, at: int, stack: str) -> Role:
-        told = self._reading.role_of(stack)
-        return "backward" if told == "forward" and self._uses.transposed[at] else told
-
-    def _sources(self, equation: core.JaxprEqn) -> list[Source]:
-        """The user's line, and the lines that have called its function, innermost first."""
-        frames = joined(frames_inside(traceback_of(equation.source_info)), self._place.callers)
-        of_user = [one for one in frames if not self._reading.is_library(one.file)]
-        return [self._reading.source_of(one) for one in of_user or frames[:1]]
-
     def _inside(self, number: int, at: int, equation: core.JaxprEqn, operands: Sequence[Operand]) -> Iterator[Body]:
         for key, jaxpr in programs_in(equation):
             if key == "update_jaxpr" and equation.primitive.name != "scatter":  # `scatter-add` says what it computes.
@@ -208,6 +204,19 @@ class _Body:
             equations = inner.read()
             own = tuple(known[one] for one in jaxpr.invars)
             yield Body(key, own, given, equations, tuple(_read(one, known) for one in jaxpr.outvars))
+
+
+def _scope(reading: ProgramAnnotations, place: Place, own: Any) -> tuple[str, Role]:
+    """The name stack of an equation in the whole program, and the role that it tells; `own`: that in its body."""
+    stack = str(place.stack + own)
+    return stack, reading.role_of(stack)
+
+
+def _sources(reading: ProgramAnnotations, place: Place, traceback: Any) -> list[Source]:
+    """The user's line, and the lines that have called its function, innermost first."""
+    frames = joined(frames_inside(traceback), place.callers)
+    of_user = [one for one in frames if not reading.is_library(one.file)]
+    return [reading.source_of(one) for one in of_user or frames[:1]]
 
 
 def _read(atom: Any, known: Mapping[Any, Operand]) -> Operand:

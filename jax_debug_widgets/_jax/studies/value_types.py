@@ -13,13 +13,13 @@ from jax_debug_widgets.graphs.program import Type
 
 def type_of(atom: Any) -> Type:
     """The type of a variable."""
-    return _type_of(atom.aval, width_of(atom))
+    return _type_of(atom.aval, isinstance(atom, core.Literal))
 
 
 @cached_by_identity
-def _type_of(aval: Any, width: int) -> Type:
+def _type_of(aval: Any, is_number: bool) -> Type:
     shape = tuple(one if isinstance(one, int) else str(one) for one in getattr(aval, "shape", ()))
-    return Type(_name_of(getattr(aval, "dtype", aval)), shape, width)
+    return Type(_name_of(getattr(aval, "dtype", aval)), shape, 0 if is_number else _width_of(aval))
 
 
 @functools.lru_cache(maxsize=256)
@@ -40,6 +40,9 @@ def _size_of(aval: Any) -> int:
 
 def width_of(atom: Any) -> int:
     """Bytes of a value; 0 of a number of the source, and of what has no dtype."""
-    if isinstance(atom, core.Literal) or not hasattr(atom.aval, "dtype"):
-        return 0
-    return size_of(atom) * getattr(atom.aval.dtype, "itemsize", 0)
+    return 0 if isinstance(atom, core.Literal) else _width_of(atom.aval)
+
+
+@cached_by_identity
+def _width_of(aval: Any) -> int:
+    return _size_of(aval) * getattr(aval.dtype, "itemsize", 0) if hasattr(aval, "dtype") else 0

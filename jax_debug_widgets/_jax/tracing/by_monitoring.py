@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from types import CodeType, FrameType
 from typing import Any
 
-from jax_debug_widgets._jax.tracing.followed import CallFollower, FollowedCall, may_name
+from jax_debug_widgets._jax.tracing.followed import CallFollower, FollowedCall, is_generated, may_name
 
 _monitoring: Any = getattr(sys, "monitoring", None)
 
@@ -140,7 +140,9 @@ def _start(code: CodeType, _offset: int) -> Any:
             return _monitoring.DISABLE
         _here.is_told = True
     elif follower is not None and not follower.leaves_out(code):
-        _enter(follower, sys._getframe(1))
+        if is_generated(frame := sys._getframe(1)):  # JAX's dataclasses run theirs for each equation.
+            return _monitoring.DISABLE
+        _enter(follower, frame)
     return None
 
 

@@ -11,9 +11,9 @@ import functools
 import os
 import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from types import CodeType, FrameType
+from types import CodeType, FrameType, FunctionType
 from typing import Any
 
 import jax
@@ -101,33 +101,31 @@ def give_back(given: Any) -> Any:
 
 def is_given_as_cotangent(equation: core.JaxprEqn) -> bool:
     """Whether an equation is a copy that `_given_as_cotangents` has made."""
-    return _given_as_cotangents.__code__ in _copied_by(equation)
+    return is_copied_in(equation, _given_as_cotangents)
 
 
 def is_pushed(equation: core.JaxprEqn) -> bool:
     """Whether an equation is a copy that `_pushed` has made."""
-    return _pushed.__code__ in _copied_by(equation)
+    return is_copied_in(equation, _pushed)
 
 
 def is_given_back(equation: core.JaxprEqn) -> bool:
     """Whether an equation is a copy that `give_back` has made."""
-    return give_back.__code__ in _copied_by(equation)
+    return is_copied_in(equation, give_back)
 
 
 def is_copied(equation: core.JaxprEqn) -> bool:
     """Whether an equation is a copy that a function of this module has made."""
-    return not {_copied.__code__, _pushed.__code__}.isdisjoint(_copied_by(equation))
+    return is_copied_in(equation, _copied, _pushed)
 
 
-def is_copied_in(equation: core.JaxprEqn, code: CodeType) -> bool:
-    """Whether an equation is a copy that was made while the function with this code ran."""
-    return code in _copied_by(equation)
-
-
-def _copied_by(equation: core.JaxprEqn) -> Sequence[CodeType]:
-    """The code of the frames in which a copy was made; empty if the equation is not a copy."""
-    traceback = traceback_of(equation.source_info) if equation.primitive is lax.copy_p else None
-    return () if traceback is None else traceback.raw_frames()[0]
+def is_copied_in(equation: core.JaxprEqn, *functions: FunctionType) -> bool:
+    """Whether an equation is a copy that was made while one of these functions ran."""
+    if equation.primitive is not lax.copy_p:
+        return False
+    traceback = traceback_of(equation.source_info)
+    codes = () if traceback is None else traceback.raw_frames()[0]
+    return any(one.__code__ in codes for one in functions)
 
 
 def _copies_for(caller: FrameType | None) -> bool:

@@ -28,7 +28,7 @@ from jax_debug_widgets._jax.tracing.marks import Mark, is_mark, named_equation, 
 
 def is_put_in(equation: Any) -> bool:
     """Whether a program has an equation only because its values are watched: a name, or a copy of a derivative."""
-    return is_mark(equation) or is_copied(equation) or is_copied_in(equation, _copied.__code__)
+    return is_mark(equation) or is_copied(equation) or is_copied_in(equation, _copied)
 
 
 def put_in(replace: Replacements) -> None:

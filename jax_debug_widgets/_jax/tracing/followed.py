@@ -48,7 +48,7 @@ class CallFollower:
     def enter(self, frame: FrameType) -> FollowedCall | None:
         """Note the arguments of a call that begins, or of a generator that goes on; return what follows its lines, if any."""
         code = frame.f_code
-        if self.leaves_out(code) or _is_generated(frame):
+        if self.leaves_out(code) or is_generated(frame):
             return None
         known = self._known.get(id(code))
         if known is None:
@@ -97,7 +97,7 @@ def is_of_library(file: str) -> bool:
     return _LIBRARIES in file
 
 
-def _is_generated(frame: FrameType) -> bool:
+def is_generated(frame: FrameType) -> bool:
     """Whether Python has generated the function of a frame, such as a dataclass's `__init__`.
 
     Its file is `<string>`, and so is that of a program run by `python -c`; Python 3.13 gives that program's source for both.

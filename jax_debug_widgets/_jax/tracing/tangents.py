@@ -6,7 +6,7 @@ that come out: these are values to the code that asked for them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from jax_debug_widgets._jax.compat import versions
@@ -23,7 +23,7 @@ AROUND = -2
 
 def tangents_in(
     program: core.Jaxpr,
-    levels: Sequence[Sequence[Level]],
+    levels_of: Callable[[int], Sequence[Level]],
     derived: Sequence[Sequence[bool]],
     given: Mapping[int, frozenset[int]],
 ) -> dict[Any, frozenset[int]]:
@@ -31,23 +31,25 @@ def tangents_in(
 
     Args:
       program: the program.
-      levels: for each equation, its frames, outermost first. A derivative asked for outside of all frames has number -1.
+      levels_of: returns the frames of an equation, by its number, outermost first. A derivative asked for outside of all
+        frames has number -1.
       derived: for each equation, whether each derivative that it is inside has transposed it, outermost first.
       given: maps the inputs that are tangents to the frames that asked for them: `AROUND`, or, for copies that JAX has moved
         out of a loop, frames in the program.
     """
     found = {program.invars[one]: asked for one, asked in given.items() if one < len(program.invars)}
-    for equation, own, transposed in zip(program.eqns, levels, derived, strict=True):
-        asked = [found.get(atom, ()) if isinstance(atom, core.Var) else () for atom in equation.invars]
+    for number, equation in enumerate(program.eqns):
+        asked = [found.get(atom, ()) if isinstance(atom, core.Var) else () for atom in equation.invars] if found else []
         for at in set[int]().union(*asked):
-            if _is_inside(equation, own, at) and not _is_of_outer(transposed, own, at):
+            own = levels_of(number)
+            if _is_inside(equation, own, at) and not _is_of_outer(derived[number], own, at):
                 _, results = hanging(equation, [at in one for one in asked])
                 for variable, hangs in zip(equation.outvars, results, strict=True):
                     if hangs:
                         found[variable] = found.get(variable, frozenset()) | {at}
         if is_pushed(equation):
             for variable in equation.outvars:
-                found[variable] = found.get(variable, frozenset()) | {len(own) - 1}
+                found[variable] = found.get(variable, frozenset()) | {len(levels_of(number)) - 1}
     return found
 
 

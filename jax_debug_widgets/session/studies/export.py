@@ -9,7 +9,7 @@ import json
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import cached_property, partial
 from html import escape
 from os import PathLike
 from pathlib import Path
@@ -20,11 +20,12 @@ import jax
 import numpy as np
 
 from jax_debug_widgets._jax.compat import features
+from jax_debug_widgets._jax.compat.collecting import without_full_collecting
 from jax_debug_widgets._jax.origins.context import uncached
 from jax_debug_widgets._jax.studies.export.package import FunctionText, runtime_text, stored, write_package
 from jax_debug_widgets._jax.studies.programs import program_of
 from jax_debug_widgets._jax.studies.trace import trace
-from jax_debug_widgets.graphs import Program, computes_the_same, diff
+from jax_debug_widgets.graphs import Diff, Program, computes_the_same, diff
 from jax_debug_widgets.session.studies.asked import require_function
 from jax_debug_widgets.session.studies.export_check import ExportCheck, first_that_differs
 from jax_debug_widgets.session.studies.export_files import host_text, readme_text, test_text
@@ -59,7 +60,6 @@ class Exported:
     Attributes:
       path: the folder of the package.
       name: the name of the function in the package.
-      difference: the difference between the written program and the function's; unused equations do not count.
       notes: the parts that are written in another way than JAX traced them.
       hosts: the names of functions in `host.py` that the user has to fill in.
     """
@@ -70,8 +70,12 @@ class Exported:
         self.path, self.name, self.notes = path, written.name, list(written.notes)
         self.hosts = [one.name for one in written.hosts]
         self._written, self._retraced = written, retraced
-        again, self._is_same = retraced(self.load())
-        self.difference = diff(written.program, again, dead=False)
+        self._again, self._is_same = retraced(self.load())
+
+    @cached_property
+    def difference(self) -> Diff:
+        """The difference between the written program and the function's; unused equations do not count."""
+        return diff(self._written.program, self._again, dead=False)
 
     @property
     def is_same(self) -> bool:
@@ -167,6 +171,7 @@ def _copied(leaf: Any) -> Any:
     return jax.numpy.array(leaf, copy=True) if isinstance(leaf, jax.Array | np.ndarray) else jax.numpy.asarray(leaf)
 
 
+@without_full_collecting()
 def export(
     session: Session,
     function: Callable[..., Any],

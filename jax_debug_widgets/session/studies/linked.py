@@ -6,6 +6,7 @@ import linecache
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from jax_debug_widgets._jax.compat.collecting import without_full_collecting
 from jax_debug_widgets._jax.studies.tags import Links, chains, executable_of_calls, stages_of
 from jax_debug_widgets.graphs import Program
 from jax_debug_widgets.graphs.by_line import ByLine
@@ -36,6 +37,7 @@ WHY: dict[Links, str] = {
 """Kind of links -> the sentence that explains them."""
 
 
+@without_full_collecting()
 def linked_of(
     session: CapturesAndRuns,
     function: Callable[..., Any],

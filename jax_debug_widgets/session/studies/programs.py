@@ -13,6 +13,7 @@ import numpy as np
 from jax.extend.core import ClosedJaxpr, jaxpr_as_fun
 
 from jax_debug_widgets._jax.compat import features
+from jax_debug_widgets._jax.compat.collecting import without_full_collecting
 from jax_debug_widgets._jax.studies.programs import ProgramAnnotations, program_of
 from jax_debug_widgets._jax.studies.tags import compiled_text
 from jax_debug_widgets._jax.studies.trace import Traced, trace
@@ -35,6 +36,7 @@ MOST_LOWERED = 1000
 """The most equations of a program that is lowered for XLA's own count of flops by default; larger programs take long."""
 
 
+@without_full_collecting()
 def traced(
     session: Captures, function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
 ) -> tuple[Traced, Program]:
@@ -77,6 +79,7 @@ def table_of(
     return ProgramTable(program, by, _flops_by_xla(found) if asked else None)
 
 
+@without_full_collecting()
 def diff_of(
     session: Captures,
     function: Callable[..., Any],

@@ -164,7 +164,7 @@ def _results(body: BodyWithFrames) -> dict[int, list[_Result]]:
     found: dict[int, list[_Result]] = {}
     for number, results in enumerate(told):
         known = in_body if body.uses.transposed[number] else own[number]
-        for position, (names, before, origin, noted) in enumerate(results):
+        for position, names, before, origin, noted in results:
             variable = body.equations[number].outvars[position]
             left = {
                 place: [name for name in before[place] if (place, name) not in known]

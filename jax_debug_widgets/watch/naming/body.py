@@ -143,7 +143,7 @@ class BodyWithFrames:
         return frozenset(
             number
             for number, (equation, levels) in enumerate(zip(self.equations, self.levels, strict=True))
-            if is_out_of_loop(levels, self.origin, loops) or puts_constant_on_mesh(equation)
+            if (loops and is_out_of_loop(levels, self.origin, loops)) or puts_constant_on_mesh(equation)
         )
 
     def _root_moved_derivatives(self) -> dict[int, int]:
@@ -211,7 +211,7 @@ class BodyWithFrames:
 
     @cached_property
     def _tangents(self) -> dict[Any, frozenset[int]]:
-        return tangents_in(self.jaxpr, self.levels, self.uses.derived, self.around.tangents)
+        return tangents_in(self.jaxpr, self.levels.__getitem__, self.uses.derived, self.around.tangents)
 
     def is_within(self, number: int, call: SourceSite) -> bool:
         """Whether an equation comes from the place or from a part of it."""

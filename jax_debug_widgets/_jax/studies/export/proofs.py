@@ -13,7 +13,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from jax_debug_widgets._jax.compat.private import core
+from jax_debug_widgets._jax.compat.caching import cached_by_identity
+from jax_debug_widgets._jax.compat.private import config, core
 from jax_debug_widgets._jax.passes.inventory import programs_in
 from jax_debug_widgets._jax.studies.export.literals import number
 from jax_debug_widgets._jax.studies.export.runtime import bind as bind_by_name
@@ -49,7 +50,10 @@ class Proofs:
         key = (forms, _kind(equation))
         if key not in self._known:
             self._kept.append(equation)  # Its programs are known by identity.
-            self._known[key] = _first(forms, equation)
+            with config.traceback_filtering(
+                "off"
+            ):  # Of a form that fails, nobody reads the traceback that JAX would shorten.
+                self._known[key] = _first(forms, equation)
         found = self._known[key]
         if found is None:
             return None
@@ -112,7 +116,11 @@ def _kind(equation: core.JaxprEqn) -> Any:
 
 
 def _type(variable: Any) -> tuple[Any, ...]:
-    aval = variable.aval
+    return _type_of(variable.aval)
+
+
+@cached_by_identity
+def _type_of(aval: Any) -> tuple[Any, ...]:
     return (str(getattr(aval, "dtype", aval)), getattr(aval, "shape", ()), bool(getattr(aval, "weak_type", False)))
 
 
