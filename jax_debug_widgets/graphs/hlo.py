@@ -123,10 +123,6 @@ class Executable:
                 if part.opcode not in MADE_BY_XLA:
                     yield from self.parts_of(part)
 
-    def tags_of(self, one: Instruction) -> set[tuple[int, ...]]:
-        """Return the tags of an instruction, and of the instructions inside it if it is a fusion."""
-        return {tags for part in self.parts_of(one) for tags in part.tags}
-
 
 def read_hlo(text: str) -> Executable:
     """Read the text of an optimized HLO module."""
