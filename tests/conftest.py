@@ -20,6 +20,7 @@ from jax import lax
 from jax.sharding import NamedSharding
 from jax.sharding import PartitionSpec as P
 
+from jax_debug_widgets._jax.compat.collecting import without_collecting
 from jax_debug_widgets._jax.running import backlog, dispatch
 from jax_debug_widgets.session import recording
 from tests import cases
@@ -42,11 +43,8 @@ jax.config.update("jax_numpy_rank_promotion", "raise")
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, object, object]:
     """Collect without the garbage collector, which would pass over the growing number of tests again and again."""
-    gc.disable()
-    try:
+    with without_collecting():
         return (yield)
-    finally:
-        gc.enable()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -14,9 +14,10 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from jax_debug_widgets._jax.compat.arrays import numbers_array, read
+from jax_debug_widgets._jax.compat.arrays import numbers_array
 from jax_debug_widgets._jax.origins.frames import Frame, is_users
 from jax_debug_widgets._jax.passes.checked import Checked
+from jax_debug_widgets._jax.passes.program_difference import on_host
 from jax_debug_widgets._jax.running.program_calls import Ended
 from jax_debug_widgets.checks.calling import are_within_library, calling_line, calling_stack
 from jax_debug_widgets.checks.key_flow import may_be_key
@@ -212,16 +213,12 @@ def _is_jaxs(name: str, program: Any, function: str) -> bool:
 
 
 def _numbers(key: Any) -> bytes:
-    return _on_host(key).tobytes()
-
-
-def _on_host(array: Any) -> Any:
-    return read([numbers_array(array)])[0]
+    return on_host(key).tobytes()
 
 
 def _rows(keys: Any) -> list[bytes]:
     """Return the numbers of an array of keys as bytes: of the whole array, and of each key."""
-    numbers = _on_host(keys)
+    numbers = on_host(keys)
     return list({one.tobytes() for one in (numbers, *numbers.reshape(-1, numbers.shape[-1]))})
 
 
@@ -230,4 +227,4 @@ def _fingerprint(operand: Any) -> Hashable:
         return operand
     if getattr(operand, "nbytes", _LARGEST + 1) > _LARGEST:
         return id(operand)
-    return _on_host(operand).tobytes()
+    return on_host(operand).tobytes()

@@ -9,7 +9,7 @@ _NOUNS = {"print": "print", "log": "print", "breakpoint": "breakpoint hit"}
 """Kind of a site -> the noun for its firings, if they are not callbacks."""
 
 _TIMES = (
-    (9.95e-6, 1e6, ".1f", "µs"),
+    (9.95e-6, 1e6, ".2g", "µs"),
     (0.000_999_5, 1e6, ".0f", "µs"),
     (0.0995, 1e3, ".2g", "ms"),
     (9.95, 1.0, ".2f", "s"),

@@ -5,6 +5,7 @@ Out:  for each body what to compute of its variables, and the taps that take it.
 May know: _jax, taps, events.   Must not know: store, transport, widgets, IPython.
 """
 
+from jax_debug_widgets._jax.origins.libraries import is_library
 from jax_debug_widgets.watch.choosing.lanes import NAME as LANES
 from jax_debug_widgets.watch.choosing.notes import not_found, notes_of
 from jax_debug_widgets.watch.choosing.price import price
@@ -17,7 +18,6 @@ from jax_debug_widgets.watch.naming.scopes import Scope, Scopes
 from jax_debug_widgets.watch.naming.variables import names_of_variables
 from jax_debug_widgets.watch.statistics.full_values import sample_words
 from jax_debug_widgets.watch.statistics.histogram import NAMES as HISTOGRAM
-from jax_debug_widgets.watch.syntax.source import is_library
 
 __all__ = [
     "BY_LANE",

@@ -346,6 +346,17 @@ def test_what_is_put_back_and_used_as_well_is_reported(read):
     assert "index 3 is outside axis 0 (size 3), step 3" in run.findings[0].headline
 
 
+def test_what_is_read_elsewhere_is_not_put_back():
+    def body(carry, _):
+        xs, i, j = carry
+        x = jnp.where(i < 2, 1.0, jax.lax.dynamic_index_in_dim(xs, j, keepdims=False))
+        return (jax.lax.dynamic_update_index_in_dim(xs, x, i, axis=0), i + 1, j + 1), None
+
+    with jdw.capture(check="oob") as run:
+        jax.jit(lambda xs: jax.lax.scan(body, (xs, 0, 1), length=3)[0])(jnp.zeros(3))
+    assert "index 3 is outside axis 0 (size 3), step 2" in run.findings[0].headline
+
+
 def test_a_checkpointed_loop_of_equinox_is_silent():
     """It writes its checkpoints on a condition, as the gradient of each `diffrax.diffeqsolve` does."""
 

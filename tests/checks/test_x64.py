@@ -91,12 +91,23 @@ def test_an_argument_has_the_users_name_whoever_jits(jit):
 
 
 LIBRARY = """
-import jax, jax.numpy as jnp, numpy as np
+import contextlib, jax, jax.numpy as jnp, numpy as np
 
 TABLE = np.array([0.1, 0.2, 0.3])
 
 def with_its_own(x):
     return jnp.tensordot(TABLE, x, axes=1) + jax.jit(lambda table, x: (table * x).sum())(TABLE, x)
+
+@contextlib.contextmanager
+def quietly():
+    yield
+
+@quietly()
+def called_by_python(x, table):
+    return passed_on(x, table)
+
+def with_its_own_through_python(x):
+    return called_by_python(x, TABLE)
 
 def given(x, table):
     return passed_on(x, table)
@@ -116,9 +127,10 @@ def library(tmp_path):
 
 def test_constants_of_a_library_are_its_own_matter(library):
     for jit in (lambda f: f, jax.jit):
-        with jdw.capture(check="x64") as run:
-            jit(library["with_its_own"])(jnp.ones(3))
-        assert run.findings == []
+        for name in ("with_its_own", "with_its_own_through_python"):
+            with jdw.capture(check="x64") as run:
+                jit(library[name])(jnp.ones(3))
+            assert run.findings == []
         with jdw.capture(check="x64") as run:
             jit(lambda x: library["given"](x, np.array([0.1, 0.2, 0.3])))(jnp.ones(3))
         assert run.findings[0].headline.startswith("float64 came")

@@ -10,7 +10,8 @@ import textwrap
 
 import pytest
 
-from jax_debug_widgets.watch.syntax.source import SourceFile, is_library
+from jax_debug_widgets._jax.origins.libraries import is_library
+from jax_debug_widgets.watch.syntax.source import SourceFile
 from jax_debug_widgets.watch.syntax.statements import Span
 
 

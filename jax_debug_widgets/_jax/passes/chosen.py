@@ -67,7 +67,7 @@ def choices_of(jaxpr: core.Jaxpr, certain: AbstractSet[Any], definitions: Defini
       certain: the variables that go to the results for certain.
       definitions: see `Definitions`.
     """
-    kept = {id(read) for array, update in _writes(jaxpr) for read in put_back(array, update, definitions)}
+    kept = {id(read) for write in _writes(jaxpr) for read in put_back(write, definitions)}
     ways: dict[Any, Choice | None] = {one: None for one in jaxpr.outvars if isinstance(one, core.Var)}
     for number, equation in reversed([*enumerate(jaxpr.eqns)]):
         for atom, way in zip(equation.invars, _of_operands(number, equation, ways, certain), strict=True):
@@ -83,11 +83,11 @@ def choice_of_all(outvars: Sequence[Any], certain: AbstractSet[Any], choices: Ma
     return found.pop() if is_chosen else None
 
 
-def _writes(jaxpr: core.Jaxpr) -> Iterator[tuple[Any, Any]]:
-    """Yield the array and what is written into it, for each write that moves to where it fits."""
+def _writes(jaxpr: core.Jaxpr) -> Iterator[Any]:
+    """Yield each write that moves to where it fits."""
     for equation in jaxpr.eqns:
         if equation.primitive.name == "dynamic_update_slice":
-            yield equation.invars[0], equation.invars[1]
+            yield equation
         elif equation.primitive.name in ("jit", "pjit"):
             yield from _writes(equation.params["jaxpr"].jaxpr)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from jax_debug_widgets._jax.compat.private import core
@@ -29,13 +30,14 @@ def define(jaxpr: core.Jaxpr, definitions: Definitions) -> None:
             definitions.update(zip(equation.outvars, inner.outvars, strict=True))
 
 
-def may_keep(array: Any, update: Any, definitions: Definitions) -> bool:
-    """Whether the written value is a choice, and one of its cases is read from the same array."""
-    return bool(put_back(array, update, definitions))
+def may_keep(write: Any, definitions: Definitions) -> bool:
+    """Whether a `dynamic_update_slice` writes a choice, and one of its cases is read from where it is written."""
+    return bool(put_back(write, definitions))
 
 
-def put_back(array: Any, update: Any, definitions: Definitions) -> list[Any]:
-    """The equations that read from an array what may be written back into it, by a choice."""
+def put_back(write: Any, definitions: Definitions) -> list[Any]:
+    """The equations that read what a `dynamic_update_slice` may write back to the same place, by a choice."""
+    array, update, *starts = write.invars
     written, chosen = _source(array, definitions), equation_of(update, definitions)
     if chosen is None or chosen.primitive.name != "select_n":
         return []
@@ -47,18 +49,44 @@ def put_back(array: Any, update: Any, definitions: Definitions) -> list[Any]:
         and read.primitive.name in _READS
         and isinstance(written, core.Var)
         and _source(read.invars[0], definitions) is written
+        and not _are_elsewhere(read, starts, definitions)
     ]
+
+
+def _are_elsewhere(read: Any, starts: Sequence[Any], definitions: Definitions) -> bool:
+    """Whether a read is known to have other indices than a write. Indices that are computed may be equal."""
+    own = read.invars[1:]
+    if read.primitive.name == "gather":
+        axes = read.params["dimension_numbers"].start_index_map
+        starts = [starts[axis] for axis in axes] if len(axes) == 1 else []
+    pairs = ([_index(one, definitions) for one in both] for both in zip(own, starts, strict=False))
+    return any(None not in both and both[0] != both[1] for both in pairs)
+
+
+def _index(atom: Any, definitions: Definitions) -> Any:
+    """The variable of a loop or function, or the number, that an index is; None if it is computed."""
+    source, made = _origin(atom, definitions)
+    while made is not None and made.primitive.name == "select_n":  # JAX counts a negative index from the end.
+        source, made = _origin(made.invars[1], definitions)
+    if made is not None:
+        return None
+    return source.val if isinstance(source, core.Literal) else source
 
 
 def equation_of(atom: Any, definitions: Definitions) -> Any:
     """The equation that computes the elements of `atom`; None if it is not found."""
+    return _origin(atom, definitions)[1]
+
+
+def _origin(atom: Any, definitions: Definitions) -> tuple[Any, Any]:
+    """The variable or number that has the elements of `atom` first, and the equation that computes it, if there is one."""
     for _ in range(_MOST_STEPS):
         source = _source(atom, definitions)
         made = definitions.get(source) if isinstance(source, core.Var) else None
         if made is None or made.primitive.name not in _SAME:
-            return made
+            return source, made
         atom = made.invars[0]
-    return None
+    return None, None
 
 
 def _source(atom: Any, definitions: Definitions) -> Any:

@@ -72,7 +72,7 @@ class OutOfBounds:
         if equation.outvars[0] not in body.certain:
             return None
         name = equation.primitive.name
-        if name == "dynamic_update_slice" and may_keep(equation.invars[0], equation.invars[1], body.definitions):
+        if name == "dynamic_update_slice" and may_keep(equation, body.definitions):
             return None
         if name in _SLICES:
             return _of_slice(equation, _SLICES[name], body)

@@ -21,6 +21,7 @@ import numpy as np
 from jax.experimental import checkify
 from jax.extend.core import ClosedJaxpr
 
+from jax_debug_widgets._jax.compat.arrays import numbers_array, read
 from jax_debug_widgets._jax.compat.private import core, lax, linear_util
 from jax_debug_widgets._jax.origins.context import capturing
 from jax_debug_widgets._jax.origins.frames import is_users
@@ -290,6 +291,4 @@ def on_host(array: Any) -> np.ndarray:
     """The numbers of an array on the host; the user's transfer guard does not apply."""
     if isinstance(array, np.ndarray | np.generic):
         return np.asarray(array)
-    with jax.transfer_guard("allow"):
-        is_key = isinstance(array, jax.Array) and jax.dtypes.issubdtype(array.dtype, jax.dtypes.prng_key)
-        return np.asarray(jax.random.key_data(array) if is_key else array)
+    return read([numbers_array(array)])[0]

@@ -25,13 +25,14 @@ from jax_debug_widgets._jax.compat.replacements import Replacements, Replacing
 from jax_debug_widgets._jax.compat.trees import leaves_with_paths
 from jax_debug_widgets._jax.origins.context import captured_settings
 from jax_debug_widgets._jax.origins.frames import calling_frame, is_users
+from jax_debug_widgets._jax.origins.libraries import is_installed
 from jax_debug_widgets._jax.origins.name_places import CallPlace, NamePlace, Span, place_of_arguments
 from jax_debug_widgets._jax.origins.name_registry import book
 from jax_debug_widgets._jax.tracing import by_monitoring, by_settrace, cotangents, rule_equations
 from jax_debug_widgets._jax.tracing.copies import is_marking
 from jax_debug_widgets._jax.tracing.cotangents import staged, tangent_of
 from jax_debug_widgets._jax.tracing.expressions import Expression, Lines, LinesOf
-from jax_debug_widgets._jax.tracing.followed import CallFollower, is_of_library
+from jax_debug_widgets._jax.tracing.followed import CallFollower
 from jax_debug_widgets._jax.tracing.frame_values import fields_of, value_of
 from jax_debug_widgets._jax.tracing.marked_tangents import with_marks
 from jax_debug_widgets._jax.tracing.path_texts import text_in_flax, text_of
@@ -118,7 +119,7 @@ def _note_arguments(frame: FrameType) -> None:
     code, caller = frame.f_code, frame.f_back
     by = caller.f_code.co_filename if caller else ""
     places: list[NamePlace] = []
-    if not is_users(by) or is_of_library(by):
+    if not is_users(by) or is_installed(by):
         places.append(place_of_arguments(code.co_filename, code.co_firstlineno))
     if _is_noting():  # Somebody steps through the program, and sees each function that is called.
         places.append((code.co_filename, CallPlace(code.co_firstlineno, tuple(_callers(caller)))))

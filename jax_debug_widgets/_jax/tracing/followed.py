@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import functools
 import os
-import sysconfig
 from collections.abc import Callable, Sequence
 from types import CodeType, FrameType
 from typing import Any
@@ -15,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from jax_debug_widgets._jax.origins.frames import is_users
+from jax_debug_widgets._jax.origins.libraries import is_of_python
 from jax_debug_widgets._jax.tracing.expressions import Expression, Lines
 
 Note = Callable[[FrameType, Sequence[Expression], int, Any], object]
@@ -81,20 +81,13 @@ class FollowedCall:
             self._note(frame, expressions, frame.f_lineno, returned)
 
 
-_LIBRARIES = os.sep + "site-packages" + os.sep
-_STANDARD_LIBRARY, _NUMPY = sysconfig.get_paths()["stdlib"], os.path.join(os.path.dirname(np.__file__), "")
+_NUMPY = os.path.join(os.path.dirname(np.__file__), "")
 
 
 @functools.lru_cache(maxsize=4096)
 def may_name(file: str) -> bool:
     """Whether the variables of a file's functions are noted: not those of JAX, NumPy and Python's standard library."""
-    is_of_python = file.startswith(_STANDARD_LIBRARY) and not is_of_library(file)
-    return is_users(file) and not (is_of_python or file.startswith((_NUMPY, "<frozen ")))
-
-
-def is_of_library(file: str) -> bool:
-    """Whether a file is of an installed package."""
-    return _LIBRARIES in file
+    return is_users(file) and not (is_of_python(file) or file.startswith((_NUMPY, "<frozen ")))
 
 
 def is_generated(frame: FrameType) -> bool:

@@ -20,9 +20,9 @@ from jax_debug_widgets._jax.compat import features
 from jax_debug_widgets._jax.compat.private import api, core, dtypes, lax, pjit
 from jax_debug_widgets._jax.compat.replacements import Replacements, Replacing
 from jax_debug_widgets._jax.origins.frames import Frame, frame_at, is_ours, is_users
+from jax_debug_widgets._jax.origins.libraries import is_installed, is_library
 from jax_debug_widgets._jax.tracing.argument_types import positional_names
 from jax_debug_widgets._jax.tracing.filter_jit import FilteredCall, described_filtered
-from jax_debug_widgets._jax.tracing.followed import is_of_library
 
 USED = {"float64": "float32", "int64": "int32", "uint64": "uint32", "complex128": "complex64"}
 """Maps each 64-bit dtype to the dtype that JAX uses instead."""
@@ -125,7 +125,7 @@ class PrecisionHooks(Replacing):
                     file = getattr(getattr(call.function, "__code__", None), "co_filename", "")
                     is_own = is_users(file)
                     is_passed = is_own or any(_gives(frame, leaf) for frame in users[1:])
-                    if is_passed and (not is_of_library(file) or _is_of_users(users[0], leaf)):
+                    if is_passed and (not is_library(file) or _is_of_users(users[0], leaf)):
                         name = call.names.get(id(leaf)) or _argument(fun, path)
                         self._arrived(users[0], leaf, name if is_own else "")
         return theirs(fun, ji, args, kwargs)
@@ -219,9 +219,9 @@ def _is_of_users(innermost: FrameType, value: Any) -> bool:
     frame: FrameType | None = innermost
     while frame is not None:
         file = frame.f_code.co_filename
-        if is_users(file) and not is_of_library(file):
+        if is_users(file) and not is_library(file):
             return True
-        if is_of_library(file) and is_users(file) and not _gives(frame, value):
+        if is_users(file) and is_installed(file) and not _gives(frame, value):
             return False
         frame = frame.f_back
     return True

@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 
 from jax_debug_widgets._jax.compat import versions
+from jax_debug_widgets._jax.origins.libraries import is_library
 from jax_debug_widgets.events.identifiers import as_python_has, is_like
 from jax_debug_widgets.watch.choosing.condition import Condition
 from jax_debug_widgets.watch.choosing.stops import NO_STOPS, Stops
 from jax_debug_widgets.watch.naming.named import Named
 from jax_debug_widgets.watch.statistics.statistics import SCALAR, STATISTICS
-from jax_debug_widgets.watch.syntax.source import is_library
 
 _LINES = re.compile(r"^(?P<file>.*):(?P<first>\d+)(?:-(?P<last>\d+))?$")
 _GRADIENT = "grad/"

@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from jax_debug_widgets._jax.compat import versions
+from jax_debug_widgets._jax.origins.libraries import is_library
 from jax_debug_widgets.watch.syntax.literals import STATIC_ATTRIBUTES, elements_of
 from jax_debug_widgets.watch.syntax.mentions import is_part
-from jax_debug_widgets.watch.syntax.source import SourceFile, is_library, source_of
+from jax_debug_widgets.watch.syntax.source import SourceFile, source_of
 from jax_debug_widgets.watch.syntax.statements import Function, Span, Statement, Target, is_alias
 
 if TYPE_CHECKING:

@@ -18,11 +18,11 @@ from jax import dtypes
 from jax_debug_widgets._jax.compat.private import core
 from jax_debug_widgets._jax.origins.frames import Level
 from jax_debug_widgets._jax.origins.inputs import JITS
+from jax_debug_widgets._jax.origins.libraries import is_library
 from jax_debug_widgets.events import Derivative
 from jax_debug_widgets.watch.naming.body import BodyWithFrames
 from jax_debug_widgets.watch.naming.named import Named
 from jax_debug_widgets.watch.naming.names import place_of
-from jax_debug_widgets.watch.syntax.source import is_library
 from jax_debug_widgets.watch.syntax.statements import Span
 
 _LONGEST = 80

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from jax_debug_widgets._jax.origins.frames import Level
+from jax_debug_widgets._jax.origins.libraries import is_library
 from jax_debug_widgets._jax.origins.name_registry import VariableNote
 from jax_debug_widgets._jax.tracing.marks import is_named
 from jax_debug_widgets.watch.naming.arguments import arguments
@@ -32,7 +33,6 @@ from jax_debug_widgets.watch.naming.named import Named
 from jax_debug_widgets.watch.naming.source_sites import SourceSite
 from jax_debug_widgets.watch.naming.variable_types import is_array
 from jax_debug_widgets.watch.syntax.mentions import is_part, texts_of
-from jax_debug_widgets.watch.syntax.source import is_library
 from jax_debug_widgets.watch.syntax.statements import Span, Statement
 
 

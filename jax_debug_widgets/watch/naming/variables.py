@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from jax_debug_widgets._jax.origins.libraries import is_library
 from jax_debug_widgets._jax.origins.place import Place
 from jax_debug_widgets._jax.passes.body_context import BodyContext
 from jax_debug_widgets._jax.passes.uses import VariableUses
@@ -13,7 +14,6 @@ from jax_debug_widgets.watch.naming.body import BodyWithFrames
 from jax_debug_widgets.watch.naming.named import label_of
 from jax_debug_widgets.watch.naming.names import named_values
 from jax_debug_widgets.watch.naming.variable_types import is_key
-from jax_debug_widgets.watch.syntax.source import is_library
 
 
 def names_of_variables(jaxpr: Any, place: Place, around: BodyContext, uses: VariableUses) -> dict[Any, str]:

@@ -5,9 +5,7 @@ from __future__ import annotations
 import ast
 import functools
 import linecache
-import os
 import re
-import sysconfig
 import threading
 from collections.abc import Iterator
 from types import CodeType
@@ -187,14 +185,3 @@ def source_of(file: str) -> SourceFile:
 
 
 _one_by_one = threading.RLock()
-
-
-_STANDARD_LIBRARY = sysconfig.get_paths()["stdlib"] + os.sep
-_OURS = os.path.join(os.path.dirname(os.path.dirname(os.path.dirname(__file__))), "")
-_LIBRARIES = re.compile(r"[/\\](site-packages|dist-packages)[/\\]")
-
-
-@functools.lru_cache(maxsize=4096)
-def is_library(file: str) -> bool:
-    """Whether a file is installed, or ours, as opposed to a notebook's cell or a file that its user writes."""
-    return bool(_LIBRARIES.search(file)) or file.startswith((_STANDARD_LIBRARY, _OURS, "<frozen "))

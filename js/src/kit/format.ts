@@ -22,7 +22,7 @@ export function pluralFired(n: number, kinds: Iterable<string>): string {
 
 /** A time as `in_time` of `events/amounts.py` writes it. */
 export function seconds(s: number): string {
-  if (s < 9.95e-6) return `${(s * 1e6).toFixed(1)} µs`;
+  if (s < 9.95e-6) return `${Number((s * 1e6).toPrecision(2))} µs`;
   if (s < 0.000_999_5) return `${(s * 1e6).toFixed(0)} µs`;
   if (s < 0.0995) return `${Number((s * 1e3).toPrecision(2))} ms`;
   if (s < 9.95) return `${s.toFixed(2)} s`;

@@ -50,9 +50,8 @@ class Proofs:
         key = (forms, _kind(equation))
         if key not in self._known:
             self._kept.append(equation)  # Its programs are known by identity.
-            with config.traceback_filtering(
-                "off"
-            ):  # Of a form that fails, nobody reads the traceback that JAX would shorten.
+            # Of a form that fails, nobody reads the traceback that JAX would shorten.
+            with config.traceback_filtering("off"):
                 self._known[key] = _first(forms, equation)
         found = self._known[key]
         if found is None:

@@ -3,7 +3,7 @@ import { arrowMove } from "../../kit/arrows";
 import { count, plural, seconds } from "../../kit/format";
 import { callStateWords, wasEnded } from "../../kit/states";
 import type { Ran } from "../../store/flights";
-import { failed, lasted, launched, runStart } from "../../store/life";
+import { arrival, failed, lasted, launched, runStart } from "../../store/life";
 import type { RunStore } from "../../store/run";
 import type { UiState } from "../../store/ui";
 import type { CallMessage, StatusMessage } from "../../transport/wire";
@@ -189,14 +189,10 @@ function meaning({ of }: Ran): string {
 function effectsOf(call: CallMessage, barrier: string): string {
   if (!call.effects) return "none";
   if (failed(call) && call.drained === null) return "–";
-  if (call.drained !== null) return `arrived after ${between(call.ready ?? runStart(call), call.drained)}`;
+  if (call.drained !== null) return arrival(call.drained, call.ready ?? runStart(call));
   return barrier === "timeout" ? "not arrived" : "waiting";
 }
 
 function duration(value: number | null): string {
   return value === null ? "–" : seconds(value);
-}
-
-function between(start: number, end: number | null): string {
-  return end === null ? "–" : seconds(Math.max(0, end - start));
 }

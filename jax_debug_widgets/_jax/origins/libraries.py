@@ -1,0 +1,29 @@
+"""Tell the files of libraries from those that their user writes."""
+
+from __future__ import annotations
+
+import functools
+import os
+import re
+import sysconfig
+
+from jax_debug_widgets._jax.compat.hidden_frames import FOLDER
+
+_STANDARD_LIBRARY = sysconfig.get_paths()["stdlib"] + os.sep
+_INSTALLED = re.compile(r"[/\\](site-packages|dist-packages)[/\\]")
+
+
+@functools.lru_cache(maxsize=4096)
+def is_library(file: str) -> bool:
+    """Whether a file is installed, or ours, as opposed to a notebook's cell or a file that its user writes."""
+    return is_installed(file) or file.startswith((_STANDARD_LIBRARY, FOLDER, "<frozen "))
+
+
+def is_installed(file: str) -> bool:
+    """Whether a file is of an installed package."""
+    return bool(_INSTALLED.search(file))
+
+
+def is_of_python(file: str) -> bool:
+    """Whether a file is of Python's standard library, which installed packages may lie inside."""
+    return file.startswith(_STANDARD_LIBRARY) and not is_installed(file)
