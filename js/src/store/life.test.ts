@@ -31,6 +31,12 @@ describe("the life of a call", () => {
     ]);
   });
 
+  it("says of effects that came with the outputs, or before they were seen to be ready, just that", () => {
+    for (const drained of [2, 1.5]) {
+      expect(words({ ready: 2, drained }).at(-1)).toBe("effects [done] arrived with the outputs");
+    }
+  });
+
   it("has no time that counts on while the debugger holds it", () => {
     const held = stagesOf({ ...CALL, ready: null }, BARRIER, 120, null, true);
     expect(held.find(({ name }) => name === "running")).toMatchObject({

@@ -102,9 +102,9 @@ function runningOf(call: CallMessage, now: number, ran: Ran | null, isHeld: bool
   return { name: "ran", detail: ran ? lasted(ran) : "", state: "done" };
 }
 
-/** When the effects of a call came, seen from when its outputs were ready: `arrived 50 ms later`. */
+/** When the effects of a call came, seen from when its outputs were ready: `50 ms later`. */
 export function arrival(drained: number, since: number): string {
-  return drained - since < 1e-6 ? "arrived with the outputs" : `arrived ${seconds(drained - since)} later`;
+  return drained - since < 1e-6 ? "with the outputs" : `${seconds(drained - since)} later`;
 }
 
 function ready(call: CallMessage): Stage {
@@ -118,7 +118,7 @@ function effects(call: CallMessage, barrier: BarrierMessage, now: number): Stage
   if (!launched(call)) return { name, detail: "", state: "todo" };
   const since = call.ready ?? runStart(call);
   if (call.drained !== null) {
-    return { name, detail: arrival(call.drained, since), state: "done" };
+    return { name, detail: `arrived ${arrival(call.drained, since)}`, state: "done" };
   }
   if (barrier.state === "timeout") {
     return { name, detail: `not arrived after ${seconds(barrier.timeout ?? barrier.waited)}`, state: "bad" };

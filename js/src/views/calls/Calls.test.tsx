@@ -19,7 +19,7 @@ describe("the calls", () => {
       "40 ms",
       "0.83 s",
       "0.52 s",
-      "arrived 50 ms later",
+      "50 ms later",
       "5",
     ]);
     click("tbody button");
