@@ -11,12 +11,13 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import compute, parquet
 
+from jax_debug_widgets.archive.columns import fitted
 from jax_debug_widgets.archive.files import Files, files_at
 from jax_debug_widgets.archive.json_files import read_lines
 from jax_debug_widgets.archive.layout import ARRAYS, EVENTS, OVERVIEW, SITES, WATCHED, RunFileError, part_name
 from jax_debug_widgets.archive.overview import Overview
 from jax_debug_widgets.archive.reader import processes_at
-from jax_debug_widgets.archive.row_ranges import OPEN, RowRange, fitted, read_stretch, stretches_of
+from jax_debug_widgets.archive.row_ranges import OPEN, RowRange, TableReader, stretches_of
 from jax_debug_widgets.archive.schemas import SCHEMAS
 from jax_debug_widgets.archive.taps import read_tap
 from jax_debug_widgets.events import CallSite, Tap
@@ -86,7 +87,7 @@ class OverviewReader:
         found = []
         for name in (EVENTS, WATCHED):
             problems: list[str] = []
-            events = read_stretch(self._files, self._own, name, stretch, problems)
+            events = TableReader().stretch(self._files, self._own, name, stretch, problems)
             if problems:
                 raise RunFileError(problems[0])
             events = events.filter(compute.is_in(events["site"], wanted))  # pyright: ignore[reportAttributeAccessIssue]

@@ -34,7 +34,7 @@ from jax_debug_widgets.archive.layout import (
     RunFileError,
 )
 from jax_debug_widgets.archive.plain import from_plain
-from jax_debug_widgets.archive.row_ranges import OPEN, RowRange, is_sealed, read_stretch, read_table, stretches_of
+from jax_debug_widgets.archive.row_ranges import OPEN, RowRange, TableReader, is_sealed, stretches_of
 from jax_debug_widgets.archive.taps import read_tap
 from jax_debug_widgets.events import Call, Tap, ThreadSpans
 from jax_debug_widgets.events.amounts import plural
@@ -126,6 +126,7 @@ class RunReader:
         """Begin to read process number `process`; None stands for the first process that has written anything."""
         self._path, self._store = path, Store(budget, 0)
         self.process = processes_at(path)[0] if process is None else process
+        self._tables = TableReader()
         self._taps: dict[int, Tap] = {}
         self._lines = 0
         """How many lines of sites.jsonl were read."""
@@ -168,8 +169,8 @@ class RunReader:
                 # A run that goes on has a file that is not sealed.
                 state["is_over"] = True
             self._read_events(files, own, state, problems)
-            calls = self._read_calls(read_table(files, own, CALLS, problems))
-            spans = _spans(read_table(files, own, SPANS, problems))
+            calls = self._read_calls(self._tables.table(files, own, CALLS, problems))
+            spans = _spans(self._tables.table(files, own, SPANS, problems))
         except (pa.ArrowException, OSError) as error:
             raise RunFileError(f"{self._path} cannot be read: {error}") from None
         sources, torn = read_sources(files, f"{own}/{SOURCES}", is_over=bool(state.get("is_over")))
@@ -222,7 +223,8 @@ class RunReader:
         damages: list[str] = []
         is_sealed = stretch.stop != OPEN
         tables = {
-            name: read_stretch(files, own, name, stretch, damages if is_sealed else problems) for name in _OF_EVENTS
+            name: self._tables.stretch(files, own, name, stretch, damages if is_sealed else problems)
+            for name in _OF_EVENTS
         }
         # Read after the events: a tap is written before its first event.
         self._read_taps(files, own, is_over=is_sealed)
@@ -251,6 +253,7 @@ class RunReader:
         count = firings.events if firings is not None else 0
         is_all = len(rows.seq) == count
         self._next = stretch.stop if is_all and is_damaged else start + count
+        self._tables.forget(self._next)
         return is_all and stretch.stop in (OPEN, self._next)
 
     def _read_taps(self, files: Files, own: str, *, is_over: bool) -> None:

@@ -8,10 +8,11 @@ from typing import NamedTuple
 import pyarrow as pa
 from pyarrow import parquet
 
-from jax_debug_widgets.archive.checksums import is_as_written
+from jax_debug_widgets.archive.columns import fitted
 from jax_debug_widgets.archive.files import Files, VanishedError
 from jax_debug_widgets.archive.layout import LIVE, PART, RunFileError, live_name, part_name
-from jax_debug_widgets.archive.schemas import LATER, SCHEMAS
+from jax_debug_widgets.archive.live import LiveStreams
+from jax_debug_widgets.archive.schemas import SCHEMAS
 from jax_debug_widgets.events.amounts import in_bytes
 from jax_debug_widgets.events.errors import error_line
 
@@ -48,31 +49,50 @@ def is_sealed(files: Files, own: str, names: Sequence[str]) -> bool:
     return bool(stretches) and all(stretch.stop != OPEN for stretch in stretches)
 
 
-def read_stretch(files: Files, own: str, name: str, stretch: RowRange, problems: list[str]) -> pa.Table:
-    """Read the rows of a table in a range; the result is empty if there are none.
+class TableReader:
+    """Reads the tables of one process. Reading again reads only what was added since."""
 
-    Raises:
-      VanishedError: the rows have been sealed since the range was looked up.
-    """
-    there, schema = files.names(f"{own}/{name}"), SCHEMAS[name]
-    sealed, live = part_name(*stretch), live_name(stretch.first)
-    if sealed in there:
-        return read_sealed(files, f"{own}/{name}/{sealed}", schema, problems)
-    if live not in there:
-        if stretch.stop == OPEN and any(
-            found and int(found[1]) == stretch.first for found in map(PART.fullmatch, there)
-        ):
-            raise VanishedError(f"{own}/{name}/{live} has been sealed")
-        return schema.empty_table()
-    rows = _live(files, f"{own}/{name}/{live}", schema, problems)
-    return rows.filter(pa.array(rows["seq"].to_numpy() < stretch.stop)) if "seq" in schema.names else rows
+    def __init__(self) -> None:
+        self._live = LiveStreams()
+        self._sealed: dict[str, tuple[pa.Table, list[str]]] = {}
+        """The rows of sealed files by path, and what is wrong with each file."""
 
+    def stretch(self, files: Files, own: str, name: str, stretch: RowRange, problems: list[str]) -> pa.Table:
+        """Read the rows of a table in a range, except those that were forgotten; the result is empty if there are none.
 
-def read_table(files: Files, own: str, name: str, problems: list[str]) -> pa.Table:
-    """Read all rows of a table."""
-    stretches = stretches_of(files, own, [name])
-    tables = [read_stretch(files, own, name, stretch, problems) for stretch in stretches]
-    return pa.concat_tables([SCHEMAS[name].empty_table(), *tables])
+        Raises:
+          VanishedError: the rows have been sealed since the range was looked up.
+        """
+        there, schema = files.names(f"{own}/{name}"), SCHEMAS[name]
+        sealed, live = part_name(*stretch), live_name(stretch.first)
+        if sealed in there:
+            return read_sealed(files, f"{own}/{name}/{sealed}", schema, problems)
+        if live not in there:
+            if stretch.stop == OPEN and any(
+                found and int(found[1]) == stretch.first for found in map(PART.fullmatch, there)
+            ):
+                raise VanishedError(f"{own}/{name}/{live} has been sealed")
+            return schema.empty_table()
+        rows = self._live.read(files, f"{own}/{name}/{live}", schema, problems)
+        return rows.filter(pa.array(rows["seq"].to_numpy() < stretch.stop)) if "seq" in schema.names else rows
+
+    def forget(self, before: int) -> None:
+        """Forget the unsealed events before event `before`."""
+        self._live.forget(before)
+
+    def table(self, files: Files, own: str, name: str, problems: list[str]) -> pa.Table:
+        """Read all rows of a table."""
+        stretches = stretches_of(files, own, [name])
+        goes_on = bool(stretches) and stretches[-1].stop == OPEN
+        tables = [SCHEMAS[name].empty_table()]
+        for stretch in stretches:
+            path, told = f"{own}/{name}/{part_name(*stretch)}", []
+            rows, told = self._sealed.get(path) or (self.stretch(files, own, name, stretch, told), told)
+            if goes_on and stretch.stop != OPEN:
+                self._sealed[path] = rows, told
+            problems += told
+            tables.append(rows)
+        return pa.concat_tables(tables)
 
 
 def read_sealed(files: Files, path: str, schema: pa.Schema, problems: list[str]) -> pa.Table:
@@ -106,44 +126,3 @@ def _can_be_read(file: parquet.ParquetFile, group: int) -> bool:
     except (pa.ArrowException, OSError):
         return False
     return True
-
-
-def _live(files: Files, path: str, schema: pa.Schema, problems: list[str]) -> pa.Table:
-    """Read all complete batches of a stream that another process may still write to."""
-    batches: list[pa.RecordBatch] = []
-    found = schema
-    with files.source(path) as source:
-        try:
-            # Unpacking small columns takes less time than waking threads.
-            reader = pa.ipc.open_stream(source, options=pa.ipc.IpcReadOptions(use_threads=False))
-            found = reader.schema
-            while True:
-                batch, metadata = reader.read_next_batch_with_custom_metadata()
-                batch.validate(full=True)
-                if not is_as_written(batch, metadata):
-                    problems.append(
-                        f"A batch of {path} has changed since it was written; it and all batches after it are left out."
-                    )
-                    break
-                batches.append(batch)
-        except (StopIteration, pa.ArrowException, OSError, EOFError):
-            pass
-    if not batches:
-        return schema.empty_table()
-    return fitted(pa.Table.from_batches(batches, found), schema, path)
-
-
-def fitted(table: pa.Table, schema: pa.Schema, path: str) -> pa.Table:
-    """Return the columns of the schema, in its order; columns that older files lack are null.
-
-    Raises:
-      RunFileError: a column is missing, or has another type.
-    """
-    try:
-        table.validate(full=True)
-        for field in schema:
-            if field.name in LATER and field.name not in table.column_names:
-                table = table.append_column(field, pa.nulls(len(table), field.type))
-        return table.select(schema.names).cast(schema)
-    except (KeyError, pa.ArrowException) as error:
-        raise RunFileError(f"{path} does not have the columns of its table: {error}") from None

@@ -52,7 +52,7 @@ class Followed:
         self._stamp, self._changed = 0, float("-inf")
 
     def pause(self, otherwise: float, took: float) -> float:
-        """Return the seconds until the next write: at most `otherwise`. `took` is the CPU time of the last write in seconds."""
+        """Return the seconds until the next write: at most `otherwise`. `took` is the CPU time of a write in seconds."""
         try:
             stamp = os.stat(self._file).st_mtime_ns
         except OSError:

@@ -137,9 +137,10 @@ class Recorder:
         self._flushed.wait(_HURRY_S)
 
     def _loop(self) -> None:
-        followed, took = Followed(self.folder), 0.0
+        followed, took, before = Followed(self.folder), 0.0, 0.0
         while True:
-            is_hurried = self._wake.wait(followed.pause(_PAUSE_S, took))
+            # One slow write, as the first or one with the state, does not delay the next ones.
+            is_hurried = self._wake.wait(followed.pause(_PAUSE_S, min(took, before)))
             began = time.thread_time()
             if self._ended.is_set():
                 return
@@ -154,7 +155,7 @@ class Recorder:
             if is_hurried:
                 self._wake.clear()
                 self._flushed.set()
-            took = time.thread_time() - began
+            took, before = time.thread_time() - began, took
 
     def _guarded(self, write: Callable[[], None]) -> None:
         """Call `write`; if it fails, stop recording with a note. The program goes on."""

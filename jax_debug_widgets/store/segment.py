@@ -133,8 +133,10 @@ class Segment:
         """Return the events of one site in `start .. stop - 1`: their positions, int64[n], and their columns."""
         firings = np.flatnonzero(np.array([tap.site.id == site_id for tap in self.taps])[self._tap])
         most = max((tap.size for tap in self.taps if tap.site.id == site_id), default=1)
-        events = self._starts[firings][:, None] + np.arange(most)
-        events = events[events < self._starts[firings + 1][:, None]]
+        events = self._starts[firings]
+        if most > 1:
+            events = events[:, None] + np.arange(most)
+            events = events[events < self._starts[firings + 1][:, None]]
         events = events[(events >= start - self.first) & (events < stop - self.first)]
         return events + self.first, self._table(events)
 
@@ -145,8 +147,9 @@ class Segment:
         numbers = self._tap[firing]
         lane, step, inner, device = (np.full(len(events), -1) for _ in range(4))
         phantom = np.zeros(len(events), bool)
-        for number, tap in enumerate(self.taps):
-            mine = np.flatnonzero(numbers == number)
+        there = np.flatnonzero(np.bincount(numbers, minlength=1)).tolist()
+        for number in there:
+            tap, mine = self.taps[number], np.flatnonzero(numbers == number) if len(there) > 1 else slice(None)
             rows, within = self._row[firing[mine]], (events - self._starts[firing])[mine]
             if tap.lanes:
                 lane[mine] = flat_lanes(tap)[within]

@@ -14,9 +14,10 @@ import jax
 import pytest
 
 import jax_debug_widgets as jdw
+from jax_debug_widgets.archive import live as live_module
 from jax_debug_widgets.archive.files import FolderFiles
 from jax_debug_widgets.archive.layout import VERSION
-from jax_debug_widgets.archive.row_ranges import OPEN, RowRange, read_stretch
+from jax_debug_widgets.archive.row_ranges import OPEN, RowRange, TableReader
 from jax_debug_widgets.archive.writer import RunWriter
 
 GOLDEN = Path(__file__).parents[1] / f"run_cases/v{VERSION}.jdw"
@@ -48,16 +49,54 @@ def test_of_two_thousand_torn_files_complete_batches_are_read_or_nothing(live, t
     files, (file,) = FolderFiles(folder), (folder / "p00000/events").iterdir()
     whole = RowRange(0, BATCHES * BATCH if is_sealed else OPEN)
     before = hashlib.sha256(file.read_bytes()).digest()
-    assert len(read_stretch(files, "p00000", "events", whole, [])) == BATCHES * BATCH
+    assert len(TableReader().stretch(files, "p00000", "events", whole, [])) == BATCHES * BATCH
     assert hashlib.sha256(file.read_bytes()).digest() == before, "who reads writes nothing"
     found = []
     for size in range(file.stat().st_size - 1, 0, -max(file.stat().st_size // 2000, 1)):
         os.truncate(file, size)
-        rows = read_stretch(files, "p00000", "events", whole, problems := [])["seq"].to_pylist()
+        rows = TableReader().stretch(files, "p00000", "events", whole, problems := [])["seq"].to_pylist()
         assert rows == [*range(len(rows))] and len(rows) % BATCH == 0 and (problems or not is_sealed)
         found.append(len(rows))
     assert found == sorted(found, reverse=True) and len(found) > 1900
     assert {*found} == ({0} if is_sealed else {0, BATCH, 2 * BATCH})
+
+
+@pytest.mark.behaviour("R3")
+def test_a_growing_file_is_read_once_however_it_grows(live, monkeypatch):
+    files, (file,) = FolderFiles(live), (live / "p00000/events").iterdir()
+    data, whole, checked = file.read_bytes(), RowRange(0, OPEN), []
+    seen = live_module.is_as_written
+    monkeypatch.setattr(live_module, "is_as_written", lambda batch, told: checked.append(batch) or seen(batch, told))
+    reader, found = TableReader(), []
+    for size in [*range(0, len(data), 7), len(data)]:
+        file.write_bytes(data[:size])
+        rows = reader.stretch(files, "p00000", "events", whole, problems := [])
+        assert rows["seq"].to_pylist() == [*range(len(rows))] and not problems
+        found.append(len(rows))
+    assert found == sorted(found) and {*found} == {0, BATCH, 2 * BATCH, 3 * BATCH}
+    assert len(checked) == BATCHES
+    reader.forget(2 * BATCH + 1)
+    rows = reader.stretch(files, "p00000", "events", whole, problems)
+    assert rows["seq"].to_pylist() == [*range(2 * BATCH + 1, 3 * BATCH)] and len(checked) == BATCHES
+
+
+@pytest.mark.behaviour("R3")
+def test_a_file_that_is_damaged_while_it_is_followed_gives_what_came_before(live):
+    files, (file,) = FolderFiles(live), (live / "p00000/events").iterdir()
+    data, whole, reader = file.read_bytes(), RowRange(0, OPEN), TableReader()
+    file.write_bytes(data[: len(data) - 10])
+    assert len(reader.stretch(files, "p00000", "events", whole, [])) == 2 * BATCH
+    (*_, last) = (found.start() for found in re.finditer(rb"\x04\x22\x4d\x18", data))
+    damaged = bytearray(data)
+    damaged[last + 12] ^= 1
+    file.write_bytes(damaged)
+    anew = TableReader().stretch(files, "p00000", "events", whole, said := [])
+    for _ in range(2):
+        rows = reader.stretch(files, "p00000", "events", whole, problems := [])
+        assert rows.equals(anew) and problems == said and len(rows) == 2 * BATCH
+    file.write_bytes(data[: len(data) // 2])
+    shorter = TableReader().stretch(files, "p00000", "events", whole, [])
+    assert reader.stretch(files, "p00000", "events", whole, []).equals(shorter) and len(shorter) < 2 * BATCH
 
 
 def sealed(tmp_path):

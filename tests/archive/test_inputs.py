@@ -180,7 +180,7 @@ def test_to_keep_inputs_leaves_the_program_as_it_was(tmp_path, monkeypatch):
     with jdw.capture(keep_inputs=1, record=tmp_path / "run.jdw"):
         x = jnp.ones(1000)
         shown(x)
-        until(lambda: list(tmp_path.rglob("call-*")))
+        until(lambda: list(tmp_path.rglob("call-*.parquet")))
         y = give(x)
         assert x.is_deleted(), "JAX can give its memory away, also after it was read"
     assert y[0] == 2 and jdw.replay(jdw.load(tmp_path / "run.jdw"), 0, shown).result[0] == 2

@@ -14,8 +14,9 @@ from jax import lax
 from matplotlib import pyplot as plt
 
 import jax_debug_widgets as jdw
-from jax_debug_widgets.archive import overview, reader, writer
+from jax_debug_widgets.archive import overview, writer
 from jax_debug_widgets.archive.overview_reader import OverviewReader
+from jax_debug_widgets.archive.row_ranges import TableReader
 from jax_debug_widgets.session.run import compare, saved
 from jax_debug_widgets.session.run.by_name import choices
 from jax_debug_widgets.session.run.from_overview import series_in_file
@@ -112,9 +113,9 @@ def test_the_overview_says_of_each_number_what_its_events_say(run, tmp_path, mis
 def test_of_a_long_run_the_newest_is_loaded_and_the_rest_is_drawn_as_mean_and_range(run, tmp_path, name, monkeypatch):
     folder = written(run, tmp_path / "run.jdw")
     whole = run.plot(name)
-    read = reader.read_stretch
+    read = TableReader.stretch
     seen = []
-    monkeypatch.setattr(reader, "read_stretch", lambda *args: seen.append(args[3]) or read(*args))
+    monkeypatch.setattr(TableReader, "stretch", lambda *args: seen.append(args[4]) or read(*args))
     loaded = jdw.load(folder, max_events=100)
     assert 90 < len(loaded.events) <= 100 and min(seen).first > 100, "what is older is not read"
     assert any("were not loaded: `run.plot` draws them" in note for note in loaded.notes)

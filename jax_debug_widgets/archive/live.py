@@ -1,0 +1,83 @@
+"""Read the streams that another process still writes: each time only the batches that were appended since."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+
+from jax_debug_widgets.archive.checksums import is_as_written
+from jax_debug_widgets.archive.columns import fitted
+from jax_debug_widgets.archive.files import Files
+
+_MOST_CHUNKS = 64
+"""The most chunks of a table; each further batch would make every look at the table slower."""
+
+
+@dataclass
+class _Stream:
+    """The part of a stream that was read: its first message, with the schema; where the next batch begins; and the rows."""
+
+    rows: pa.Table
+    head: bytes = b""
+    end: int = 0
+
+
+@dataclass
+class LiveStreams:
+    """Reads the unsealed files of a run. It keeps their rows until they are forgotten."""
+
+    _streams: dict[str, _Stream] = field(default_factory=dict)
+
+    def read(self, files: Files, path: str, schema: pa.Schema, problems: list[str]) -> pa.Table:
+        """Return the rows of all complete batches, except those that were forgotten; add a problem if one has changed.
+
+        Raises:
+          RunFileError: a column is missing, or has another type.
+          VanishedError: the file no longer exists.
+        """
+        with files.source(path) as source:
+            stream = self._streams.get(path)
+            if stream is None or source.size() < stream.end:  # In the second case the file was damaged since.
+                stream = self._streams[path] = _Stream(schema.empty_table())
+            data = source.read_at(source.size() - stream.end, stream.end)
+        batches = _next_batches(stream, data, path, problems)
+        if batches:
+            new = fitted(pa.Table.from_batches(batches), schema, path)
+            rows = pa.concat_tables([stream.rows, new])
+            stream.rows = rows.combine_chunks() if rows.column(0).num_chunks > _MOST_CHUNKS else rows
+        return stream.rows
+
+    def forget(self, before: int) -> None:
+        """Forget the events before event `before`, and their values."""
+        for stream in self._streams.values():
+            if "seq" in stream.rows.column_names:
+                stream.rows = stream.rows.filter(pa.array(stream.rows["seq"].to_numpy() >= before))
+
+
+def _next_batches(stream: _Stream, data: bytes, path: str, problems: list[str]) -> list[pa.RecordBatch]:
+    """Return the complete batches in `data`, the bytes of the file from `stream.end` on; move `stream.end` behind them.
+
+    A batch that is not as it was written stays the next one, and nothing after it is read.
+    """
+    source, batches = pa.BufferReader(stream.head + data), []
+    try:
+        # Unpacking small columns takes less time than waking threads.
+        reader = pa.ipc.open_stream(source, options=pa.ipc.IpcReadOptions(use_threads=False))
+        read = source.tell()
+        if not stream.head:
+            stream.head, stream.end = data[:read], read
+        while True:
+            batch, metadata = reader.read_next_batch_with_custom_metadata()
+            batch.validate(full=True)
+            if not is_as_written(batch, metadata):
+                problems.append(
+                    f"A batch of {path} has changed since it was written; it and all batches after it are left out."
+                )
+                break
+            batches.append(batch)
+            stream.end += source.tell() - read
+            read = source.tell()
+    except (StopIteration, pa.ArrowException, OSError, EOFError):
+        pass
+    return batches
