@@ -46,7 +46,7 @@ class _Fired:
 
     @property
     def events(self) -> np.ndarray:
-        """Return int64[events]: the number of each event, firing by firing."""
+        """The number of each event, firing by firing."""
         return (self.positions[:, None] + np.arange(self.tap.size)).ravel()
 
     def value(self, number: int) -> np.ndarray:

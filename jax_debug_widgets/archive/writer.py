@@ -164,7 +164,7 @@ class RunWriter:
 
     @property
     def nbytes(self) -> int:
-        """Return the bytes of the tables and of the inputs of calls."""
+        """The bytes of the tables and of the inputs of calls."""
         return self._sealed_bytes + sum(table.nbytes for table in self._tables.values()) + sum(self.inputs.values())
 
     def sync(self) -> None:
@@ -174,12 +174,12 @@ class RunWriter:
 
     @property
     def live_bytes(self) -> int:
-        """Return the bytes of unsealed events."""
+        """The bytes of unsealed events."""
         return sum(self._tables[name].nbytes for name in _OF_EVENTS)
 
     @property
     def live_rows(self) -> int:
-        """Return the number of unsealed events."""
+        """The number of unsealed events."""
         return self.next - self._tables[EVENTS].first
 
     def seal(self) -> None:

@@ -27,7 +27,7 @@ class Reuse:
 
     @property
     def headline(self) -> str:
-        """Return the fact, as a sentence without a full stop; `{before}` stands for the first line."""
+        """The fact, as a sentence without a full stop; `{before}` stands for the first line."""
         if self.is_shared:
             return f"each lane of jax.vmap {self.what} with the same key"
         if self.before is None:
@@ -36,7 +36,7 @@ class Reuse:
 
     @property
     def advice(self) -> str:
-        """Return the advice what to write instead."""
+        """The advice what to write instead."""
         if self.is_shared:
             return (
                 "All lanes get the same numbers. Give each its own key: keys = jax.random.split(key, n), which vmap maps over; "

@@ -30,7 +30,7 @@ class SourceExpression:
 
     @property
     def called(self) -> str:
-        """Return the name of the function that the expression calls, without the part before the dot; else empty."""
+        """The name of the function that the expression calls, without the part before the dot; else empty."""
         if not isinstance(self.node, ast.Call):
             return ""
         function = self.node.func
@@ -38,7 +38,7 @@ class SourceExpression:
 
     @property
     def says_mode(self) -> bool:
-        """Return whether the expression itself sets the `mode` for indices out of bounds."""
+        """Whether the expression itself sets the `mode` for indices out of bounds."""
         return any(isinstance(one, ast.keyword) and one.arg == "mode" for one in ast.walk(self.node))
 
 

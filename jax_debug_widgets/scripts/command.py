@@ -71,7 +71,7 @@ class Command:
 
     @property
     def title(self) -> str:
-        """Return the name of the program for people."""
+        """The name of the program for people."""
         return {"code": "-c", "stdin": "<stdin>"}.get(self.kind) or self.target.rstrip("/").rpartition("/")[2]
 
 

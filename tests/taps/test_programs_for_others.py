@@ -9,11 +9,22 @@ import numpy as np
 import pytest
 from jax import lax
 from jax._src import effects  # noqa: TID251 - there is no public effect that is ordered and calls no host.
+from jax.experimental.compilation_cache import compilation_cache
 from jax.experimental.serialize_executable import deserialize_and_load, serialize
 from jax.interpreters import mlir
 from numba import cloudpickle
 
 import jax_debug_widgets as jdw
+
+
+@pytest.fixture(autouse=True)
+def compiled_here():
+    """Compile what is serialized: JAX cannot run what is serialized of a program that came from its cache on disk."""
+    for is_used in (False, True):
+        jax.config.update("jax_enable_compilation_cache", is_used)
+        compilation_cache.reset_cache()
+        if not is_used:
+            yield
 
 
 @dataclass(frozen=True)
