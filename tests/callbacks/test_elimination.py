@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import jax
 import pytest
 from jax.experimental import io_callback
@@ -74,3 +76,17 @@ def test_a_program_that_was_only_traced_has_eliminated_nothing():
         jax.make_jaxpr(unused(Host()))(1.0)
     assert len(run.callbacks) == 0
     assert run.status().notes == ()
+
+
+def test_that_a_librarys_call_was_removed_is_no_note(tmp_path):
+    file = tmp_path / "site-packages" / "checked.py"
+    source = (
+        "import jax\n\n\ndef checked(x):\n    told = jax.ShapeDtypeStruct((), x.dtype)\n"
+        "    jax.pure_callback(lambda x: x, told, x)\n    return x\n"
+    )
+    library: dict[str, Any] = {}
+    exec(compile(source, str(file), "exec"), library)  # noqa: S102 - a file of an installed package.
+    with jdw.capture() as run:
+        jax.jit(library["checked"])(1.0)
+    (summary,) = run.callbacks
+    assert summary.eliminated and summary.site.file == str(file) and not run.notes

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, overload
 
+from jax_debug_widgets._jax.origins.libraries import is_library
 from jax_debug_widgets.events import CallbackSummary, CallSite, Event, HostCall, Outcome, Tap
 from jax_debug_widgets.events.amounts import in_time
 from jax_debug_widgets.events.errors import error_line
@@ -110,7 +111,9 @@ class RunCallbacks(Sequence[CallbackSummary]):
         stuck = [stuck_note(running, self._run.options.stuck_after, name_file) for running in self.stuck()]
         summaries = self._summaries()
         raised = [raised_note(summary, name_file) for summary in summaries if summary.raised]
-        eliminated = [eliminated_note(summary) for summary in summaries if summary.eliminated]
+        # A library's checks are often removed, and its user cannot do anything about them.
+        own = [summary for summary in summaries if summary.eliminated and not is_library(summary.site.file)]
+        eliminated = [eliminated_note(summary) for summary in own]
         with self._lock:
             return [*stuck, *raised, *self._notes, *eliminated]
 
