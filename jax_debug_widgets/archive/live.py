@@ -41,11 +41,12 @@ class LiveStreams:
             if stream is None or source.size() < stream.end:  # In the second case the file was damaged since.
                 stream = self._streams[path] = _Stream(schema.empty_table())
             data = source.read_at(source.size() - stream.end, stream.end)
-        batches = _next_batches(stream, data, path, problems)
+        batches, nbytes = _next_batches(stream, data, path, problems)
         if batches:
             new = fitted(pa.Table.from_batches(batches), schema, path)
             rows = pa.concat_tables([stream.rows, new])
             stream.rows = rows.combine_chunks() if rows.column(0).num_chunks > _MOST_CHUNKS else rows
+            stream.end += nbytes
         return stream.rows
 
     def forget(self, before: int) -> None:
@@ -55,18 +56,18 @@ class LiveStreams:
                 stream.rows = stream.rows.filter(pa.array(stream.rows["seq"].to_numpy() >= before))
 
 
-def _next_batches(stream: _Stream, data: bytes, path: str, problems: list[str]) -> list[pa.RecordBatch]:
-    """Return the complete batches in `data`, the bytes of the file from `stream.end` on; move `stream.end` behind them.
+def _next_batches(stream: _Stream, data: bytes, path: str, problems: list[str]) -> tuple[list[pa.RecordBatch], int]:
+    """Return the complete batches in `data`, the bytes of the file from `stream.end` on, and how many bytes they take.
 
     A batch that is not as it was written stays the next one, and nothing after it is read.
     """
-    source, batches = pa.BufferReader(stream.head + data), []
+    source, batches, begin, end = pa.BufferReader(stream.head + data), [], 0, 0
     try:
         # Unpacking small columns takes less time than waking threads.
         reader = pa.ipc.open_stream(source, options=pa.ipc.IpcReadOptions(use_threads=False))
-        read = source.tell()
+        begin = end = source.tell()
         if not stream.head:
-            stream.head, stream.end = data[:read], read
+            stream.head, stream.end = data[:begin], begin
         while True:
             batch, metadata = reader.read_next_batch_with_custom_metadata()
             batch.validate(full=True)
@@ -76,8 +77,7 @@ def _next_batches(stream: _Stream, data: bytes, path: str, problems: list[str]) 
                 )
                 break
             batches.append(batch)
-            stream.end += source.tell() - read
-            read = source.tell()
+            end = source.tell()
     except (StopIteration, pa.ArrowException, OSError, EOFError):
         pass
-    return batches
+    return batches, end - begin

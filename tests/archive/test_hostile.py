@@ -16,7 +16,7 @@ import pytest
 import jax_debug_widgets as jdw
 from jax_debug_widgets.archive import live as live_module
 from jax_debug_widgets.archive.files import FolderFiles
-from jax_debug_widgets.archive.layout import VERSION
+from jax_debug_widgets.archive.layout import VERSION, RunFileError
 from jax_debug_widgets.archive.row_ranges import OPEN, RowRange, TableReader
 from jax_debug_widgets.archive.writer import RunWriter
 
@@ -94,6 +94,11 @@ def test_a_file_that_is_damaged_while_it_is_followed_gives_what_came_before(live
     for _ in range(2):
         rows = reader.stretch(files, "p00000", "events", whole, problems := [])
         assert rows.equals(anew) and problems == said and len(rows) == 2 * BATCH
+    file.write_bytes(data.replace(b"ordinal", b"ordinax"))
+    other = TableReader()
+    for _ in range(2):
+        with pytest.raises(RunFileError, match="does not have the columns of its table"):
+            other.stretch(files, "p00000", "events", whole, [])
     file.write_bytes(data[: len(data) // 2])
     shorter = TableReader().stretch(files, "p00000", "events", whole, [])
     assert reader.stretch(files, "p00000", "events", whole, []).equals(shorter) and len(shorter) < 2 * BATCH
