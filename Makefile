@@ -58,7 +58,7 @@ ifdef PYTEST_ARGS
 	python -m pytest $(PYTEST_ARGS)
 else
 	python -m pytest $(PARALLEL) --cases $(CASES) --reruns 1 --ignore tests/e2e
-	@$(MAKE) --no-print-directory $(if $(BESIDE),--output-sync=target) test-browser $(BESIDE)
+	@$(MAKE) --no-print-directory test-browser $(BESIDE)
 endif
 
 test-browser: $(VENV)/.dev $(BUILT)
