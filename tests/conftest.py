@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import gc
-import os
 import shutil
 import signal
 import sys
@@ -43,18 +42,16 @@ jax.config.update("jax_numpy_dtype_promotion", "strict")
 jax.config.update("jax_numpy_rank_promotion", "raise")
 
 
-PROGRAMS = "JDW_TEST_PROGRAMS"
-"""The environment variable with the folder of compiled programs, which the processes of one run of the tests share."""
-
-
 def pytest_configure(config: pytest.Config) -> None:
-    """Let JAX keep what it compiles: many programs are compiled again, by another test or in another process."""
+    """Let JAX keep what it compiles on disk: many programs are compiled again by another test.
+
+    Each process has a folder of its own, because JAX may read what another process has written in part.
+    """
     if PLATFORM != "cpu":
         return
-    if PROGRAMS not in os.environ:
-        folder = os.environ[PROGRAMS] = tempfile.mkdtemp(prefix="jdw-programs-")
-        config.add_cleanup(lambda: shutil.rmtree(folder, ignore_errors=True))
-    jax.config.update("jax_compilation_cache_dir", os.environ[PROGRAMS])
+    folder = tempfile.mkdtemp(prefix="jdw-programs-")
+    config.add_cleanup(lambda: shutil.rmtree(folder, ignore_errors=True))
+    jax.config.update("jax_compilation_cache_dir", folder)
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0)
     jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
 
