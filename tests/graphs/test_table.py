@@ -153,6 +153,14 @@ def test_many_equations_are_shown_by_line():
 
 
 @pytest.mark.behaviour("G5")
+def test_a_short_cell_such_as_a_place_keeps_to_one_line_and_a_long_one_wraps():
+    table = jdw.table(lambda a_long_name, b: a_long_name["also_long"] @ b, {"also_long": X}, X.T)
+    html = table._repr_html_()
+    cells = dict(reversed(cell.split('">')) for cell in html.split("<td")[1:] for cell in [cell.split("</td>")[0]])
+    assert cells["a_long_name[&#x27;also_long&#x27;], b"].endswith("white-space:pre-wrap")
+    assert cells["test_table.py:158"].endswith("white-space:pre-wrap")
+
+
 def test_nothing_runs_and_html_escapes_what_the_program_says():
     def f(x):
         y = jax.pure_callback(must_not_run, x, x)
