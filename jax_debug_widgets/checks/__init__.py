@@ -12,5 +12,17 @@ from jax_debug_widgets.checks.errors import explain
 from jax_debug_widgets.checks.excerpt import excerpt, text_of
 from jax_debug_widgets.checks.explanation import Explanation
 from jax_debug_widgets.checks.kinds import Kind, checks_of, named_now, options, severity_of
+from jax_debug_widgets.checks.sections import section_of
 
-__all__ = ["Explanation", "Kind", "checks_of", "excerpt", "explain", "named_now", "options", "severity_of", "text_of"]
+__all__ = [
+    "Explanation",
+    "Kind",
+    "checks_of",
+    "excerpt",
+    "explain",
+    "named_now",
+    "options",
+    "section_of",
+    "severity_of",
+    "text_of",
+]

@@ -23,6 +23,8 @@ _FONT = (
     "font-family:var(--jp-code-font-family,ui-monospace,Menlo,Consolas,monospace);font-size:12px;"
     "color:var(--jp-content-font-color1,inherit);overflow-x:auto"
 )
+_WHOLE = 16
+"""Cells of so many characters, such as places, keep to one line."""
 
 
 @dataclass(frozen=True)
@@ -98,7 +100,8 @@ class Page:
     def _html_cell(self, tag: str, text: str, column: int, indent: int = 0) -> str:
         side = "right" if self.headers[column] in self.numbers else "left"
         set_in = f";padding-left:{indent * 14}px" if indent else ""
-        style = f"text-align:{side};vertical-align:top;padding:1px 12px 1px 0;white-space:pre-wrap{set_in}"
+        wraps = "pre" if len(text) <= _WHOLE else "pre-wrap"
+        style = f"text-align:{side};vertical-align:top;padding:1px 12px 1px 0;white-space:{wraps}{set_in}"
         return f'<{tag} style="{style}">{escape(text)}</{tag}>'
 
 

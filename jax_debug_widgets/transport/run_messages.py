@@ -18,6 +18,7 @@ class FindingMessage(TypedDict):
     """A finding, see `events.Finding`. `file` and `line` are its place, `lines` the source from `first_line` up to it.
 
     `severity` is 0 for an error, 1 for a wrong result, 2 for lost precision and 3 for lost time.
+    `section` is the address of the section of JAX's documentation that explains this kind; empty if none does.
     `site` and `event` show the finding; they are -1 if none does. `following` is the number of later findings that this one
     may have caused, and `followers` are the first of these.
     """
@@ -36,6 +37,7 @@ class FindingMessage(TypedDict):
     site: int
     event: int
     lane: list[int]
+    section: str
     followers: list[FollowerMessage]
     following: int
 

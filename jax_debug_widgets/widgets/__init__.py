@@ -16,6 +16,7 @@ from jax_debug_widgets.widgets.snapshot import (
     GroupLine,
     LaneSpread,
     PrintLine,
+    Problem,
     ScalarSeries,
     Snapshot,
 )
@@ -31,6 +32,7 @@ __all__ = [
     "ListingComm",
     "Panel",
     "PrintLine",
+    "Problem",
     "ScalarSeries",
     "Snapshot",
     "has_front_end",

@@ -113,6 +113,15 @@ class Course:
 
 
 @dataclass(frozen=True)
+class Problem:
+    """A finding in words: the fact with its place, its reason with what to do, and the lines to write instead."""
+
+    headline: str
+    why: str = ""
+    fix: Sequence[str] = ()
+
+
+@dataclass(frozen=True)
 class Snapshot:
     """A run at one moment: its newest lines, its series, its calls.
 
@@ -121,7 +130,7 @@ class Snapshot:
       ordered, unordered: the newest lines of the two streams.
       series: the numbers that are drawn, the most important first.
       courses: site id -> first and last number of a watched value.
-      findings: problems, in sentences, the worst first.
+      findings: problems, the worst first.
       nonfinite: site id -> how many NaN and infinities its values had, in words.
       first_nonfinite: the place, call and step of the first NaN or infinity of the run, in words; empty without one.
       dropped_calls: the number of the oldest calls, which are no longer in `calls`.
@@ -140,7 +149,7 @@ class Snapshot:
     series: Sequence[ScalarSeries]
     calls: Sequence[Call]
     courses: Mapping[int, Course] = field(default_factory=dict)
-    findings: Sequence[str] = ()
+    findings: Sequence[Problem] = ()
     nonfinite: Mapping[int, str] = field(default_factory=dict)
     first_nonfinite: str = ""
     dropped_calls: int = 0

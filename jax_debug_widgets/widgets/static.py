@@ -15,19 +15,24 @@ from jax_debug_widgets.events import Call
 from jax_debug_widgets.events.amounts import plural
 from jax_debug_widgets.widgets.overview import picture
 from jax_debug_widgets.widgets.reload import reload_html, reload_script
-from jax_debug_widgets.widgets.snapshot import PrintLine, Snapshot
+from jax_debug_widgets.widgets.snapshot import PrintLine, Problem, Snapshot
 from jax_debug_widgets.widgets.summary import barrier_words, call_lines, state_words
 from jax_debug_widgets.widgets.table import Table
 
 _BORDER = "1px solid var(--jp-border-color2,#d0d4d9)"
 _MUTED = "color:var(--jp-ui-font-color2,#5b6570)"
+_WARNING = "color:var(--jp-warn-color0,#9a4d00)"
 _WRONG = "color:var(--jp-error-color1,#c62828)"
 _MONO = "font-family:var(--jp-code-font-family,ui-monospace,Menlo,Consolas,monospace);font-size:12px"
+_INLINE = "font-size:92%;padding:0;background:none;color:inherit"
+"""The style of code in a sentence: without the box that a page may draw around it."""
 _BLOCK = f"padding:4px 10px;border-bottom:{_BORDER}"
 _RELOAD = f"padding:4px 0;{_MUTED};font:12px/1.45 var(--jp-ui-font-family,system-ui,sans-serif)"
 _ESCAPE_CODES = re.compile(r"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\))")
 """The pattern of escape codes for colours and links in terminals (ECMA-48)."""
 _CODE = re.compile(r"`([^`]*)`")
+_COST = re.compile(r"With [\d,]+ watched values? .* It is an estimate")
+"""The note about what watching costs, which is no warning; `js/src/views/overview/cost.ts` finds it in the same way."""
 _FINDINGS = 5
 """The most findings that are shown in full."""
 
@@ -77,22 +82,33 @@ def _header(snapshot: Snapshot) -> str:
 def _called(snapshot: Snapshot) -> str:
     """Write the number of the run's cell, and its name."""
     cell = "" if snapshot.cell is None else f'<span style="{_MUTED};white-space:nowrap">In [{snapshot.cell}]</span>'
-    return cell + (f"<bdi>{escape(snapshot.name)}</bdi>" if snapshot.name else "")
+    return cell + (f'<bdi style="white-space:nowrap">{escape(snapshot.name)}</bdi>' if snapshot.name else "")
 
 
 def _findings(snapshot: Snapshot) -> str:
-    """Write the findings as HTML, the worst one emphasised; empty without findings."""
-    words = [_CODE.sub(r"<code>\1</code>", escape(one)) for one in snapshot.findings]
-    told = [f"<b>{one}</b>" if number == 0 else one for number, one in enumerate(words)]
-    more = len(told) - _FINDINGS
-    rest = [f"… and {plural(more, 'more finding')}"] if more > 0 else []
-    lines = "".join(f"<div>{line}</div>" for line in [*told[:_FINDINGS], *rest])
-    return lines and f'<div role="note" style="{_BLOCK};{_WRONG}">{lines}</div>'
+    """Write the findings as HTML: what is wrong emphasised, its reason quietly below it; empty without findings."""
+    told = [_finding(one) for one in snapshot.findings[:_FINDINGS]]
+    more = len(snapshot.findings) - _FINDINGS
+    rest = [f"<div>… and {plural(more, 'more finding')}</div>"] if more > 0 else []
+    lines = "".join([*told, *rest])
+    return lines and f'<div role="note" style="{_BLOCK}">{lines}</div>'
+
+
+def _finding(problem: Problem) -> str:
+    why = f'<div style="{_MUTED};overflow-wrap:anywhere">{_coded(problem.why)}</div>' if problem.why else ""
+    fix = escape("\n".join(problem.fix))
+    lines = f'<pre style="margin:2px 0 4px;overflow:auto;{_MONO}">{fix}</pre>' if fix else ""
+    return f'<div style="{_WRONG};font-weight:600">{_coded(problem.headline)}</div>{why}{lines}'
+
+
+def _coded(text: str) -> str:
+    """Escape a text, and write what stands between backticks as code."""
+    return _CODE.sub(rf'<code style="{_INLINE}">\1</code>', escape(text))
 
 
 def _notes(snapshot: Snapshot) -> str:
     return "".join(
-        f'<div role="note" style="{_BLOCK};color:var(--jp-warn-color0,#9a4d00)">{escape(note)}</div>'
+        f'<div role="note" style="{_BLOCK};{_MUTED if _COST.match(note) else _WARNING}">{_coded(note)}</div>'
         for note in snapshot.status.notes
     )
 

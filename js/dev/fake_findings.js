@@ -14,6 +14,7 @@ const FINDINGS = [
       "    n2 = (z ** 2).sum(-1, keepdims=True)",
       "    norm = jnp.where(n2 > 0, jnp.sqrt(n2), 1.0)  # the length of each row, and 1 where that is 0",
     ],
+    section: "https://docs.jax.dev/en/latest/201/debugging.html#jax-debug-nans",
     fix: ["is_safe = n2 > 0", "norm = jnp.where(is_safe, jnp.sqrt(jnp.where(is_safe, n2, 1.0)), 1.0)"],
     followers: ["grads['enc']['w']", "grads['enc']['b']", "grads['dec']['w']"].map((label) => ({
       site: 3,
@@ -27,6 +28,7 @@ const FINDINGS = [
     ...{ line: 41, first_line: 41, site: -1, event: -1, lane: [], followers: [], following: 0 },
     why: "Both calls draw the same numbers.",
     advice: "",
+    section: "https://docs.jax.dev/en/latest/jax.random.html#prng-keys",
     lines: ["noise = jax.random.normal(key, x.shape)"],
     fix: ["key, own = jax.random.split(key)"],
   },
@@ -41,6 +43,7 @@ const FINDINGS = [
     ...{ line: 60, first_line: 60, site: -1, event: -1, lane: [], followers: [], following: 0, fix: [] },
     why: "Each time the argument `batch` had another shape: float32[64,128], float32[29,128], float32[7,128].",
     advice: "Pad the last batch, or leave it out.",
+    section: "",
     lines: ["params, losses = train(params, digits, key)"],
   },
 ];

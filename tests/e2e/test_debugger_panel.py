@@ -163,6 +163,20 @@ def test_at_any_width_the_code_comes_first_and_no_room_is_left(harness: Harness,
     assert violations(harness.page) == []
 
 
+def test_before_anything_is_typed_the_code_has_the_room_of_the_console(harness: Harness):
+    harness.page.set_viewport_size({"width": 1280, "height": 800})
+    panel = stopped(harness, watch=20)
+    parts = panel.get_by_test_id("code"), panel.locator(".console"), panel.locator(".source-row.now")
+    code, console, _ = boxes_at_rest(harness.page, *parts)
+    assert code["height"] > 2 * console["height"]
+    panel.get_by_test_id("prompt").fill("1 + 1")
+    panel.get_by_test_id("prompt").press("Enter")
+    panel.locator("[data-typed]").wait_for()
+    shown, typed, line = boxes_at_rest(harness.page, *parts)
+    assert typed["height"] > console["height"]
+    assert shown["y"] <= line["y"] and line["y"] + line["height"] <= shown["y"] + shown["height"] + 1
+
+
 @pytest.mark.parametrize("width", [380, 830, 1280])
 def test_a_long_reason_leaves_the_ways_to_go_on_in_one_place(harness: Harness, width: int):
     """Beside them it is cut, with its text in the tooltip; in a narrow panel it is whole, above them."""

@@ -124,6 +124,24 @@ def test_the_commands_are_in_the_palette_and_the_keyboard_is_enough(lab, lab_pag
     side.wait_for_panel(SIDE, events=30)
 
 
+def test_the_commands_have_their_keys_in_the_panel_too(lab, lab_page, side):
+    notebook = lab_page.open_notebook(lab.write_notebook("keys.ipynb", SETUP, NEWTON))
+    notebook.run_cell(0)
+    notebook.run_cell(1)
+    panel = PanelOnScreen(lab_page)
+    panel.wait(state="done", events=30)
+    panel.open_tab("Prints")
+    keyboard = lab_page.page.keyboard
+    keyboard.press("4")  # of the panel, not of the notebook, which would make a heading of the cell
+    panel.root.locator("#tab-timeline[aria-selected=true]").wait_for()
+    keyboard.press("Control+s")
+    lab_page.wait_for_js("() => !document.querySelector('.jp-mod-dirty')")
+    keyboard.press("Alt+j")
+    side.root.wait_for(state="visible")
+    side.wait_for_row(state="done", events=30)
+    assert "%%jaxdebug" in notebook.cell(1).inner_text()
+
+
 def test_the_list_follows_from_one_notebook_to_the_other(lab, lab_page, side):
     one = lab_page.open_notebook(lab.write_notebook("one.ipynb", SETUP, NEWTON))
     for index in (0, 1):

@@ -192,6 +192,19 @@ def test_beside_the_inspector_most_of_a_line_of_code_is_read(harness: Harness):
     assert code["width"] > 240
 
 
+@pytest.mark.parametrize("width", [560, 640, 830])
+def test_above_the_code_is_one_row(harness: Harness, width: int):
+    harness.page.set_viewport_size({"width": width + 36, "height": 640})
+    panel = harness.open(tab="source", state="done", rate=200, seconds=4, watch=20, nan=12)
+    tools = panel.locator(".source-view > .toolbar > :visible:not(.grow)")
+    panel.get_by_test_id("first-nan").or_(panel.get_by_test_id("first-inf")).wait_for()
+    boxes = boxes_at_rest(harness.page, *tools.all())
+    middles = [box["y"] + box["height"] / 2 for box in boxes]
+    assert max(middles) - min(middles) < 4
+    statistic = panel.get_by_test_id("statistic-choice")
+    assert statistic.evaluate("select => select.scrollWidth <= select.clientWidth")
+
+
 @pytest.mark.parametrize("width", [380, 640, 1280])
 def test_the_number_of_further_values_covers_no_value(harness: Harness, width: int):
     harness.page.set_viewport_size({"width": width + 36, "height": 640})

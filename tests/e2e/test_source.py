@@ -320,7 +320,7 @@ def test_findings_show_the_line_and_lead_to_it(notebook, lab_page):
         lab_page.page.evaluate(FRAMES)
         lab_page.screenshot(f"findings-{theme.lower()}")
         assert violations(lab_page.page) == []
-    found.locator("header .link").click()
+    found.locator("header button.link").click()
     panel.root.locator(".source-row.current [data-name=logs]").wait_for()
 
 

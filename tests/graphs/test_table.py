@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from html import unescape
+
 import jax
 import jax.numpy as jnp
 import pytest
@@ -150,6 +152,15 @@ def test_many_equations_are_shown_by_line():
     table = jdw.table(f, 1.0)
     assert (len(table), table.by, len(table.groups())) == (300, "line", 1)
     assert [row.names[0] for row in table][:2] == ["x", "x#2"]
+
+
+def test_a_short_cell_such_as_a_place_keeps_to_one_line_and_a_long_one_wraps():
+    html = jdw.table(loss, P, X).grouped("equation")._repr_html_()
+    cells = [cell.split("</td>")[0].split('">') for cell in html.split("<td")[1:]]
+    wraps = {text: style.endswith("white-space:pre-wrap") for style, text in cells}
+    assert not any(wraps[text] for text in wraps if text.startswith("test_table.py:") and len(text) == 16)
+    assert all(is_wrapped for text, is_wrapped in wraps.items() if len(unescape(text)) > 16)
+    assert {False, True} <= set(wraps.values())
 
 
 @pytest.mark.behaviour("G5")

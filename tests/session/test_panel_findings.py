@@ -55,6 +55,7 @@ def test_a_key_that_is_used_twice_says_what_to_do():
     (found,) = asked(run)
     assert found["kind"] == "keys" and found["site"] == found["event"] == -1
     assert found["severity"] == 1
+    assert found["section"] == "https://docs.jax.dev/en/latest/jax.random.html#prng-keys"
     assert "used again" in found["headline"] and not found["headline"].startswith(found["where"])
     assert run.status().findings == 1
 

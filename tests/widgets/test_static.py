@@ -16,7 +16,7 @@ import pytest
 import jax_debug_widgets as jdw
 from jax_debug_widgets.events import Barrier
 from jax_debug_widgets.session import current_session
-from jax_debug_widgets.widgets import Course, PrintLine, ScalarSeries
+from jax_debug_widgets.widgets import Course, PrintLine, Problem, ScalarSeries
 from jax_debug_widgets.widgets.static import static_html
 from tests.widgets.conftest import CALL, SITE
 
@@ -99,7 +99,7 @@ EVERYWHERE = {
     "series": lambda: {"series": [ScalarSeries(SITE, ATTACK, np.arange(2), np.array([1.0, 2.0]))]},
     "call": lambda: {"calls": [dataclasses.replace(CALL, name=ATTACK)]},
     "call error": lambda: {"calls": [dataclasses.replace(CALL, error=ATTACK)]},
-    "finding": lambda: {"findings": [ATTACK]},
+    "finding": lambda: {"findings": [Problem(ATTACK, ATTACK, [ATTACK])]},
     "watched value": lambda: {"courses": {1: Course(SITE, ATTACK, "mean", 0.0, 1.0)}},
     "note": lambda: {"notes": (ATTACK,)},
     "pending call": lambda: {"barrier": Barrier(state="pending", pending=(ATTACK,), waited=1.0, timeout=None)},
@@ -159,9 +159,33 @@ def test_where_a_value_became_nan_is_seen_in_its_curve(snapshot):
 
 
 def test_what_was_not_finite_is_told_first_and_the_rest_counted(snapshot):
-    page = Elements(static_html("run-1", snapshot(findings=[f"train.py:{n} (x): 1 NaN." for n in range(8)])))
+    page = Elements(static_html("run-1", snapshot(findings=[Problem(f"train.py:{n} (x): 1 NaN.") for n in range(8)])))
     assert page.text.index("train.py:0 (x)") < page.text.index("train.py:4 (x)") < page.text.index("loss 0.0")
     assert "train.py:5 (x)" not in page.text and "… and 3 more findings" in page.text
+
+
+def test_a_finding_has_its_reason_and_the_lines_to_write_below_it(snapshot):
+    found = Problem(
+        "train.py:3: `x` becomes NaN", "The derivative of `jnp.sqrt(n2)` <is> infinite.", ["y = 1", "z = 2"]
+    )
+    html = static_html("run-1", snapshot(findings=[found]))
+    page = Elements(html)
+    places = [
+        page.text.index(text) for text in ("train.py:3: x becomes NaN", "jnp.sqrt(n2) <is> infinite.", "y = 1\nz = 2")
+    ]
+    assert places == sorted(places)
+    assert "`" not in page.text and "&lt;is&gt;" in html
+
+
+def test_code_in_a_note_is_code(snapshot):
+    page = Elements(static_html("run-1", snapshot(notes=("`%jaxdebug verify F(X)` measures it.",))))
+    assert "%jaxdebug verify F(X) measures it." in page.text
+
+
+def test_what_watching_costs_is_no_warning(snapshot):
+    cost = "With 57 watched values (85.6 kB a step) programs are expected to take about 8 times as long. It is an estimate: …"
+    quiet, loud = (static_html("run-1", snapshot(notes=(note,))) for note in (cost, "The program raised."))
+    assert "--jp-warn-color0" not in quiet and "--jp-warn-color0" in loud
 
 
 def test_nothing_has_fired_is_said(snapshot):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from jax_debug_widgets.checks import severity_of
+from jax_debug_widgets.checks import section_of, severity_of
 from jax_debug_widgets.session.run.sources import lines_up_to, place_of
 from jax_debug_widgets.transport import reply
 
@@ -44,6 +44,7 @@ def _message(run: RunView, finding: Finding) -> FindingMessage:
         "site": finding.site.id if finding.site else -1,
         "event": finding.event,
         "lane": list(finding.lane),
+        "section": section_of(finding.kind),
         "followers": [
             {"where": one.site.where, "label": one.site.label, "site": one.site.id, "event": one.event}
             for one in finding.followed_by[:_MOST_FOLLOWERS]

@@ -15,10 +15,10 @@ from jax_debug_widgets.session.panel.overview import facts, groups, numbers
 from jax_debug_widgets.session.run.first_nonfinite import birth, first_words
 from jax_debug_widgets.session.run.headline import headline, numbers_of
 from jax_debug_widgets.session.run.nonfinite import counted
-from jax_debug_widgets.widgets import Course, PrintLine, Snapshot
+from jax_debug_widgets.widgets import Course, PrintLine, Problem, Snapshot
 
 if TYPE_CHECKING:
-    from jax_debug_widgets.events import CallSite
+    from jax_debug_widgets.events import CallSite, Finding
     from jax_debug_widgets.session.run.naming import SelectedValue
     from jax_debug_widgets.session.run.view import RunView
 
@@ -49,7 +49,7 @@ def snapshot_of(run: RunView, *, lines: bool = True) -> Snapshot:
         facts=facts(run, drawn, calls),
         courses=_courses(run, told),
         nonfinite={site: counted(found) for site, found in run.store.nonfinite().items()},
-        findings=[finding.message for finding in sorted(run.findings, key=severity_of)],
+        findings=[_problem(finding) for finding in sorted(run.findings, key=severity_of)],
         calls=calls,
         dropped_calls=run.call_log.dropped,
         first_nonfinite=first_words(run, birth(run.found_so_far(), run, run.status().notes)),
@@ -100,3 +100,11 @@ def _courses(run: RunView, told: Sequence[tuple[SelectedValue, str]]) -> dict[in
                 statistic = choice.site.values[choice.value].removeprefix("value")
                 found[choice.site.id] = Course(choice.site, name, statistic, float(values[0]), float(values[-1]))
     return found
+
+
+def _problem(finding: Finding) -> Problem:
+    if not finding.headline:
+        return Problem(finding.message)
+    where = finding.where or (finding.site.where if finding.site else "")
+    headline = f"{where}: {finding.headline}" if where else finding.headline
+    return Problem(headline, " ".join(filter(None, (finding.why, finding.advice))), finding.fix)

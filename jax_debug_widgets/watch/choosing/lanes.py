@@ -112,5 +112,5 @@ def note(laneless: Iterable[str], sites: Collection[CallSite]) -> list[str]:
     left = {site.label for site in sites if site.watch} & set(laneless) - told
     if not left:
         return []
-    why = "No axis of theirs is known to be a vmap's: arguments of functions have none, nor what is not mapped."
+    why = "An argument of a mapped function has none, nor has a value that does not depend on a mapped one."
     return [f"No lanes of {some_of(left)}. {why}"]

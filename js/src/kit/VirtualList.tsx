@@ -153,7 +153,7 @@ export function VirtualList({
         </div>
       </section>
       {!following && (
-        <button type="button" class="button jump" onClick={() => setLeftAt(null)}>
+        <button type="button" class="button jump" title="Go to the newest line" onClick={() => setLeftAt(null)}>
           ↓ Latest{count > leftAt ? ` · ${plural(count - leftAt, "new line")}` : ""}
         </button>
       )}

@@ -103,6 +103,28 @@ describe("the life of a call", () => {
     expect(stages.slice(4)).toEqual(["running [bad] ValueError: no", "outputs ready [todo]", "effects [todo]"]);
   });
 
+  it("blames tracing where it raised, of which JAX tells the time as well", () => {
+    const early = {
+      state: "failed",
+      dispatched: null,
+      ready: null,
+      drained: null,
+      compile: null,
+      error: "TypeError: no",
+    };
+    expect(words({ ...early, lower: null }).slice(0, 3)).toEqual([
+      "tracing [bad] TypeError: no",
+      "lowered [todo]",
+      "compiled [todo]",
+    ]);
+    expect(words({ ...early }).slice(0, 3)).toEqual([
+      "traced [done] 0.21 s",
+      "lowering [bad] TypeError: no",
+      "compiled [todo]",
+    ]);
+    expect(words({ ...early, trace: null, lower: null })[0]).toBe("tracing [bad] TypeError: no");
+  });
+
   it("ends where the user ended the call, which is no failure", () => {
     const stages = words({ ready: null, drained: null, state: "stopped", error: "stopped at train.py:41" });
     expect(stages[4]).toBe("running [ended] stopped at train.py:41");

@@ -73,6 +73,12 @@ export function lasted(ran: Ran): string {
   return `${seconds(ran.seconds)}${ran.of > 1 ? " a call" : ""}`;
 }
 
+const STAGES = [
+  ["traced", "tracing"],
+  ["lowered", "lowering"],
+  ["compiled", "compiling"],
+] as const;
+
 function preparation(call: CallMessage): Stage[] {
   const durations = [call.trace, call.lower, call.compile];
   const byNumba: Stage[] = call.numba === null ? [] : [{ name: "Numba", detail: seconds(call.numba), state: "done" }];
@@ -80,15 +86,22 @@ function preparation(call: CallMessage): Stage[] {
     return [{ name: "compiled", detail: "cached", state: "done" }];
   }
   let current = true;
-  const stages = ["traced", "lowered", "compiled"].map((name, i): Stage => {
+  const raised = raisedIn(call, durations);
+  const stages = STAGES.map(([name, meanwhile], i): Stage => {
     const duration = durations[i] ?? null;
-    if (duration !== null) return { name, detail: seconds(duration), state: "done" };
+    if (duration !== null && i !== raised) return { name, detail: seconds(duration), state: "done" };
     if (launched(call)) return { name, detail: "cached", state: "done" };
     const state = current ? "now" : "todo";
     current = false;
-    return { name: state === "now" ? (["tracing", "lowering", "compiling"][i] as string) : name, detail: "", state };
+    return { name: state === "now" ? meanwhile : name, detail: "", state };
   });
   return [...stages.slice(0, 1), ...byNumba, ...stages.slice(1)];
+}
+
+/** The stage that raised, -1 where it is not known: JAX tells how long tracing and lowering took also where they raised. */
+function raisedIn(call: CallMessage, durations: readonly (number | null)[]): number {
+  const last = durations.map((duration) => duration !== null).lastIndexOf(true);
+  return failed(call) && !launched(call) && last < durations.length - 1 ? last : -1;
 }
 
 function dispatched(call: CallMessage): Stage {

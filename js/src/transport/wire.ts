@@ -78,6 +78,8 @@ export interface FindingMessage {
   event: number;
   /** The `vmap` lane that shows it first; empty where none is known. */
   lane: number[];
+  /** The address of the section of JAX's documentation that explains this kind; empty where none does. */
+  section: string;
   /** The first of those that came later. */
   followers: FollowerMessage[];
   /** How many came later. */

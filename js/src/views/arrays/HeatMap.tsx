@@ -6,6 +6,7 @@ import { type Picture, paint, type Scale } from "./colours";
 
 /** Pixels; a vector would be too thin to see. */
 const LOWEST = 26;
+const NARROWEST = 40;
 
 export interface Cell {
   row: number;
@@ -62,7 +63,10 @@ export function HeatMap({ slice, scale, label, onRead }: Props) {
         data-testid="heat-map"
         width={columns}
         height={rows}
-        style={{ width: `${columns * scaling}px`, height: `${Math.max(rows * scaling, LOWEST)}px` }}
+        style={{
+          width: `${Math.max(columns * scaling, NARROWEST)}px`,
+          height: `${Math.max(rows * scaling, LOWEST)}px`,
+        }}
         tabIndex={0}
         role="img"
         aria-label={label}

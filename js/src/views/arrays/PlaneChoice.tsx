@@ -46,16 +46,19 @@ export function PlaneChoice({ shape, plane, free, index, setIndex, setPlane }: P
   return (
     <>
       {plane && shape.length > 2 && <AxisChoices shape={shape} plane={plane} setPlane={setPlane} />}
-      {free.map((axis, i) => (
-        <Slider
-          key={axis}
-          name={`axis ${axis}`}
-          value={index[i] ?? 0}
-          most={(shape[axis] ?? 1) - 1}
-          text={`${index[i]} of ${shape[axis]}`}
-          set={(at) => setIndex(axis, at)}
-        />
-      ))}
+      {free.map(
+        (axis, i) =>
+          shape[axis] !== 1 && (
+            <Slider
+              key={axis}
+              name={`axis ${axis}`}
+              value={index[i] ?? 0}
+              most={(shape[axis] ?? 1) - 1}
+              text={`${index[i]} of ${shape[axis]}`}
+              set={(at) => setIndex(axis, at)}
+            />
+          ),
+      )}
     </>
   );
 }

@@ -8,12 +8,17 @@ export interface Plane {
 
 export type Slot = "rows" | "columns";
 
-/** The last two; of batches of square images those, and a tile for each channel. */
+/** The last two that are longer than 1, where two are; of batches of square images those, and a tile for each channel. */
 export function usualPlane(shape: readonly number[]): Plane {
   const [, a = 0, b = 0, c = 0] = shape;
   const isBatch = shape.length === 4 && b > 1;
   if (isBatch && a === b && b !== c) return { rows: 1, columns: 2, tiled: c > 1 ? [3] : [] };
   if (isBatch && b === c && a !== b) return { rows: 2, columns: 3, tiled: a > 1 ? [1] : [] };
+  const [rows, columns] = shape
+    .map((_, axis) => axis)
+    .filter((axis) => shape[axis] !== 1)
+    .slice(-2);
+  if (rows !== undefined && columns !== undefined) return { rows, columns, tiled: [] };
   return { rows: shape.length - 2, columns: shape.length - 1, tiled: [] };
 }
 

@@ -19,7 +19,8 @@ const NAN: FindingMessage = {
   site: 1,
   event: 3,
   lane: [37],
-  followers: [{ where: "train.py:19", label: "grad/h", site: 2, event: 4 }],
+  section: "https://docs.jax.dev/en/latest/faq.html",
+  followers: [{ where: "train.py:19", label: "grad/loss", site: 2, event: 4 }],
   following: 12,
 };
 const KEY: FindingMessage = {
@@ -33,6 +34,7 @@ const KEY: FindingMessage = {
   file: "data.py",
   line: 7,
   lines: [],
+  section: "",
   site: -1,
   event: -1,
   followers: [],
@@ -62,13 +64,19 @@ describe("the findings", () => {
   it("show the lines, the guilty one marked, and lead to it and its step", () => {
     const { ui } = open([NAN]);
     expect(find(".excerpt .guilty").textContent).toContain("return jnp.sqrt(n2)");
-    click("[data-testid=finding] header .link");
+    click("[data-testid=finding] header button.link");
     expect([ui.tab.value, ui.place.value?.line, ui.value.value, ui.moment.value]).toEqual(["source", 22, 1, 3]);
+  });
+
+  it("lead to what explains their kind, where JAX's documentation does", () => {
+    open([NAN, KEY]);
+    const links = all("[data-testid=finding] a").map((link) => link.getAttribute("href"));
+    expect(links).toEqual(["https://docs.jax.dev/en/latest/faq.html"]);
   });
 
   it("name what followed, and how many", () => {
     const { ui } = open([NAN]);
-    expect(find(".followers").textContent).toBe("12 others later: grad/h, …");
+    expect(find(".followers").textContent).toBe("12 others later: loss, …");
     click(".followers .link");
     expect([ui.tab.value, ui.value.value, ui.moment.value]).toEqual(["source", 2, 4]);
   });
@@ -77,7 +85,7 @@ describe("the findings", () => {
     open([KEY]);
     expect(texts(".fix pre")).toEqual(["a, b = jax.random.split(key)"]);
     expect(find("[data-testid=finding]").textContent).toContain("Split it.");
-    expect(all("[data-testid=finding] header .link")).toEqual([]);
+    expect(all("[data-testid=finding] header button.link")).toEqual([]);
   });
 
   it("have no tab where there are none, and say so where there are none any more", () => {

@@ -7,6 +7,7 @@ import type { UiState } from "../../store/ui";
 import { isWatched } from "../../store/watched";
 import type { FindingMessage, FollowerMessage } from "../../transport/wire";
 import { goToPlace, hasFile } from "../overview/go";
+import { watchedName } from "../sites/name";
 import { useFindings } from "./useFindings";
 
 /** So many that follow are shown by name. */
@@ -75,6 +76,17 @@ function Entry({ run, ui, finding }: EntryProps) {
         </strong>
         <span class="kind">{finding.kind}</span>
         <span class="grow" />
+        {finding.section && (
+          <a
+            class="link"
+            href={finding.section}
+            target="_blank"
+            rel="noreferrer"
+            title="Open JAX's documentation of this"
+          >
+            explain
+          </a>
+        )}
         {place ? (
           <button type="button" class="link mono" title={`Show ${where} in the code`} onClick={() => place(ui)}>
             {where}
@@ -146,7 +158,7 @@ function Followers({ run, ui, followers, following }: Props & { followers: Follo
                 title={one.where}
                 onClick={() => goToPlace(ui, { file: site.file, line: site.line, site: one.site, event: one.event })}
               >
-                {one.label}
+                {watchedName(site)}
               </button>
             ) : (
               <span class="mono">{one.label}</span>

@@ -99,10 +99,11 @@ function Numbers({ found }: { found: SeenValue }) {
     const share = name === "zeros" && size > 1 ? ` of ${count(size)}, ${brief((100 * get(name)) / size)} %` : "";
     return `${exact(get(name))}${share}`;
   };
+  const isOfFinite = labelOf(found, "min").endsWith("finite");
   const isBad = (name: string) =>
     /nan|inf/.test(name) ? get(name) > 0 && !site.watch.meant.includes(name) : Number.isNaN(told(name));
   return (
-    <dl class="statistics number" data-testid="statistics">
+    <dl class={`statistics number${isOfFinite ? " of-finite" : ""}`} data-testid="statistics">
       {table.statistics.map((name) => (
         <div key={name}>
           <dt class="muted">{labelOf(found, name)}</dt>

@@ -1,5 +1,5 @@
 /** Of a value that is not finite: what computes it, and what that was computed from at the step. */
-import { value as exact } from "../../kit/format";
+import { count, value as exact } from "../../kit/format";
 import type { RunStore } from "../../store/run";
 import type { UiState } from "../../store/ui";
 import { guilty, isWatched, type WatchSite } from "../../store/watched";
@@ -9,6 +9,7 @@ import { badOf, type LookAtStop, type Seen, type SeenValue, seenBefore, seenOf }
 import { Section } from "./Section";
 
 const MOST_OPERANDS = 8;
+const MOST_MAKERS = 4;
 const NAME = /[A-Za-z_]\w*/g;
 
 interface Props {
@@ -22,10 +23,13 @@ export function Why({ run, ui, found, look }: Props) {
   if (!found || !badOf(found)) return null;
   const { site } = found;
   const first = found.local ? null : firstOfCall(run, found.table.event(found.row));
-  const by = guilty(site);
-  const text = by?.text ?? expressionOf(run, site);
-  const [file, line] = [by?.file ?? site.file, by?.line ?? site.line];
-  const operands = operandsOf(run, { text, file, line, of: site });
+  const { derivatives } = site.watch;
+  const own = { text: expressionOf(run, site), file: site.file, line: site.line };
+  const makers = derivatives.length > 0 ? derivatives.slice(0, MOST_MAKERS) : [own];
+  const all = makers.flatMap(({ text, file, line }) => operandsOf(run, { text, file, line, of: site }));
+  const operands = all.filter(
+    (one, i) => all.findIndex(({ name, site: { id } }) => id === one.site.id && name === one.name) === i,
+  );
   const go = (to: { file: string; line: number }) => {
     ui.place.value = { file: to.file, line: to.line, index: 0 };
   };
@@ -37,18 +41,27 @@ export function Why({ run, ui, found, look }: Props) {
           {operands.slice(0, MOST_OPERANDS).map((one) => (
             <Operand key={one.name} ui={ui} operand={one} found={seenAs(run, one, found, look)} />
           ))}
-          <tr>
-            <td>
-              <button type="button" class="link" title="Show the line" onClick={() => go({ file, line })}>
-                line {line}
-              </button>
-            </td>
-            <td>
-              {by ? "derivative of " : ""}
-              {text}
-            </td>
-            <td class="bad-text number">{badOf(found)}</td>
-          </tr>
+          {makers.length > 1 && (
+            <tr>
+              <td class="muted" colSpan={3}>
+                One of these {count(derivatives.length)} derivatives makes it:
+              </td>
+            </tr>
+          )}
+          {makers.map((one, i) => (
+            <tr key={i}>
+              <td>
+                <button type="button" class="link" title="Show the line" onClick={() => go(one)}>
+                  line {one.line}
+                </button>
+              </td>
+              <td>
+                {derivatives.length > 0 ? "derivative of " : ""}
+                {one.text}
+              </td>
+              <td class="bad-text number">{i === makers.length - 1 && badOf(found)}</td>
+            </tr>
+          ))}
         </tbody>
       </table>
       {operands.length === 0 && <p class="muted">The values that it is computed from were not watched.</p>}

@@ -1,6 +1,7 @@
 /** Makes the output of a program live: its picture gives way to the views once the kernel that wrote it has answered. */
 import { render } from "preact";
 import { useEffect } from "preact/hooks";
+import { shieldKeys } from "../../kit/shortcuts";
 import { type Theme, watchTheme } from "../../kit/theme";
 import themeCss from "../../kit/theme.raw.css";
 import type { Ask } from "../program/scene";
@@ -13,7 +14,7 @@ export function showProgram(output: HTMLElement, key: string, asked: Asked, done
   ask("about", { key }).then(
     () => {
       const host = document.createElement("div");
-      host.dataset.lmSuppressShortcuts = "true";
+      const unshield = shieldKeys(host);
       const root = host.attachShadow({ mode: "open" });
       const theme = watchTheme();
       const picture = [...output.children].filter((child): child is HTMLElement => child instanceof HTMLElement);
@@ -23,6 +24,7 @@ export function showProgram(output: HTMLElement, key: string, asked: Asked, done
       output.append(host);
       render(<Output program={key} ask={ask} asked={asked} theme={theme} hide={hide} />, root);
       done(() => {
+        unshield();
         theme.stop();
         render(null, root);
         host.remove();

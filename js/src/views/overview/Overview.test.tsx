@@ -7,7 +7,7 @@ import { all, change, click, find, show, showTab, status, texts } from "../../..
 import type { Band } from "../../store/band";
 import type { Series } from "../../store/series";
 import { createUi } from "../../store/ui";
-import type { FindingMessage } from "../../transport/wire";
+import type { CallMessage, FindingMessage } from "../../transport/wire";
 import { drawnOf } from "../plots/drawn";
 import { scalarsOf } from "./contents";
 
@@ -274,6 +274,15 @@ describe("the overview", () => {
     });
     expect(find("[data-testid=nothing-drawn] strong").textContent).toBe("No number to draw");
     vi.useRealTimers();
+  });
+
+  it("says that JAX compiles while no program has run, and gives no advice yet", () => {
+    const [call] = goldenBatch("small").calls;
+    const calls = [{ ...call, state: "tracing", dispatched: null, ready: null, drained: null } as CallMessage];
+    show(goldenBatch("empty", { calls, status: status({ state: "running", events: 0 }) }));
+    expect(find("[data-testid=nothing-drawn]").textContent).toBe(
+      "No number yetJAX is tracing and compiling. The first numbers come when the program runs.",
+    );
   });
 
   it("is drawn a few times a second while the run goes on", () => {

@@ -4,6 +4,7 @@ import { count, plural } from "../../kit/format";
 import { copy } from "../../kit/give";
 import { useSlowly } from "../../kit/slowly";
 import { factsOf } from "../../store/headline";
+import { launched } from "../../store/life";
 import type { RunStore } from "../../store/run";
 import type { Series } from "../../store/series";
 import type { UiState } from "../../store/ui";
@@ -73,7 +74,12 @@ function Contents({ run, ui, dark, at }: Props & { at: number }) {
       )}
       {worst && <Worst run={run} ui={ui} findings={findings ?? []} worst={worst} />}
       {isEmpty ? (
-        <Nothing ui={ui} goesOn={run.active && !run.gone} watched={run.watched.tables.size} />
+        <Nothing
+          ui={ui}
+          goesOn={run.active && !run.gone}
+          prepares={run.calls.size > 0 && ![...run.calls.values()].some(launched)}
+          watched={run.watched.tables.size}
+        />
       ) : (
         <>
           <div class="chart-tools">
@@ -185,8 +191,24 @@ function Cost({ words }: { words: string }) {
 const WATCH_ALL = "%%jaxdebug --watch-all";
 const CHECK_ALL = "%%jaxdebug --check all";
 
+interface NothingProps {
+  ui: UiState;
+  goesOn: boolean;
+  /** No program has run: what it will show is not known yet. */
+  prepares: boolean;
+  watched: number;
+}
+
 /** What to do where nothing can be drawn. */
-function Nothing({ ui, goesOn, watched }: { ui: UiState; goesOn: boolean; watched: number }) {
+function Nothing({ ui, goesOn, prepares, watched }: NothingProps) {
+  if (goesOn && prepares) {
+    return (
+      <div class="empty" data-testid="nothing-drawn">
+        <strong>No number yet</strong>
+        <span>JAX is tracing and compiling. The first numbers come when the program runs.</span>
+      </div>
+    );
+  }
   return (
     <div class="empty" data-testid="nothing-drawn">
       <strong>{goesOn ? "No number yet" : "No number to draw"}</strong>

@@ -1,6 +1,7 @@
 /** Puts a panel into a shadow root on `host`. */
 import { render } from "preact";
 import listCss from "../../kit/list.css";
+import { shieldKeys } from "../../kit/shortcuts";
 import { watchTheme } from "../../kit/theme";
 import themeCss from "../../kit/theme.raw.css";
 import type { RunStore } from "../../store/run";
@@ -40,8 +41,7 @@ const CSS = [
 export function mountPanel(host: HTMLElement, run: RunStore, ui: UiState): () => void {
   const theme = watchTheme();
   const root = host.attachShadow({ mode: "open" });
-  // JupyterLab sees only the host: without this, typing in the filter would run the notebook's shortcuts.
-  host.dataset.lmSuppressShortcuts = "true";
+  const unshield = shieldKeys(host);
   render(
     <>
       <style>{CSS}</style>
@@ -51,6 +51,7 @@ export function mountPanel(host: HTMLElement, run: RunStore, ui: UiState): () =>
     root,
   );
   return () => {
+    unshield();
     theme.stop();
     render(null, root);
   };

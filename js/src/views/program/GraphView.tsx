@@ -94,6 +94,7 @@ export function GraphView({ ask, about }: Props) {
           colour{" "}
           <select
             data-testid="colour"
+            title="What the colours of the boxes mean"
             value={wanted.colour}
             onChange={({ currentTarget }) => change({ colour: currentTarget.value })}
           >
@@ -110,6 +111,7 @@ export function GraphView({ ask, about }: Props) {
           data-testid="find"
           placeholder="search names, operations, types, lines"
           aria-label="Search the program"
+          title="Search the program (/); Enter goes to the next match"
           onInput={({ currentTarget }) => {
             setFound(-1);
             change({ find: currentTarget.value, way: "" });
@@ -122,10 +124,23 @@ export function GraphView({ ask, about }: Props) {
         />
         {scene.found.length > 0 && (
           <span class="steps">
-            <button type="button" class="button" aria-label="Previous match" onClick={() => goTo(-1)}>
+            <button
+              type="button"
+              class="button"
+              aria-label="Previous match"
+              title="Previous match"
+              onClick={() => goTo(-1)}
+            >
               ‹
             </button>
-            <button type="button" class="button" aria-label="Next match" data-testid="next" onClick={() => goTo(1)}>
+            <button
+              type="button"
+              class="button"
+              aria-label="Next match"
+              title="Next match"
+              data-testid="next"
+              onClick={() => goTo(1)}
+            >
               ›
             </button>
           </span>
@@ -146,7 +161,7 @@ export function GraphView({ ask, about }: Props) {
           {scene.told}
         </span>
         {(wanted.way || wanted.find) && (
-          <button type="button" class="button" onClick={clear}>
+          <button type="button" class="button" title="Fade nothing" onClick={clear}>
             show all
           </button>
         )}
@@ -156,6 +171,7 @@ export function GraphView({ ask, about }: Props) {
             type="button"
             class="button"
             aria-label="Zoom out"
+            title="Zoom out"
             disabled={zoom === 0}
             onClick={() => setZoom(zoom - 1)}
           >
@@ -165,6 +181,7 @@ export function GraphView({ ask, about }: Props) {
             type="button"
             class="button"
             aria-label="Zoom in"
+            title="Zoom in"
             disabled={zoom === ZOOMS.length - 1}
             onClick={() => setZoom(zoom + 1)}
           >

@@ -41,6 +41,7 @@ export function HtmlView({ ask, view }: Props) {
             a row for each{" "}
             <select
               data-testid="table-by"
+              title="What is added up in a row"
               value={by || shown?.by || "line"}
               onChange={({ currentTarget }) => setBy(currentTarget.value)}
             >

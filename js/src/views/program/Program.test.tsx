@@ -118,6 +118,20 @@ it("has the table, and says why something cannot be shown", async () => {
   expect(failed.find("[role=alert]").textContent).toBe("This program is gone: run the cell again.");
 });
 
+it("says in a tooltip what each control does", async () => {
+  const { host, of, find } = await show();
+  await press(of("loss"), new MouseEvent("click", { bubbles: true }));
+  await act(async () => find("[data-testid=way-dtype]").click());
+  const bare = () =>
+    [...host.querySelectorAll("button, select, input")]
+      .filter((one) => !one.closest("[title]"))
+      .map((one) => one.outerHTML);
+  expect(bare()).toEqual([]);
+  await act(async () => find("[data-testid=program-table]").click());
+  await settled();
+  expect(bare()).toEqual([]);
+});
+
 it("shows the programs that were traced for a call, or why there is none, and then all again", async () => {
   const call = signal<number | null>(3);
   const { asked, find } = await show({ call: { programs: [ABOUT], told: "traced once in this run" } }, call);

@@ -12,6 +12,13 @@ const VIEWS: readonly (readonly [View, string])[] = [
   ["diff", "Diff"],
 ];
 
+const SHOWING: Readonly<Record<View, string>> = {
+  table: "Its equations as rows: type, times, operations, bytes, source",
+  linked: "Source, jaxpr, StableHLO and optimised HLO side by side: a row lights up what belongs to it",
+  graph: "Functions as boxes, the backward pass beside the forward pass",
+  diff: "What differs between the two programs",
+};
+
 interface Props {
   ask: Ask;
   /** The only one that is shown; without it those that this kernel has shown. */
@@ -79,6 +86,7 @@ export function Program({ ask, program, call }: Props) {
               aria-pressed={shown === name}
               disabled={name !== "diff" && about.equations === 0}
               data-testid={`program-${name}`}
+              title={SHOWING[name]}
               onClick={() => setView(name)}
             >
               {words}
@@ -88,6 +96,7 @@ export function Program({ ask, program, call }: Props) {
         {all.length > 1 ? (
           <select
             aria-label="Program"
+            title="Which program"
             data-testid="which-program"
             value={about.key}
             onChange={({ currentTarget }) => {

@@ -10,10 +10,10 @@ interface Props {
   follow: (way: string) => void;
 }
 
-const WAYS: readonly (readonly [way: string, words: (dtype: string) => string])[] = [
-  ["outputs", () => "to the outputs"],
-  ["inputs", () => "what it depends on"],
-  ["dtype", (dtype) => `why ${dtype}?`],
+const WAYS: readonly (readonly [way: string, words: (dtype: string) => string, title: string])[] = [
+  ["outputs", () => "to the outputs", "Fade all that does not depend on it"],
+  ["inputs", () => "what it depends on", "Fade all that it does not depend on"],
+  ["dtype", (dtype) => `why ${dtype}?`, "Show where this dtype comes from"],
 ];
 
 export function Side({ ask, box, way, follow }: Props) {
@@ -43,7 +43,7 @@ export function Side({ ask, box, way, follow }: Props) {
         {box.type && <span class="mono type"> {box.type}</span>}
       </p>
       <fieldset class="ways" aria-label="Ways">
-        {WAYS.map(([name, words]) => (
+        {WAYS.map(([name, words, title]) => (
           <button
             type="button"
             key={name}
@@ -51,6 +51,7 @@ export function Side({ ask, box, way, follow }: Props) {
             aria-pressed={way === name}
             disabled={!box.type}
             data-testid={`way-${name}`}
+            title={title}
             onClick={() => follow(way === name ? "" : name)}
           >
             {words(dtype)}

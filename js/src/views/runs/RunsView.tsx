@@ -5,7 +5,7 @@ import type { Compared, RunRow, RunsPorts } from "../../store/rows";
 import { Charts, WhatDiffers } from "./Comparison";
 import { RunsTable } from "./RunsTable";
 
-const HINT = "tick two or more to compare them";
+const HINTS = ["tick two or more to compare them", "tick another to compare the two"];
 
 interface Props {
   rows: readonly RunRow[];
@@ -23,7 +23,7 @@ export function RunsView({ rows, ports, dark, ticked, onTicked, ...opening }: Pr
   const tick = (key: string) => {
     onTicked(ticked.includes(key) ? ticked.filter((one) => one !== key) : [...ticked, key]);
   };
-  const hint = ticked.length < 2 && rows.length > 1 ? HINT : "";
+  const hint = (rows.length > 1 && HINTS[ticked.length]) || "";
   return (
     <div class="runs-view">
       <div class="runs-left">

@@ -269,6 +269,24 @@ describe("the source", () => {
     });
   });
 
+  it("names every derivative that may have made it, with what they were computed from", () => {
+    withHeight(600, () => {
+      const batch = goldenBatch("watch");
+      const derivatives = ["jnp.sqrt(logits)", "jnp.log(logits)"].map((text, i) => {
+        return { text, file: "train.py", line: 23 + i, where: `train.py:${23 + i}` };
+      });
+      const sites = batch.sites.map((site) => ({ ...site, watch: site.watch && { ...site.watch, derivatives } }));
+      open({ ...batch, sites });
+      click("[data-testid=first-nan]");
+      expect(texts(".why-table tr").slice(-3)).toEqual([
+        "One of these 2 derivatives makes it:",
+        "line 23derivative of jnp.sqrt(logits)",
+        "line 24derivative of jnp.log(logits)1280 nan",
+      ]);
+      expect(all(".why-table [data-operand=logits]")).toHaveLength(1);
+    });
+  });
+
   it("is jumped to at the line whose derivative was not finite", () => {
     withHeight(600, () => {
       const batch = goldenBatch("watch");

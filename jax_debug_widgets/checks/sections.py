@@ -1,0 +1,48 @@
+"""Name the section of JAX's documentation that explains a kind of finding."""
+
+from __future__ import annotations
+
+_DOCUMENTATION = "https://docs.jax.dev/en/latest"
+
+_CONTROL_FLOW = "201/control-flow.html"
+_DTYPES = "101/default_dtypes.html"
+_JIT = "201/jit.html"
+_PURE = "101/transformations.html#consequence-1-transformations-require-traceable-functions"
+_SHARP_BITS = "notebooks/Common_Gotchas_in_JAX.html"
+_TO_NUMPY = "errors.html#jax.errors.TracerArrayConversionError"
+
+_SECTIONS = {
+    "branches": _CONTROL_FLOW,
+    "callback": "201/callbacks.html",
+    "carry": _CONTROL_FLOW,
+    "casts": _DTYPES,
+    "checkify": "debugging/checkify_guide.html",
+    "control-flow": _CONTROL_FLOW,
+    "donated": f"{_JIT}#jax-201-buffer-donation",
+    "donated-twice": f"{_JIT}#jax-201-buffer-donation",
+    "in-place": "_autosummary/jax.numpy.ndarray.at.html",
+    "iterator-operand": _PURE,
+    "keys": "jax.random.html#prng-keys",
+    "leaks": "errors.html#jax.errors.UnexpectedTracerError",
+    "lists": f"{_SHARP_BITS}#non-array-inputs-numpy-vs-jax",
+    "no-array": "101/pytrees.html",
+    "nonfinite": "201/debugging.html#jax-debug-nans",
+    "numpy": _TO_NUMPY,
+    "numpy-call": _TO_NUMPY,
+    "oob": f"{_SHARP_BITS}#out-of-bounds-indexing",
+    "overflow": _DTYPES,
+    "prints": "201/debugging.html#sharp-bits-of-jax-debug-print",
+    "purity": _PURE,
+    "retraces": f"{_JIT}#jit-and-caching",
+    "shape": f"{_SHARP_BITS}#dynamic-shapes",
+    "stale": _PURE,
+    "static": f"{_JIT}#marking-arguments-as-static",
+    "x64": _DTYPES,
+}
+"""Kind of finding -> page and section, as JAX 0.12 names them in its own messages, where it does."""
+
+
+def section_of(kind: str) -> str:
+    """Return the address of the section that explains a kind of finding; empty if there is none."""
+    section = _SECTIONS.get(kind)
+    return f"{_DOCUMENTATION}/{section}" if section else ""
