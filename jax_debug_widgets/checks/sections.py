@@ -9,7 +9,7 @@ _DTYPES = "101/default_dtypes.html"
 _JIT = "201/jit.html"
 _PURE = "101/transformations.html#consequence-1-transformations-require-traceable-functions"
 _SHARP_BITS = "notebooks/Common_Gotchas_in_JAX.html"
-_TO_NUMPY = "errors.html#jax.errors.TracerArrayConversionError"
+_TO_NUMPY = "101/errors.html#jax.errors.TracerArrayConversionError"
 
 _SECTIONS = {
     "branches": _CONTROL_FLOW,
@@ -23,7 +23,7 @@ _SECTIONS = {
     "in-place": "_autosummary/jax.numpy.ndarray.at.html",
     "iterator-operand": _PURE,
     "keys": "jax.random.html#prng-keys",
-    "leaks": "errors.html#jax.errors.UnexpectedTracerError",
+    "leaks": "101/errors.html#jax.errors.UnexpectedTracerError",
     "lists": f"{_SHARP_BITS}#non-array-inputs-numpy-vs-jax",
     "no-array": "101/pytrees.html",
     "nonfinite": "201/debugging.html#jax-debug-nans",
