@@ -365,7 +365,7 @@ def test_a_check_alone_has_its_finding_before_the_picture_and_its_first_nan_in_i
         jax.jit(lambda y: jnp.log(y) + 1)(jnp.arange(3.0) - 1)
     html = run.panel.bundle()["text/html"]
     assert "First NaN jnp.log(y)" in html
-    assert html.index("<code>jnp.log(y)</code> is NaN") < html.index("<img ")
+    assert html.index(">jnp.log(y)</code> is NaN") < html.index("<img ")
 
 
 def test_numbers_of_one_name_share_a_chart_and_the_gradient_of_the_loss_by_itself_is_not_drawn():

@@ -47,7 +47,12 @@ def test_of_all_that_is_watched_there_are_names_and_where_nan_began_and_the_loss
     gradients, _, activations = ({line.group for line in group.lines} for group in kept.groups)
     assert gradients == {"g"} and {"n2", "norm"} <= activations
     assert {course.name for course in kept.courses.values()} >= {"n2.mean", "norm.mean", "g.mean", "grad/w.l2"}
-    assert "(grad/n2)" in kept.findings[0] and "call 5" in kept.findings[0]
+    worst = kept.findings[0]
+    assert (
+        "the gradient of `n2` becomes NaN" in worst.headline
+        and "call 5" in worst.why
+        and "10 others later." in worst.why
+    )
     assert [line.text.split(" loss")[0] for line in kept.unordered] == [str(i) for i in range(8)]
     assert (kept.count(ordered=False), kept.count(ordered=True)) == (8, 0)
     html = run.panel.bundle()["text/html"]

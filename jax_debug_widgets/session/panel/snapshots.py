@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from jax_debug_widgets.checks import severity_of
+from jax_debug_widgets.events.amounts import plural
 from jax_debug_widgets.events.cut import cut
 from jax_debug_widgets.session.panel.feed import shown
 from jax_debug_widgets.session.panel.overview import facts, groups, numbers
@@ -107,4 +108,5 @@ def _problem(finding: Finding) -> Problem:
         return Problem(finding.message)
     where = finding.where or (finding.site.where if finding.site else "")
     headline = f"{where}: {finding.headline}" if where else finding.headline
-    return Problem(headline, " ".join(filter(None, (finding.why, finding.advice))), finding.fix)
+    later = f"{plural(len(finding.followed_by), 'other')} later." if finding.followed_by else ""
+    return Problem(headline, " ".join(filter(None, (finding.why, later, finding.advice))), finding.fix)
