@@ -28,8 +28,6 @@ PARALLEL := -q -n $(shell expr \( $(PROCESSORS) \* 3 + 1 \) / 2) --maxprocesses 
 
 # Which cases of a test with several parameters run; see tests/cases.py.
 CASES ?= pairs
-# What `make -j2 test` runs beside the tests in a browser, which leave a part of the processors idle.
-BESIDE ?=
 
 # Warnings are errors; what has not changed is not read again.
 DOCS = python -m sphinx -q -W --keep-going -b html docs build/docs
@@ -43,10 +41,10 @@ BUILT := $(PANEL) $(LATER) $(LABEXTENSION)
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help lab test test-browser test-front-end test-jax test-older-jax lint lint-python lint-types lint-front-end docs format pictures bench speed clean
+.PHONY: help lab test test-front-end test-jax lint lint-python lint-types lint-front-end docs format pictures bench speed clean
 
 help:  ## list the commands
-	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 22
+	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 18
 
 lab: $(VENV)/.notebooks $(BUILT)  ## open the tour of the notebooks in JupyterLab
 	jupyter lab notebooks/01_tour.ipynb $(LAB_ARGS)
@@ -58,12 +56,9 @@ ifdef PYTEST_ARGS
 	python -m pytest $(PYTEST_ARGS)
 else
 	python -m pytest $(PARALLEL) --cases $(CASES) --reruns 1 --ignore tests/e2e
-	@$(MAKE) --no-print-directory test-browser $(BESIDE)
-endif
-
-test-browser: $(VENV)/.dev $(BUILT)
 	@echo "Testing in a real browser, with JupyterLab and its kernel (some minutes)"
 	python -m pytest $(PARALLEL) --reruns 1 -m "not speed" tests/e2e
+endif
 
 test-front-end: $(VENV)/.dev $(BUILT)
 	@echo "Testing the front end"
@@ -72,9 +67,6 @@ test-front-end: $(VENV)/.dev $(BUILT)
 test-jax: $(VENV_JAX)/.tests  ## run the tests of the kernel's side on another JAX (JAX=0.8.0, the oldest that is supported)
 	@echo "Testing on jax $(JAX)"
 	$(VENV_JAX)/bin/python -m pytest $(PARALLEL) $(JAX_ARGS)
-
-test-older-jax:  ## run on older versions of JAX what depends most on its private names
-	env -u MAKEFLAGS nice bash .ci/older-jax
 
 lint: lint-python lint-types lint-front-end docs  ## check style, types and which room imports which
 
