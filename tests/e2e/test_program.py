@@ -81,7 +81,7 @@ def test_a_program_is_looked_at_in_the_notebook_and_in_the_panel(lab, lab_page):
     lab_page.page.keyboard.press("ArrowDown")
     lab_page.page.keyboard.press("/")
     lab_page.page.keyboard.type("sqrt")
-    view.get_by_test_id("told").get_by_text(re.compile(r"of \d+ equations have")).wait_for()
+    view.get_by_test_id("told").get_by_text(re.compile("of [0-9]+ equations have “sqrt”")).wait_for()
     expect(boxes(view, "norm").first).to_have_attribute("class", "box")
     expect(boxes(view, "u").first).to_have_class(re.compile("faded"))
     lab_page.page.keyboard.press("Enter")
