@@ -49,6 +49,10 @@ class LiveStreams:
             stream.end += nbytes
         return stream.rows
 
+    def drop(self, path: str) -> None:
+        """Drop the rows of a file that has been sealed."""
+        self._streams.pop(path, None)
+
     def forget(self, before: int) -> None:
         """Forget the events before event `before`, and their values."""
         for stream in self._streams.values():

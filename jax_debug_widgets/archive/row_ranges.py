@@ -54,8 +54,8 @@ class TableReader:
 
     def __init__(self) -> None:
         self._live = LiveStreams()
-        self._sealed: dict[str, tuple[pa.Table, list[str]]] = {}
-        """The rows of sealed files by path, and what is wrong with each file."""
+        self._sealed: dict[tuple[str, RowRange], tuple[pa.Table, list[str]]] = {}
+        """Table and range -> the rows of a sealed file, and what is wrong with the file."""
 
     def stretch(self, files: Files, own: str, name: str, stretch: RowRange, problems: list[str]) -> pa.Table:
         """Read the rows of a table in a range, except those that were forgotten; the result is empty if there are none.
@@ -66,6 +66,7 @@ class TableReader:
         there, schema = files.names(f"{own}/{name}"), SCHEMAS[name]
         sealed, live = part_name(*stretch), live_name(stretch.first)
         if sealed in there:
+            self._live.drop(f"{own}/{name}/{live}")
             return read_sealed(files, f"{own}/{name}/{sealed}", schema, problems)
         if live not in there:
             if stretch.stop == OPEN and any(
@@ -86,12 +87,14 @@ class TableReader:
         goes_on = bool(stretches) and stretches[-1].stop == OPEN
         tables = [SCHEMAS[name].empty_table()]
         for stretch in stretches:
-            path, told = f"{own}/{name}/{part_name(*stretch)}", []
-            rows, told = self._sealed.get(path) or (self.stretch(files, own, name, stretch, told), told)
-            if goes_on and stretch.stop != OPEN:
-                self._sealed[path] = rows, told
-            problems += told
-            tables.append(rows)
+            found = self._sealed.get((name, stretch))
+            if found is None:
+                told: list[str] = []
+                found = self.stretch(files, own, name, stretch, told), told
+                if goes_on and stretch.stop != OPEN:  # It will be read again, and does not change.
+                    self._sealed[name, stretch] = found
+            tables.append(found[0])
+            problems += found[1]
         return pa.concat_tables(tables)
 
 

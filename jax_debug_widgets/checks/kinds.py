@@ -1,7 +1,7 @@
 """Register the kinds of findings.
 
 A new kind needs a row here and a file of its own. A kind for an exception also needs texts in `words`, a check a row in
-`device`.
+`device`. `sections` names what JAX's documentation says about a kind, if anything.
 """
 
 from __future__ import annotations

@@ -13,7 +13,6 @@ _TO_NUMPY = "101/errors.html#jax.errors.TracerArrayConversionError"
 
 _SECTIONS = {
     "branches": _CONTROL_FLOW,
-    "callback": "201/callbacks.html",
     "carry": _CONTROL_FLOW,
     "casts": _DTYPES,
     "checkify": "debugging/checkify_guide.html",

@@ -9,7 +9,13 @@ import jax.numpy as jnp
 import pytest
 
 import jax_debug_widgets as jdw
+from jax_debug_widgets.checks import Kind, section_of
 from jax_debug_widgets.session.panel.findings import findings_message
+
+
+def test_each_kind_of_check_has_a_section_of_jaxs_documentation():
+    assert all(section_of(kind.word).startswith("https://docs.jax.dev/") for kind in Kind)
+    assert section_of("hoisted") == ""
 
 
 def loss(x):
