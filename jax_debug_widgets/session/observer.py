@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from jax_debug_widgets._jax.origins.equation import Recorders
-    from jax_debug_widgets._jax.running.backlog import PendingResult
+    from jax_debug_widgets._jax.running.backlog import HandOver
     from jax_debug_widgets._jax.running.dispatch import Execution, Stage
     from jax_debug_widgets._jax.running.waits import Wait
     from jax_debug_widgets._jax.tracing.traces import Trace
@@ -103,11 +103,11 @@ class SessionObserver:
         if run is not None and not self._session.capture.is_explaining() and run.call_log.ran(program):
             self._session.call_programs.take(run.key, program)
 
-    def dispatched(self, name: str, recorders: Recorders, hand_over: Callable[[], PendingResult]) -> None:
+    def dispatched(self, name: str, recorders: Recorders, hand_over: HandOver) -> None:
         """See `_jax.running.dispatch.Observer`. A training step waits for this method, so it leaves work for later."""
         run = self._session.active
         if run is None or self._session.capture.is_explaining():
-            hand_over()
+            hand_over(None)
             return
         self._session.debugger.ending.before_call()
         run.dispatching(recorders)

@@ -470,3 +470,21 @@ def test_a_program_that_its_own_host_function_calls_has_its_own_events():
     said = sorted((event.call, event.text) for event in run.events if event.kind == "print")
     assert said == [(0, "x 0.0"), (1, "x 1.0"), (2, "x 0.0"), (3, "x 2.0"), (4, "x 1.0"), (5, "x 0.0")]
     assert [call.events for call in run.calls] == [2] * 6
+
+
+def test_a_collection_in_the_middle_of_a_call_knows_the_call(monkeypatch):
+    """As when another thread collects: the pump, or what records the run."""
+    add = Backlog.add
+
+    def add_and_collect(self, handed):
+        add(self, handed)
+        until(handed.is_ready)
+        current_session().collect()
+
+    monkeypatch.setattr(Backlog, "add", add_and_collect)
+    f = fresh()
+    with jdw.capture() as run:
+        for i in range(5):
+            f(i)
+    assert [event.call for event in run.events] == [0, 1, 2, 3, 4]
+    assert not run.findings and not run.notes

@@ -125,6 +125,10 @@ class PendingResult:
             self._heard.pop()(self._error)
 
 
+HandOver = Callable[[Callable[[PendingResult], object] | None], PendingResult]
+"""Adds the further results of a call to the backlog. Its argument is called with them before any thread can report them."""
+
+
 class Backlog:
     """The calls with events that are not yet reported, in the order of the calls. Safe from any thread."""
 

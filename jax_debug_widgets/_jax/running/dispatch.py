@@ -22,7 +22,7 @@ from jax_debug_widgets._jax.compat.names import function_of
 from jax_debug_widgets._jax.compat.private import api_util, dispatch, monitoring, pxla
 from jax_debug_widgets._jax.compat.processes import ProcessShare
 from jax_debug_widgets._jax.origins.equation import Recorders
-from jax_debug_widgets._jax.running.backlog import PendingResult
+from jax_debug_widgets._jax.running.backlog import HandOver, PendingResult
 
 Stage = Literal["trace", "lower", "compile", "numba"]
 """A stage of the preparation of a function before it runs."""
@@ -77,8 +77,8 @@ class Observer(Protocol):
         """
         ...
 
-    def dispatched(self, name: str, recorders: Recorders, hand_over: Callable[[], PendingResult]) -> None:
-        """Called when a program with further results was dispatched; it must call `hand_over`."""
+    def dispatched(self, name: str, recorders: Recorders, hand_over: HandOver) -> None:
+        """Called when a program with further results was dispatched; it must call `hand_over`, see `HandOver`."""
         ...
 
     def failed(self, error: BaseException) -> BaseException:
@@ -145,12 +145,12 @@ class DispatchWatch:
         executed(execution)
         return outputs
 
-    def dispatched(self, name: str, recorders: Recorders, hand_over: Callable[[], PendingResult]) -> None:
+    def dispatched(self, name: str, recorders: Recorders, hand_over: HandOver) -> None:
         """Report a program with further results that C++ has dispatched."""
         if self._is_on:
             self._observer.dispatched(name, recorders, hand_over)
         else:
-            hand_over()
+            hand_over(None)
 
     def stop(self) -> None:
         """Stop reporting, and restore JAX's own method."""

@@ -28,7 +28,7 @@ from jax_debug_widgets._jax.passes.result_passing import (
     without_unused,
 )
 from jax_debug_widgets._jax.passes.watching import WatchHooks
-from jax_debug_widgets._jax.running.backlog import Backlog, PendingResult
+from jax_debug_widgets._jax.running.backlog import Backlog, HandOver, PendingResult
 from jax_debug_widgets._jax.running.further_results import fast_path_data
 from jax_debug_widgets._jax.running.may_hand_over import (
     HandoverSettings,
@@ -46,7 +46,7 @@ class CallObserver(Protocol):
         """Call `execute`, and report it."""
         ...
 
-    def dispatched(self, name: str, recorders: Recorders, hand_over: Callable[[], PendingResult]) -> None:
+    def dispatched(self, name: str, recorders: Recorders, hand_over: HandOver) -> None:
         """Call `hand_over`, and report the call that was dispatched before."""
         ...
 
@@ -56,9 +56,9 @@ class _Unobserved:
         del name, ordered, recorders
         return execute()
 
-    def dispatched(self, name: str, recorders: Recorders, hand_over: Callable[[], PendingResult]) -> None:
+    def dispatched(self, name: str, recorders: Recorders, hand_over: HandOver) -> None:
         del name, recorders
-        hand_over()
+        hand_over(None)
 
 
 class HandoverHooks(Replacing):
@@ -267,11 +267,13 @@ class HandoverExecutable:
         self.hand_over(outputs[-self._count :])
         return outputs
 
-    def hand_over(self, said: Sequence[Any]) -> PendingResult:
-        """Add the further results of a call to the backlog."""
+    def hand_over(self, said: Sequence[Any], heard: Callable[[PendingResult], object] | None = None) -> PendingResult:
+        """Add the further results of a call to the backlog. Call `heard` with them before any thread can report them."""
         if self._devices[0].platform != "cpu":
             begin_to_read(said)
         handed = PendingResult(self.hooks.backlog, self, self._says, said)
+        if heard is not None:
+            heard(handed)
         self.hooks.backlog.add(handed)
         for device in self._devices:  # `jax.effects_barrier` waits for these tokens.
             dispatch.runtime_tokens.set_output_runtime_token(device, handed)  # pyright: ignore[reportArgumentType]

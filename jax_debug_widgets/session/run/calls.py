@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from jax_debug_widgets._jax.compat.processes import ProcessShare
-    from jax_debug_widgets._jax.running.backlog import Backlog, PendingResult
+    from jax_debug_widgets._jax.running.backlog import Backlog, HandOver, PendingResult
     from jax_debug_widgets._jax.running.dispatch import Stage
     from jax_debug_widgets._jax.running.waits import Wait
     from jax_debug_widgets.breakpoints import Policy
@@ -218,22 +218,23 @@ class CallLog:
         """Whether this thread is dispatching a program. A host function may call others meanwhile."""
         return any(ident == threading.get_ident() for ident, *_ in self._dispatching)
 
-    def dispatched(
-        self, program: str, taps: Sequence[Tap], hand_over: Callable[[], PendingResult], ran: Ran = unknown
-    ) -> None:
+    def dispatched(self, program: str, taps: Sequence[Tap], hand_over: HandOver, ran: Ran = unknown) -> None:
         """Note a program that was dispatched already and has its prints among its results."""
         opened = self._opened()
         if opened:
             record, executed = self._executing(program, False, taps)
-            handed = hand_over()
+            handed = hand_over(None)
             record.program, record.is_called_from_cell = ran, record in opened
             record.seen = "at once" if record in opened else "over" if handed.was_over else "late"
             executed(Execution(finished=False, effects=(handed,)))
             return
         # Before `hand_over`, because a call begins before its prints.
         seen = function_of(program), self._now(), self.spans.calling(), threading.get_ident()
-        handed = hand_over()
-        self._news.tell(partial(self._outcomes.dispatched_elsewhere, *seen, taps, handed, ran))
+
+        def heard(handed: PendingResult) -> None:
+            self._news.tell(partial(self._outcomes.dispatched_elsewhere, *seen, taps, handed, ran))
+
+        handed = hand_over(heard)
         self._waiter.when_ready((), partial(self._outcomes.over, handed))
 
     def compiled(self, stage: Stage, name: str, seconds: float, by_numba: float = 0.0) -> None:
