@@ -1,6 +1,6 @@
 """Where JAX has renamed what a feature needs, that feature is off and says so; programs run, and the rest is captured.
 
-Each case is a process of its own, see `another_jax.py`: one for the names of two features; with `JAXDEBUG_NAMES=all` one for
+Each case is a process of its own, see `another_jax.py`: one for the names of three features; with `JAXDEBUG_NAMES=all` one for
 each feature, and one for each name.
 """
 
@@ -33,7 +33,7 @@ def names_of(feature):
 
 ALL = os.environ.get("JAXDEBUG_NAMES") == "all"
 OTHERS = [feature for feature in features.NEEDED if feature != features.CAPTURE]
-TOGETHER = [(features.CAPTURE,), *(tuple(OTHERS[first : first + 2]) for first in range(0, len(OTHERS), 2))]
+TOGETHER = [(features.CAPTURE,), *(tuple(OTHERS[first : first + 3]) for first in range(0, len(OTHERS), 3))]
 EACH = [(feature,) for feature in features.NEEDED]
 NAMES = sorted({name for feature in features.NEEDED for name in names_of(feature).split()})
 HOOKED = [feature for feature in OTHERS if hooks_of(feature)]
@@ -46,7 +46,11 @@ SAYING = {features.CALLBACKS: ("loss.<lambda>", "written.<lambda>"), features.ST
 def without():
     """What became of the programs where these names are gone."""
     command = [sys.executable, "-W", "error", "-m", "tests._jax.another_jax"]
-    with subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+    # What is compiled runs once.
+    quick = {**os.environ, "JAX_DISABLE_MOST_OPTIMIZATIONS": "1"}
+    with subprocess.Popen(
+        command, cwd=ROOT, env=quick, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
 
         def ask(names):
             process.stdin.write(names + "\n")

@@ -23,22 +23,39 @@ const FIRST: Wanted = { opened: null, colour: "role", find: "", way: "", box: 0,
 const COLOURS: Readonly<Record<string, string>> = { nan: "NaN" };
 const ZOOMS = [0.5, 0.7, 0.85, 1, 1.25, 1.6];
 
+/** The match `step` after match `from` of `count`, round and round; from -1 it is the first or the last, -1 if there is none. */
+function matchAfter(from: number, step: number, count: number): number {
+  if (!count) return -1;
+  if (from < 0) return step > 0 ? 0 : count - 1;
+  return (from + step + count) % count;
+}
+
 export function GraphView({ ask, about }: Props) {
   const [wanted, setWanted] = useState(FIRST);
   const [scene, setScene] = useState<Scene | null>(null);
   const [problem, setProblem] = useState("");
   const [chosen, setChosen] = useState("");
   const [found, setFound] = useState(-1);
+  const [answered, setAnswered] = useState("");
+  const awaited = useRef(0);
   const [zoom, setZoom] = useState(3);
   const search = useRef<HTMLInputElement>(null);
   const plane = useRef<HTMLElement>(null);
+  const showMatch = (among: Scene, from: number, step: number) => {
+    const next = matchAfter(from, step, among.found.length);
+    setFound(next);
+    if (next >= 0) setWanted({ ...wanted, opened: among.opened, reveal: among.found[next]?.equation ?? null });
+  };
   useEffect(() => {
     let isNewest = true;
     ask<Scene>("scene", wanted).then(
       (answer) => {
         if (!isNewest) return;
         setScene(answer);
+        setAnswered(wanted.find);
         setProblem("");
+        if (awaited.current) showMatch(answer, -1, awaited.current);
+        awaited.current = 0;
         const shown = answer.shown === null ? undefined : answer.boxes[answer.shown];
         if (shown) setChosen(keyOf(shown));
       },
@@ -66,10 +83,8 @@ export function GraphView({ ask, about }: Props) {
     change({ opened });
   };
   const goTo = (step: number) => {
-    if (!scene.found.length) return;
-    const next = (found + step + scene.found.length) % scene.found.length;
-    setFound(next);
-    change({ reveal: scene.found[next]?.equation ?? null });
+    if (answered === wanted.find) showMatch(scene, found, step);
+    else awaited.current = step; // The matches of these letters are still on their way.
   };
   const clear = () => {
     if (search.current) search.current.value = "";
@@ -114,6 +129,7 @@ export function GraphView({ ask, about }: Props) {
           title="Search the program (/); Enter goes to the next match"
           onInput={({ currentTarget }) => {
             setFound(-1);
+            awaited.current = 0;
             change({ find: currentTarget.value, way: "" });
           }}
           onKeyDown={(event) => {

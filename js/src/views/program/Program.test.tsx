@@ -63,7 +63,8 @@ async function show(answers: Record<string, unknown> = {}, call?: Signal<number 
   const ask = ((what: string, body?: object) => {
     asked.push([what, body]);
     const answer = known[what];
-    return answer instanceof Error ? Promise.reject(answer) : Promise.resolve(answer);
+    if (answer instanceof Error) return Promise.reject(answer);
+    return Promise.resolve(typeof answer === "function" ? answer(body) : answer);
   }) as Ask;
   const host = document.createElement("div");
   hosts.push(host);
@@ -155,4 +156,29 @@ it("follows what was not finite to the outputs, where there is such", async () =
   const { asked, find } = await show({ scene: { ...SCENE, spoilt: 2 } });
   await press(find('[data-testid="way-nan"]'), new MouseEvent("click", { bubbles: true }));
   expect(asked.filter(([what]) => what === "scene").at(-1)?.[1]).toMatchObject({ way: "nan" });
+});
+
+it("goes to a match of what is typed, also where Enter comes before the matches", async () => {
+  const late: ((answer: Scene) => void)[] = [];
+  const matches = (...equations: number[]) =>
+    equations.map((equation) => ({ equation, name: "h", primitive: "mul", source: "a.py:3", at: 1 }));
+  const answer = ({ find }: { find: string }) =>
+    find ? new Promise<Scene>((arrive) => late.push(arrive)) : { ...SCENE, found: matches(1, 2) };
+  const { asked, find } = await show({ scene: answer });
+  const latest = () => asked.filter(([what]) => what === "scene").at(-1)?.[1];
+  const search = find("[data-testid=find]") as HTMLInputElement;
+  for (const [letters, shift, equation] of [
+    ["h", false, 7],
+    ["hi", true, 9],
+  ] as const) {
+    search.value = letters;
+    await press(search, new Event("input", { bubbles: true }));
+    await press(search, new KeyboardEvent("keydown", { key: "Enter", shiftKey: shift, bubbles: true }));
+    expect(latest()).toMatchObject({ find: letters, reveal: null });
+    await act(async () => late.at(-1)?.({ ...SCENE, found: matches(7, 8, 9) }));
+    expect(latest()).toMatchObject({ find: letters, reveal: equation });
+    await act(async () => late.at(-1)?.({ ...SCENE, found: matches(7, 8, 9) }));
+  }
+  await act(async () => find("[data-testid=next]").click());
+  expect(latest()).toMatchObject({ reveal: 7 });
 });
