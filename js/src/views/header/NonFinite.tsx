@@ -35,6 +35,7 @@ export function NonFinite({ run, ui }: Props) {
   if (!first) return null;
   const { nan, inf } = run.status?.nonfinite ?? { nan: 0, inf: 0 };
   const words = [nan > 0 && `${count(nan)} NaN`, inf > 0 && `${count(inf)} ∞`].filter(Boolean).join(", ");
+  const told = words ? `${words} in prints and callbacks. ` : "";
   const isKept = first.event >= run.oldest;
   return (
     <button
@@ -42,7 +43,10 @@ export function NonFinite({ run, ui }: Props) {
       class="button non-finite number"
       data-testid="non-finite"
       disabled={!isKept}
-      title={isKept ? "Go to the first NaN or infinite value (!)" : "The first NaN or infinite value is no longer kept"}
+      title={
+        told +
+        (isKept ? "Go to the first NaN or infinite value (!)" : "The first NaN or infinite value is no longer kept")
+      }
       onClick={() => goToNonFinite({ run, ui })}
     >
       {words || "not finite"}

@@ -182,3 +182,12 @@ it("goes to a match of what is typed, also where Enter comes before the matches"
   await act(async () => find("[data-testid=next]").click());
   expect(latest()).toMatchObject({ reveal: 7 });
 });
+
+it("tells several programs by name and size, and equal ones by a number", async () => {
+  const other = { ...ABOUT, key: "p2", equations: 1 };
+  const again = { ...ABOUT, key: "p3" };
+  const text = { ...ABOUT, key: "p4", name: "hlo of f", equations: 0 };
+  const { host } = await show({ call: { programs: [ABOUT, other, again, text], told: "" } }, signal<number | null>(1));
+  const words = [...host.querySelectorAll("[data-testid=which-program] option")].map((one) => one.textContent);
+  expect(words).toEqual(["step · 4 equations", "step · 1 equation", "step · 4 equations (2)", "hlo of f"]);
+});

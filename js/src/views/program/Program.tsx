@@ -1,6 +1,7 @@
 /** A program as Table | Linked | Graph | Diff; of several programs one is chosen. */
 import type { Signal } from "@preact/signals";
 import { useEffect, useMemo, useState } from "preact/hooks";
+import { plural } from "../../kit/format";
 import { GraphView, Problem } from "./GraphView";
 import { HtmlView } from "./HtmlView";
 import type { About, Ask, View } from "./scene";
@@ -104,9 +105,9 @@ export function Program({ ask, program, call }: Props) {
               setView(null);
             }}
           >
-            {all.map((one) => (
+            {all.map((one, position) => (
               <option key={one.key} value={one.key}>
-                {one.name} · {one.first}
+                {labelAmong(all, position)}
               </option>
             ))}
           </select>
@@ -125,6 +126,13 @@ export function Program({ ask, program, call }: Props) {
       )}
     </div>
   );
+}
+
+/** `step · 45 equations`; a number tells it from those before it with the same words. */
+function labelAmong(all: readonly About[], position: number): string {
+  const words = all.map(({ name, equations }) => (equations ? `${name} · ${plural(equations, "equation")}` : name));
+  const same = words.slice(0, position).filter((one) => one === words[position]).length;
+  return same ? `${words[position]} (${same + 1})` : `${words[position]}`;
 }
 
 interface Programs {
