@@ -1,14 +1,14 @@
-"""Pack scalars among further results into one array for each dtype, which is handed over and read as fast as one scalar.
+"""Pack scalars of one dtype among further results into few arrays, each handed over and read as fast as one scalar.
 
 Otherwise, a training step that prints ten losses would have ten more results, each an array to make and to read.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import jax
 import numpy as np
@@ -18,6 +18,8 @@ from jax_debug_widgets._jax.passes.operands import computed
 
 if TYPE_CHECKING:
     from jax_debug_widgets._jax.compat.private import core
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -49,13 +51,15 @@ def packed(values: Sequence[Any]) -> tuple[list[core.JaxprEqn], list[Any], Packi
     equations: list[core.JaxprEqn] = []
     results: list[Any] = []
     places: list[tuple[int, int | None] | None] = [None] * len(values)
-    for numbers in alike.values():
-        if len(numbers) > 1:
-            also, together = computed(_together, [values[number] for number in numbers])
-            equations += also
-            for position, number in enumerate(numbers):
-                places[number] = len(results), position
-            results.append(together)
+    is_on_cpu = jax.default_backend() == "cpu"
+    for numbers in _groups(alike.values(), most=_MANY if is_on_cpu else len(values)):
+        also, together = computed(
+            _by_concatenating if is_on_cpu else _by_selecting, [values[number] for number in numbers]
+        )
+        equations += also
+        for position, number in enumerate(numbers):
+            places[number] = len(results), position
+        results.append(together)
     for number, place in enumerate(places):
         if place is None:
             places[number] = len(results), None
@@ -69,18 +73,39 @@ def _is_number(aval: Any) -> bool:
 
 
 _FEW, _MANY = 8, 64
-"""XLA's CPU backend needs 15 ms to compile each operand of a `concatenate` of more than `_FEW`, but no time for selects."""
+"""The most operands of a `concatenate`, as XLA's CPU backend compiles more in 15 ms each; the most numbers in a result."""
 
 
-def _together(*values: Any) -> Any:
-    if len(values) <= _FEW:
-        parts = [lax.reshape(one, (1,)) for one in values]
+def _groups(alike: Iterable[Sequence[int]], most: int) -> Iterator[Sequence[int]]:
+    """Yield the numbers of the values that become one result, at most `most`; a single value needs no packing."""
+    for numbers in alike:
+        yield from (some for some in _slices(numbers, most) if len(some) > 1)
+
+
+def _slices(values: Sequence[T], size: int) -> Iterator[Sequence[T]]:
+    return (values[first : first + size] for first in range(0, len(values), size))
+
+
+@jax.jit
+def _by_concatenating(*numbers: Any) -> Any:
+    """Join at most `_MANY` numbers to an array by concatenating `_FEW` at a time.
+
+    The barriers keep the code that computes the numbers as it would be without us, and the concatenations apart.
+    """
+    parts = [lax.reshape(one, (1,)) for one in lax.optimization_barrier(numbers)]
+    if len(parts) > _FEW:
+        parts = lax.optimization_barrier([lax.concatenate(some, 0) for some in _slices(parts, _FEW)])
+    return lax.concatenate(parts, 0)
+
+
+def _by_selecting(*numbers: Any) -> Any:
+    """Join numbers to an array by few kernels, which is what counts on a GPU."""
+    if len(numbers) <= _FEW:
+        parts = [lax.reshape(one, (1,)) for one in numbers]
     else:
-        parts = [_chosen(*values[first : first + _MANY]) for first in range(0, len(values), _MANY)]
+        parts = [_chosen(*some) for some in _slices(numbers, _MANY)]
     while len(parts) > 1:
-        groups = (parts[first : first + _FEW] for first in range(0, len(parts), _FEW))
-        # The barrier keeps the code that computes the numbers as it would be without us.
-        parts = [lax.concatenate(lax.optimization_barrier(group), 0) for group in groups]
+        parts = [lax.concatenate(lax.optimization_barrier(some), 0) for some in _slices(parts, _FEW)]
     return parts[0]
 
 
