@@ -51,7 +51,7 @@ class EquationTaps:
             on_device,
             every,
             equation.numbered,
-            repr(nesting),
+            nesting if nesting.devices is None else repr(nesting),  # The devices are lists.
         )
         if key not in self._taps:
             nesting = replace(nesting, counted=nesting.counted or counted, every=on_device, one_of=every // on_device)

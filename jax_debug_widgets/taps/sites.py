@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import linecache
 import os
@@ -242,8 +243,14 @@ def value_aliases(equation: DebugCall, text: CallText) -> tuple[str, ...]:
 
 def _value_paths(equation: DebugCall) -> list[tuple[Any, ...]]:
     """Return the path of each array in `(args, kwargs)`."""
-    tree = jax.tree.unflatten(equation.in_tree, range(equation.in_tree.num_leaves))
-    return [path for path, leaf in jax.tree_util.tree_leaves_with_path(tree) if leaf not in equation.static]
+    return [path for number, path in enumerate(_paths_of(equation.in_tree)) if number not in equation.static]
+
+
+@functools.lru_cache(maxsize=256)
+def _paths_of(tree: Any) -> tuple[tuple[Any, ...], ...]:
+    """Return the path of each leaf of a structure."""
+    leaves = jax.tree.unflatten(tree, range(tree.num_leaves))
+    return tuple(path for path, _ in sorted(jax.tree_util.tree_leaves_with_path(leaves), key=lambda leaf: leaf[1]))
 
 
 def _keyword(path: tuple[Any, ...]) -> str:

@@ -31,23 +31,30 @@ def unflattener(equation: DebugCall) -> Callable[[Sequence[Any]], Arguments]:
     tree, static = equation.in_tree, equation.static
     if tree is None:
         return lambda values: (tuple(values), {})
+    flat = None if static else _flat_unflattener(tree)
+    if flat is not None:
+        return flat
     places = [position for position in range(tree.num_leaves) if position not in static]
-    if not static and not _has_containers(equation):
-        # For flat arguments, slicing is ten times faster than `jax.tree.unflatten`.
-        args, kwargs = jax.tree.unflatten(tree, range(tree.num_leaves))
-        count, names = len(args), list(kwargs)
-
-        def unflatten_flat(values: Sequence[Any]) -> Arguments:
-            return tuple(values[:count]), dict(zip(names, values[count:], strict=True))
-
-        if [*args, *kwargs.values()] == places:
-            return unflatten_flat
 
     def unflatten(values: Sequence[Any]) -> Arguments:
         leaves: list[Any] = [static.get(position) for position in range(tree.num_leaves)]
         for position, value in zip(places, values, strict=True):
             leaves[position] = value
         return jax.tree.unflatten(tree, leaves)
+
+    return unflatten
+
+
+@functools.lru_cache(maxsize=256)
+def _flat_unflattener(tree: Any) -> Callable[[Sequence[Any]], Arguments] | None:
+    """Make the function for arguments that are no containers; None for others. It is ten times faster than unflattening."""
+    args, kwargs = jax.tree.unflatten(tree, range(tree.num_leaves))
+    if _has_containers(tree) or [*args, *kwargs.values()] != [*range(tree.num_leaves)]:
+        return None
+    count, names = len(args), list(kwargs)
+
+    def unflatten(values: Sequence[Any]) -> Arguments:
+        return tuple(values[:count]), dict(zip(names, values[count:], strict=True))
 
     return unflatten
 
@@ -63,7 +70,7 @@ class Renderer:
         self._unflatten = unflattener(equation)
         self._as_jax = (
             needs_jax_arrays(equation.format)
-            or _has_containers(equation)
+            or _has_containers(equation.in_tree)
             or any(kind.key is not None for kind in equation.types)
         )
         self._options = dict(equation.text_options)
@@ -134,7 +141,7 @@ def why_unformattable(equation: DebugCall) -> str:
 
     Called when the program is compiled, because a print is not formatted when it fires.
     """
-    if equation.text is None:
+    if equation.text is None or (not equation.static and _shows_anything(equation.format, equation.in_tree)):
         return ""
     mapped = zip(equation.shapes, equation.lanes.mapped, strict=True)
     types = [(shape[sum(axes) :], dtype) for (shape, axes), dtype in zip(mapped, equation.dtypes, strict=True)]
@@ -152,6 +159,25 @@ def why_unformattable(equation: DebugCall) -> str:
         told = ", ".join(f"{dtype}[{','.join(map(str, shape))}]" for shape, dtype in types)
         return f"{error_line(error)} (its values are {told}; `:.3f` and the like are for single numbers)"
     return ""
+
+
+@functools.lru_cache(maxsize=1024)
+def _shows_anything(format_string: str, tree: Any) -> bool:
+    """Whether a format takes arrays of every type: each field is an argument in the structure `tree`, and has no options."""
+    if tree is None or _has_containers(tree):
+        return False
+    args, kwargs = jax.tree.unflatten(tree, [""] * tree.num_leaves)
+    try:
+        fields = list(string.Formatter().parse(format_string))
+        format_string.format(*args, **kwargs)
+    except (ValueError, LookupError, AttributeError):
+        return False
+    placeholders = [one for one in fields if one[1] is not None]
+    is_plain = all(
+        (not name or name.isidentifier() or name.isdecimal()) and not spec and not conversion
+        for _, name, spec, conversion in placeholders
+    )
+    return is_plain and bool(placeholders or not kwargs)
 
 
 def _zeros(shape: tuple[int, ...], dtype: Any, kind: OperandType | None) -> Any:
@@ -177,9 +203,13 @@ def needs_jax_arrays(format_string: str) -> bool:
     )
 
 
-def _has_containers(equation: DebugCall) -> bool:
-    """Whether any argument is a container such as a list or a dict. Containers format their elements with `repr`."""
-    tree = equation.in_tree
+@functools.lru_cache(maxsize=256)
+def _has_containers(tree: Any) -> bool:
+    """Whether any argument is a container such as a list or a dict. Containers format their elements with `repr`.
+
+    Args:
+      tree: the structure of `(args, kwargs)`, or None.
+    """
     if tree is None:
         return False
     args, kwargs = tree.children()

@@ -215,8 +215,8 @@ def _tapped(original: core.JaxprEqn, place: Place, make_recorder: MakeRecorder) 
     return [*coordinates, tapped]
 
 
-def describe(equation: core.JaxprEqn, guard: Guard | None, place: Place) -> DebugCall:
-    """Describe the debugging equation that a `debug_tap` at this place stands for."""
+def describe(equation: core.JaxprEqn, guard: Guard | None, place: Place, order: int = -1) -> DebugCall:
+    """Describe the debugging equation that a `debug_tap` at this place stands for; `order` is that of `DebugCall`."""
     avals = [core.physical_aval(variable.aval) for variable in equation.invars]
     inner, params, lanes = (equation.params[key] for key in ("inner", "params", "lanes"))
     path = str(place.stack + equation.source_info.name_stack)
@@ -225,6 +225,7 @@ def describe(equation: core.JaxprEqn, guard: Guard | None, place: Place) -> Debu
     by_itself = [loop for loop in loops if loop.lanes and loop.unrolled]
     return replace(
         _readers()[inner](dict(params), frame_of(traceback_of(equation.source_info)), path, avals, lanes),
+        order=order,
         callers=callers_of(traceback_of(equation.source_info), place.callers),
         loops=loops,
         conditional=place.conditional or (inner is debug_stop_p and dict(params)["spec"].conditional),

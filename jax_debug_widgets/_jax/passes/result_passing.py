@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -19,7 +19,7 @@ import numpy as np
 
 from jax_debug_widgets._jax.compat.caching import cached_fact
 from jax_debug_widgets._jax.compat.private import core, debugging, pe, sharding_impls
-from jax_debug_widgets._jax.origins.equation import DebugCall
+from jax_debug_widgets._jax.origins.equation import DebugCall, Guard
 from jax_debug_widgets._jax.origins.kernel_prints import has_debugging, has_printing_kernels
 from jax_debug_widgets._jax.origins.place import Place
 from jax_debug_widgets._jax.passes.callbacks import has_callbacks
@@ -142,8 +142,8 @@ def with_results(program: ClosedJaxpr, name: str, offer: Offer) -> ReportingProg
     lines: list[PassedLine] = []
     numbers = itertools.count()
 
-    def teller_of(equation: DebugCall) -> ResultReporter:
-        teller = offer(replace(equation, order=next(numbers)))
+    def teller_of(equation: core.JaxprEqn, guard: Guard | None, place: Place) -> ResultReporter:
+        teller = offer(describe(equation, guard, place, order=next(numbers)))
         if teller is None:
             raise _RefusedError
         return teller
@@ -167,7 +167,10 @@ class _RefusedError(Exception):
 
 
 def _rewrite(
-    jaxpr: core.Jaxpr, place: Place, teller_of: Callable[[DebugCall], ResultReporter], lines: list[PassedLine]
+    jaxpr: core.Jaxpr,
+    place: Place,
+    teller_of: Callable[[core.JaxprEqn, Guard | None, Place], ResultReporter],
+    lines: list[PassedLine],
 ) -> tuple[core.Jaxpr, list[Any]]:
     """The program without its prints, and the variables of it that they say; a line is added for each of them."""
     equations: list[core.JaxprEqn] = []
@@ -181,7 +184,7 @@ def _rewrite(
     for equation in jaxpr.eqns:
         if _is_print(equation):
             bare, guard = without_guard(as_tap(equation), place)
-            add(teller_of(describe(bare, guard, place)), [*bare.invars, *([guard.operand] if guard else ())])
+            add(teller_of(bare, guard, place), [*bare.invars, *([guard.operand] if guard else ())])
         elif equation.primitive is watch_tap_p:
             add(equation.params["record"].teller, equation.invars)
         elif _is_jit(equation) and has_debugging(equation.params["jaxpr"].jaxpr):
