@@ -95,12 +95,13 @@ format: $(VENV)/.dev js/node_modules/.package-lock.json  ## format and fix what 
 	cd js && npx biome check --write .
 
 pictures: $(VENV)/.dev $(BUILT)  ## take the pictures of the docs anew, from the running panel
-	python -m pytest tests/e2e/test_tour.py tests/e2e/test_labextension.py -k "alive or beside_the_notebook_while or any_theme"
+	python -m pytest tests/e2e/test_tour.py tests/e2e/test_labextension.py tests/e2e/test_marimo.py -k "alive or beside_the_notebook_while or any_theme or an_app"
 	JAXDEBUG_PICTURES=1 python -m pytest tests/e2e/test_panel_pictures.py tests/e2e/test_source.py tests/e2e/test_runs.py
 	cp test-artifacts/e2e/tour-panel-while-running.png docs/panel.png
 	cp test-artifacts/e2e/lab-running-light.png docs/lab.png
 	cp test-artifacts/e2e/lab-Dark-High-Contrast-Overview.png docs/lab-high-contrast.png
 	cp test-artifacts/e2e/runs-1280-Light.png docs/runs.png
+	cp test-artifacts/e2e/marimo.png docs/marimo.png
 	cp test-artifacts/e2e/debugger-light.png test-artifacts/e2e/debugger-dark.png docs/
 	for picture in docs/panel-*-light.png docs/panel-*-dark.png; do cp test-artifacts/e2e/$${picture#docs/} docs/; done
 

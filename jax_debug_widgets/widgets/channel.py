@@ -55,9 +55,8 @@ class Channel:
     """
 
     def __init__(self, model: PanelModel, answer: Answer) -> None:
-        self.model = model
         self._answer = answer
-        model.on_msg(lambda _model, content, _buffers: self._on_request(content))
+        self._take(model)
         intake = None if is_engine() else Intake.of(running_kernel())
         self.way = intake.way if intake is not None else "stdin"
         if intake is not None and model.comm is not None:
@@ -69,6 +68,13 @@ class Channel:
         """Make the channel for `run`: its own if outputs are isolated, else one for all runs."""
         return cls(PanelModel(run if outputs_are_isolated() else ""), answer)
 
+    def reopen(self) -> None:
+        """Make the model anew if it is closed: marimo closes it when the cell that made it runs again."""
+        if getattr(self.model.comm, "_closed", False):
+            closed = self.model
+            self._take(PanelModel(closed.run))
+            closed.close()
+
     def serves(self, run: str) -> bool:
         """Whether messages about `run` may go through this channel."""
         return self.model.run in ("", run)
@@ -79,6 +85,10 @@ class Channel:
             self.model.send(content, buffers=[buffer])
         except UnicodeEncodeError:  # A title or an error has a lone surrogate; texts of events are bytes.
             self.model.send(legible(content), buffers=[buffer])
+
+    def _take(self, model: PanelModel) -> None:
+        self.model = model
+        model.on_msg(lambda _model, content, _buffers: self._on_request(content))
 
     def _on_request(self, content: dict[str, Any]) -> None:
         for message, buffer in self._answer(content):

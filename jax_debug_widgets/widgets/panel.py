@@ -63,6 +63,7 @@ class Panel:
     def _repr_mimebundle_(self, **_: Any) -> tuple[dict[str, Any], dict[str, Any]]:
         bundle = self.bundle()
         if marimo := marimo_notebook():  # It shows only one of several forms, so the widget goes into the HTML.
+            self.channel.reopen()
             bundle["text/html"] += marimo.as_html(self.channel.model).text
         elif outputs_are_isolated():
             bundle[_WIDGET_VIEW] = {"version_major": 2, "version_minor": 0, "model_id": self.channel.model.model_id}

@@ -69,7 +69,7 @@ class JupyterLab:
         self.notebooks.mkdir(parents=True)
         self._write_settings()
         self._install_extension()
-        port = _free_port()
+        port = free_port()
         self.url = f"http://127.0.0.1:{port}"
         self._log.parent.mkdir(parents=True, exist_ok=True)
         with self._log.open("wb") as log:
@@ -250,7 +250,8 @@ class JupyterLab:
             process.wait()
 
 
-def _free_port() -> int:
+def free_port() -> int:
+    """Return a port on which nobody listens."""
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         return listener.getsockname()[1]

@@ -104,6 +104,19 @@ def test_in_marimo_the_picture_stands_in_the_page_and_the_widget_beside_it(comms
     assert bundle["text/html"].endswith(f"<marimo-anywidget data-model={comms[-1].comm_id}>") is is_notebook
 
 
+def test_in_marimo_a_run_that_is_shown_again_has_a_new_model_if_its_own_is_closed(comms, monkeypatch, snapshot):
+    monkeypatch.setitem(sys.modules, "marimo", marimo(is_notebook=True))
+    panel = Panel("run-1", snapshot, Channel.open("run-1", lambda _: [({"type": "answer"}, b"")]))
+    first = panel.channel.model
+    panel._repr_mimebundle_()
+    assert panel.channel.model is first
+    comms[-1]._closed = True
+    panel._repr_mimebundle_()
+    assert panel.channel.model is not first and panel.channel.serves("run-1")
+    comms[-1].ask({"type": "sync"})
+    assert comms[-1].messages == [({"type": "answer"}, b"")]
+
+
 def test_a_panel_is_text_and_html_without_a_widget_view(opened, snapshot):
     bundle, metadata = Panel("run-1", snapshot, opened[0])._repr_mimebundle_()
     assert set(bundle) == {"text/plain", "text/html"}

@@ -11,11 +11,11 @@ function start(model = new FakeModel()): FakeModel {
   return model;
 }
 
-function addOutput(run: string): HTMLElement {
+function addOutput(run: string, parent: ParentNode = document.body): HTMLElement {
   const output = document.createElement("div");
   output.setAttribute(RUN_ATTRIBUTE, run);
   output.innerHTML = "<p>snapshot</p><p hidden>already hidden</p>";
-  document.body.append(output);
+  parent.append(output);
   return output;
 }
 
@@ -281,6 +281,22 @@ describe("a model", () => {
     expect([el.children.length, live(output)?.dataset.events]).toEqual([0, "5"]);
   });
 
+  it("renders nothing where the output stands beside it in a shadow root, and makes that live", async () => {
+    const layout = document.body.appendChild(document.createElement("div")).attachShadow({ mode: "open" });
+    const output = addOutput("run-1", layout);
+    const el = layout.appendChild(document.createElement("div")).attachShadow({ mode: "open" });
+    const inner = el.appendChild(document.createElement("div"));
+    const model = start(new FakeModel("run-1"));
+    panel.render({ model, el: inner });
+    model.receive("small");
+    await settled();
+    expect([inner.children.length, live(output)?.dataset.events]).toEqual([0, "5"]);
+    output.remove();
+    const after = addOutput("run-1", layout);
+    await settled();
+    expect(live(after)?.dataset.events).toBe("5");
+  });
+
   it("asks only its own run's model for news where each run has a model", async () => {
     const first = start(new FakeModel("run-1"));
     const second = start(new FakeModel("run-2"));
@@ -288,6 +304,38 @@ describe("a model", () => {
     await settled();
     expect(first.sent).toEqual([]);
     expect(second.sent).toMatchObject([{ type: "sync", run: "run-2" }]);
+  });
+
+  it("gives an output into which marimo writes another run the view of that run, from its beginning", async () => {
+    const output = addOutput("run-1");
+    start(new FakeModel("run-1")).receive("small");
+    await settled();
+    live(output)?.querySelector<HTMLElement>("#tab-calls")?.click();
+    output.setAttribute(RUN_ATTRIBUTE, "run-2");
+    await settled();
+    expect(live(output)).toBeNull();
+    expect([...output.children].map((child) => (child as HTMLElement).hidden)).toEqual([false, true]);
+    start(new FakeModel("run-2")).receive("small", { run: "run-2" });
+    await settled();
+    expect(live(output)?.dataset.run).toBe("run-2");
+    expect(live(output)?.querySelector("[aria-selected=true]")?.id).toBe("tab-overview");
+  });
+
+  it("takes over the outputs of a model that is gone, as they stand, when it has their run", async () => {
+    const output = addOutput("run-1");
+    const first = new FakeModel("run-1");
+    const end = panel.initialize({ model: first });
+    first.receive("small");
+    live(output)?.querySelector<HTMLElement>("#tab-calls")?.click();
+    end();
+    const second = start(new FakeModel("run-1"));
+    await settled();
+    expect(live(output)?.dataset.connected).toBe("false");
+    second.receive("small");
+    await settled();
+    expect(output.children).toHaveLength(3);
+    expect(live(output)?.dataset).toMatchObject({ connected: "true", events: "5" });
+    expect(live(output)?.querySelector("[aria-selected=true]")?.id).toBe("tab-calls");
   });
 
   it("is one module a page, however many models bring it", async () => {

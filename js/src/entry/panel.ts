@@ -62,13 +62,14 @@ function send(model: Model, request: Request): void {
 }
 
 function render({ model, el }: { model: Model; el: HTMLElement }): () => void {
-  // In marimo the output stands on the page, and the model's view beside it.
-  if (document.querySelector(`[${RUN_ATTRIBUTE}="${model.get("run")}"]`)) return () => {};
+  const registry = pageRegistry(mount, showProgram);
+  // In marimo the output stands beside the model's view, in a layout (`mo.vstack`) in a shadow root.
+  if (registry.standsAround(el, model.get("run"))) return () => {};
   const output = document.createElement("div");
   output.setAttribute(RUN_ATTRIBUTE, model.get("run"));
   output.innerHTML = "<p>Waiting for the kernel; if it has ended, run the cell again.</p>";
   el.append(output);
-  return pageRegistry(mount, showProgram).give(output);
+  return registry.give(output);
 }
 
 const panel = { initialize, render };

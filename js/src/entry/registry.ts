@@ -15,6 +15,7 @@
  * view stands beside them in a shadow root of its own. Outputs come and go as the notebook is scrolled and redrawn:
  * whenever the page changes, what has gone loses its view (and has its snapshot back) and what has come gets one. An output
  * that the kernel writes anew, every some seconds while a run goes on, takes over the view of its predecessor as it stands.
+ * marimo writes the next run of a cell into the elements of the run before: the old view goes, the new run gets one.
  *
  * The registry on `window` is the only state outside of the models.
  */
@@ -27,6 +28,7 @@ import { Place } from "./place";
 export const RUN_ATTRIBUTE = "data-jaxdebug-run";
 /** Of an output that shows a program, see `magics/program_outputs.py`. */
 export const PROGRAM_ATTRIBUTE = "data-jaxdebug-program";
+const CHANGES = { childList: true, subtree: true, attributeFilter: [RUN_ATTRIBUTE] };
 const FILE_ATTRIBUTE = "data-jaxdebug-file";
 
 /** Serves the runs of one kernel session. */
@@ -69,7 +71,9 @@ export class Registry {
   private readonly hidden = new Map<string, RunStore>();
   /** By output of a program, what takes its views away. */
   private readonly programs = new Map<HTMLElement, () => void>();
-  /** Outputs that a front end has given us itself: it may keep each in a shadow root, into which no search sees. */
+  /** Where outputs are looked for: no search of the page sees into a shadow root. */
+  private readonly roots = new Set<Document | ShadowRoot>([document]);
+  /** Outputs that a front end has given us itself: it may keep each in a shadow root. */
   private readonly given = new Set<HTMLElement>();
   private readonly askedFor = new WeakMap<HTMLElement, Set<RunSource>>();
   private readonly observer = new MutationObserver(() => this.sweepSoon());
@@ -85,15 +89,27 @@ export class Registry {
     const program = output.getAttribute(PROGRAM_ATTRIBUTE);
     if (program) this.attachProgram(output, program);
     const key = output.getAttribute(RUN_ATTRIBUTE);
-    if (!key || this.views.has(output)) return;
+    const view = this.views.get(output);
+    if (!key || (view && this.isServed(view.run))) return;
     for (const source of this.sources) {
       const run = source.find(key);
       if (run) {
+        if (view) this.close(output, view);
         this.show(output, run);
         return;
       }
     }
   };
+
+  /** Whether an output of the run stands around this element, on the page or in a shadow root, where it is found from now on. */
+  standsAround(element: HTMLElement, run: string): boolean {
+    const root = rootsAround(element).find((one) => one.querySelector(`[${RUN_ATTRIBUTE}="${run}"]`));
+    if (!root) return false;
+    this.roots.add(root);
+    this.observer.observe(root, CHANGES);
+    this.sweep();
+    return true;
+  }
 
   /** Makes an output live whenever its run is there; returns what ends that. */
   give(output: HTMLElement): () => void {
@@ -122,22 +138,26 @@ export class Registry {
 
   add(source: RunSource): void {
     this.sources.add(source);
-    this.observer.observe(document, { childList: true, subtree: true });
+    for (const root of this.roots) this.observer.observe(root, CHANGES);
     for (const output of this.waiting.splice(0)) this.attach(output);
     this.sweep();
   }
 
-  /** The views of its runs stay, with what they last showed. */
+  /** The views of its runs stay, with what they last showed, until another source has these runs. */
   remove(source: RunSource): void {
     this.sources.delete(source);
     this.sweep();
   }
 
-  /** Takes the views of outputs that left the page, gives one to those that can have it now. */
+  /** Takes the views of outputs that left the page or have another run now, gives one to those that can have it now. */
   sweep(): void {
-    this.removeDisconnected();
+    this.removeOld();
     const outputs = `[${RUN_ATTRIBUTE}], [${PROGRAM_ATTRIBUTE}]`;
-    for (const output of [...document.querySelectorAll<HTMLElement>(outputs), ...this.given]) this.attach(output);
+    for (const root of this.roots) {
+      if (!root.isConnected) this.roots.delete(root);
+      for (const output of root.querySelectorAll<HTMLElement>(outputs)) this.attach(output);
+    }
+    for (const output of this.given) this.attach(output);
     if (this.sources.size === 0 && this.views.size === 0 && this.programs.size === 0) this.observer.disconnect();
   }
 
@@ -156,23 +176,32 @@ export class Registry {
     return run && lastSeen(run);
   }
 
-  private removeDisconnected(): void {
+  private removeOld(): void {
     for (const [output, remove] of this.programs) {
       if (output.isConnected) continue;
       remove();
       this.programs.delete(output);
     }
     for (const [output, view] of this.views) {
-      if (output.isConnected) continue;
-      view.unmount();
-      view.host.remove();
-      showAgain(view);
-      this.views.delete(output);
+      if (isOutputOf(view, output)) continue;
+      this.close(output, view);
+      if (output.isConnected) this.uiOf.delete(output);
       this.lastUi.set(view.run.key, view.ui);
       this.hidden.delete(view.run.key);
       this.hidden.set(view.run.key, view.run);
     }
     this.forgetHidden();
+  }
+
+  private isServed(run: RunStore): boolean {
+    return [...this.sources].some((source) => source.known(run.key) === run);
+  }
+
+  private close(output: HTMLElement, view: View): void {
+    view.unmount();
+    view.host.remove();
+    showAgain(view);
+    this.views.delete(output);
   }
 
   private forgetHidden(): void {
@@ -205,13 +234,13 @@ export class Registry {
     this.views.set(output, view);
     this.uiOf.set(output, view.ui);
     view.place.restore();
-    this.removeDisconnected();
+    this.removeOld();
   }
 
   /** The view of an output that has just left the page: it goes on in the one that is written in its place. */
   private takeOver(run: RunStore): View | undefined {
     for (const [output, view] of this.views) {
-      if (output.isConnected || view.run !== run) continue;
+      if (isOutputOf(view, output) || view.run !== run) continue;
       this.views.delete(output);
       showAgain(view);
       return view;
@@ -230,6 +259,16 @@ export class Registry {
     this.lastUi.delete(key);
     return ui;
   }
+}
+
+/** The shadow roots in which an element is, the innermost first, and the page. */
+function rootsAround(element: HTMLElement): (Document | ShadowRoot)[] {
+  const root = element.getRootNode();
+  return root instanceof ShadowRoot ? [root, ...rootsAround(root.host as HTMLElement)] : [document];
+}
+
+function isOutputOf({ run }: View, output: HTMLElement): boolean {
+  return output.isConnected && output.getAttribute(RUN_ATTRIBUTE) === run.key;
 }
 
 function showAgain({ snapshot }: View): void {

@@ -8,10 +8,11 @@ export function siteColour(rank: number): string {
   return `--site-${rank % SITE_COLOURS}`;
 }
 
-/** JupyterLab and VS Code mark the body; elsewhere the system's preference counts. */
+/** JupyterLab, marimo and VS Code mark the body; elsewhere the system's preference counts. */
 function isDark(): boolean {
   const { jpThemeLight } = document.body.dataset;
   if (jpThemeLight !== undefined) return jpThemeLight === "false";
+  if (document.body.matches(".light-theme, .dark-theme")) return document.body.matches(".dark-theme"); // marimo
   if (document.body.className.includes("vscode-")) {
     return document.body.matches(".vscode-dark, .vscode-high-contrast:not(.vscode-high-contrast-light)");
   }
