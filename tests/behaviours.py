@@ -68,7 +68,7 @@ ROWS = {
     "W5": "runs saved and loaded; a saved notebook that shows its last state",
     "W6": "several processes in one panel",
     "R1": "a run recorded into a folder that survives `kill -9`",
-    "R2": "a run loaded without JAX and without a device",
+    "R2": "a run loaded in another process, without a device",
     "R3": "a run followed while another process writes it",
     "R4": "runs side by side: overlay, differences, the first step at which they part",
     "R5": "a call run again from its recorded inputs, equal to the bit",

@@ -70,7 +70,14 @@ function Numbers({ run, wanted }: Omit<Props, "name">) {
     const next = { row: page.row + row * rows, column: page.column + column * columns };
     const out = next.row < 0 || next.column < 0 || next.row >= page.rows || next.column >= page.columns;
     return (
-      <button type="button" class="step-button" aria-label={label} disabled={out} onClick={() => setAt(next)}>
+      <button
+        type="button"
+        class="step-button"
+        aria-label={label}
+        title={label}
+        disabled={out}
+        onClick={() => setAt(next)}
+      >
         {sign}
       </button>
     );

@@ -29,7 +29,13 @@ export function OneArray({ run, event, value, shape, dtype, name, dark }: Props)
         <div class="axes">
           <PlaneChoice {...planeProps} />
           {picture.mayBe && (
-            <button type="button" class="mini" aria-pressed={picture.is} onClick={picture.toggle}>
+            <button
+              type="button"
+              class="mini"
+              aria-pressed={picture.is}
+              title="Show it as a picture, or as numbers"
+              onClick={picture.toggle}
+            >
               image
             </button>
           )}

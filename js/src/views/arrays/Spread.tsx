@@ -20,6 +20,11 @@ interface Props {
   dark: boolean;
 }
 
+const KINDS = [
+  ["heat map", "A column for each time: the darker, the more elements"],
+  ["ridge", "A hill for each time, one behind the other"],
+] as const;
+
 /** Which of the two is shown, in all panels of the page. */
 const isRidge = signal(false);
 
@@ -40,11 +45,12 @@ export function Spread({ run, ui, array, dark }: Props) {
   return (
     <div class="slice" data-testid="spread" data-events={event.length}>
       <div class="spread-kinds">
-        {["heat map", "ridge"].map((name, i) => (
+        {KINDS.map(([name, title], i) => (
           <button
             key={name}
             type="button"
             class="toggle"
+            title={title}
             aria-pressed={isRidge.value === Boolean(i)}
             onClick={() => {
               setCell(null);

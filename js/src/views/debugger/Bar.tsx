@@ -89,7 +89,7 @@ function Deadline({ run, timeout }: { run: RunStore; timeout: number }) {
   return (
     <span data-testid="deadline">
       goes on by itself in {seconds(Math.max(0, Math.ceil(left)))}{" "}
-      <button type="button" class="mini" onClick={() => run.debugger.keepWaiting()}>
+      <button type="button" class="mini" title="Stay here until you go on" onClick={() => run.debugger.keepWaiting()}>
         keep waiting
       </button>
     </span>

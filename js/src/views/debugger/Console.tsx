@@ -123,6 +123,7 @@ function Prompt({ run, ui, stands }: Props) {
         ref={input}
         class="mono"
         data-testid="prompt"
+        title="Enter runs it; ↑ and ↓ bring earlier lines, Tab completes names"
         aria-label="Console: Python, or one of JAX's commands"
         aria-autocomplete="list"
         aria-controls={found ? "matches" : undefined}
@@ -156,6 +157,7 @@ function MatchList({ found, at, take }: { found: Matches; at: number; take: (mat
           tabIndex={-1}
           key={match}
           id={`match-${i}`}
+          title="Take this completion"
           aria-selected={i === at}
           onClick={() => take(match)}
         >

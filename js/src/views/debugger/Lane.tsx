@@ -33,6 +33,7 @@ export function Lane({ run, lanes: { sizes, chosen, stopped }, stands }: Props) 
             type="button"
             class="mini"
             aria-label="Previous lane that stopped"
+            title="Previous lane that stopped"
             disabled={!stands || at === 0}
             onClick={() => choose(stopped[at < 0 ? 0 : at - 1])}
           >
@@ -43,6 +44,7 @@ export function Lane({ run, lanes: { sizes, chosen, stopped }, stands }: Props) 
             type="button"
             class="mini"
             aria-label="Next lane that stopped"
+            title="Next lane that stopped"
             disabled={!stands || at === stopped.length - 1}
             onClick={() => choose(stopped[at + 1])}
           >

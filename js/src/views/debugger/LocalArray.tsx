@@ -33,12 +33,24 @@ export function LocalArray({ run, stop, stands, name, shape, dtype, dark }: Prop
     <div data-testid="local-array">
       <PlaneChoice {...planeProps} />
       {picture.mayBe && (
-        <button type="button" class="mini" aria-pressed={picture.is} onClick={picture.toggle}>
+        <button
+          type="button"
+          class="mini"
+          aria-pressed={picture.is}
+          title="Show it as a picture, or as numbers"
+          onClick={picture.toggle}
+        >
           image
         </button>
       )}
       {areLines && (
-        <button type="button" class="mini" aria-pressed={lines} onClick={() => setLines(!lines)}>
+        <button
+          type="button"
+          class="mini"
+          aria-pressed={lines}
+          title="Draw the rows as lines"
+          onClick={() => setLines(!lines)}
+        >
           plot
         </button>
       )}

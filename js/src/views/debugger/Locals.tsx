@@ -41,6 +41,7 @@ function Local({ run, ui, stop, stands, dark, local }: Props & { local: LocalMes
         type="button"
         class="debugger-row"
         disabled={!isArray && !isLong}
+        title={isArray || isLong ? `Show ${name} whole` : name}
         aria-expanded={isArray || isLong ? open : undefined}
         onClick={() => {
           ui.local.value = open ? "" : name;

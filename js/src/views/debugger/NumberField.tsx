@@ -19,6 +19,7 @@ export function NumberField({ label, value, most, disabled, give }: Props) {
     <input
       type="number"
       aria-label={label}
+      title={label}
       min={0}
       max={most}
       value={typed ?? value}

@@ -23,7 +23,7 @@ export function SetValue({ run, value: { name, shape, dtype } }: { run: RunStore
         onInput={(event) => setText(event.currentTarget.value)}
         onKeyDown={(event) => event.key === "Enter" && set()}
       />{" "}
-      <button type="button" class="mini" disabled={!text.trim()} onClick={set}>
+      <button type="button" class="mini" title="Continue with this value" disabled={!text.trim()} onClick={set}>
         set
       </button>
     </span>

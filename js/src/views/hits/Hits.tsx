@@ -42,7 +42,12 @@ export function Hits({ run, ui }: Props) {
             <Hit key={table.event(i)} run={run} ui={ui} sites={sites} table={table} row={i} />
           ))}
           {total > shown && (
-            <button type="button" class="latest-row link" onClick={() => setMost(most + 5 * SOME)}>
+            <button
+              type="button"
+              class="latest-row link"
+              title="Show more hits"
+              onClick={() => setMost(most + 5 * SOME)}
+            >
               {count(total - shown)} more
             </button>
           )}

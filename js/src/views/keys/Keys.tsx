@@ -22,7 +22,7 @@ export function Keys({ ui }: { ui: UiState }) {
     <dialog ref={dialog} class="keys" aria-label="Keys" data-testid="keys" onClose={close}>
       <header>
         <b>Keys</b>
-        <button type="button" class="close" aria-label="Close" onClick={close}>
+        <button type="button" class="close" aria-label="Close" title="Close (Esc)" onClick={close}>
           ×
         </button>
       </header>

@@ -62,7 +62,7 @@ function Failed({ name, problem, again }: { name: string; problem: string; again
       <strong>The {name} view could not be loaded</strong>
       <span>{problem}</span>
       <span>If it fails again, save the notebook and reload the page.</span>
-      <button type="button" class="button" onClick={again}>
+      <button type="button" class="button" title="Load the view again" onClick={again}>
         Try again
       </button>
     </div>

@@ -67,7 +67,13 @@ function Chooser({ calls, at, ui }: { calls: CallMessage[]; at: number; ui: UiSt
   };
   return (
     <div class="chooser number" title="Counted from 0, as run.calls does">
-      <button type="button" aria-label="Earlier call" disabled={at === 0} onClick={() => choose(at - 1)}>
+      <button
+        type="button"
+        aria-label="Earlier call"
+        title="Earlier call"
+        disabled={at === 0}
+        onClick={() => choose(at - 1)}
+      >
         ‹
       </button>
       <span class="chosen-call">
@@ -78,7 +84,13 @@ function Chooser({ calls, at, ui }: { calls: CallMessage[]; at: number; ui: UiSt
           call {calls[at]?.id} · {count(calls.length)} in all
         </span>
       </span>
-      <button type="button" aria-label="Later call" disabled={at === calls.length - 1} onClick={() => choose(at + 1)}>
+      <button
+        type="button"
+        aria-label="Later call"
+        title="Later call"
+        disabled={at === calls.length - 1}
+        onClick={() => choose(at + 1)}
+      >
         ›
       </button>
     </div>

@@ -40,6 +40,7 @@ export function Charts({ compared, rows, dark }: Props) {
         <select
           class="runs-axis"
           aria-label="Axis"
+          title="What the curves are drawn against"
           value={byTime ? "seconds" : "step"}
           onChange={(event) => setByTime(event.currentTarget.value === "seconds")}
         >
@@ -115,6 +116,7 @@ export function WhatDiffers({ compared, rows }: Omit<Props, "dark">) {
             <tr key={i} class={one.first === null ? "same" : ""}>
               <th title={one.source}>
                 <Place of={one} />
+                {one.source && <code class="mono muted">{one.source}</code>}
               </th>
               <td class="number" title={one.first === null ? "" : `They differ from step ${one.first} on`}>
                 {one.at}
@@ -129,7 +131,7 @@ export function WhatDiffers({ compared, rows }: Omit<Props, "dark">) {
         </tbody>
       </table>
       {different.length > most && (
-        <button type="button" class="button" onClick={() => setMost(most + MOST_VALUES)}>
+        <button type="button" class="button" title="Show more values" onClick={() => setMost(most + MOST_VALUES)}>
           {plural(different.length - most, "more value")}
         </button>
       )}

@@ -152,8 +152,8 @@ describe("the table of runs", () => {
     expect(texts(".differs-table tbody th")).toEqual([
       "lr",
       "they part first in h In [2]:8",
-      "h In [2]:8",
-      "x In [2]:7",
+      "h In [2]:8h = 2 * x",
+      "x In [2]:7x = 1",
     ]);
     expect(texts(".differs-table tr.parted td.number")).toEqual(["4"]);
     expect(texts(".differs-table td.bad-text")).toEqual(["NaN"]);

@@ -71,7 +71,7 @@ export function RunsTable({ rows, ...props }: Props) {
         {sorted.length > most && (
           <tr>
             <td colSpan={COLUMNS.length + 1}>
-              <button type="button" class="button" onClick={() => setMost(most + MOST_ROWS)}>
+              <button type="button" class="button" title="Show more runs" onClick={() => setMost(most + MOST_ROWS)}>
                 {plural(sorted.length - most, "more run")}
               </button>
             </td>
@@ -282,6 +282,7 @@ function Field({ row, called, onKeep, onLeave }: FieldProps) {
       ref={field}
       class="run-field"
       aria-label={`Name of ${called}`}
+      title="Enter keeps the name, Escape leaves it as it was"
       placeholder={row.title}
       defaultValue={row.name ?? ""}
       onKeyDown={(event) => {

@@ -124,6 +124,7 @@ function Open({ ports }: { ports: RunsPorts }) {
         class="run-field"
         placeholder="run.jdw or sweep/*.jdw"
         aria-label="File of the run"
+        title="Enter loads the run, or all runs that the pattern names; Escape leaves"
         ref={(field) => field?.focus()}
         onKeyDown={(event) => {
           event.stopPropagation();

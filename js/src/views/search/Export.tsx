@@ -78,10 +78,20 @@ function Choices({ run, ui }: Props) {
   };
   return (
     <div class="menu-list">
-      <button type="button" disabled={ui.event.value === null} onClick={() => copyLines(run, ui)}>
+      <button
+        type="button"
+        title="Copy the lines that are chosen, as text"
+        disabled={ui.event.value === null}
+        onClick={() => copyLines(run, ui)}
+      >
         Copy {lines} <kbd>c</kbd>
       </button>
-      <button type="button" disabled={ui.event.value === null} onClick={() => copyPython(run, ui)}>
+      <button
+        type="button"
+        title="Copy the expressions that give their values in Python"
+        disabled={ui.event.value === null}
+        onClick={() => copyPython(run, ui)}
+      >
         Copy {lines} as Python <kbd>p</kbd>
       </button>
       {(["csv", "json"] as const).map((kind) => (
@@ -90,12 +100,19 @@ function Choices({ run, ui }: Props) {
           key={kind}
           disabled={doing !== ""}
           data-testid={`export-${kind}`}
+          title="A file of the lines that the filter shows"
           onClick={() => write(kind)}
         >
           {doing || `Export ${plural(shown.length, "row")} as ${kind.toUpperCase()}`}
         </button>
       ))}
-      <button type="button" disabled={run.gone || doing !== ""} data-testid="export-parquet" onClick={toParquet}>
+      <button
+        type="button"
+        disabled={run.gone || doing !== ""}
+        data-testid="export-parquet"
+        title="A file of all lines with their values, for pandas, DuckDB or Polars"
+        onClick={toParquet}
+      >
         {doing || `Export all ${plural(run.next - run.oldest, "line")} as Parquet`}
       </button>
       {problem && <p class="bad-text">{problem}</p>}

@@ -85,6 +85,7 @@ function Find({ run, ui }: Props) {
             class="step-button"
             data-testid="find-before"
             aria-label="Match before"
+            title="Match before (Shift+Enter)"
             onClick={() => go(-1)}
           >
             ‹
@@ -94,6 +95,7 @@ function Find({ run, ui }: Props) {
             class="step-button"
             data-testid="find-next"
             aria-label="Next match"
+            title="Next match (Enter)"
             onClick={() => go(1)}
           >
             ›

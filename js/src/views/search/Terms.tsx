@@ -96,6 +96,7 @@ export function Terms({ run, input, chips, text, typing, set }: Props) {
               key={term}
               tabIndex={-1}
               data-term={term}
+              title={words}
               class={i === at ? "filter-term chosen" : "filter-term"}
               onClick={() => take(i)}
             >

@@ -1,5 +1,5 @@
 /** One stream: its heading and its rows. */
-import { count, plural } from "../../kit/format";
+import { count } from "../../kit/format";
 import { VirtualList } from "../../kit/VirtualList";
 import type { RunStore } from "../../store/run";
 import type { Positions, Stream } from "../../store/stream";
@@ -85,7 +85,7 @@ function Inversions({ run }: { run: RunStore }) {
   if (inversions === 0) return null;
   return (
     <span class="inversion number" title="Events of one step that arrived in another order than in the program">
-      {plural(inversions, "inversion")}
+      {count(inversions)} out of order
     </span>
   );
 }

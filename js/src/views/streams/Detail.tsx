@@ -67,7 +67,7 @@ export function EventDetail({ run, ui, dark, number }: EventProps) {
         {site && <Place site={site} />}
         <span class="muted number">{words.join(" · ")}</span>
         <span class="grow" />
-        <button type="button" class="close" aria-label="Close the detail" onClick={close}>
+        <button type="button" class="close" aria-label="Close the detail" title="Close the detail" onClick={close}>
           ×
         </button>
       </div>

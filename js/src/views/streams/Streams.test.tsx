@@ -138,7 +138,7 @@ describe("the streams", () => {
 
   it("mark what came in another order than the program's", () => {
     showStreams(goldenBatch("out_of_order"));
-    expect(texts("h4 .inversion")).toEqual(["1 inversion"]);
+    expect(texts("h4 .inversion")).toEqual(["1 out of order"]);
     expect(texts(".row .inversion")).toEqual(["↑", "↓"]);
   });
 
