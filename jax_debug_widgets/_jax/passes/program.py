@@ -219,23 +219,21 @@ def describe(equation: core.JaxprEqn, guard: Guard | None, place: Place, order: 
     """Describe the debugging equation that a `debug_tap` at this place stands for; `order` is that of `DebugCall`."""
     avals = [core.physical_aval(variable.aval) for variable in equation.invars]
     inner, params, lanes = (equation.params[key] for key in ("inner", "params", "lanes"))
-    path = str(place.stack + equation.source_info.name_stack)
+    traceback, name_stack = traceback_of(equation.source_info), equation.source_info.name_stack
     steady = not place.pinned and bool(place.loops) and all(map(place.is_steady, equation.invars))
     loops = by_lane(dict(params), place.loops)
     by_itself = [loop for loop in loops if loop.lanes and loop.unrolled]
+    can_count = bool(place.loops) and len(place.counters) == len(place.loops)
     return replace(
-        _readers()[inner](dict(params), frame_of(traceback_of(equation.source_info)), path, avals, lanes),
+        _readers()[inner](dict(params), frame_of(traceback), str(place.stack + name_stack), avals, lanes),
         order=order,
-        callers=callers_of(traceback_of(equation.source_info), place.callers),
+        callers=callers_of(traceback, place.callers),
         loops=loops,
         conditional=place.conditional or (inner is debug_stop_p and dict(params)["spec"].conditional),
         in_condition=place.in_condition,
         steady=steady,
         # A counter among the operands of what XLA may hoist would keep it from doing so, and from merging pure callbacks.
-        countable=not steady
-        and bool(place.loops)
-        and len(place.counters) == len(place.loops)
-        and inner.name != "pure_callback",
+        countable=not steady and can_count and inner.name != "pure_callback",
         numbered=bool(by_itself) and all(loop.apart for loop in by_itself) and len(place.counters) == len(loops),
         in_python=place.in_python,
         version=place.version,
