@@ -132,6 +132,28 @@ def test_where_runs_part_is_a_table(sweep):
     assert "<caption" in told._repr_html_()
 
 
+@pytest.mark.parametrize(
+    ("configs", "names", "labels"),
+    [
+        ([{"lr": 1.0, "seed": 0}, {"lr": 1.0, "seed": 1}], "ab", ["seed 0", "seed 1"]),
+        ([{"seed": 0}, {"seed": 0}], "ab", ["a", "b"]),
+        ([{"seed": 0}, {"seed": 0}], "aa", ["a #1", "a #2"]),
+        (
+            [{"lr": 1.0, "seed": 0}, {"lr": 1.0, "seed": 1}, {"lr": 2.0, "seed": 0}],
+            "abc",
+            ["lr 1, seed 0", "lr 1, seed 1", "lr 2"],
+        ),
+    ],
+)
+def test_a_column_of_a_difference_is_never_called_by_the_name_of_another_run(configs, names, labels):
+    runs = []
+    for config, name in zip(configs, names, strict=True):
+        with jdw.capture(name=name, config=config) as run:
+            stepped(jnp.ones(4), jnp.float32(0.1), 0)
+        runs.append(run)
+    assert list(runs[0].differences(*runs[1:]).labels) == labels
+
+
 def test_runs_that_agree_and_one_run_alone(sweep):
     run = jdw.load(sweep / "run1.jdw")
     assert repr(run.differences(jdw.load(sweep / "run1.jdw"))) == "no value differs: 2 values compared"
