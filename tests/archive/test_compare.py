@@ -87,8 +87,9 @@ def test_a_list_of_paths_is_loaded_in_its_order(sweep):
     assert [row.name for row in runs.rows] == ["lr10", "lr1"] and runs.problems == {}
     with pytest.raises(ValueError, match=r"there is no run at .*none\.jdw, .*nor\.jdw"):
         jdw.load([sweep / "run1.jdw", sweep / "none.jdw", sweep / "nor.jdw"])
-    with pytest.raises(ValueError, match="follows one run only: load each by itself"):
-        jdw.load([sweep / "run1.jdw"], follow=True)
+    for several in ([sweep / "run1.jdw"], f"{sweep}/run*.jdw", sweep):
+        with pytest.raises(ValueError, match="follows one run only: load each by itself"):
+            jdw.load(several, follow=True)
     with pytest.raises(TypeError, match=r"or a list of paths, not \[\]"):
         jdw.load([])
 
