@@ -141,6 +141,8 @@ class RunReader:
         self._call_rows = 0
         """How many rows of calls were read. Each row is a state of a call; the last one counts."""
         self._stamp: object = None
+        self._writer: tuple[object, ...] | None = None
+        """The process that writes: its host, its number there, and when it began."""
 
     def has_changed(self) -> bool:
         """Return whether any file has changed since the last reading."""
@@ -162,7 +164,7 @@ class RunReader:
         self._stamp = files.stamp()
         about = _about(files, self._path)
         own = f"p{self.process:05d}"
-        about |= read_last_state(files, f"{own}/{WRITER}", problems)
+        about |= self._written_by(read_last_state(files, f"{own}/{WRITER}", problems))
         state = read_last_state(files, f"{own}/{STATE}", problems)
         try:
             if "is_over" not in state and is_sealed(files, own, (*_OF_EVENTS, CALLS, SPANS)):
@@ -176,6 +178,18 @@ class RunReader:
         sources, torn = read_sources(files, f"{own}/{SOURCES}", is_over=bool(state.get("is_over")))
         left_out = self._store.oldest - self._first
         return SavedRun(about, state, self._store, calls, spans, sources, [*problems, *self._damages, *torn], left_out)
+
+    def _written_by(self, told: dict[str, Any]) -> dict[str, Any]:
+        """Return what the process says about itself.
+
+        Raises:
+          RunFileError: it is not the process that had written what was read before.
+        """
+        writer = tuple(told.get(name) for name in ("host", "pid", "started"))
+        if told and self._writer not in (None, writer):
+            raise RunFileError(f"{self._path} is another run now")
+        self._writer = writer if told else self._writer
+        return told
 
     def _read_events(self, files: Files, own: str, state: dict[str, Any], problems: list[str]) -> None:
         stretches, store = stretches_of(files, own, _OF_EVENTS), self._store
@@ -239,12 +253,14 @@ class RunReader:
         if is_damaged:
             events, arrays = whole_firings(events, arrays, self._taps, start)
             lost = stretch.stop - start - len(events)
+            self._store.miss(lost)
             why = "" if is_known.all() else f": {own}/{SITES} does not say which call site they belong to"
             self._damages += [
                 *damages,
                 f"{plural(lost, 'event')} of {start} to {stretch.stop - 1} cannot be read{why}.",
             ]
         if start > self._next and self._has_begun:
+            self._store.miss(start - self._next)
             self._damages.append(f"Events {self._next} to {start - 1} are not in the folder.")
         rows = FiringRows(events, self._taps)
         firings = rows.firings(start, Arrays(arrays))

@@ -80,9 +80,10 @@ class RunWriter:
         self.folder, self.first, self.next = folder, 0, 0
         self._own = folder / f"p{process:05d}"
         _begin(folder, self._own)
-        _write_whole(folder / RUN, {"format": FORMAT, "version": VERSION, **about}, beside=self._own)
         self._about = {name: about[name] for name in ("host", "pid", "started", "processes") if name in about}
         _write_whole(self._own / WRITER, self._about)
+        # The last one: with it the folder is a run, and a reader has to know then of how many processes.
+        _write_whole(folder / RUN, {"format": FORMAT, "version": VERSION, **about}, beside=self._own)
         self._tables = {name: TableWriter(self._own, name) for name in TABLES}
         self._lines: dict[Tap, TapNumber] = {}
         self._known: dict[str, TapNumber] = {}

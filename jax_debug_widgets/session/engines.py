@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from jax_debug_widgets._jax.compat.processes import COUNT, NUMBER
+from jax_debug_widgets.archive.layout import RUN
 from jax_debug_widgets.session.loading import load
 from jax_debug_widgets.session.recorder import VARIABLE
 
@@ -64,7 +65,7 @@ class Engines:
 
     def _newest(self) -> Path | None:
         found = {int(name[1] or 1): path for path in self.folder.iterdir() if (name := _RUN.fullmatch(path.name))}
-        begun = [number for number, path in found.items() if any(path.glob("p*/process.json"))]
+        begun = [number for number, path in found.items() if (path / RUN).exists()]
         return found[max(begun)] if begun else None
 
     def __repr__(self) -> str:

@@ -39,6 +39,9 @@ _RUN = "run.json"
 _PAUSE_S, _LONGEST_PAUSE_S = 0.03, 1.0
 """The shortest and the longest time in seconds between two looks at a run that another process writes."""
 
+_PATIENCE_S = 5.0
+"""How long a followed run may be unreadable: a shared file system may be away for a moment."""
+
 _SHARE = 1 / 5
 """The largest share of time spent on looking."""
 
@@ -55,8 +58,7 @@ def load(
     require_pyarrow("load()")
     budget = Budget(events=max_events, nbytes=max(int(max_mb * _MEGABYTE), 1))
     if isinstance(path, list | tuple) and path and all(isinstance(one, str | PathLike) for one in path):
-        if follow:
-            raise ValueError("load(paths, follow=True) follows one run only: load each by itself")
+        _refuse_to_follow(follow)
         paths = [Path(one).expanduser() for one in path]
         if missing := [str(one) for one in paths if not one.exists()]:
             raise RunFileError(f"there is no run at {', '.join(missing)}")
@@ -68,12 +70,19 @@ def load(
         paths = [Path(one) for one in glob.glob(str(at), recursive=True)]
         if not paths:
             raise RunFileError(f"there is nothing like {path}")
+        _refuse_to_follow(follow)
         return _load_all(session, sorted(paths, key=_in_order), budget)
     inner = [one for one in at.glob("*") if (one / _RUN).exists() or one.suffix == ".zip"] if at.is_dir() else []
     if inner and not (at / _RUN).exists():
+        _refuse_to_follow(follow)
         return _load_all(session, sorted(inner, key=_in_order), budget)
     run = _load_one(session, budget, at)
     return _follow(session, run) if follow else run
+
+
+def _refuse_to_follow(follow: bool) -> None:
+    if follow:
+        raise ValueError("load(paths, follow=True) follows one run only: load each by itself")
 
 
 def load_to_show(session: Loading, path: str) -> LoadedRun | LoadedRuns:
@@ -104,12 +113,19 @@ def _load_one(session: Loading, budget: Budget, at: Path, *, key: str | None = N
 
 def _follow(session: Loading, run: LoadedRun) -> LoadedRun:
     """Read a run again and again until it is over, and send the news to its panel. A thread does it."""
-    follower = RunFollower(run.path)
+    follower, seen = RunFollower(run.path), time.monotonic()
 
     def tick() -> float | None:
+        nonlocal seen
         began = time.thread_time()
         follower.tell()
-        run.follow()
+        try:
+            run.follow()
+            seen = time.monotonic()
+        except (OSError, RunFileError) as error:
+            if time.monotonic() - seen < _PATIENCE_S:
+                return _LONGEST_PAUSE_S
+            run.lose(str(error) if run.path.exists() else f"{run.path} was moved or removed")
         for one in dict.fromkeys((*run.processes, run)):
             session.panels.send_news(one)
             if not one.goes_on:

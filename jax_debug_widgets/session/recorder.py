@@ -72,7 +72,7 @@ class Recorder:
         self._lock = threading.Lock()
         self._ended = threading.Event()
         self._wake, self._flushed = threading.Event(), threading.Event()
-        self._is_stopped = False
+        self._is_stopped = self._has_state = False
         self._calls = self._spans = self._sites = 0
         self._state_at, self._state_pause = 0.0, _STATE_S
         bound = run.options.record_max_mb
@@ -181,8 +181,7 @@ class Recorder:
     def _write(self) -> None:
         """Write the events that have come since the last time."""
         if (waiting := sum(piece.nbytes for piece in self._queue.copy())) > self._most_waiting:
-            msg = f"{in_bytes(waiting)} came faster than they could be written"
-            raise OSError(msg)
+            raise OSError(f"{in_bytes(waiting)} came faster than they could be written")
         while pieces := self._next_pieces():
             self._writer.take(pieces)
             self._make_room()
@@ -193,9 +192,8 @@ class Recorder:
         self._spans = spans.first + len(spans.site)
         self._writer.take_spans(spans)
         if time.monotonic() - self._state_at >= self._state_pause:
-            with contextlib.suppress(
-                RuntimeError
-            ):  # The program changed a container while it was read; the next write tries again.
+            # The program may change a container while it is read; the next write tries again.
+            with contextlib.suppress(RuntimeError):
                 self._write_state()
             self._write_inputs()
             self._writer.sync()
@@ -222,6 +220,9 @@ class Recorder:
     def _make_room(self) -> None:
         """Seal the file if it is large enough, and drop the oldest files beyond the bound."""
         if self._writer.live_rows >= _PART_ROWS or self._writer.live_bytes >= self._part_bytes:
+            if not self._has_state:  # A reader takes sealed files without a state for those of a run that is over.
+                self._writer.write_state({"written": time.time(), "is_over": False})
+                self._has_state = True
             self._writer.seal()
         while self._bound is not None and self._writer.nbytes > self._bound and self._writer.let_go():
             pass
@@ -233,7 +234,10 @@ class Recorder:
             self._sites = sites
             self._writer.take_sources(saved.sources(self._run))
         state = saved.state(self._run, has_all=True)
+        if state["is_over"] and not self._ended.is_set():
+            return  # Its last events may not be written yet. `finish` writes them, and then this state.
         self._writer.write_state({**state, "dropped": dict(self._writer.dropped)})
+        self._has_state = True
         self._state_at = time.monotonic()
         self._state_pause = max(_STATE_S, (self._state_at - began) / _SHARE)
 

@@ -48,11 +48,9 @@ class Store:
         self._origin_ns = origin_ns
         self._lock = threading.Lock()
         self._kept = SegmentList()
-        self.released = 0
+        self.released = self._largest = 0
         self._told: Callable[[SegmentSlice], None] | None = None
-        self._largest = 0
-        self._ordinals = Ordinals()
-        self._occurrences = Occurrences()
+        self._ordinals, self._occurrences = Ordinals(), Occurrences()
         self._devices = Devices()
         self._types = SiteTypes()
         self._tally = CountsBySite()
@@ -100,6 +98,11 @@ class Store:
         """Begin at a position, before `restore`; the events before it are not counted."""
         with self._lock:
             self._kept.count = self._kept.oldest = position
+
+    def miss(self, count: int) -> None:
+        """Count events that are missing between those that were restored and those that come next."""
+        with self._lock:
+            self._tally.lost += count
 
     def tell(self, told: Callable[[SegmentSlice], None] | None) -> None:
         """Call `told` with the kept events now, and with new events when they come. It must return at once. None ends this."""

@@ -87,8 +87,9 @@ def test_a_list_of_paths_is_loaded_in_its_order(sweep):
     assert [row.name for row in runs.rows] == ["lr10", "lr1"] and runs.problems == {}
     with pytest.raises(ValueError, match=r"there is no run at .*none\.jdw, .*nor\.jdw"):
         jdw.load([sweep / "run1.jdw", sweep / "none.jdw", sweep / "nor.jdw"])
-    with pytest.raises(ValueError, match="follows one run only: load each by itself"):
-        jdw.load([sweep / "run1.jdw"], follow=True)
+    for several in ([sweep / "run1.jdw"], f"{sweep}/run*.jdw", sweep):
+        with pytest.raises(ValueError, match="follows one run only: load each by itself"):
+            jdw.load(several, follow=True)
     with pytest.raises(TypeError, match=r"or a list of paths, not \[\]"):
         jdw.load([])
 
@@ -130,6 +131,28 @@ def test_where_runs_part_is_a_table(sweep):
     assert [frame[label][number] for label in told.labels] == [table[at] for table in tables]
     assert rows[number].split()[-3:] == [f"{table[at]:.6g}" for table in tables]
     assert "<caption" in told._repr_html_()
+
+
+@pytest.mark.parametrize(
+    ("configs", "names", "labels"),
+    [
+        ([{"lr": 1.0, "seed": 0}, {"lr": 1.0, "seed": 1}], "ab", ["seed 0", "seed 1"]),
+        ([{"seed": 0}, {"seed": 0}], "ab", ["a", "b"]),
+        ([{"seed": 0}, {"seed": 0}], "aa", ["a #1", "a #2"]),
+        (
+            [{"lr": 1.0, "seed": 0}, {"lr": 1.0, "seed": 1}, {"lr": 2.0, "seed": 0}],
+            "abc",
+            ["lr 1, seed 0", "lr 1, seed 1", "lr 2"],
+        ),
+    ],
+)
+def test_a_column_of_a_difference_is_never_called_by_the_name_of_another_run(configs, names, labels):
+    runs = []
+    for config, name in zip(configs, names, strict=True):
+        with jdw.capture(name=name, config=config) as run:
+            stepped(jnp.ones(4), jnp.float32(0.1), 0)
+        runs.append(run)
+    assert list(runs[0].differences(*runs[1:]).labels) == labels
 
 
 def test_runs_that_agree_and_one_run_alone(sweep):

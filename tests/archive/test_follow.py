@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import shutil
 import signal
 import subprocess
 import sys
+import threading
 
+import jax
 import pytest
 
 import jax_debug_widgets as jdw
-from jax_debug_widgets.session import current_session
+from jax_debug_widgets.archive.layout import RunFileError
+from jax_debug_widgets.session import current_session, loading
 from jax_debug_widgets.session.panel.feed import Feed
 from tests.waiting import until
 
@@ -84,11 +88,56 @@ def test_what_the_magic_loads_is_followed_while_it_is_written(job, tmp_path, our
     assert run.is_followed and not again.is_followed, "what is over is read once"
 
 
-def test_a_job_that_dies_is_said_to_be_gone(job, tmp_path):
+@pytest.mark.parametrize("is_asked_for", [True, False])
+def test_a_job_that_dies_is_said_to_be_gone(job, tmp_path, is_asked_for):
+    """Also while the process that started it, as a notebook may, has not asked how it ended."""
     run = jdw.load(tmp_path / "run.jdw", follow=True)
     go_on(job)
     until(lambda: len(run.events) == 200)
     job.send_signal(signal.SIGKILL)
-    job.wait(20)
+    if is_asked_for:
+        job.wait(20)
     until(lambda: run.status().state == "interrupted")
     assert len(run.events) == 200 and "The recording has no end" in run.notes[-1]
+
+
+@pytest.mark.parametrize("how", ["moved", "removed"])
+def test_a_run_whose_folder_is_gone_is_followed_no_longer(job, tmp_path, how, monkeypatch, caplog):
+    monkeypatch.setattr(loading, "_PATIENCE_S", 0.3)
+    run = jdw.load(tmp_path / "run.jdw", follow=True)
+    go_on(job)
+    until(lambda: len(run.events) == 200)
+    if how == "moved":
+        (tmp_path / "run.jdw").rename(tmp_path / "old.jdw")
+    else:
+        shutil.rmtree(tmp_path / "run.jdw", ignore_errors=True)
+    assert run.wait(20), "it does not wait for what cannot come"
+    assert run.status().state == "interrupted" and len(run.events) == 200 and not run.is_followed
+    assert run.notes[-1].startswith(f"No longer followed: {tmp_path / 'run.jdw'} was moved or removed.")
+    assert not caplog.records
+
+
+def test_a_folder_that_is_away_for_a_moment_is_followed_again(job, tmp_path):
+    run = jdw.load(tmp_path / "run.jdw", follow=True)
+    (tmp_path / "run.jdw/run.json").rename(tmp_path / "run.json")
+    threading.Event().wait(0.3)
+    (tmp_path / "run.json").rename(tmp_path / "run.jdw/run.json")
+    go_on(job)
+    until(lambda: len(run.events) == 200)
+    assert run.status().state == "running"
+
+
+def test_another_run_in_the_same_folder_is_not_taken_for_the_followed_one(tmp_path):
+    step = jax.jit(lambda x: jax.debug.print("{x}", x=x))
+    folder = tmp_path / "run.jdw"
+    with jdw.capture(record=folder):
+        step(1)
+        until(lambda: len(jdw.load(folder).events) == 1)
+        run = jdw.load(folder)
+        folder.rename(tmp_path / "old.jdw")
+        with jdw.capture(record=folder):
+            step(2)
+            step(3)
+        with pytest.raises(RunFileError, match="another run"):
+            run.follow()
+        assert [event.text for event in run.events] == ["1"]

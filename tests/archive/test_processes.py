@@ -14,6 +14,8 @@ import numpy as np
 import pytest
 
 import jax_debug_widgets as jdw
+from jax_debug_widgets.archive import writer
+from jax_debug_widgets.session import recorder
 
 
 @jax.jit
@@ -26,6 +28,15 @@ def train_step(x):
 @jax.jit
 def eval_step(x):
     jax.debug.print("eval {x}", x=x.sum())
+
+
+@jax.jit
+def looped(x):
+    def body(x, _):
+        jax.debug.print("x {x}", x=x)
+        return x * 1.001, None
+
+    return jax.lax.scan(body, x, length=4000)
 
 
 @jax.jit
@@ -169,6 +180,43 @@ def test_a_replica_that_parts_is_found_in_its_call_though_another_program_follow
 
 @pytest.mark.behaviour("R6")
 @pytest.mark.behaviour("W6")
+def test_who_follows_a_job_before_it_begins_sees_all_its_processes(tmp_path, monkeypatch):
+    folder, written, seen = tmp_path / "run.jdw", writer._write_whole, []
+
+    def looked_at(*args: Any, **options: Any):
+        written(*args, **options)
+        if (folder / "run.json").exists() and not seen:
+            seen.append(jdw.load(folder))
+
+    monkeypatch.setattr(writer, "_write_whole", looked_at)
+    for process in (0, 1):
+        monkeypatch.setenv("JDW_PROCESS", str(process))
+        monkeypatch.setenv("JDW_PROCESSES", "2")
+        with jdw.capture(record=folder):
+            train_step(jnp.full(3, 1.0))
+    (run,) = seen
+    run.follow()
+    assert [len(one.events) for one in run.processes] == [1, 1]
+
+
+def test_of_a_process_with_a_hole_nothing_is_said_of_replicas_and_what_is_missing_is_counted(tmp_path, monkeypatch):
+    """A file in the middle is gone: damaged, or removed because of `record_max_mb` before it was read."""
+    monkeypatch.setattr(recorder, "_PAUSE_S", 1000.0)
+    monkeypatch.setattr(recorder, "_PART_BYTES", 30_000)
+    folder = tmp_path / "run.jdw"
+    for process in (0, 1):
+        monkeypatch.setenv("JDW_PROCESS", str(process))
+        monkeypatch.setenv("JDW_PROCESSES", "2")
+        with jdw.capture(record=folder):
+            looped(jnp.float32(1))
+    assert not jdw.load(folder).findings
+    second = sorted((folder / "p00001/events").iterdir())[1]
+    second.unlink()
+    run = jdw.load(folder)
+    lost = 4000 - len(run.processes[1].events)
+    assert lost > 0 and run.processes[1].dropped == lost and not run.findings
+
+
 def test_processes_that_call_different_programs_are_found(tmp_path):
     def evaluated():
         train_step(jnp.ones(3))

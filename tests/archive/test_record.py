@@ -10,6 +10,7 @@ import sys
 import textwrap
 import threading
 from pathlib import Path
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -345,6 +346,44 @@ def test_a_burst_that_is_larger_than_the_bound_is_bounded_too(tmp_path, monkeypa
     loaded = jdw.load(tmp_path / "run.jdw")
     assert sum(file.stat().st_size for file in files) < 0.4 * (1 << 20)
     assert 0 < len(loaded.events) < 300 == len(run.events) and loaded.events[-1].values[0][0] == noise[-1, 0]
+
+
+def test_files_that_are_sealed_at_once_are_not_those_of_a_run_that_is_over(tmp_path, monkeypatch):
+    """A reader takes sealed files without a state for those of a run that is over."""
+    seal, seen, made = writer.RunWriter.seal, [], []
+
+    def sealed(own):
+        seal(own)
+        seen.append(read_run(tmp_path / "run.jdw", Budget()).state["is_over"])
+
+    def recorded_by(*args: Any):
+        made.append(begun(*args))
+        return made[-1]
+
+    begun = recorder.Recorder
+    monkeypatch.setattr(recorder, "Recorder", recorded_by)
+    monkeypatch.setattr(writer.RunWriter, "seal", sealed)
+    monkeypatch.setattr(recorder, "_PART_ROWS", 10)
+    monkeypatch.setattr(recorder, "_PAUSE_S", 1000.0)
+    with jdw.capture(record=tmp_path / "run.jdw"):
+        steps(30)
+        jax.effects_barrier()
+        made[0]._wake.set()
+        until(lambda: seen)
+        assert not any(seen)
+
+
+def test_the_state_of_a_run_is_over_only_when_all_its_events_are_written(tmp_path, monkeypatch):
+    finish, made = recorder.Recorder.finish, []
+    monkeypatch.setattr(recorder.Recorder, "finish", lambda own: made.insert(0, own))
+    with jdw.capture(record=tmp_path / "run.jdw") as run:
+        steps(5)
+        until((tmp_path / "run.jdw/p00000/state.json").exists)
+    until(lambda: made and run.is_over())
+    threading.Event().wait(0.3)  # Some thirty writes of the state.
+    assert not read_run(tmp_path / "run.jdw", Budget()).state["is_over"]
+    finish(made[0])
+    assert jdw.load(tmp_path / "run.jdw").is_complete
 
 
 def test_a_run_that_is_still_written_says_so(tmp_path):

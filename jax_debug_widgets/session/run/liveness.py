@@ -6,6 +6,7 @@ import os
 import socket
 import time
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 _SILENT_S = 30.0
@@ -33,7 +34,16 @@ def _is_running(pid: int) -> bool:
         return False
     except OSError:  # The process belongs to another user.
         return True
-    return True
+    return not _has_ended(pid)
+
+
+def _has_ended(pid: int) -> bool:
+    """Whether a process has ended, and only its number is left until the process that started it asks how it ended."""
+    try:
+        told = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+    except OSError:  # There is no such file on this operating system.
+        return False
+    return told.rpartition(")")[2].split()[:1] == ["Z"]
 
 
 def still_open(about: Mapping[str, Any], state: Mapping[str, Any]) -> str:

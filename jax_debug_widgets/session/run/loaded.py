@@ -88,18 +88,16 @@ class LoadedRun(RunView):
         self._saved = reader.read()
         super().__init__(self._saved.store)
         about = self._saved.about
-        self.key = key or new_key()
-        self._name = name_of(about, self._saved.state)
+        self.key, self._name = key or new_key(), name_of(about, self._saved.state)
         self.config = config_of(about, self._saved.state)
         self.cell, self.asked = cell_of(about), str(about.get("asked", ""))
         self.options = options_of(about)
         self.policy = self.options.policy()
-        self.is_followed = False
+        self.is_followed, self._lost = False, ""
         self.followed_to_end = threading.Event()
         self._call_log = LoadedCalls()
         self._take(self._saved)
-        self.started = self._status.started
-        self.file = file_name(path)
+        self.started, self.file = self._status.started, file_name(path)
         self.inputs = StoredInputs(path, self.process)
 
     @property
@@ -124,6 +122,11 @@ class LoadedRun(RunView):
         else:  # The process may have ended.
             self._status = self._status_of(self._saved.state)
         return self.goes_on
+
+    def lose(self, why: str) -> None:
+        """Follow it no longer, because its file cannot be read any more. What was read stays."""
+        self.is_followed, self._lost = False, f"No longer followed: {why}. The panel shows what was read before."
+        self._status = self._status_of(self._saved.state)
 
     def wait(self, timeout: float | None = None) -> bool:
         """Wait until a followed run is over, and its panel says so; at most `timeout` seconds. Return whether it is over."""
@@ -260,7 +263,7 @@ class LoadedRun(RunView):
 
     def _status_of(self, state: Mapping[str, Any]) -> Status:
         status, about, is_over = status_of(self._saved), self._saved.about, bool(state.get("is_over"))
-        is_there = not is_over and is_alive(about, state)
+        is_there = not (is_over or self._lost) and is_alive(about, state)
         goes_on = is_there and (self.is_followed or has_just_written(about, state))
         told = {one.message for one in self._findings}  # Files of older versions have findings among the notes.
         notes = [*(note for note in status.notes if note not in told), *self._saved.problems]
@@ -270,7 +273,7 @@ class LoadedRun(RunView):
                 "and range. `jdw.load(path, max_events=…, max_mb=…)` with larger numbers loads more."
             )
         if not is_over and not goes_on:
-            notes.append(still_open(about, state))
+            notes.append(self._lost or still_open(about, state))
         elif goes_on and not self.is_followed:
             notes.append(
                 f"Still being written, by process {about.get('pid')} on {about.get('host')}: the panel shows the run up "

@@ -70,6 +70,13 @@ class MergedRun(LoadedRun):
         self._take(self._parts.read())
         return self.goes_on
 
+    def lose(self, why: str) -> None:
+        """Follow none of its processes any more, see `LoadedRun.lose`."""
+        for part in self._parts.parts:
+            if part.goes_on:
+                part.lose(why)
+        super().lose(why)
+
     def _take(self, saved: SavedRun) -> None:
         self._saved, parts = saved, self._parts.parts
         self.watched = {self._parts.merging.site(site) for part in parts for site in part.watched}

@@ -62,6 +62,13 @@ def legend_of(runs: Sequence[IdentifiedRun]) -> Legend:
     return Legend(by, tuple(RunGroup(tuple(group), label) for group, label in zip(members, labels, strict=True)))
 
 
+def told_apart(runs: Sequence[IdentifiedRun]) -> list[str]:
+    """Return labels that distinguish the runs of a group: their seeds, else their names; empty if neither does."""
+    names = differing([run.config for run in runs])
+    seeds = [", ".join(f"{name} {short(run.config.get(name))}" for name in names) for run in runs]
+    return next((way for way in (seeds, [_called(run) for run in runs]) if len(set(way)) == len(runs)), [])
+
+
 def differing(tables: Sequence[Mapping[str, Any]]) -> list[str]:
     """Return the names that have different values in the tables."""
     names = dict.fromkeys(name for table in tables for name in table)
