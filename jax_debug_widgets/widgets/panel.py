@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from jax_debug_widgets.events.legible import legible
 from jax_debug_widgets.widgets.channel import Channel, marimo_notebook, outputs_are_isolated
 from jax_debug_widgets.widgets.kernel import is_engine
+from jax_debug_widgets.widgets.overview import drawing
 from jax_debug_widgets.widgets.static import static_html
 from jax_debug_widgets.widgets.summary import summary
 
@@ -59,6 +60,10 @@ class Panel:
         self.written += 1
         html = static_html(self.run, snapshot, self.written)
         return {"text/plain": summary(snapshot, saved=True), "text/html": legible(html)}
+
+    def picture(self) -> str:
+        """Return the Overview as SVG; empty if there is nothing to draw."""
+        return drawing(self._snapshot())
 
     def _repr_mimebundle_(self, **_: Any) -> tuple[dict[str, Any], dict[str, Any]]:
         bundle = self.bundle()

@@ -61,6 +61,7 @@ def test_it_has_the_facts_the_findings_with_their_lines_the_values_and_the_last_
     last_lines = section(text, "Last lines")
     assert last_lines.startswith("````\n") and last_lines.count("loss ") == 3
     assert f"jax {jax.__version__}" in section(text, "Versions")
+    assert f"{len(jax.devices())} × {jax.devices()[0].device_kind}" in section(text, "Versions")
     run.save(tmp_path / "run.jdw")
     again = jdw.load(tmp_path / "run.jdw").report()
     assert section(again, "Findings") == found and section(again, "Values") == section(text, "Values")
@@ -157,5 +158,6 @@ def test_the_panel_is_sent_the_report_with_the_picture_of_the_overview_where_it_
     content, _ = report_message(run, 7, {"picture": picture})
     text = re.sub(r"!\[Overview\]\(data:image/svg\+xml;base64,(.*)\)\n\n", "", content["text"])
     assert text == run.report()
+    assert content["text"] == run.report(picture=picture)
     pictures = re.findall(r"base64,([^)]*)\)", content["text"])
     assert [base64.b64decode(one)[:4] for one in pictures] == [b"<svg"] * picture

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from jax_debug_widgets.session.panel.snapshots import snapshot_of
 from jax_debug_widgets.transport import reply
-from jax_debug_widgets.widgets.overview import drawing
 
 if TYPE_CHECKING:
     from jax_debug_widgets.session.panel.feed import Message
@@ -17,10 +14,4 @@ if TYPE_CHECKING:
 
 def report_message(run: RunView, request: int, asked: Mapping[str, Any]) -> Message:
     """Make the answer to a `report` request: `run.report()`; with `picture`, the overview as an SVG in a data URI."""
-    text = run.report()
-    svg = drawing(snapshot_of(run, lines=False)) if asked.get("picture") else ""
-    if svg:
-        title, facts, rest = text.split("\n\n", 2)
-        data = base64.b64encode(svg.encode("utf-8", "backslashreplace")).decode()
-        text = "\n\n".join([title, facts, f"![Overview](data:image/svg+xml;base64,{data})", rest])
-    return reply("report", run.key, request, text=text), b""
+    return reply("report", run.key, request, text=run.report(picture=bool(asked.get("picture")))), b""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import platform
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -29,8 +30,8 @@ _PACKAGES = "jax", "jaxlib", "numpy", "jax-debug-widgets", "flax", "equinox", "o
 _LINES_BEFORE = 2
 
 
-def report(run: Readable) -> str:
-    """Return the text. Empty sections are left out."""
+def report(run: Readable, picture: str = "") -> str:
+    """Return the text. Empty sections are left out; `picture` is an SVG."""
     run.collect()
     found = run.findings
     messages = {one.message for one in found}
@@ -44,7 +45,9 @@ def report(run: Readable) -> str:
     }
     told = [f"## {title}\n\n{text}" for title, text in sections.items() if text]
     title = f"{run.name} ({run.title})" if run.name not in ("", run.title) else run.title
-    return "\n\n".join([f"# {_one_line(title)}", _facts(run), *told]) + "\n"
+    data = base64.b64encode(picture.encode("utf-8", "backslashreplace")).decode()
+    drawn = [f"![Overview](data:image/svg+xml;base64,{data})"] if picture else []
+    return "\n\n".join([f"# {_one_line(title)}", _facts(run), *drawn, *told]) + "\n"
 
 
 def _facts(run: Readable) -> str:

@@ -328,12 +328,15 @@ class RunView(ABC):
         """
         return differences_of([self, *others])
 
-    def report(self) -> str:
+    def report(self, *, picture: bool = False) -> str:
         """Return the run as one Markdown text: facts, findings with their source lines, values, the last lines, versions.
 
         Use it in a bug report, a pull request or a chat: `print(run.report())`.
+
+        Args:
+          picture: with the Overview as an image in a data URI, after the facts.
         """
-        return markdown.report(self)
+        return markdown.report(self, self.panel.picture() if picture else "")
 
     @property
     def notes(self) -> list[str]:
