@@ -67,10 +67,11 @@ def compared(
 
 def notes_of(processes: Sequence[OfProcess]) -> Iterator[str]:
     """Yield the notes about the processes of a run: how many, which give no sign, which have not made the newest call."""
-    yield (
-        f"This run merges {len(processes)} processes in the order of time. `run.processes` has each process by itself, "
-        "with its own panel."
-    )
+    if len(processes) > 1:
+        yield (
+            f"This run merges {len(processes)} processes in the order of time. `run.processes` has each process by itself, "
+            "with its own panel."
+        )
     for one in processes:
         if one.sign:
             calls, events = one.call_log.calls()[0][-1:], one.store.last(1)

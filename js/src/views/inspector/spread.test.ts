@@ -1,11 +1,23 @@
 import { describe, expect, it } from "vitest";
 import type { ArraySlice } from "../../transport/wire";
-import { laneNames, lanesOf, spreadOf } from "./spread";
+import { laneNames, lanesOf, ranked, spreadOf } from "./spread";
 
 const slice = (rows: number, columns: number, numbers: number[]) =>
   ({ rows, columns, pixels: Float32Array.from(numbers) }) as unknown as ArraySlice;
 
 describe("lanes", () => {
+  it("are ranked by what is not finite, then by their largest number, then as they are", () => {
+    const statistics = [
+      { min: -1, max: 2 },
+      { min: -9, max: 1 },
+      { nan: 1, min: 0, max: 0 },
+      { posinf: 2 },
+      { max: 2 },
+    ];
+    expect(ranked(statistics)).toEqual([3, 2, 1, 0, 4]);
+    expect(ranked([{ value: 1 }, { value: Number.NaN }, { value: -3 }])).toEqual([1, 2, 0]);
+  });
+
   it("have the statistics of their row, or their number", () => {
     const values = ["min", "max", "mean", "lanes"];
     expect(lanesOf(slice(2, 3, [1, 2, 1.5, 3, 4, 3.5]), values)).toEqual([
