@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from jax_debug_widgets.archive import RunFileError
+from jax_debug_widgets.archive.layout import RUN
 from jax_debug_widgets.session.following import RunFollower
 from jax_debug_widgets.session.run.compare import LoadedRuns
 from jax_debug_widgets.session.run.loaded import LoadedRun
@@ -33,8 +34,6 @@ LOADED_MB, LOADED_EVENTS = 2048.0, 5_000_000
 _MEGABYTE = 1_000_000
 
 _NUMBERS = re.compile(r"(\D*)(\d+(?:\.\d+)?)?")
-
-_RUN = "run.json"
 
 _PAUSE_S, _LONGEST_PAUSE_S = 0.03, 1.0
 """The shortest and the longest time in seconds between two looks at a run that another process writes."""
@@ -72,8 +71,8 @@ def load(
             raise RunFileError(f"there is nothing like {path}")
         _refuse_to_follow(follow)
         return _load_all(session, sorted(paths, key=_in_order), budget)
-    inner = [one for one in at.glob("*") if (one / _RUN).exists() or one.suffix == ".zip"] if at.is_dir() else []
-    if inner and not (at / _RUN).exists():
+    inner = [one for one in at.glob("*") if (one / RUN).exists() or one.suffix == ".zip"] if at.is_dir() else []
+    if inner and not (at / RUN).exists():
         _refuse_to_follow(follow)
         return _load_all(session, sorted(inner, key=_in_order), budget)
     run = _load_one(session, budget, at)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import itertools
 import linecache
 import os
@@ -10,15 +9,14 @@ import re
 import threading
 import weakref
 from collections.abc import Callable, Iterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol
-
-import jax
 
 from jax_debug_widgets._jax.compat.processes import own_number
 from jax_debug_widgets.events import CallSite
 from jax_debug_widgets.events.function_names import short_function
-from jax_debug_widgets.taps.source import CallText, call_text
+from jax_debug_widgets.taps.source import call_text
+from jax_debug_widgets.taps.value_names import nameless, value_aliases, value_names
 
 if TYPE_CHECKING:
     from jax_debug_widgets._jax.origins.equation import DebugCall
@@ -99,6 +97,23 @@ class Switch:
         return wanted == 1 or not next(self._fired) % wanted
 
 
+@dataclass(frozen=True, eq=False)
+class _Structure:
+    """A pytree's structure in a key. JAX cannot compare two in which a class of the user's keeps an array beside its leaves."""
+
+    tree: Any
+
+    def __hash__(self) -> int:
+        return hash(self.tree)
+
+    def __eq__(self, other: object) -> bool:
+        assert isinstance(other, _Structure)
+        try:
+            return self.tree == other.tree
+        except ValueError:
+            return str(self.tree) == str(other.tree)
+
+
 class SiteBook:
     """Holds the call sites of this process and gives each an id. Safe from any thread: several threads may lower programs."""
 
@@ -113,7 +128,8 @@ class SiteBook:
         """Return the site of an equation; equations of the same place in the same program share a site."""
         frame = equation.frame
         callers = tuple(dict.fromkeys(equation.callers))
-        key = (equation.kind, equation.ordered, frame, equation.name_stack, equation.format, equation.in_tree, callers)
+        tree = _Structure(equation.in_tree)
+        key = (equation.kind, equation.ordered, frame, equation.name_stack, equation.format, tree, callers)
         with self._lock:
             site = self._sites.get(key)
             site = self._make(len(self._sites), equation) if site is None else self._called_now(site, callers)
@@ -193,7 +209,7 @@ class SiteBook:
             function=frame.function,
             source=text.line,
             label=values[0]
-            if len(values) == 1 and values != (_nameless(0),) and equation.stop is None
+            if len(values) == 1 and values != (nameless(0),) and equation.stop is None
             else equation.format,
             values=values,
             format=equation.format,
@@ -220,67 +236,3 @@ def phase_of(name_stack: str) -> Phase:
     if _DERIVATIVE.search(name_stack) and _AGAIN.search(name_stack):
         return "recompute"
     return "backward" if _TRANSPOSED.search(name_stack) else "forward"
-
-
-def value_names(equation: DebugCall, text: CallText) -> tuple[str, ...]:
-    """Return the source expression of each array that the equation passes; a leaf of a pytree has its path: `params['w']`."""
-    if equation.stop is not None and len(equation.stop.names) == len(equation.shapes):
-        return equation.stop.names
-    if equation.in_tree is None:
-        return tuple(map(_nameless, range(len(equation.shapes))))
-    if equation.kind in ("pure", "io"):  # The types of the results come before the values.
-        text = replace(text, positional=text.positional[1:])
-    return tuple(_root_name(path, text) + jax.tree_util.keystr(path[2:]) for path in _value_paths(equation))
-
-
-def value_aliases(equation: DebugCall, text: CallText) -> tuple[str, ...]:
-    """Return the other name of each array that is passed as a keyword; empty for positional arguments."""
-    if equation.in_tree is None:
-        return ("",) * len(equation.shapes)
-    roots = [(_names_of(_keyword(path), text)[1], jax.tree_util.keystr(path[2:])) for path in _value_paths(equation)]
-    return tuple(root + rest if root else "" for root, rest in roots)
-
-
-def _value_paths(equation: DebugCall) -> list[tuple[Any, ...]]:
-    """Return the path of each array in `(args, kwargs)`."""
-    return [path for number, path in enumerate(_paths_of(equation.in_tree)) if number not in equation.static]
-
-
-@functools.lru_cache(maxsize=256)
-def _paths_of(tree: Any) -> tuple[tuple[Any, ...], ...]:
-    """Return the path of each leaf of a structure."""
-    leaves = jax.tree.unflatten(tree, range(tree.num_leaves))
-    return tuple(path for path, _ in sorted(jax.tree_util.tree_leaves_with_path(leaves), key=lambda leaf: leaf[1]))
-
-
-def _keyword(path: tuple[Any, ...]) -> str:
-    return "" if getattr(path[0], "idx", None) == 0 else str(getattr(path[1], "key", ""))
-
-
-def _root_name(path: tuple[Any, ...], text: CallText) -> str:
-    """Return the expression of the argument that contains a leaf of `(args, kwargs)`."""
-    keyword = _keyword(path)
-    if keyword:
-        return _names_of(keyword, text)[0]
-    index = getattr(path[1], "idx", 0)
-    return text.positional[index] if index < len(text.positional) else _nameless(index)
-
-
-_PLAIN = re.compile(r"""[^\W\d]\w+|[^\W\d]\w*[.\[][\w.\[\]'"]*""")
-"""A variable with a name of two or more letters, or an attribute or item of a variable."""
-
-
-def _names_of(keyword: str, text: CallText) -> tuple[str, str]:
-    """Return the two names of a value that is passed as a keyword, the more telling one first: keyword or expression.
-
-    `loss` for `loss=l` and for `loss=jnp.mean(errors)`; `total` for `loss=total`, `x.sum()` for `x=x.sum()`.
-    """
-    expression = text.keywords.get(keyword, keyword)
-    if not keyword or len(keyword) == 1 or _PLAIN.fullmatch(expression):
-        return expression, keyword
-    return keyword, expression
-
-
-def _nameless(index: int) -> str:
-    """Make the name of an argument if the source does not show its expression."""
-    return f"args[{index}]"

@@ -31,8 +31,7 @@ def unflattener(equation: DebugCall) -> Callable[[Sequence[Any]], Arguments]:
     tree, static = equation.in_tree, equation.static
     if tree is None:
         return lambda values: (tuple(values), {})
-    flat = None if static else _flat_unflattener(tree)
-    if flat is not None:
+    if not (static or has_containers(tree)) and (flat := _flat_unflattener(tree)) is not None:
         return flat
     places = [position for position in range(tree.num_leaves) if position not in static]
 
@@ -47,9 +46,9 @@ def unflattener(equation: DebugCall) -> Callable[[Sequence[Any]], Arguments]:
 
 @functools.lru_cache(maxsize=256)
 def _flat_unflattener(tree: Any) -> Callable[[Sequence[Any]], Arguments] | None:
-    """Make the function for arguments that are no containers; None for others. It is ten times faster than unflattening."""
+    """Make the function for arguments without containers that are in order. It is ten times faster than unflattening."""
     args, kwargs = jax.tree.unflatten(tree, range(tree.num_leaves))
-    if _has_containers(tree) or [*args, *kwargs.values()] != [*range(tree.num_leaves)]:
+    if [*args, *kwargs.values()] != [*range(tree.num_leaves)]:
         return None
     count, names = len(args), list(kwargs)
 
@@ -70,7 +69,7 @@ class Renderer:
         self._unflatten = unflattener(equation)
         self._as_jax = (
             needs_jax_arrays(equation.format)
-            or _has_containers(equation.in_tree)
+            or has_containers(equation.in_tree)
             or any(kind.key is not None for kind in equation.types)
         )
         self._options = dict(equation.text_options)
@@ -141,7 +140,10 @@ def why_unformattable(equation: DebugCall) -> str:
 
     Called when the program is compiled, because a print is not formatted when it fires.
     """
-    if equation.text is None or (not equation.static and _shows_anything(equation.format, equation.in_tree)):
+    tree = equation.in_tree
+    if equation.text is None:
+        return ""
+    if not (tree is None or equation.static or has_containers(tree)) and _shows_anything(equation.format, tree):
         return ""
     mapped = zip(equation.shapes, equation.lanes.mapped, strict=True)
     types = [(shape[sum(axes) :], dtype) for (shape, axes), dtype in zip(mapped, equation.dtypes, strict=True)]
@@ -164,8 +166,6 @@ def why_unformattable(equation: DebugCall) -> str:
 @functools.lru_cache(maxsize=1024)
 def _shows_anything(format_string: str, tree: Any) -> bool:
     """Whether a format takes arrays of every type: each field is an argument in the structure `tree`, and has no options."""
-    if tree is None or _has_containers(tree):
-        return False
     args, kwargs = jax.tree.unflatten(tree, [""] * tree.num_leaves)
     try:
         fields = list(string.Formatter().parse(format_string))
@@ -203,9 +203,11 @@ def needs_jax_arrays(format_string: str) -> bool:
     )
 
 
-@functools.lru_cache(maxsize=256)
-def _has_containers(tree: Any) -> bool:
+def has_containers(tree: Any) -> bool:
     """Whether any argument is a container such as a list or a dict. Containers format their elements with `repr`.
+
+    Structures with containers must not be compared, so nothing of them is cached: a class of the user's may keep an array
+    beside its leaves, and arrays have no truth value.
 
     Args:
       tree: the structure of `(args, kwargs)`, or None.

@@ -4,11 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import secrets
-import signal
-import socket
-import subprocess
 import sys
 import threading
 import time
@@ -24,13 +20,12 @@ import zmq
 from jupyter_client.session import Session
 
 import jax_debug_widgets
+from tests.e2e.server import Server
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 LABEXTENSION = Path(jax_debug_widgets.__file__).parent / "labextension"
-START_TIMEOUT_S = 120
-STOP_TIMEOUT_S = 20
 
 # No news, no update checks, no dialogs, and no automatic saving.
 LAB_SETTINGS = {
@@ -46,7 +41,7 @@ LAB_SETTINGS = {
 SERVER_SETTINGS = {"page_config_data": {"buildCheck": False, "buildAvailable": False}}
 
 
-class JupyterLab:
+class JupyterLab(Server):
     """A running server: `with JupyterLab(folder, log) as lab: lab.write_notebook(…)`."""
 
     def __init__(
@@ -57,41 +52,17 @@ class JupyterLab:
         `kernels` maps names to the interpreters that run them; `server` is the interpreter that serves.
         """
         self.notebooks = folder / "notebooks"
+        super().__init__(self.notebooks, log)
         self.token = secrets.token_hex(16)
         self._settings = folder / "jupyter"
-        self._log = log
         self._kernels = kernels or {"python3": sys.executable}
         self._server = server
-        self._process: subprocess.Popen[bytes] | None = None
-        self.url = ""
 
     def __enter__(self) -> Self:
         self.notebooks.mkdir(parents=True)
         self._write_settings()
         self._install_extension()
-        port = free_port()
-        self.url = f"http://127.0.0.1:{port}"
-        self._log.parent.mkdir(parents=True, exist_ok=True)
-        with self._log.open("wb") as log:
-            # A session of its own: stopping its process group also stops kernels that the server could not stop.
-            self._process = subprocess.Popen(
-                self._command(port),
-                env=self._environment(),
-                cwd=self.notebooks,
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-            )
-        try:
-            self._wait_until_ready()
-        except BaseException:
-            self._stop()
-            raise
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._stop()
+        return super().__enter__()
 
     def write_notebook(self, name: str, *sources: str, kernel: str = "python3") -> str:
         """Write a notebook with one code cell for each source; return the path by which to open it."""
@@ -162,9 +133,8 @@ class JupyterLab:
         for session in self._request("GET", "/api/sessions"):
             self._request("DELETE", f"/api/sessions/{session['id']}")
 
-    def log(self) -> str:
-        """Return the last lines of the server and its kernels."""
-        return self._log.read_text(errors="replace")[-3000:]
+    def _ask(self) -> object:
+        return self._request("GET", "/api/status")
 
     def _request(self, method: str, path: str, content: Any = None) -> Any:
         request = urllib.request.Request(  # noqa: S310 - our own server
@@ -177,10 +147,10 @@ class JupyterLab:
             body = answer.read()
         return json.loads(body) if body else None
 
-    def _command(self, port: int) -> list[str]:
+    def _command(self) -> list[str]:
         return [
             *(self._server, "-m", "jupyterlab", "--no-browser", "--allow-root"),
-            *("--ServerApp.ip=127.0.0.1", f"--ServerApp.port={port}", "--ServerApp.port_retries=0"),
+            *("--ServerApp.ip=127.0.0.1", f"--ServerApp.port={self.port}", "--ServerApp.port_retries=0"),
             f"--IdentityProvider.token={self.token}",
             f"--ServerApp.root_dir={self.notebooks}",
             # The driver needs `window.jupyterapp`. No component asks the package registry for updates or extensions.
@@ -195,9 +165,8 @@ class JupyterLab:
             "--KernelSpecManager.ensure_native_kernel=False",
         ]
 
-    def _environment(self) -> dict[str, str]:
+    def _variables(self) -> dict[str, str]:
         return {
-            **os.environ,
             "JUPYTER_CONFIG_DIR": str(self._settings / "config"),
             "JUPYTER_DATA_DIR": str(self._settings / "data"),
             "JUPYTER_RUNTIME_DIR": str(self._settings / "runtime"),
@@ -205,7 +174,6 @@ class JupyterLab:
             "JUPYTERLAB_WORKSPACES_DIR": str(self._settings / "workspaces"),
             "JUPYTER_PREFER_ENV_PATH": "0",
             "IPYTHONDIR": str(self._settings / "ipython"),
-            "PYTHONUNBUFFERED": "1",
         }
 
     def _install_extension(self) -> None:
@@ -223,38 +191,6 @@ class JupyterLab:
                 "language": "python",
             }
             self.add_kernel(name, spec)
-
-    def _wait_until_ready(self) -> None:
-        assert self._process is not None
-        deadline = time.monotonic() + START_TIMEOUT_S
-        while time.monotonic() < deadline:
-            if self._process.poll() is not None:
-                break
-            try:
-                self._request("GET", "/api/status")
-            except (urllib.error.URLError, ConnectionError, TimeoutError):
-                time.sleep(0.1)
-            else:
-                return
-        raise RuntimeError(f"JupyterLab did not start; the end of {self._log}:\n{self.log()}")
-
-    def _stop(self) -> None:
-        process = self._process
-        if process is None:
-            return
-        process.terminate()
-        try:
-            process.wait(STOP_TIMEOUT_S)
-        except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
-
-
-def free_port() -> int:
-    """Return a port on which nobody listens."""
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return listener.getsockname()[1]
 
 
 def _write_json(path: Path, content: Any) -> None:

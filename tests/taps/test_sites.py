@@ -404,3 +404,32 @@ def test_a_print_that_an_earlier_run_has_seen_stands_where_the_program_of_this_r
     with jdw.capture() as run:
         both([early, late])(1.0)
     assert {site.format: site.order for site in run.sites} == {"early {x}": 0, "late {x}": 1}
+
+
+class WithArray:
+    """A pytree that keeps an array beside its leaf, so that JAX cannot compare the structures of two."""
+
+    def __init__(self, leaf: Any, array: Any) -> None:
+        self.leaf, self.array = leaf, array
+
+
+jax.tree_util.register_pytree_node(
+    WithArray, lambda one: ((one.leaf,), one.array), lambda array, leaves: WithArray(leaves[0], array)
+)
+
+
+def test_arguments_with_an_array_beside_their_leaves_are_captured_and_one_line_is_one_site():
+    called = []
+
+    @jax.jit
+    def f(x):
+        for array in (np.arange(2), np.arange(2), np.arange(3)):
+            jax.debug.callback(lambda one: called.append(float(one.leaf)), WithArray(x, array))
+        jax.debug.print("{one}", one=WithArray(x, np.arange(2)))
+        return x
+
+    with jdw.capture() as run:
+        f(1.5)
+    assert called == [1.5] * 3 and not run.notes
+    sites = [event.site.id for event in run.events]
+    assert len(run.events) == 4 and len(set(sites)) == 3

@@ -267,13 +267,15 @@ class HandoverExecutable:
         self.hand_over(outputs[-self._count :])
         return outputs
 
-    def hand_over(self, said: Sequence[Any], heard: Callable[[PendingResult], object] | None = None) -> PendingResult:
-        """Add the further results of a call to the backlog. Call `heard` with them before any thread can report them."""
+    def hand_over(
+        self, said: Sequence[Any], announce: Callable[[PendingResult], object] | None = None
+    ) -> PendingResult:
+        """Add the further results of a call to the backlog. Call `announce` with them before any thread can report them."""
         if self._devices[0].platform != "cpu":
             begin_to_read(said)
         handed = PendingResult(self.hooks.backlog, self, self._says, said)
-        if heard is not None:
-            heard(handed)
+        if announce is not None:
+            announce(handed)
         self.hooks.backlog.add(handed)
         for device in self._devices:  # `jax.effects_barrier` waits for these tokens.
             dispatch.runtime_tokens.set_output_runtime_token(device, handed)  # pyright: ignore[reportArgumentType]

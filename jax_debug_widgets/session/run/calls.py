@@ -231,10 +231,10 @@ class CallLog:
         # Before `hand_over`, because a call begins before its prints.
         seen = function_of(program), self._now(), self.spans.calling(), threading.get_ident()
 
-        def heard(handed: PendingResult) -> None:
+        def announce(handed: PendingResult) -> None:
             self._news.tell(partial(self._outcomes.dispatched_elsewhere, *seen, taps, handed, ran))
 
-        handed = hand_over(heard)
+        handed = hand_over(announce)
         self._waiter.when_ready((), partial(self._outcomes.over, handed))
 
     def compiled(self, stage: Stage, name: str, seconds: float, by_numba: float = 0.0) -> None:

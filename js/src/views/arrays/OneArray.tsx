@@ -1,6 +1,7 @@
 /** One array of an event: which of its axes are seen, the picture, its numbers, the array as a file. */
 import type { RunStore } from "../../store/run";
 import { Full } from "./Full";
+import { PictureSwitch } from "./PictureSwitch";
 import { PlaneChoice, usePlane } from "./PlaneChoice";
 import { usePicture } from "./picture";
 import { Slice } from "./Slice";
@@ -28,17 +29,7 @@ export function OneArray({ run, event, value, shape, dtype, name, dark }: Props)
       {(shape.length > 2 || picture.mayBe) && (
         <div class="axes">
           <PlaneChoice {...planeProps} />
-          {picture.mayBe && (
-            <button
-              type="button"
-              class="mini"
-              aria-pressed={picture.is}
-              title="Show it as a picture, or as numbers"
-              onClick={picture.toggle}
-            >
-              image
-            </button>
-          )}
+          <PictureSwitch picture={picture} />
         </div>
       )}
       <Slice answer={answer} name={name} dark={dark} gone={run.gone}>

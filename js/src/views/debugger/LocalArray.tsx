@@ -3,6 +3,7 @@ import { useState } from "preact/hooks";
 import type { RunStore } from "../../store/run";
 import type { StopBody } from "../../transport/stops";
 import { Lines, mayBeLines } from "../arrays/Lines";
+import { PictureSwitch } from "../arrays/PictureSwitch";
 import { PlaneChoice, usePlane } from "../arrays/PlaneChoice";
 import { usePicture } from "../arrays/picture";
 import { Slice, useLast } from "../arrays/Slice";
@@ -32,17 +33,7 @@ export function LocalArray({ run, stop, stands, name, shape, dtype, dark }: Prop
   return (
     <div data-testid="local-array">
       <PlaneChoice {...planeProps} />
-      {picture.mayBe && (
-        <button
-          type="button"
-          class="mini"
-          aria-pressed={picture.is}
-          title="Show it as a picture, or as numbers"
-          onClick={picture.toggle}
-        >
-          image
-        </button>
-      )}
+      <PictureSwitch picture={picture} />
       {areLines && (
         <button
           type="button"

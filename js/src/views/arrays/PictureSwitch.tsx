@@ -1,0 +1,17 @@
+/** Shows an array as a picture or as numbers, where it can be a picture. */
+import type { Picture } from "./picture";
+
+export function PictureSwitch({ picture }: { picture: Picture }) {
+  if (!picture.mayBe) return null;
+  return (
+    <button
+      type="button"
+      class="mini"
+      aria-pressed={picture.is}
+      title="Show it as a picture, or as numbers"
+      onClick={picture.toggle}
+    >
+      image
+    </button>
+  );
+}
