@@ -23,6 +23,7 @@ from jax_debug_widgets._jax.passes.watcher import MakeWatcher, Watcher
 from jax_debug_widgets._jax.passes.watching import WatchHooks
 from jax_debug_widgets._jax.running.ahead import AheadHooks
 from jax_debug_widgets._jax.running.around_traces import AroundTraces
+from jax_debug_widgets._jax.running.cache_misses import CacheMissHooks
 from jax_debug_widgets._jax.running.cached_programs import CachedProgram
 from jax_debug_widgets._jax.running.callback_hooks import CallbackHooks
 from jax_debug_widgets._jax.running.checking import CheckHooks
@@ -121,6 +122,7 @@ class Capture:
             "keys": self.program_calls,
         }
         self._bindings = BindingHooks(lambda code, watch: self.lines_of(code, watch))  # noqa: PLW0108 - it is set later.
+        reused = ReuseHooks(self.handover.gives_away)
         self._replacing = (
             self._hooks,
             self._callback_hooks,
@@ -132,13 +134,10 @@ class Capture:
             self.lanes,
             self.handover,
             AheadHooks(),
-            RetracedHooks(self.is_stale),
-            ReuseHooks(self.handover.gives_away),
-            CheckHooks(
-                self._checked,
-                self.lanes.axes_inside,
-                self._note_here,
-            ),
+            RetracedHooks(self.is_stale, reused.reuse),
+            CacheMissHooks(),
+            reused,
+            CheckHooks(self._checked, self.lanes.axes_inside, self._note_here),
             self._trace_counts,
             WarningLines(),
         )

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import gc
+import logging
 import subprocess
 import sys
 import threading
 import traceback
+import weakref
+from functools import partial
 from typing import Any
 
 import jax
@@ -98,6 +102,38 @@ def test_what_was_not_called_before_is_compiled_once_for_all_captures_of_one_kin
     with jdw.capture():
         function(X)
     assert len(traces) == 1 and not compiled
+
+
+def test_what_a_capture_traces_first_is_compiled_once_where_python_calls_it_each_time(compiled):
+    function, _ = counting_traces(jnp.sin)
+    with jdw.capture():
+        jax.grad(function)(2.0)
+        compiled.clear()
+        jax.grad(function)(3.0)
+    assert not compiled
+
+
+def test_what_a_jitted_function_closes_over_is_freed_with_it():
+    held = jnp.ones(10)
+    function = jax.jit(partial(lambda x: x, held))
+    held = weakref.ref(held)
+    gc.disable()
+    try:
+        with jdw.capture():
+            for _ in range(2):
+                function()
+            assert held() is not None
+            del function
+            assert held() is None
+    finally:
+        gc.enable()
+
+
+def test_jax_logs_each_trace_once(caplog):
+    function, _ = counting_traces(jnp.sin)
+    with jax.log_compiles(True), caplog.at_level(logging.WARNING, "jax"), jdw.capture():
+        function(2.0)
+    assert len([one for one in caplog.records if "Finished tracing counted" in one.getMessage()]) == 1
 
 
 TELLING = {

@@ -47,6 +47,7 @@ CALL_PROGRAMS = "telling which program a call has run"
 TWINS = "running what is watched beside what runs"
 RETRACED = "running the program that JAX has where a global has changed"
 RETRACES = "telling why functions are traced again"
+MISSES = "explaining by jax_explain_cache_misses what plain JAX would trace again"
 UNTOUCHED = "leaving what says nothing as it was compiled before"
 FRAMES = "keeping our frames out of what JAX shows"
 PROCESSES = "agreeing with the other processes of a job"
@@ -166,6 +167,10 @@ NEEDED: dict[str, dict[str, str]] = {
         "pjit": "PjitParams _infer_params_cached _resolve_and_lower(*, jaxpr)",
     },
     FRAMES: {"source_info_util": "register_exclusion(path)", "traceback_util": "register_exclusion(path)"},
+    MISSES: {
+        "config": "explain_cache_misses trace_context()",
+        "pe": "explain(keys, fun, in_avals, debug_info) trace_to_jaxpr.cache_keys",
+    },
     RETRACES: {"pe": "DynamicJaxprTrace", "pjit": "_infer_params(fun, ji|jit_info, args, kwargs)"},
     INPUTS: {
         "core": "trace_state_clean()",
@@ -180,7 +185,7 @@ NEEDED: dict[str, dict[str, str]] = {
         "pjit": "_infer_params(fun, ji|jit_info, args, kwargs) _get_fastpath_data(executable)",
     },
     RETRACED: {
-        "config": "explain_cache_misses",
+        "config": "explain_cache_misses log_compiles",
         "pe": "DynamicJaxprTrace",
         "pjit": "PjitParams _get_fastpath_data(executable) _infer_params(fun, ji|jit_info, args, kwargs) _infer_params_cached "
         "_resolve_and_lower(*, jaxpr)",

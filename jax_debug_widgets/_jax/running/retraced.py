@@ -50,15 +50,16 @@ def traces_apart() -> Sequence[tuple[Any, str]]:
 class RetracedHooks(Replacing):
     """Installs the hooks for new traces, counted, so that captures may nest and overlap; needed before `ReuseHooks`."""
 
-    def __init__(self, told: Callable[[CachedProgram], None]) -> None:
+    def __init__(self, told: Callable[[CachedProgram], None], cached: Callable[[Any], object]) -> None:
         """Make the hooks, not yet installed.
 
         Args:
           told: called in a capture whenever Python dispatches a function and its cached program runs instead of the new
             one.
+          cached: called with what a capture has traced first, and JAX has cached for outside of captures too.
         """
         super().__init__()
-        self._told = told
+        self._told, self._cached = told, cached
         self._here = _Here()
         self._retraced: weakref.WeakKeyDictionary[Any, CachedProgram | None] = weakref.WeakKeyDictionary()
         """For each program that was traced again, or that runs instead: how it differs; None if it does not."""
@@ -93,7 +94,7 @@ class RetracedHooks(Replacing):
             if plain.pjit_params is None and call is not None:  # It may be cached for another `jit`.
                 self._looked_up(_inferring(call))
         if plain.pjit_params is None:
-            return _FirstTraced(here, plain, self._report_failure)
+            return _FirstTraced(here, plain, self._cached, self._report_failure)
         if call is not None:
             self._fill(here, plain.pjit_params, _inferring(call))
         return here
@@ -123,7 +124,7 @@ class RetracedHooks(Replacing):
 
     def _traced(self, theirs: Callable[..., Any], function: Any, *signature: Any, **options: Any) -> Any:
         """Return the program of a function that is not jitted itself, such as the body of a loop."""
-        if not is_capturing() or self._here.looks_up or _is_jitted(signature):
+        if not is_capturing() or self._here.looks_up or is_jitted(signature):
             return theirs(function, *signature, **options)
         with capturing(None):
             first = self._first(function, *signature, **options)
@@ -147,7 +148,7 @@ class RetracedHooks(Replacing):
         """Return the program that JAX has cached and `trace` looks up; None if there is none."""
         self._here.looks_up = True
         try:
-            with config.explain_cache_misses(False), _uncounted():
+            with config.explain_cache_misses(False), config.log_compiles(False), _uncounted():
                 return trace()
         except (_NotTraced, Exception):  # noqa: BLE001 - JAX will raise the error itself.
             return None
@@ -211,9 +212,8 @@ class _NotTraced(BaseException):
 class _FirstTraced:
     """The cache entry of a function first traced in a capture; fills the outer entry, too, if no hook changed it."""
 
-    def __init__(self, here: Any, plain: Any, told: Told) -> None:
-        self._here, self._plain = here, plain
-        self._fill = quiet(self._fill_plain, told)
+    def __init__(self, here: Any, plain: Any, cached: Callable[[Any], object], told: Told) -> None:
+        self._here, self._plain, self._cached, self._told = here, plain, cached, told
 
     @property
     def pjit_params(self) -> Any:
@@ -223,13 +223,13 @@ class _FirstTraced:
     @pjit_params.setter
     def pjit_params(self, traced: Any) -> None:
         self._here.pjit_params = traced
-        self._fill(traced)
+        quiet(self._fill_plain, self._told)(traced)
 
     def _fill_plain(self, traced: Any) -> None:
         jaxpr = traced.params["jaxpr"]
         if not (traced.consts or leaves_out_debugging()) and is_as_without_us(jaxpr.jaxpr):
-            params = {**traced.params, "jaxpr": ClosedJaxpr(jaxpr.jaxpr, jaxpr.consts)}
-            self._plain.pjit_params = traced._replace(params=params)
+            self._plain.pjit_params = traced
+            self._cached(traced)
 
 
 _ARGUMENTS = ("fun", "ji", "args", "kwargs")
@@ -274,7 +274,7 @@ def _closed(traced: tuple[Any, ...]) -> Any:
     return program if isinstance(program, ClosedJaxpr) else ClosedJaxpr(program, rest[0])
 
 
-def _is_jitted(signature: tuple[Any, ...]) -> bool:
+def is_jitted(signature: tuple[Any, ...]) -> bool:
     """Return whether a function is traced for `jax.jit`, which has its own cache."""
     return any(isinstance(one, core.DebugInfo) and one.traced_for in ("jit", "pjit") for one in signature)
 

@@ -56,18 +56,20 @@ class ReuseHooks(Replacing):
             return theirs(*signature)
         with capturing(None):
             known = theirs(*signature)
-        if known.pjit_params is None:
-            return theirs(*signature)
-        params = known.pjit_params.params
-        jaxpr = params["jaxpr"].jaxpr
+        is_reused = known.pjit_params is not None and self.reuse(known.pjit_params)
+        return known if is_reused else theirs(*signature)
+
+    def reuse(self, traced: Any) -> bool:
+        """Let a program that JAX has cached for outside of captures run from there, if there is nothing to observe in it."""
+        jaxpr = traced.params["jaxpr"].jaxpr
         settings = captured_settings()
         looks_inside = settings.watch is not None or settings.check
-        if (looks_inside and _may_be_watched(jaxpr)) or not _says_nothing(jaxpr):
-            return theirs(*signature)
-        if any(params["donated_invars"]):
+        if _left_out.is_set() or (looks_inside and _may_be_watched(jaxpr)) or not _says_nothing(jaxpr):
+            return False
+        if any(traced.params["donated_invars"]):
             self._gives_away()
-        self._untouched.add(params["jaxpr"])
-        return known
+        self._untouched.add(traced.params["jaxpr"])
+        return True
 
     def _lower(self, theirs: Callable[..., Any], *args: Any, jaxpr: Any, **params: Any) -> Any:
         """Lower a program, or find it in JAX's caches."""
