@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import itertools
 import re
+from functools import partial
 
 import equinox.internal as eqxi
 import jax
@@ -15,6 +16,7 @@ from jax import lax
 from jax.extend.core import jaxpr_as_fun
 
 import jax_debug_widgets as jdw
+from jax_debug_widgets._jax.passes import carried_records
 from jax_debug_widgets._jax.passes.checked import DerivativePart
 from jax_debug_widgets._jax.passes.checking import checked_program
 from jax_debug_widgets._jax.passes.out_of_bounds import OutOfBounds
@@ -117,13 +119,22 @@ PROGRAMS = {
 }
 
 
+@pytest.fixture
+def as_rows(monkeypatch):
+    """Have loops carry records as rows, as they do on a GPU and where they have many, or check before the loop."""
+    monkeypatch.setattr(carried_records, "_FEW", 0)
+
+
 @pytest.mark.behaviour("S6")
+@pytest.mark.parametrize("carried", ["apart", "as_rows"])
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_an_index_outside_is_found_at_its_line_and_the_result_is_the_same(name):
+def test_an_index_outside_is_found_at_its_line_and_the_result_is_the_same(name, carried, request):
+    if carried == "as_rows":
+        request.getfixturevalue(carried)
     program, where, arguments, says = PROGRAMS[name]
     plain = jax.jit(program)(*arguments)
     with jdw.capture(check="oob") as run:
-        checked = jax.jit(program)(*arguments)
+        checked = jax.jit(partial(program))(*arguments)  # JAX knows the program itself from the other way.
     (finding,) = run.findings
     assert finding.kind == "oob"
     assert finding.where.endswith(f":{line_of(where)}")
@@ -165,6 +176,7 @@ def test_what_is_meant_or_thrown_away_is_no_finding(program):
     assert run.findings == []
 
 
+@pytest.mark.usefixtures("as_rows")
 def test_indices_that_a_loop_is_given_are_checked_before_it():
     program = jax.make_jaxpr(backwards)(X, jnp.arange(20) % 13)
     checked = checked_program(
@@ -178,6 +190,17 @@ def test_indices_that_a_loop_is_given_are_checked_before_it():
     assert record[1] == (3, 12, 0, 12)  # How many, the step, the position, the index.
 
 
+def test_a_loop_with_a_check_carries_its_numbers_apart():
+    program = jax.make_jaxpr(backwards)(X, jnp.arange(20))
+    checked = checked_program(
+        program, {"oob": OutOfBounds()}, lambda *_: (), DerivativePart(is_backward=False), left=set()
+    )
+    (loop,) = (one for one in checked.program.eqns if one.primitive.name == "scan")
+    numbers = [one for one in loop.outvars if one.aval.dtype == jnp.int32 and not one.aval.shape]
+    assert len(numbers) == 5  # The iteration; how many, the step, the position, the index.
+
+
+@pytest.mark.usefixtures("as_rows")
 def test_what_would_take_much_more_memory_before_a_loop_stays_in_it():
     def summed(base, x, order):
         return lax.scan(lambda total, i: (total + x[base + i].sum(), None), 0.0, order)[0]

@@ -11,6 +11,7 @@ import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import chain
 from typing import Any
 
 from jax.extend.core import ClosedJaxpr
@@ -20,6 +21,7 @@ from jax_debug_widgets._jax.compat.private import core, pe, sharding_impls
 from jax_debug_widgets._jax.origins.frames import Frame, frames_in_body
 from jax_debug_widgets._jax.passes.before_loops import before_loop
 from jax_debug_widgets._jax.passes.births import ARGUMENTS
+from jax_debug_widgets._jax.passes.carried_records import carrying, is_carried_apart
 from jax_debug_widgets._jax.passes.certain import certain_values, results_of_bodies
 from jax_debug_widgets._jax.passes.check_records import (
     Record,
@@ -49,7 +51,7 @@ from jax_debug_widgets._jax.passes.kept_writes import Definitions, define
 from jax_debug_widgets._jax.passes.mesh_records import given_by_devices, gives_records
 from jax_debug_widgets._jax.passes.nan_arguments import of_arguments
 from jax_debug_widgets._jax.passes.operands import new_number, with_counter, with_inputs
-from jax_debug_widgets._jax.passes.record_rows import merged, rows_together
+from jax_debug_widgets._jax.passes.record_rows import rows_together
 from jax_debug_widgets._jax.passes.taken_checks import of_row, of_taken, taking
 from jax_debug_widgets._jax.passes.watch_pass import RUN_ONCE, is_jaxs
 
@@ -254,7 +256,7 @@ class _Pass:
         number = next(self.numbers)
         inner, records = self._inner(equation.params[key], equation, frames, body)
         first, outer = list[core.JaxprEqn](), list[Record]()
-        if is_scan:
+        if is_scan and not is_carried_apart(records):
             first, outer, inner, records = before_loop(equation, inner, records, self.checks, number)
         if not records:
             return [*first, equation], outer
@@ -264,16 +266,16 @@ class _Pass:
         also, step = [], counter
         if is_scan and params["reverse"]:
             also, (step,) = computed_numbers(partial(from_end, params["length"]), [counter])
-        begin: list[Any] = []
-        before: list[Any] = []
-        after: list[Any] = []
-        for checked, row in records:
-            made, empty = empty_of(row.aval.size + 1)
-            old = core.Var(empty.aval)
-            more, (now,) = computed_numbers(lambda *rows: [merged(*rows)], [old, step, row])
-            first, also = [*first, *made], [*also, *more]
-            begin, before, after = [*begin, empty], [*before, old], [*after, now]
-            outer.append((replace(checked, around=(number, *checked.around)), core.Var(now.aval)))
+        carries = carrying(records, step)
+        also += chain.from_iterable(one.also for one in carries)
+        begin, before, after, given = (
+            list(chain.from_iterable(part))
+            for part in zip(*((one.begin, one.before, one.after, one.given) for one in carries), strict=True)
+        )
+        outer += [
+            (replace(checked, around=(number, *checked.around)), one.row)
+            for (checked, _), one in zip(records, carries, strict=True)
+        ]
         results = [*inner.outvars[:carried], *after, *inner.outvars[carried:]]
         inner = inner.replace(eqns=[*inner.eqns, *also], outvars=results, debug_info=unnamed(inner))
         inner = with_inputs(inner, place, before)
@@ -286,6 +288,7 @@ class _Pass:
         params[key] = in_place(equation.params[key], inner)
         at = place if is_scan else len(equation.invars)
         operands = [*equation.invars[:at], *begin, *equation.invars[at:]]
-        given = [*equation.outvars[:carried], *flat_rows(outer[-len(records) :]), *equation.outvars[carried:]]
-        changed = equation.replace(params=params, invars=operands, outvars=given)
-        return [*first, with_counter(changed, counter)], outer
+        given = [*equation.outvars[:carried], *given, *equation.outvars[carried:]]
+        changed = with_counter(equation.replace(params=params, invars=operands, outvars=given), counter)
+        first = [*first, *chain.from_iterable(one.first for one in carries)]
+        return [*first, changed, *chain.from_iterable(one.behind for one in carries)], outer

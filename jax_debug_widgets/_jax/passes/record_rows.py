@@ -55,6 +55,15 @@ def merged(old: Any, step: Any, new: Any) -> Any:
     return lax.select(place == 0, lax.broadcast(count, (old.size,)), kept)
 
 
+def merged_numbers(step: Any, new: Any, *old: Any) -> list[Any]:
+    """The numbers of `merged`, each apart: a loop that does little carries them twice as fast as a row."""
+    numbers = [lax.reshape(lax.slice(new, (at,), (at + 1,)), ()) for at in range(new.size)]
+    before, now = old[0], numbers[0]
+    keep = lax.bitwise_or(lax.gt(before, np.int32(0)), lax.eq(now, np.int32(0)))
+    count = lax.add(lax.min(before, _MOST), lax.min(now, _MOST))
+    return [count, *(lax.select(keep, *each) for each in zip(old[1:], [*numbers[1:], step], strict=True))]
+
+
 @dataclass(frozen=True)
 class Rows:
     """The places of rows among the results of a program.
