@@ -13,11 +13,12 @@ import jax.numpy as jnp
 import pytest
 
 import jax_debug_widgets as jdw
-from jax_debug_widgets._jax.compat import features
+from jax_debug_widgets._jax.compat import versions
 from jax_debug_widgets._jax.compat.private import config, pe
 
 pytestmark = pytest.mark.skipif(
-    not features.available(features.MISSES), reason="this JAX has its explanations elsewhere (docs/limits.md)"
+    not versions.EXPLAINS_TRACES,
+    reason="JAX does not explain traces by a function that can be replaced (docs/limits.md)",
 )
 
 

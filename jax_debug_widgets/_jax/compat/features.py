@@ -13,7 +13,7 @@ from typing import Any
 
 import jax
 
-from jax_debug_widgets._jax.compat import private
+from jax_debug_widgets._jax.compat import private, versions
 from jax_debug_widgets._jax.compat.parameters import parameters_of
 from jax_debug_widgets._jax.compat.private import MissingNameError
 
@@ -167,10 +167,6 @@ NEEDED: dict[str, dict[str, str]] = {
         "pjit": "PjitParams _infer_params_cached _resolve_and_lower(*, jaxpr)",
     },
     FRAMES: {"source_info_util": "register_exclusion(path)", "traceback_util": "register_exclusion(path)"},
-    MISSES: {
-        "config": "explain_cache_misses trace_context()",
-        "pe": "explain(keys, fun, in_avals, debug_info) trace_to_jaxpr.cache_keys",
-    },
     RETRACES: {"pe": "DynamicJaxprTrace", "pjit": "_infer_params(fun, ji|jit_info, args, kwargs)"},
     INPUTS: {
         "core": "trace_state_clean()",
@@ -213,6 +209,12 @@ NEEDED: dict[str, dict[str, str]] = {
 `A.b` is an attribute; `table[name]` the rule for the primitive of that name; `f:name` what is a variable or attribute in `f`.
 `f(a, b|c, *, d)` is a function that one of ours stands in for: its first parameters are these, and `d` is among the others.
 """
+
+if versions.EXPLAINS_TRACES:
+    NEEDED[MISSES] = {
+        "config": "explain_cache_misses trace_context()",
+        "pe": "explain(keys, fun, in_avals, debug_info) trace_to_jaxpr.cache_keys",
+    }
 
 _NAME = re.compile(r"(?P<path>[\w.]+)(?:\[(?P<key>\w+)\])?(?::(?P<variable>\w+))?(?:\((?P<parameters>[^)]*)\))?")
 

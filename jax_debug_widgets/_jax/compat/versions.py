@@ -23,6 +23,9 @@ from jax_debug_widgets._jax.compat.private import (
 TRACEBACKS_LEAVE_THEIR_PROGRAM = jax.__version_info__ < (0, 9)
 """Whether the traceback of an equation includes the callers of the jitted function, as before 0.9."""
 
+EXPLAINS_TRACES = jax.__version_info__ >= (0, 9)
+"""Whether one function of JAX explains each trace (`jax_explain_cache_misses`); 0.8 explains those of `jax.jit`, elsewhere."""
+
 CACHES_HOST_CALLBACKS = jax.__version_info__ >= (0, 11)
 """Whether a program that calls Python goes to JAX's persistent cache."""
 

@@ -17,6 +17,7 @@ import jax
 
 from jax_debug_widgets._jax.compat import features
 from jax_debug_widgets._jax.compat.replacements import Replacements, Replacing
+from jax_debug_widgets._jax.compat.stages import with_program
 from jax_debug_widgets._jax.origins.context import captured_settings, capturing
 from jax_debug_widgets._jax.passes.callbacks import inspections
 from jax_debug_widgets._jax.passes.program import without
@@ -51,10 +52,7 @@ def _lower_again(device: Any, theirs: Callable[..., Any], traced: Any, **options
     """Lower a traced program again, for the earlier default device `device`, and without `inspect_array_sharding`."""
     program = without(traced.jaxpr.jaxpr, inspections())
     if program is not traced.jaxpr.jaxpr:
-        traced = copy(traced)
-        traced._params = {**traced._params, "jaxpr": traced.jaxpr.replace(jaxpr=program)}
-        if hasattr(traced, "_lojax"):  # jax 0.10 keeps the lowered jaxpr here.
-            traced._lojax = None
+        traced = with_program(traced, traced.jaxpr.replace(jaxpr=program))
     with jax.default_device(device):
         return theirs(traced, **options)
 

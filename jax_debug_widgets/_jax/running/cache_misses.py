@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from jax_debug_widgets._jax.compat import features
+from jax_debug_widgets._jax.compat import features, versions
 from jax_debug_widgets._jax.compat.private import config, pe
 from jax_debug_widgets._jax.compat.replacements import CachedFunction, Replacements, Replacing
 from jax_debug_widgets._jax.origins.context import capturing, is_capturing, is_traced_for_us
@@ -25,7 +25,7 @@ class CacheMissHooks(Replacing):
         self._here = _Here()
 
     def _put_in(self, replace: Replacements) -> None:
-        if features.available(features.MISSES):
+        if versions.EXPLAINS_TRACES and features.available(features.MISSES):
             replace.attribute(pe, "trace_to_jaxpr", self._traced, wrap=CachedFunction)
 
     def _traced(self, theirs: Callable[..., Any], function: Any, *signature: Any, **options: Any) -> Any:

@@ -9,9 +9,12 @@ from functools import cache
 from typing import Any, Literal
 
 import jax
-from jax.extend.core import ClosedJaxpr, jaxpr_as_fun
+import numpy as np
+from jax import lax
+from jax.extend.core import ClosedJaxpr
 
 from jax_debug_widgets._jax.compat.private import core
+from jax_debug_widgets._jax.compat.stages import with_program
 from jax_debug_widgets._jax.passes.inventory import programs_in
 from jax_debug_widgets._jax.studies.programs import opened, runs_one_call
 from jax_debug_widgets._jax.studies.trace import Traced
@@ -108,7 +111,18 @@ def compiled_text(traced: Traced) -> str:
 
 
 def _lowered(jaxpr: core.Jaxpr, traced: Traced) -> Any:
-    return jax.jit(jaxpr_as_fun(ClosedJaxpr(jaxpr, traced.consts))).lower(*traced.operands)
+    """Lower a program as JAX lowers a jitted function with its inputs and results; it is not traced again for that."""
+
+    def alike(*_operands: Any) -> list[Any]:
+        return [_zeros(one.aval) for one in jaxpr.outvars]
+
+    alike.__name__ = traced.name
+    return with_program(jax.jit(alike).trace(*traced.operands), ClosedJaxpr(jaxpr, traced.consts)).lower()
+
+
+def _zeros(kind: Any) -> Any:
+    is_float0 = kind.dtype == jax.dtypes.float0
+    return np.zeros(kind.shape, kind.dtype) if is_float0 else lax.full(kind.shape, 0, kind.dtype)
 
 
 def tagged(jaxpr: core.Jaxpr) -> tuple[core.Jaxpr, dict[int, int]]:
