@@ -1,4 +1,4 @@
-"""Put another program in the place of one that JAX has traced ahead of time."""
+"""Replace the program of what JAX has traced ahead of time."""
 
 from __future__ import annotations
 
