@@ -114,15 +114,15 @@ def _lowered(jaxpr: core.Jaxpr, traced: Traced) -> Any:
     """Lower a program as JAX lowers a jitted function with its inputs and results; it is not traced again for that."""
 
     def alike(*_operands: Any) -> list[Any]:
-        return [_zeros(one.aval) for one in jaxpr.outvars]
+        zeros: Callable[..., Any] = cache(_zeros)
+        return [zeros(one.aval.shape, one.aval.dtype) for one in jaxpr.outvars]
 
     alike.__name__ = traced.name
     return with_program(jax.jit(alike).trace(*traced.operands), ClosedJaxpr(jaxpr, traced.consts)).lower()
 
 
-def _zeros(kind: Any) -> Any:
-    is_float0 = kind.dtype == jax.dtypes.float0
-    return np.zeros(kind.shape, kind.dtype) if is_float0 else lax.full(kind.shape, 0, kind.dtype)
+def _zeros(shape: tuple[int, ...], dtype: Any) -> Any:
+    return np.zeros(shape, dtype) if dtype == jax.dtypes.float0 else lax.full(shape, 0, dtype)
 
 
 def tagged(jaxpr: core.Jaxpr) -> tuple[core.Jaxpr, dict[int, int]]:
