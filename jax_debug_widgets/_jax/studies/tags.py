@@ -13,6 +13,7 @@ import numpy as np
 from jax import lax
 from jax.extend.core import ClosedJaxpr
 
+from jax_debug_widgets._jax.compat import versions
 from jax_debug_widgets._jax.compat.private import core
 from jax_debug_widgets._jax.compat.stages import with_program
 from jax_debug_widgets._jax.passes.inventory import programs_in
@@ -112,10 +113,11 @@ def compiled_text(traced: Traced) -> str:
 
 def _lowered(jaxpr: core.Jaxpr, traced: Traced) -> Any:
     """Lower a program as JAX lowers a jitted function with its inputs and results; it is not traced again for that."""
+    kinds = [versions.type_of(one.aval) for one in jaxpr.outvars]
 
     def alike(*_operands: Any) -> list[Any]:
         zeros: Callable[..., Any] = cache(_zeros)
-        return [zeros(one.aval.shape, one.aval.dtype) for one in jaxpr.outvars]
+        return [zeros(kind.shape, kind.dtype) for kind in kinds]
 
     alike.__name__ = traced.name
     return with_program(jax.jit(alike).trace(*traced.operands), ClosedJaxpr(jaxpr, traced.consts)).lower()
