@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from itertools import pairwise
-from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -19,7 +18,8 @@ from jax_debug_widgets.archive.layout import OVERVIEW
 from jax_debug_widgets.archive.schemas import SCHEMAS
 from jax_debug_widgets.archive.taps import small, width
 from jax_debug_widgets.events import Tap
-from jax_debug_widgets.store.axis import along_steps, numbers_in
+from jax_debug_widgets.store.axis import numbers_in
+from jax_debug_widgets.store.step_axis import ENDS, OF_AXIS, End, StepAxis, continued
 
 BLOCK = 250
 """How many events of one lane on one device become one row."""
@@ -27,45 +27,23 @@ BLOCK = 250
 _AT_ONCE = 1 << 17
 """How many events are processed together: few enough that their memory can be reused."""
 
-_OF_AXIS = ("step", "inner", "call", "execution", "device", "occurrence")
-_WHICH = ("last", "high")
-READ = ("seq", "time_ns", "site", "tap", "lane", "phantom", *_OF_AXIS, "numbers")
+READ = ("seq", "time_ns", "site", "tap", "lane", "phantom", *OF_AXIS, "numbers")
 """The columns of events that the overview needs."""
-
-
-class _Event(NamedTuple):
-    """An event from which the positions of later events on the axis of steps are counted.
-
-    Attributes:
-      place: its values in the columns `_OF_AXIS`.
-      tap: the line of its tap in sites.jsonl.
-      x: its position on the axis of steps.
-      seq: its number.
-    """
-
-    place: tuple[int, ...]
-    tap: int
-    x: float
-    seq: int
 
 
 class Overview:
     """Makes the overview of consecutive events, file by file."""
 
     def __init__(self) -> None:
-        self._known: dict[int, dict[tuple[int, bool, str], _Event]] = {}
-        """Site -> the newest event of each device, and the one with the largest x; a reversed loop has two different ones.
-
-        Events with a known step and those without are kept apart.
-        """
+        self._axis = StepAxis()
 
     def resume(self, rows: pa.Table) -> None:
         """Continue after these rows of an existing overview."""
         site, tap = (rows[name].to_pylist() for name in ("site", "tap"))
-        for which in _WHICH:
-            columns = [rows[f"{which}_{name}"].to_pylist() for name in ("x", "seq", *_OF_AXIS)]
+        for which in ENDS:
+            columns = [rows[f"{which}_{name}"].to_pylist() for name in ("x", "seq", *OF_AXIS)]
             for number, line, x, seq, *place in zip(site, tap, *columns, strict=True):
-                self._remember(number, which, _Event(tuple(place), line, x, seq))
+                self._axis.remember(number, which, End(tuple(place), line, x, seq))
 
     def of(self, events: pa.Table, taps: Mapping[int, Tap]) -> pa.Table:
         """Return the overview's rows for these events, site by site; the events of a site must be in order."""
@@ -85,54 +63,17 @@ class Overview:
         self, site: int, rows: np.ndarray, columns: Mapping[str, np.ndarray], numbers: Lists, taps: Mapping[int, Tap]
     ) -> Iterator[dict[str, np.ndarray]]:
         """Yield the overview's rows for the events of one site; `rows` are the places of its events."""
-        own = {name: columns[name][rows] for name in ("tap", *_OF_AXIS)}
-        x = self._along_steps(site, own, taps)
-        self._remember_ends(site, own, x, columns["seq"][rows])
-        lines = numbers_in(own["tap"])
+        own = {"kind": columns["tap"][rows], **{name: columns[name][rows] for name in OF_AXIS}}
+        x = continued(self._axis.ends_of(site), own, lambda line: taps[line].nesting)
+        self._axis.pass_over(site, own, x, columns["seq"][rows])
+        lines = numbers_in(own["kind"])
         for line in lines:
-            mine = np.flatnonzero(own["tap"] == line) if len(lines) > 1 else slice(None)
+            mine = np.flatnonzero(own["kind"] == line) if len(lines) > 1 else slice(None)
             places, values, elements = _numbers(taps[line])
             if len(places):
                 table = numbers.rows(rows[mine], width(taps[line]), "numbers")
                 table = table if len(places) == table.shape[1] else table[:, places]
                 yield _blocks(columns, rows[mine], x[mine], table, values, elements)
-
-    def _along_steps(self, site: int, own: Mapping[str, np.ndarray], taps: Mapping[int, Tap]) -> np.ndarray:
-        """Return the position of each event on the axis of steps, continuing from the earlier events."""
-        before = sorted(set(self._known.get(site, {}).values()), key=lambda one: one.seq)
-        lines = np.unique([*(one.tap for one in before), *numbers_in(own["tap"])])
-        places = np.array([one.place for one in before], np.int64).reshape(len(before), len(_OF_AXIS))
-        axis = {
-            name: np.concatenate([places[:, at], own[name]]).astype(np.int64, copy=False)
-            for at, name in enumerate(_OF_AXIS)
-        }
-        kind = np.searchsorted(lines, np.concatenate([np.array([one.tap for one in before], np.int64), own["tap"]]))
-        x = along_steps(nestings=[taps[line].nesting for line in lines.tolist()], kind=kind, **axis)
-        for at, one in enumerate(before):
-            if x[at] != one.x:
-                alike = (axis["device"] == axis["device"][at]) & ((axis["step"] >= 0) == (axis["step"][at] >= 0))
-                x[alike] += one.x - x[at]
-        return x[len(before) :]
-
-    def _remember_ends(self, site: int, own: Mapping[str, np.ndarray], x: np.ndarray, seq: np.ndarray) -> None:
-        device, is_told = own["device"], own["step"] >= 0
-        for number in numbers_in(device):
-            for told in numbers_in(is_told):
-                mine = np.flatnonzero((device == number) & (is_told == told))
-                for which, at in zip(
-                    _WHICH, (mine[-1:], mine[np.argmax(x[mine]) :][:1] if len(mine) else mine), strict=True
-                ):
-                    for row in at.tolist():
-                        place = tuple(int(own[name][row]) for name in _OF_AXIS)
-                        event = _Event(place, int(own["tap"][row]), float(x[row]), int(seq[row]))
-                        self._remember(site, which, event)
-
-    def _remember(self, site: int, which: str, event: _Event) -> None:
-        place = dict(zip(_OF_AXIS, event.place, strict=True))
-        known, key = self._known.setdefault(site, {}), (place["device"], place["step"] >= 0, which)
-        before = known.get(key)
-        if before is None or (before.seq <= event.seq if which == "last" else before.x < event.x):
-            known[key] = event
 
 
 def _by_site(site: np.ndarray, phantom: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
@@ -189,8 +130,8 @@ def _blocks(
         "low_x": np.minimum.reduceat(x, starts),
         "last_x": x[stops - 1],
         "high_x": (high_x := np.maximum.reduceat(x, starts)),
-        **{f"last_{name}": columns[name][last] for name in ("seq", *_OF_AXIS)},
-        **{f"high_{name}": columns[name][rows[_first_of(x, high_x, starts, count)]] for name in ("seq", *_OF_AXIS)},
+        **{f"last_{name}": columns[name][last] for name in ("seq", *OF_AXIS)},
+        **{f"high_{name}": columns[name][rows[_first_of(x, high_x, starts, count)]] for name in ("seq", *OF_AXIS)},
     }
     return {
         **{name: np.repeat(column, table.shape[1]) for name, column in of_block.items()},

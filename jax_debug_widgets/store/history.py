@@ -8,12 +8,13 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from jax_debug_widgets.events import Tap
-from jax_debug_widgets.store.axis import along_steps
 from jax_debug_widgets.store.columns import Columns
+from jax_debug_widgets.store.dropped_steps import axis_columns
 from jax_debug_widgets.store.segment import Segment
 from jax_debug_widgets.store.segment_list import SegmentList
 from jax_debug_widgets.store.site_types import SiteTypes
 from jax_debug_widgets.store.stacking import one_after_the_other, require_one_shape
+from jax_debug_widgets.store.step_axis import End, continued
 
 
 class SiteHistory:
@@ -56,10 +57,13 @@ class SiteHistory:
 
     def steps_of(self, site_ids: Iterable[int]) -> dict[int, np.ndarray]:
         """Return `steps` of several sites; the events are read only once."""
-        pieces = self._columns()
+        with self._lock:
+            kept = self._segments.between(0, self._segments.count)
+            ends = {site_id: self._segments.dropped.ends_of(site_id) for site_id in site_ids}
+        pieces = [segment.columns(first, end) for segment, first, end in kept]
         found = {}
-        for site_id in site_ids:
-            x = self._places(site_id, pieces=pieces)[0]
+        for site_id, before in ends.items():
+            x = self._placed(site_id, pieces, before)[0]
             found[site_id] = _whole(np.sort(x, kind="stable") if self._comes_backwards(site_id) else x)
         return found
 
@@ -81,18 +85,23 @@ class SiteHistory:
     def _comes_backwards(self, site_id: int) -> bool:
         return any(tap.site.watch is not None and any(tap.nesting.reverse) for tap in self._taps_of(site_id))
 
-    def _places(
-        self, site_id: int, *, phantoms: bool = False, pieces: Sequence[Columns] | None = None
+    def _places(self, site_id: int, *, phantoms: bool = False) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        with self._lock:  # Between the two, events may be dropped.
+            kept, before = self._segments.between(0, self._segments.count), self._segments.dropped.ends_of(site_id)
+        pieces = [segment.columns_of(site_id, first, end)[1] for segment, first, end in kept]
+        return self._placed(site_id, pieces, before, phantoms=phantoms)
+
+    def _placed(
+        self, site_id: int, pieces: Sequence[Columns], before: Sequence[End], *, phantoms: bool = False
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        pieces = [piece for _, piece in self._of_site(site_id)] if pieces is None else pieces
         nestings = [tap.nesting for tap in self._taps_of(site_id)]
         mine = [(piece.site == site_id) & (phantoms | ~piece.phantom) for piece in pieces]
+        x = continued(before, axis_columns(pieces, mine), nestings.__getitem__)
         none = np.zeros(0, np.int64)
-        step, inner, call, execution, device, occurrence, lane, kind = (
+        lane, device = (
             np.concatenate([none, *(getattr(piece, name)[own] for piece, own in zip(pieces, mine, strict=True))])
-            for name in ("step", "inner", "call", "execution", "device", "occurrence", "lane", "type")
+            for name in ("lane", "device")
         )
-        x = along_steps(step, inner, nestings, kind, call, execution, device, occurrence)
         return x, lane, device
 
     def firings(self, site_id: int, *, phantoms: bool = False) -> tuple[np.ndarray, np.ndarray]:
@@ -116,9 +125,6 @@ class SiteHistory:
     def _kept(self) -> list[tuple[Segment, int, int]]:
         with self._lock:
             return self._segments.between(0, self._segments.count)
-
-    def _columns(self) -> list[Columns]:
-        return [segment.columns(first, end) for segment, first, end in self._kept()]
 
 
 def _whole(x: np.ndarray) -> np.ndarray:

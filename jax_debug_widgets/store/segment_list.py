@@ -5,7 +5,9 @@ from __future__ import annotations
 import bisect
 from collections import Counter
 
+from jax_debug_widgets.store.dropped_steps import DroppedSteps
 from jax_debug_widgets.store.segment import Segment
+from jax_debug_widgets.store.site_types import SiteTypes
 
 
 class SegmentList:
@@ -15,9 +17,11 @@ class SegmentList:
       count: the number of events that have come, dropped ones included.
       oldest: the position of the first event that is kept.
       nbytes: the bytes of values and bookkeeping.
+      dropped: where the steps of each site go on after its dropped events.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, types: SiteTypes) -> None:
+        self.dropped = DroppedSteps(types)
         self._segments: list[Segment] = []
         self.count = self.oldest = self.nbytes = 0
 
@@ -55,6 +59,7 @@ class SegmentList:
             segment = self._segments[0]
             keep_from = segment.position_to_free(self.oldest, max(events, 0), max(nbytes, 0))
             gone.update(segment.sites_between(self.oldest, keep_from))
+            self.dropped.pass_over(segment, self.oldest, keep_from)
             freed = segment.bytes_from(self.oldest) - segment.bytes_from(keep_from)
             events, nbytes = events - (keep_from - self.oldest), nbytes - freed
             self.nbytes -= freed

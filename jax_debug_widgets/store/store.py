@@ -47,12 +47,12 @@ class Store:
         self.budget = budget
         self._origin_ns = origin_ns
         self._lock = threading.Lock()
-        self._kept = SegmentList()
+        self._types = SiteTypes()
+        self._kept = SegmentList(self._types)
         self.released = self._largest = 0
         self._told: Callable[[SegmentSlice], None] | None = None
         self._ordinals, self._occurrences = Ordinals(), Occurrences()
         self._devices = Devices()
-        self._types = SiteTypes()
         self._tally = CountsBySite()
         self.history = SiteHistory(self._lock, self._kept, self._types)
 
