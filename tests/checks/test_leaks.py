@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import importlib.util
 import linecache
+from functools import partial
 
 import jax
 import jax.numpy as jnp
@@ -173,3 +174,22 @@ def test_a_capture_inside_of_the_traced_function_is_no_leak():
     with pytest.raises(jax.errors.ConcretizationTypeError):
         f(jnp.float32(1))
     assert [finding.kind for finding in runs[0].findings] == ["control-flow"]
+
+
+CLEAN = {
+    "a custom derivative in what jax.vjp returns": jax.jit(
+        partial(jax.vjp, jax.checkpoint(lambda x: jax.nn.relu(1.0 * x)))
+    ),
+    "a gradient": jax.jit(jax.grad(lambda x: jax.nn.softplus(jnp.where(x > 0, x, 1.0)).sum())),
+    "an un-jitted gradient of a jitted function": jax.grad(jax.jit(lambda x: jax.nn.relu(x * x).sum())),
+    "a loop": jax.jit(jax.grad(lambda x: jax.lax.scan(lambda c, t: (jax.nn.silu(c + t), None), 0.0, x)[0])),
+    "lanes": jax.jit(jax.vmap(jax.value_and_grad(lambda x: jax.nn.relu(x) * x))),
+}
+
+
+@pytest.mark.parametrize("options", [{}, {"watch": True}, {"check": "all"}], ids=["captured", "watched", "checked"])
+@pytest.mark.parametrize("program", CLEAN.values(), ids=CLEAN)
+def test_jax_finds_no_leak_of_ours(program, options):
+    with jax.checking_leaks(), jdw.capture(**options) as run:
+        program(jnp.arange(3.0))
+    assert run.findings == []

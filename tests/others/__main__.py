@@ -42,7 +42,6 @@ REASONS: dict[str, str] = {
     "test_cpp_jit_raises_on_non_hashable_static_argnum": "its static argument raises in `==`; in a capture JAX compares it one "
     "call earlier, in another cache, whose message has other words",
     "test_jit_cache_clear": "it counts how often JAX traces; the statistics of a watched value are traced with the program",
-    "test_leak_checker_internal_error": "the taps of a watched program keep its trace alive until it is compiled",
     "test_nested_jit_hoisting": "it counts equations; those of watched values are some",
     "Remat3Test": "it counts dot products; the gradient of a watched value that nothing else needs is one",
 }

@@ -183,7 +183,7 @@ def _add(theirs: Callable[..., Any], frame: Any, equation: Any) -> None:
     theirs(frame, equation)
     # A transformation of a program sets the traceback of the equation that it transforms; tracing sets none.
     is_traced = source_info_util._source_info_context.context.traceback is None
-    rule_equations.add(equation)
+    rule_equations.add(frame, equation)
     if is_traced:
         cotangents.add(equation)
     if _is_on():
@@ -192,6 +192,7 @@ def _add(theirs: Callable[..., Any], frame: Any, equation: Any) -> None:
 
 def _end(theirs: Callable[..., Any], frame: Any, *args: Any, **options: Any) -> Any:
     jaxpr, constants = theirs(frame, *args, **options)
+    rule_equations.forget(frame)
     if _is_on():
         book.add_program(jaxpr)
     return (with_marks(jaxpr) if is_marking() else jaxpr), constants

@@ -66,7 +66,7 @@ def _processing(parameters: Sequence[str]) -> Callable[..., Any]:
                 book.add_made_of_one(_here.programs or ())
             _here.programs = programs
         taken = argument(operands, parameters, (trace, *args), options)
-        return _told(trace, taken, results, own, args[0].name, made or ())
+        return _told(trace, taken, results, own, args[0].name, made() if made else ())
 
     return process
 
