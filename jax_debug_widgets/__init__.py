@@ -253,7 +253,8 @@ def replay(
       call: its number, see `run.calls`; negative counts the calls whose inputs are kept from the last.
       f: what is called instead, such as the function after a change; None for the function itself, which a file does not have.
       watch: see `capture`.
-      step: run it equation by equation in the panel's debugger.
+      step: run it equation by equation in the panel's debugger, which shows every value, so nothing is watched. After the
+        last step it runs once more, as it was compiled, for the `result`: single operations differ from it in the last bits.
       like: for a loaded run, examples of the positional arguments, whose values do not matter: where one is a pytree of a
         class of your own, or something that no file can hold.
       options: further ones of `capture`.
