@@ -74,6 +74,7 @@ def about(run: Written, package: str) -> dict[str, Any]:
         "asked": run.asked,
         "config": plain_config(run.config),
         "options": _plain_options(run.options),
+        "record_max_mb": run.options.record_max_mb,
         "started": run.life.started,
         "host": socket.gethostname(),
         "pid": os.getpid(),
