@@ -125,6 +125,7 @@ describe("the link to a kernel", () => {
   });
 
   it("asks engines for what notebooks lack when the runs of all are over", () => {
+    vi.useFakeTimers();
     const kernel = new FakeKernel("k");
     const compare = vi.fn();
     const saved = { compare, write: vi.fn(), end: vi.fn() };
@@ -133,8 +134,11 @@ describe("the link to a kernel", () => {
     first.receive({ ...message(row("a")), way: "engine" });
     second.receive({ ...message(row("b")), way: "engine" });
     first.receive({ ...message(row("a", { state: "done" })), way: "engine" });
+    vi.advanceTimersByTime(60_000);
     expect(compare).not.toHaveBeenCalled();
     second.receive({ ...message(row("b", { state: "failed" })), way: "engine" });
+    expect(compare).not.toHaveBeenCalled();
+    vi.advanceTimersByTime(3000);
     expect(compare.mock.calls.map(([rows]) => rows.map(({ key }: { key: string }) => key))).toEqual([["b", "a"]]);
   });
 

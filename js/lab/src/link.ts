@@ -24,6 +24,7 @@ const BUSY_AFTER_MS = 2000;
 const ANSWERED_AFTER_MS = 3000;
 const MOST_TRIES = 5;
 
+const LAST_OUTPUTS_MS = 3000;
 const GOING_ON = ["running", "waiting", "paused"];
 
 type CommInfoReply = KernelMessage.ICommInfoReplyMsg["content"];
@@ -183,7 +184,9 @@ export class KernelLink implements RunsPorts {
       this.request({ type: "panel" });
     }
     if (this.runs.apply(message, comm.commId) && message.runs.length === 1) this.onBegin(this);
-    this.compareSaved(message.way === "engine" ? undefined : message.runs);
+    // The last outputs of an engine's cell come after the news that its run is over.
+    if (message.way === "engine") setTimeout(() => this.compareSaved(), LAST_OUTPUTS_MS);
+    else this.compareSaved(message.runs);
   }
 
   /** Asks for the runs of which a notebook has an older picture than the kernel. */

@@ -25,11 +25,17 @@ describe("what the page asks of engines by itself", () => {
     vi.advanceTimersByTime(60_000);
     expect(sent).toEqual([[], [ROWS]]);
     first.told(false);
+    vi.advanceTimersByTime(60_000);
     expect(sent[0]).toEqual([]);
     second.told(false);
+    vi.advanceTimersByTime(2900);
+    expect(sent[0]).toEqual([]);
+    vi.advanceTimersByTime(200);
     expect(sent).toEqual([[SYNC], [ROWS, SYNC]]);
     first.request(SYNC);
-    expect(sent[0]).toEqual([SYNC, SYNC]);
+    first.told(true); // The next cell.
+    vi.advanceTimersByTime(60_000);
+    expect(sent[0]).toEqual([SYNC]);
     first.end();
     second.end();
   });
@@ -47,9 +53,10 @@ describe("what the page asks of engines by itself", () => {
 
   it("is asked of one engine when the other is gone", () => {
     const { first, second, sent } = engines();
-    first.told(false);
     second.told(true);
+    vi.advanceTimersByTime(60_000);
     first.request(SYNC);
+    expect(sent[0]).toEqual([]);
     second.end();
     expect(sent[0]).toEqual([SYNC]);
     first.end();

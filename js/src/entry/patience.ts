@@ -6,8 +6,8 @@
  */
 import type { Request } from "../transport/wire";
 
-/** So long an engine whose run goes on may take to say so. */
-const FIRST_MS = 3000;
+/** So long an engine whose run goes on may take to say so, and the last outputs of a cell after the end of its run. */
+const WAIT_MS = 3000;
 
 const BY_ITSELF: readonly Request["type"][] = ["sync", "runs"];
 
@@ -15,32 +15,41 @@ export class Patience {
   /** Those of all engines: their cells run together. */
   private static readonly all = new Set<Patience>();
   private readonly held: Request[] = [];
-  private isExpected = true;
+  private isWaiting = false;
+  private timer: ReturnType<typeof setTimeout> | undefined;
   private goesOn = false;
 
   constructor(private readonly send: (request: Request) => void) {
     Patience.all.add(this);
-    setTimeout(() => {
-      this.isExpected = false;
-      Patience.letGo();
-    }, FIRST_MS);
+    this.wait();
   }
 
   request(request: Request): void {
-    if (Patience.isNeeded && BY_ITSELF.includes(request.type)) this.held.push(request);
-    else this.send(request);
+    if (BY_ITSELF.includes(request.type)) {
+      this.held.push(request);
+      if (!Patience.isNeeded) this.wait(); // It may be about a run that has just begun.
+    } else this.send(request);
   }
 
   /** Whether a run of this engine goes on, as it has just said. */
   told(goesOn: boolean): void {
+    if (this.goesOn && !goesOn) this.wait();
     this.goesOn = goesOn;
-    this.isExpected = false;
-    Patience.letGo();
   }
 
   end(): void {
+    clearTimeout(this.timer);
     Patience.all.delete(this);
     Patience.letGo();
+  }
+
+  private wait(): void {
+    clearTimeout(this.timer);
+    this.isWaiting = true;
+    this.timer = setTimeout(() => {
+      this.isWaiting = false;
+      Patience.letGo();
+    }, WAIT_MS);
   }
 
   private static get isNeeded(): boolean {
@@ -48,7 +57,7 @@ export class Patience {
   }
 
   private get mayGoOn(): boolean {
-    return this.isExpected || this.goesOn;
+    return this.isWaiting || this.goesOn;
   }
 
   private static letGo(): void {
