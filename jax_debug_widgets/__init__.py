@@ -15,6 +15,7 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar, overload
 
 from jax_debug_widgets.events import Call, CallSite, Event, Stopped
+from jax_debug_widgets.without_jax import has_jax, use_stand_ins
 
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
@@ -71,7 +72,9 @@ __all__ = [
     "verify",
 ]
 
-if "jax" in sys.modules:  # What was compiled before the context is there is compiled once more: the sooner, the less.
+if not has_jax():
+    use_stand_ins()
+elif "jax" in sys.modules:  # What was compiled before the context is there is compiled once more: the sooner, the less.
     import jax_debug_widgets._jax.origins.context  # noqa: F401 - importing it makes the context.
 
 P = ParamSpec("P")
