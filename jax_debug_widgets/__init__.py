@@ -15,6 +15,7 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar, overload
 
 from jax_debug_widgets.events import Call, CallSite, Event, Stopped
+from jax_debug_widgets.without_jax import has_jax, use_stand_ins
 
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
@@ -71,7 +72,9 @@ __all__ = [
     "verify",
 ]
 
-if "jax" in sys.modules:  # What was compiled before the context is there is compiled once more: the sooner, the less.
+if not has_jax():
+    use_stand_ins()
+elif "jax" in sys.modules:  # What was compiled before the context is there is compiled once more: the sooner, the less.
     import jax_debug_widgets._jax.origins.context  # noqa: F401 - importing it makes the context.
 
 P = ParamSpec("P")
@@ -253,7 +256,8 @@ def replay(
       call: its number, see `run.calls`; negative counts the calls whose inputs are kept from the last.
       f: what is called instead, such as the function after a change; None for the function itself, which a file does not have.
       watch: see `capture`.
-      step: run it equation by equation in the panel's debugger.
+      step: run it equation by equation in the panel's debugger, which shows every value, so nothing is watched. After the
+        last step it runs once more, as it was compiled, for the `result`: single operations differ from it in the last bits.
       like: for a loaded run, examples of the positional arguments, whose values do not matter: where one is a pytree of a
         class of your own, or something that no file can hold.
       options: further ones of `capture`.

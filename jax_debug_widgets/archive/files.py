@@ -24,6 +24,7 @@ from jax_debug_widgets.archive.layout import (
     SITES,
     SOURCES,
     STATE,
+    STOPPED,
     TABLES,
     WRITER,
     RunFileError,
@@ -184,7 +185,10 @@ def copy_files(path: Path, target: Path, *, sources: bool, process: int | None =
     processes = [name for name in files.names("") if PROCESS.fullmatch(name)]
     if process is not None:
         processes = [name for name in processes if name == f"p{process:05d}"]
-    names = [RUN, *(f"{own}/{name}" for own in processes for name in (WRITER, SITES, STATE, *([SOURCES] * sources)))]
+    names = [
+        RUN,
+        *(f"{own}/{name}" for own in processes for name in (WRITER, SITES, STATE, STOPPED, *([SOURCES] * sources))),
+    ]
     for own in processes:
         for table in (*TABLES, OVERVIEW, INPUTS):
             there = files.names(f"{own}/{table}")

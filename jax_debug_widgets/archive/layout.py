@@ -5,6 +5,7 @@
     p00000/                         the files of one process; no other process writes there
         sites.jsonl                 one line for each tap: its place in the source, and how to read its values
         sources.jsonl               one line for each source file
+        stopped.json                reserved room: blanks, or why the recording has stopped, see `archive.reserved`
         state.json                  the latest status, notes, findings and so on; always replaced as a whole
         events/  watched/  arrays/  calls/  spans/
             part-FIRST-STOP.parquet sealed
@@ -31,7 +32,7 @@ FORMAT = "jax-debug-widgets run"
 
 RUN, SITES, SOURCES, STATE = "run.json", "sites.jsonl", "sources.jsonl", "state.json"
 
-WRITER = "process.json"
+WRITER, STOPPED = "process.json", "stopped.json"
 
 INPUTS, OVERVIEW = "inputs", "overview"
 

@@ -28,12 +28,14 @@ from jax_debug_widgets.archive.layout import (
     SOURCES,
     SPANS,
     STATE,
+    STOPPED,
     VERSION,
     WATCHED,
     WRITER,
     RunFileError,
 )
 from jax_debug_widgets.archive.plain import from_plain
+from jax_debug_widgets.archive.reserved import read_reserved
 from jax_debug_widgets.archive.row_ranges import OPEN, RowRange, TableReader, is_sealed, stretches_of
 from jax_debug_widgets.archive.taps import read_tap
 from jax_debug_widgets.events import Call, Tap, ThreadSpans
@@ -59,6 +61,7 @@ class SavedRun:
       sources: file -> its text, with the names in it.
       problems: sentences about what could not be read.
       left_out: how many events, the oldest, are not in the store because of the budget.
+      stopped: why and when the recording stopped before the run was over, see `reserved.read_reserved`; empty if it has not.
     """
 
     about: dict[str, Any]
@@ -69,6 +72,7 @@ class SavedRun:
     sources: dict[str, dict[str, Any]]
     problems: list[str] = field(default_factory=list)
     left_out: int = 0
+    stopped: dict[str, Any] = field(default_factory=dict)
 
 
 def about_run(path: Path) -> dict[str, Any]:
@@ -141,6 +145,8 @@ class RunReader:
         self._call_rows = 0
         """How many rows of calls were read. Each row is a state of a call; the last one counts."""
         self._stamp: object = None
+        self._most_mb: object = None
+        """The most MB that the folder may have; None without a limit."""
         self._writer: tuple[object, ...] | None = None
         """The process that writes: its host, its number there, and when it began."""
 
@@ -164,6 +170,7 @@ class RunReader:
         self._stamp = files.stamp()
         about = _about(files, self._path)
         own = f"p{self.process:05d}"
+        self._most_mb = about.get("record_max_mb")
         about |= self._written_by(read_last_state(files, f"{own}/{WRITER}", problems))
         state = read_last_state(files, f"{own}/{STATE}", problems)
         try:
@@ -177,7 +184,9 @@ class RunReader:
             raise RunFileError(f"{self._path} cannot be read: {error}") from None
         sources, torn = read_sources(files, f"{own}/{SOURCES}", is_over=bool(state.get("is_over")))
         left_out = self._store.oldest - self._first
-        return SavedRun(about, state, self._store, calls, spans, sources, [*problems, *self._damages, *torn], left_out)
+        stopped = {} if state.get("is_over") else read_reserved(files, f"{own}/{STOPPED}")
+        problems += [*self._damages, *torn]
+        return SavedRun(about, state, self._store, calls, spans, sources, problems, left_out, stopped)
 
     def _written_by(self, told: dict[str, Any]) -> dict[str, Any]:
         """Return what the process says about itself.
@@ -261,7 +270,7 @@ class RunReader:
             ]
         if start > self._next and self._has_begun:
             self._store.miss(start - self._next)
-            self._damages.append(f"Events {self._next} to {start - 1} are not in the folder.")
+            self._damages.append(_gone(self._next, start, self._most_mb))
         rows = FiringRows(events, self._taps)
         firings = rows.firings(start, Arrays(arrays))
         if firings is not None:
@@ -313,6 +322,14 @@ def _processes(files: Files, path: Path) -> list[str]:
     if not found:
         raise RunFileError(f"{path} holds no run: it has no files of any process")
     return found
+
+
+def _gone(first: int, stop: int, most_mb: object) -> str:
+    """Write the note about events that were removed, or are lost."""
+    why = (
+        f" any more: it may have {most_mb} MB (record_max_mb), so the oldest events were removed before they were read"
+    )
+    return f"Events {first} to {stop - 1} are not in the folder{why if most_mb is not None else ''}."
 
 
 def _first(state: dict[str, Any]) -> int:

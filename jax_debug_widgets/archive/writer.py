@@ -29,6 +29,7 @@ from jax_debug_widgets.archive.layout import (
     SOURCES,
     SPANS,
     STATE,
+    STOPPED,
     TABLES,
     VERSION,
     WATCHED,
@@ -38,6 +39,7 @@ from jax_debug_widgets.archive.layout import (
     part_name,
 )
 from jax_debug_widgets.archive.overview import Overview
+from jax_debug_widgets.archive.reserved import ReservedNote
 from jax_debug_widgets.archive.rows import TapNumber, batches_of, writable
 from jax_debug_widgets.archive.schemas import SCHEMAS
 from jax_debug_widgets.archive.tables import PrivateFile, TableWriter, being_written, write_part
@@ -82,6 +84,7 @@ class RunWriter:
         _begin(folder, self._own)
         self._about = {name: about[name] for name in ("host", "pid", "started", "processes") if name in about}
         _write_whole(self._own / WRITER, self._about)
+        self._reserved = ReservedNote(self._own / STOPPED)
         # The last one: with it the folder is a run, and a reader has to know then of how many processes.
         _write_whole(folder / RUN, {"format": FORMAT, "version": VERSION, **about}, beside=self._own)
         self._tables = {name: TableWriter(self._own, name) for name in TABLES}
@@ -217,10 +220,16 @@ class RunWriter:
         self._sealed_bytes -= part.nbytes
         return True
 
+    def stop(self, why: str) -> None:
+        """Write why no more will be written, also when the disk is full, and close all files."""
+        self._reserved.write(why)
+        self.close()
+
     def close(self) -> None:
         """Close all files."""
         for table in self._tables.values():
             table.close()
+        self._reserved.remove_if_blank()
 
     def discard(self) -> None:
         """Remove all files of this process, and the folder if no other process has written to it."""

@@ -32,6 +32,7 @@ from jax_debug_widgets.session import snapshot_of
 from jax_debug_widgets.session.loading import load_to_show
 from jax_debug_widgets.session.studies.checked import checked_text
 from jax_debug_widgets.session.studies.questions import result_by_steps, verification_of
+from jax_debug_widgets.session.studies.replay import replayed_by_steps
 from jax_debug_widgets.watch import Watch
 from jax_debug_widgets.widgets import summary
 
@@ -172,7 +173,7 @@ class JaxDebugMagics(Magics):
         again = replayed(
             self._session, self.shell.var_expand(rest), self.shell.user_ns, echo_by_default=not self._cells.has_panels()
         )
-        call = partial(result_by_steps, self._session, again.function) if again.steps else again.function
+        call = partial(replayed_by_steps, self._session, again.function) if again.steps else again.function
         return self._captured(again.title, again.options, lambda: call(*again.args, **again.kwargs), again.note)
 
     def _given_to_captured(self, ask: Callable[..., Any], command: str, code: str, options: Options) -> Any:

@@ -176,7 +176,7 @@ class Recorder:
         self._queue.clear()
         self._run.note(f"Recording stopped: {why}. {self.folder} has what came before.")
         with contextlib.suppress(Exception):
-            self._writer.close()
+            self._writer.stop(why)
 
     def _write(self) -> None:
         """Write the events that have come since the last time."""

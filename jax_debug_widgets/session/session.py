@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import atexit
 import functools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import jax
 
@@ -25,21 +25,18 @@ from jax_debug_widgets.session.collecting import Collector
 from jax_debug_widgets.session.contexts import Contexts
 from jax_debug_widgets.session.dispatch_hooks import DispatchHooks
 from jax_debug_widgets.session.interrupts import interrupts_of
-from jax_debug_widgets.session.loading import load
 from jax_debug_widgets.session.memory import keep_within, told_of
 from jax_debug_widgets.session.observer import SessionObserver
 from jax_debug_widgets.session.open_recordings import OpenRecordings
 from jax_debug_widgets.session.options import Options
-from jax_debug_widgets.session.panel.listing import Listing
-from jax_debug_widgets.session.panel.panels import Panels
 from jax_debug_widgets.session.panel.stops import debugging_status
+from jax_debug_widgets.session.reading import RunKeeper
 from jax_debug_widgets.session.recorder import refuse_without_pyarrow
 from jax_debug_widgets.session.recording import Recording
 from jax_debug_widgets.session.run.ports import RunPorts
 from jax_debug_widgets.session.run.run import UNCAPTURED, Run
 from jax_debug_widgets.session.run.waiter import Waiter
 from jax_debug_widgets.session.run_ports import ports_of
-from jax_debug_widgets.session.runs import Runs
 from jax_debug_widgets.session.studies.call_programs import CallPrograms
 from jax_debug_widgets.session.studies.program_views import ProgramViews
 from jax_debug_widgets.session.studies.seen import seen_of
@@ -50,24 +47,13 @@ from jax_debug_widgets.taps import Capture
 from jax_debug_widgets.watch import ProgramWatchers
 from jax_debug_widgets.widgets import running_cell
 
-if TYPE_CHECKING:
-    from pathlib import Path
 
-    from jax_debug_widgets.session.run.loaded import LoadedRun
-    from jax_debug_widgets.session.run.run_row import RunRow
-    from jax_debug_widgets.session.run.view import RunView
-
-LOADED_BYTES = 4 << 30
-"""The most bytes of values that all loaded runs hold together. Beyond it the oldest runs drop their values, and say so."""
-
-
-class Session:
+class Session(RunKeeper):
     """Joins capture, store, transport and widgets. There is one session in a process, because JAX's hooks are global."""
 
     def __init__(self) -> None:
-        self.panels = Panels(self)
+        super().__init__()
         self.program_views = ProgramViews(lambda program: seen_of(self, program))
-        self._runs = Runs(self._forget)
         self.capture = Capture()
         self.collector = Collector(self.capture, self._runs)
         self.call_programs = CallPrograms(self.capture, self.program_views)
@@ -96,7 +82,6 @@ class Session:
         threads = ThreadCapture(self.capture, self._runs, self.collector, self._dispatch_hooks)
         self.capture.threads.inherit = threads.inherited
         self.switches = Switches(self.capture.sites, self.collect, self._runs.captured, self._runs.recording)
-        self.listing = Listing(self, self.panels)
         self._open = OpenRecordings()
         atexit.register(lambda: self._open.finish(self._runs.own))
 
@@ -237,49 +222,12 @@ class Session:
         run = self.current
         return run is None or run.barrier(timeout)
 
-    def find_run(self, key: str) -> RunView | None:
-        """Return the run of a key; None if it is not known any more."""
-        return self._runs.find(key)
-
-    def runs(self) -> list[RunView]:
-        """Return all known runs, the newest last."""
-        return self._runs.known()
-
-    def take_loaded(self, run: LoadedRun) -> None:
-        """Add a run that was read from a file, so that its panel can be shown and the front ends list it."""
-        self._runs.take_loaded(run)
-        keep_within(self._runs.loaded(), LOADED_BYTES)
-        run.when_renamed(self._renamed)
-        self.listing.begin(run)
-
-    def shelve(self, rows: Sequence[RunRow], load: Callable[[Path], LoadedRun]) -> None:
-        """Let the front ends list these runs in files. `load` reads the whole run when a front end asks for it."""
-        self._runs.shelve(rows, load)
-        self.listing.tell_all()
-
-    def shelved(self) -> list[RunRow]:
-        """Return the rows of the runs in files that were not read whole."""
-        return self._runs.shelved()
-
-    def load(self, path: str) -> None:
-        """Read the run or the runs at this path, for the table of runs.
-
-        Raises:
-          RunFileError, OSError: the path cannot be read. ImportError: pyarrow is not installed.
-        """
-        load(self, path)
-
     def told_of_memory(self) -> str:
         """Return a sentence about what the ended runs hold; empty without ended runs."""
         return told_of(self._runs.ended())
 
-    def _renamed(self, run: RunView) -> None:
-        self.listing.begin(run)
-        self.panels.send_rows(run)
-
     def _forget(self, key: str) -> None:
-        self.panels.forget(key)
-        self.listing.forget(key)
+        super()._forget(key)
         self.call_programs.forget(key)
 
     def debugging_status(self, run: Run) -> dict[str, Any]:

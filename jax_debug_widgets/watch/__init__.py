@@ -6,18 +6,17 @@ May know: _jax, taps, events.   Must not know: store, transport, widgets, IPytho
 """
 
 from jax_debug_widgets._jax.origins.libraries import is_library
-from jax_debug_widgets.watch.choosing.lanes import NAME as LANES
 from jax_debug_widgets.watch.choosing.notes import not_found, notes_of
 from jax_debug_widgets.watch.choosing.price import price
 from jax_debug_widgets.watch.choosing.program_watchers import ProgramWatchers
 from jax_debug_widgets.watch.choosing.select import BY_LANE, Watch
-from jax_debug_widgets.watch.choosing.stops import MOST_ELEMENTS, Stops
+from jax_debug_widgets.watch.choosing.stop_conditions import MOST_ELEMENTS, Stops
 from jax_debug_widgets.watch.choosing.watched_taps import body_of, position_of
 from jax_debug_widgets.watch.choosing.why_unwatched import NamedPlace, named_places, why_unwatched
 from jax_debug_widgets.watch.naming.scopes import Scope, Scopes
 from jax_debug_widgets.watch.naming.variables import names_of_variables
 from jax_debug_widgets.watch.statistics.full_values import sample_words
-from jax_debug_widgets.watch.statistics.histogram import NAMES as HISTOGRAM
+from jax_debug_widgets.watch.statistics.layout import HISTOGRAM, LANES
 
 __all__ = [
     "BY_LANE",

@@ -28,11 +28,16 @@ PARTS = ("panel", "views", "program", "lines", "runs")
 """The parts of the front end. Each is a file in `static/`."""
 
 
+ENGINE = "engine"
+"""The way to an engine of ipyparallel: what the front end asks by itself waits there until no run goes on."""
+
+
 class PanelModel(anywidget.AnyWidget):
     """The widget model, the kernel's half.
 
     `run` is the key of the run that its own view shows; it is empty for the shared model. `way` says how requests reach the
-    kernel while a cell runs, see `Channel.way`. `comm_id` is the comm to which the browser sends them.
+    kernel while a cell runs, see `Channel.way`; an `engine` of ipyparallel gets none then. `comm_id` is the comm to which
+    the browser sends them.
     """
 
     run = traitlets.Unicode("").tag(sync=True)
@@ -41,7 +46,7 @@ class PanelModel(anywidget.AnyWidget):
 
     def __init__(self, run: str) -> None:
         # Passed as text: for a path, anywidget keeps each instance alive for ever, to reload it when the file changes.
-        super().__init__(_esm=front_end("panel"), run=run)
+        super().__init__(_esm=front_end("panel"), run=run, way=ENGINE if is_engine() else "stdin")
 
     def set_state(self, sync_data: Any) -> None:
         """Ignore state from a front end. Any front end could send an `_esm`, and all other front ends would run it."""

@@ -14,8 +14,9 @@ import comm
 from IPython.core.getipython import get_ipython
 
 from jax_debug_widgets.events.legible import legible
-from jax_debug_widgets.widgets.channel import outputs_are_isolated
+from jax_debug_widgets.widgets.channel import ENGINE, outputs_are_isolated
 from jax_debug_widgets.widgets.intake import Intake
+from jax_debug_widgets.widgets.kernel import is_engine
 
 TARGET = "jax_debug_widgets"
 """The name by which the front end's extension knows the comm."""
@@ -28,7 +29,7 @@ class ListingComm:
     """Sends messages to every front end of this kernel; without a kernel it does nothing.
 
     Attributes:
-      way: how requests come while a cell runs, see `Channel.way`.
+      way: how requests come while a cell runs, see `Channel.way`; or `engine`.
     """
 
     def __init__(self, on_request: OnRequest) -> None:
@@ -53,7 +54,8 @@ class ListingComm:
             except LookupError:  # ipykernel 7.0 in a thread without a cell; the next run in a cell will open it.
                 return False
             self._comm = opened
-            intake = Intake.of(kernel)
+            intake = None if is_engine() else Intake.of(kernel)  # Its client relays messages the usual way only.
+            self.way = ENGINE if is_engine() else self.way
             if intake is not None:
                 self.way = intake.way
                 intake.take(opened.comm_id, self._on_request)

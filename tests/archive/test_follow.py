@@ -13,8 +13,9 @@ import pytest
 
 import jax_debug_widgets as jdw
 from jax_debug_widgets.archive.layout import RunFileError
-from jax_debug_widgets.session import current_session, loading
+from jax_debug_widgets.session import current_session, loading, recorder
 from jax_debug_widgets.session.panel.feed import Feed
+from jax_debug_widgets.session.run import loaded_notes
 from tests.waiting import until
 
 PROGRAM = """
@@ -141,3 +142,81 @@ def test_another_run_in_the_same_folder_is_not_taken_for_the_followed_one(tmp_pa
         with pytest.raises(RunFileError, match="another run"):
             run.follow()
         assert [event.text for event in run.events] == ["1"]
+
+
+FULL = """
+import resource, signal
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, 200_000))
+"""
+
+
+@pytest.mark.behaviour("R3")
+@pytest.mark.parametrize("full", ["no file may grow", "no space is left"])
+def test_a_follower_is_told_that_the_disk_is_full(tmp_path, request, full):
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    if full == "no space is left":
+        mount, unmount = shutil.which("mount"), shutil.which("umount")
+        small = [mount, "-t", "tmpfs", "-o", "size=300k", "none", disk]
+        if not (mount and unmount) or subprocess.run(small, check=False, capture_output=True).returncode:
+            pytest.skip("a small disk can only be made by root")
+        request.addfinalizer(lambda: subprocess.run([unmount, "-l", disk], check=True))
+    script = tmp_path / "train.py"
+    script.write_text((FULL if full == "no file may grow" else "") + PROGRAM.replace("_PART_ROWS", "_ROWS"))
+    with subprocess.Popen(
+        [sys.executable, str(script), str(disk / "run.jdw")], stdin=subprocess.PIPE, text=True
+    ) as process:
+        until((disk / "run.jdw/run.json").exists)
+        run = jdw.load(disk / "run.jdw", follow=True)
+        assert process.stdin is not None
+        for _ in range(60):
+            if not run.goes_on:
+                break
+            process.stdin.write("go on\n")
+            process.stdin.flush()
+            threading.Event().wait(0.1)
+        assert run.wait(20) and process.poll() is None, "the job goes on"
+        why = "File too large" if full == "no file may grow" else "No space left on device"
+        told = [note for note in run.notes if note.startswith("Recording stopped at ")]
+        assert len(told) == 1 and told[0].endswith(f": {why}. What came later is not in the file.")
+        assert len(run.events) > 200 and run.status().state == "interrupted"
+        assert why in str(jdw.load(disk / "run.jdw").notes), "also who comes later"
+        run.save(tmp_path / "copy.jdw.zip")
+        assert why in str(jdw.load(tmp_path / "copy.jdw.zip").notes)
+        process.stdin.close()
+        assert process.wait(60) == 0
+
+
+def test_a_job_that_writes_nothing_is_said_to_be_silent(job, tmp_path, monkeypatch):
+    monkeypatch.setattr(loaded_notes, "SILENT_S", 1.0)
+    run = jdw.load(tmp_path / "run.jdw", follow=True)
+    go_on(job)
+    until(lambda: len(run.events) == 200)
+    job.send_signal(signal.SIGSTOP)
+    until(lambda: any("Nothing has been written since" in note for note in run.notes))
+    assert run.status().state == "running" and "may be suspended" in run.notes[-1]
+    job.send_signal(signal.SIGCONT)
+    until(lambda: not any("Nothing has been written" in note for note in run.notes))
+
+
+@pytest.mark.parametrize("most_mb", [0.05, None])
+def test_a_follower_that_is_too_slow_says_why_events_are_missing(tmp_path, monkeypatch, most_mb):
+    monkeypatch.setattr(recorder, "_PAUSE_S", 0.005)
+    monkeypatch.setattr(recorder, "_PART_ROWS", 200)
+    folder = tmp_path / "run.jdw"
+    step = jax.jit(lambda x: jax.debug.print("{x}", x=x))
+    with jdw.capture(record=folder, record_max_mb=most_mb):
+        for number in range(100):
+            step(number)
+        until(lambda: len(jdw.load(folder).events) == 100)
+        run = jdw.load(folder)
+        for number in range(3000):
+            step(number)
+    if most_mb is None:
+        sorted((folder / "p00000/events").glob("part-*"))[1].unlink()
+    run.follow()
+    (note,) = (note for note in run.notes if "are not in the folder" in note)
+    assert run.dropped == 3100 - len(run.events) > 0
+    why = "it may have 0.05 MB (record_max_mb), so the oldest events were removed before they were read"
+    assert (why in note) == (most_mb is not None)

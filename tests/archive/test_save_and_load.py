@@ -14,7 +14,7 @@ import pandas as pd
 import pytest
 
 import jax_debug_widgets as jdw
-from jax_debug_widgets.session import current_session, session, snapshot_of
+from jax_debug_widgets.session import current_session, reading, snapshot_of
 from jax_debug_widgets.session.panel.requests import answer
 from tests.archive.programs import assert_same_events, everything
 
@@ -241,7 +241,7 @@ def test_what_a_file_does_not_have_is_said(loaded):
 
 def test_loaded_runs_have_one_budget_and_say_what_they_let_go_of(saved, run, monkeypatch):
     first = jdw.load(saved)
-    monkeypatch.setattr(session, "LOADED_BYTES", first.nbytes + 1)
+    monkeypatch.setattr(reading, "LOADED_BYTES", first.nbytes + 1)
     second = jdw.load(saved)
     assert_same_events(run.events, second.events)
     assert first.dropped == len(run.events) - len(first.events) > 0

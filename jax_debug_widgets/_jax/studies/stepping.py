@@ -158,7 +158,9 @@ def _no_names() -> Any:
 
 
 def bind(equation: core.JaxprEqn, inputs: Sequence[Any]) -> list[Any]:
-    """Run an equation on `inputs`, as a program of this equation alone; return its results."""
+    """Run an equation on `inputs`, as a program of this equation alone; return its results. No input is donated."""
+    if any(given := equation.params.get("donated_invars", ())):  # They are still shown at later equations.
+        equation = equation.replace(params={**equation.params, "donated_invars": (False,) * len(given)})
     values = {atom: x for atom, x in zip(equation.invars, inputs, strict=True) if not isinstance(atom, core.Literal)}
     program = core.Jaxpr((), list(values), list(equation.outvars), [equation], equation.effects, _no_names())
     return list(core.eval_jaxpr(program, (), *values.values()))

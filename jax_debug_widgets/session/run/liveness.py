@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-_SILENT_S = 30.0
+SILENT_S = 30.0
 """A process on another host counts as gone after this number of seconds without a write; it writes every two seconds."""
 
 
@@ -18,13 +18,13 @@ def is_alive(about: Mapping[str, Any], state: Mapping[str, Any]) -> bool:
     pid, written = about.get("pid"), state.get("written")
     if about.get("host") == socket.gethostname() and type(pid) is int and pid > 0:
         return _is_running(pid)
-    return isinstance(written, float) and time.time() - written < _SILENT_S
+    return isinstance(written, float) and time.time() - written < SILENT_S
 
 
 def has_just_written(about: Mapping[str, Any], state: Mapping[str, Any]) -> bool:
     """Whether a process has written a moment ago. The recording of a living process may have stopped."""
     written = state.get("written", about.get("started"))
-    return isinstance(written, float) and time.time() - written < _SILENT_S
+    return isinstance(written, float) and time.time() - written < SILENT_S
 
 
 def _is_running(pid: int) -> bool:
@@ -49,7 +49,7 @@ def _has_ended(pid: int) -> bool:
 def still_open(about: Mapping[str, Any], state: Mapping[str, Any]) -> str:
     """Write the note about a run without an end that its process does not write any more."""
     written = state.get("written")
-    when = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(written)) if isinstance(written, float) else ""
+    when = at_time(written) if isinstance(written, float) else ""
     last = f"; its last status was written at {when}" if when else ""
     is_gone = about.get("host") == socket.gethostname() and not is_alive(about, state)
     why = "was killed, or ran out of memory" if is_gone else "is still running, or was killed"
@@ -65,6 +65,14 @@ def sign_of(about: Mapping[str, Any], state: Mapping[str, Any]) -> str:
             "is gone" if about.get("host") == socket.gethostname() else f"has shown no sign of life for {_age(state)}"
         )
     return "" if has_just_written(about, state) else f"has written nothing for {_age(state)}"
+
+
+def at_time(moment: float) -> str:
+    """Write a moment, in seconds since the epoch, as a local time; one that no clock can show as it is."""
+    try:
+        return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(moment))
+    except (OverflowError, ValueError, OSError):
+        return str(moment)
 
 
 def _age(state: Mapping[str, Any]) -> str:

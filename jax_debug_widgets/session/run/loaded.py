@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -15,8 +16,9 @@ from jax_debug_widgets.events.amounts import plural
 from jax_debug_widgets.session.run.findings import Findings
 from jax_debug_widgets.session.run.first_nonfinite import birth, first_event, joined
 from jax_debug_widgets.session.run.input_files import StoredInputs
-from jax_debug_widgets.session.run.liveness import has_just_written, is_alive, sign_of, still_open
+from jax_debug_widgets.session.run.liveness import has_just_written, is_alive, sign_of
 from jax_debug_widgets.session.run.loaded_calls import LoadedCalls, LoadedSpans
+from jax_debug_widgets.session.run.loaded_notes import notes_of
 from jax_debug_widgets.session.run.place import JobProcess, place_of
 from jax_debug_widgets.session.run.said import all_of, cell_of, config_of, name_of, options_of, status_of, whole_number
 from jax_debug_widgets.session.run.save import file_name, save_copy
@@ -93,7 +95,7 @@ class LoadedRun(RunView):
         self.cell, self.asked = cell_of(about), str(about.get("asked", ""))
         self.options = options_of(about)
         self.policy = self.options.policy()
-        self.is_followed, self._lost = False, ""
+        self.is_followed, self._lost, self._changed_at = False, "", time.time()
         self.followed_to_end = threading.Event()
         self._call_log = LoadedCalls()
         self._take(self._saved)
@@ -118,6 +120,7 @@ class LoadedRun(RunView):
         """
         self.is_followed = True
         if self._reader.has_changed():
+            self._changed_at = time.time()
             self._take(self._reader.read())
         else:  # The process may have ended.
             self._status = self._status_of(self._saved.state)
@@ -174,8 +177,8 @@ class LoadedRun(RunView):
 
     @property
     def sign(self) -> str:
-        """Says for how long its process has given no sign, or that it is gone; empty while it goes on, and when it is over."""
-        return sign_of(self._saved.about, self._saved.state)
+        """Says what is wrong with its process, such as that it is gone; empty while it goes on, and when it is over."""
+        return "has stopped recording" if self._saved.stopped else sign_of(self._saved.about, self._saved.state)
 
     @property
     def panel(self) -> Panel:
@@ -263,22 +266,12 @@ class LoadedRun(RunView):
 
     def _status_of(self, state: Mapping[str, Any]) -> Status:
         status, about, is_over = status_of(self._saved), self._saved.about, bool(state.get("is_over"))
-        is_there = not (is_over or self._lost) and is_alive(about, state)
+        is_there = not (is_over or self._lost or self._saved.stopped) and is_alive(about, state)
         goes_on = is_there and (self.is_followed or has_just_written(about, state))
         told = {one.message for one in self._findings}  # Files of older versions have findings among the notes.
-        notes = [*(note for note in status.notes if note not in told), *self._saved.problems]
-        if left_out := self._saved.left_out:
-            notes.append(
-                f"{plural(left_out, 'event')} (the oldest) are in the file but were not loaded: `run.plot` draws them as mean "
-                "and range. `jdw.load(path, max_events=…, max_mb=…)` with larger numbers loads more."
-            )
-        if not is_over and not goes_on:
-            notes.append(self._lost or still_open(about, state))
-        elif goes_on and not self.is_followed:
-            notes.append(
-                f"Still being written, by process {about.get('pid')} on {about.get('host')}: the panel shows the run up "
-                "to the moment of loading. `jdw.load(path, follow=True)` follows it."
-            )
+        said = [note for note in status.notes if note not in told]
+        followed = self._changed_at if self.is_followed else None
+        notes = [*notes_of(self._saved, said, goes_on=goes_on, lost=self._lost, followed=followed)]
         now = status.state
         if not is_over and now in ("running", "waiting") and not (goes_on and self.is_followed):
             now = "loaded" if goes_on else "interrupted"

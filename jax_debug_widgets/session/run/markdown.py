@@ -9,7 +9,6 @@ from collections.abc import Iterator, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING
 
-import jax
 import numpy as np
 
 from jax_debug_widgets.events.amounts import plural, plural_came
@@ -155,6 +154,8 @@ def _versions(run: Readable) -> Iterator[str]:
             continue
     yield f"Python {platform.python_version()}"
     if not run.is_loaded:
+        import jax
+
         devices = jax.devices()
         yield f"{len(devices)} × {devices[0].device_kind}"
 

@@ -9,7 +9,6 @@ from collections.abc import Mapping
 from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
-import jax
 import numpy as np
 
 from jax_debug_widgets.archive.plain import as_plain
@@ -64,6 +63,8 @@ class Written(report.Reported, Protocol):
 
 def about(run: Written, package: str) -> dict[str, Any]:
     """Return the facts about a run that are known when it begins."""
+    import jax
+
     return {
         "writer": package,
         "jax": jax.__version__,
@@ -74,6 +75,7 @@ def about(run: Written, package: str) -> dict[str, Any]:
         "asked": run.asked,
         "config": plain_config(run.config),
         "options": _plain_options(run.options),
+        "record_max_mb": run.options.record_max_mb,
         "started": run.life.started,
         "host": socket.gethostname(),
         "pid": os.getpid(),
@@ -124,7 +126,7 @@ def plain_config(config: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    if isinstance(value, np.generic) or (isinstance(value, np.ndarray | jax.Array) and value.ndim == 0):
+    if isinstance(value, np.generic) or (hasattr(value, "__array__") and getattr(value, "ndim", None) == 0):
         value = value.item()
     if value is None or isinstance(value, bool | int | float | str):
         return value

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import jax
 import numpy as np
 
+from jax_debug_widgets._jax.compat.silence import without_prints
 from jax_debug_widgets._jax.origins.context import tracing_for_us
 from jax_debug_widgets._jax.running.inputs import copied
 from jax_debug_widgets.session.options import Options
@@ -23,6 +24,7 @@ from jax_debug_widgets.session.run.input_trees import arguments_of
 from jax_debug_widgets.session.run.loaded import LoadedRun
 from jax_debug_widgets.session.run.view import RunView
 from jax_debug_widgets.session.studies.questions import result_by_steps
+from jax_debug_widgets.widgets import running_kernel
 
 if TYPE_CHECKING:
     from jax_debug_widgets.session.run.run import Run
@@ -76,11 +78,25 @@ def replay_of(
     """Make a call again in a capture, see `jax_debug_widgets.replay`."""
     again, args, kwargs, note = call_again(run, call, function, like)
     title = f"replay of {getattr(again, '__name__', 'a function')}"
-    with session.run(title, Options.of(watch=watch, **options)) as replayed, tracing_for_us():
+    asked = Options.of(watch=None if step else watch, **options)  # The debugger shows all values itself.
+    with session.run(title, asked) as replayed, tracing_for_us():
         if note:
             replayed.note(note)
-        result = result_by_steps(session, again, *args, **kwargs) if step else again(*args, **kwargs)
+        if step and running_kernel() is not None:  # The debugger is in the panel.
+            replayed.panel.show()
+        result = replayed_by_steps(session, again, *args, **kwargs) if step else again(*args, **kwargs)
     return Replay(result, replayed)
+
+
+def replayed_by_steps(session: Session, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
+    """Run `function(*args, **kwargs)` equation by equation in the debugger. Return the result of the compiled function.
+
+    The function runs once more for that, outside the capture and without its prints: XLA fuses operations, so the last bits
+    of what the steps compute differ.
+    """
+    result_by_steps(session, function, *copied(args), **copied(kwargs))
+    with without_prints(), session.capture.explaining():
+        return function(*args, **kwargs)
 
 
 def _require_valid(run: object, call: object, function: object, like: object) -> None:

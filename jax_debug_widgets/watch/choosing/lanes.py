@@ -20,9 +20,6 @@ from jax_debug_widgets.watch.naming.body import BodyWithFrames
 from jax_debug_widgets.watch.naming.named import Named, label_of
 from jax_debug_widgets.watch.statistics.statistics import SCALAR, STATISTICS, as_float, native_target, of_rows
 
-NAME = "lanes"
-"""The name of the table among the values of its site."""
-
 MOST_LANES = 512
 """So many leave the device, the first of them; of a value with more the rest is in its own statistics only."""
 

@@ -17,9 +17,9 @@ from jax_debug_widgets._jax.compat import versions
 from jax_debug_widgets._jax.origins.libraries import is_library
 from jax_debug_widgets.events.identifiers import as_python_has, is_like
 from jax_debug_widgets.watch.choosing.condition import Condition
-from jax_debug_widgets.watch.choosing.stops import NO_STOPS, Stops
+from jax_debug_widgets.watch.choosing.stop_conditions import NO_STOPS, Stops
 from jax_debug_widgets.watch.naming.named import Named
-from jax_debug_widgets.watch.statistics.statistics import SCALAR, STATISTICS
+from jax_debug_widgets.watch.statistics.layout import SCALAR, STATISTICS
 
 _LINES = re.compile(r"^(?P<file>.*):(?P<first>\d+)(?:-(?P<last>\d+))?$")
 _GRADIENT = "grad/"
@@ -237,7 +237,8 @@ def scope_of(stack: str) -> str:
     scopes = []
     for part in stack.split("/"):
         inner = re.sub(r"^(?:\w+\()+|\)+$", "", part)
-        if inner and "jit(" not in part and inner not in _STRUCTURE and not _BRANCH.fullmatch(inner):
+        is_structure = inner in _STRUCTURE or inner in versions.CALLS or _BRANCH.fullmatch(inner)
+        if inner and "jit(" not in part and not is_structure:
             scopes.append(inner)
     return "/".join(scopes)
 
@@ -245,7 +246,6 @@ def scope_of(stack: str) -> str:
 _BRANCH = re.compile(r"branch_\d+_fun")
 _STRUCTURE = frozenset({
     "while", "body", "cond", "scan", "checkpoint", "rematted_computation", "shard_map", "custom_jvp_call", "custom_vjp_call",
-    *versions.CALLS,
 })  # fmt: skip
 
 

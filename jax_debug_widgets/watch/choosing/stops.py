@@ -12,34 +12,13 @@ import numpy as np
 
 from jax_debug_widgets._jax.passes.slices import slice_of
 from jax_debug_widgets.watch.choosing.condition import BodyCondition, Condition, ConditionError
+from jax_debug_widgets.watch.choosing.stop_conditions import MOST_ELEMENTS, Stops
 from jax_debug_widgets.watch.naming.variable_types import is_key
 from jax_debug_widgets.watch.statistics.recompute_plan import folded_transposes
 from jax_debug_widgets.watch.statistics.statistics import STATISTICS
 
 if TYPE_CHECKING:
     from jax_debug_widgets.watch.naming.named import Named
-
-MOST_ELEMENTS = 1 << 20
-"""The most elements of a value that is handed over whole: it stays in memory until all of its body is computed. Larger ones
-have statistics."""
-
-
-@dataclass(frozen=True)
-class Stops:
-    """The conditions that may stop a program. Hashable: programs are compiled by it.
-
-    Attributes:
-      names: of the values that conditions look at.
-      kinds: of `nan` and `inf`, those that are looked for.
-      expressions: the conditions that are such.
-    """
-
-    names: tuple[str, ...] = ()
-    kinds: tuple[str, ...] = ()
-    expressions: tuple[str, ...] = ()
-
-
-NO_STOPS = Stops()
 
 
 @dataclass(frozen=True)

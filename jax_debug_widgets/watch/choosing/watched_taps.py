@@ -22,8 +22,8 @@ from jax_debug_widgets.watch.naming.callers import callers_of
 from jax_debug_widgets.watch.naming.derivatives import derivatives_of
 from jax_debug_widgets.watch.naming.named import Named, label_of
 from jax_debug_widgets.watch.naming.value_gradient_pairs import ValueGradientPairs
-from jax_debug_widgets.watch.statistics import histogram
 from jax_debug_widgets.watch.statistics.full_values import is_taken_whole, is_wide, whole_shape
+from jax_debug_widgets.watch.statistics.layout import HISTOGRAM, LANES
 from jax_debug_widgets.watch.statistics.statistics import dtype_of, merges_of, names_of
 from jax_debug_widgets.watch.syntax.source import source_of
 
@@ -69,13 +69,13 @@ class WatchedTaps:
         is_whole = self._watch.values and is_taken_whole(aval)
         statistics = () if is_whole and is_wide(aval) else names_of(aval)
         if self._watch.histograms and aval.size > 1:
-            statistics = (*statistics, *histogram.NAMES)
+            statistics = (*statistics, *HISTOGRAM)
         vmapped = tuple(aval.shape[axis] for axis in known) if bad_lane.has_lane(aval, known) else ()
         statistics = (*statistics, BAD_LANE) if vmapped else statistics
         shapes: tuple[tuple[int, ...], ...] = ((),) * len(statistics)
         dtypes: tuple[np.dtype[Any], ...] = (dtype_of(aval),) * len(statistics)
         if axes:
-            statistics, shapes = (*statistics, lanes.NAME), (*shapes, lanes.shape_of(aval.shape, axes))
+            statistics, shapes = (*statistics, LANES), (*shapes, lanes.shape_of(aval.shape, axes))
             dtypes = (*dtypes, lanes.dtype_of(aval, axes))
         if is_whole:
             shapes, dtypes = (*shapes, whole_shape(aval.shape)), (*dtypes, np.dtype(aval.dtype))

@@ -8,32 +8,23 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jax_debug_widgets.watch.statistics.layout import EDGES, HISTOGRAM
 from jax_debug_widgets.watch.statistics.statistics import as_float
-
-LOWEST, HIGHEST, STEP = -27, 12, 3
-"""Each bar is three powers of two wide: below 2^-27, from there to 2^-24, …, from 2^12 on."""
-
-EDGES = tuple(2.0**power for power in range(LOWEST, HIGHEST + 1, STEP))
-
-_LOWER = ["0", *(f"2^{power}" for power in range(LOWEST, HIGHEST + 1, STEP))]
-
-NAMES = (*(f"hist -{lower}" for lower in reversed(_LOWER)), *(f"hist +{lower}" for lower in _LOWER))
-"""The name of each count: the sign and the lower edge of the magnitude. Zeros and what is not finite are statistics."""
 
 
 def counts(array: jax.Array) -> jax.Array:
-    """float32[len(NAMES)]: how many finite elements are in each bar, those of the largest negative magnitude first."""
+    """float32[len(HISTOGRAM)]: how many finite elements are in each bar, those of the largest negative magnitude first."""
     x = as_float(array).ravel()
-    bars = len(_LOWER)
+    bars = len(EDGES) + 1
     magnitude = sum((jnp.abs(x) >= np.float32(edge)).astype(jnp.int32) for edge in EDGES)
     bar = jnp.where(x < 0, bars - 1 - magnitude, bars + magnitude)
     bar = jnp.where(jnp.isfinite(x) & (x != 0), bar, -1)
     # Not a scatter, which would count one element after the other.
-    return (bar[:, None] == jnp.arange(len(NAMES), dtype=bar.dtype)[None]).sum(0, dtype=jnp.float32)
+    return (bar[:, None] == jnp.arange(len(HISTOGRAM), dtype=bar.dtype)[None]).sum(0, dtype=jnp.float32)
 
 
 def beside(table: jax.Array, arrays: Sequence[jax.Array], rows: Sequence[int]) -> jax.Array:
     """The table of statistics with the counts of each array, in the order of `rows`; none of a single number."""
-    none = jnp.zeros(len(NAMES), jnp.float32)
+    none = jnp.zeros(len(HISTOGRAM), jnp.float32)
     counted = [counts(array) if array.size > 1 else none for array in arrays]
     return jnp.concatenate([table, jnp.stack([counted[row] for row in rows])], 1)

@@ -15,6 +15,19 @@ A row of them is float32[k], where k is `len(STATISTICS)`.
 SCALAR = ("value",)
 """The statistic of a single number: the number itself."""
 
+LANES = "lanes"
+"""The name of the table of lanes among the values of its site."""
+
+_POWERS = range(-27, 13, 3)
+"""Each bar of a histogram is three powers of two wide: below 2^-27, from there to 2^-24, …, from 2^12 on."""
+
+EDGES = tuple(2.0**power for power in _POWERS)
+
+_LOWER = ["0", *(f"2^{power}" for power in _POWERS)]
+
+HISTOGRAM = (*(f"hist -{lower}" for lower in reversed(_LOWER)), *(f"hist +{lower}" for lower in _LOWER))
+"""The name of each count: the sign and the lower edge of the magnitude. Zeros and what is not finite are statistics."""
+
 CHAIN = "jax_debug_widgets_chain"
 """The custom call that runs a chain: its code, int32[1] its size, its numbers and its sources -> float32[n, k]."""
 

@@ -102,6 +102,46 @@ describe("the link to a kernel", () => {
     expect(kernel.attached.map(({ commId }) => commId)).toEqual(["earlier"]);
   });
 
+  it("lists the runs of several engines, and asks each about its own, the way that this one is reached", () => {
+    const kernel = new FakeKernel("k");
+    const { link, begun } = linkTo(kernel);
+    const [first, second] = [kernel.open("first"), kernel.open("second")];
+    first.receive({ ...message(row("a")), way: "stdin" });
+    second.receive({ ...message(row("b")), way: "control" });
+    first.receive({ ...message(row("a", { state: "done" })), way: "stdin" });
+    expect(link.runs.newestFirst.value.map(({ key, state }) => [key, state])).toEqual([
+      ["b", "running"],
+      ["a", "done"],
+    ]);
+    expect(begun).toHaveBeenCalledTimes(2);
+    link.request({ type: "saved", run: "a" });
+    link.request({ type: "saved", run: "b" });
+    expect(first.sent).toEqual([{ type: "saved", run: "a" }]);
+    expect(second.sent).toEqual([]);
+    expect(kernel.controlled).toHaveLength(1);
+    second.onClose();
+    kernel.open("third").receive(message(row("c")));
+    expect(link.runs.newestFirst.value.map(({ key }) => key)).toEqual(["c", "a"]);
+  });
+
+  it("asks engines for what notebooks lack when the runs of all are over", () => {
+    vi.useFakeTimers();
+    const kernel = new FakeKernel("k");
+    const compare = vi.fn();
+    const saved = { compare, write: vi.fn(), end: vi.fn() };
+    new KernelLink(kernel.connection, vi.fn(), neverAsked, saved);
+    const [first, second] = [kernel.open("first"), kernel.open("second")];
+    first.receive({ ...message(row("a")), way: "engine" });
+    second.receive({ ...message(row("b")), way: "engine" });
+    first.receive({ ...message(row("a", { state: "done" })), way: "engine" });
+    vi.advanceTimersByTime(60_000);
+    expect(compare).not.toHaveBeenCalled();
+    second.receive({ ...message(row("b", { state: "failed" })), way: "engine" });
+    expect(compare).not.toHaveBeenCalled();
+    vi.advanceTimersByTime(3000);
+    expect(compare.mock.calls.map(([rows]) => rows.map(({ key }: { key: string }) => key))).toEqual([["b", "a"]]);
+  });
+
   it("asks nothing of kernels in other languages", async () => {
     const kernel = new FakeKernel("k", [], Promise.resolve(), "R");
     linkTo(kernel);

@@ -7,7 +7,15 @@ import type { Compared, RunsPorts } from "../../src/store/rows";
 import { Runs } from "./runs";
 import type { Saved } from "./saved";
 import { StandIn } from "./standin";
-import { type ComparedMessage, decode, type LoadedMessage, type PanelMessage, type Request, TARGET } from "./wire";
+import {
+  type ComparedMessage,
+  decode,
+  type LoadedMessage,
+  type PanelMessage,
+  type Request,
+  type RunRow,
+  TARGET,
+} from "./wire";
 
 /** A kernel that is running a cell answers on its control channel; one that is idle has answered by then. */
 const BUSY_AFTER_MS = 2000;
@@ -15,6 +23,9 @@ const BUSY_AFTER_MS = 2000;
 /** A request that is not answered by then is made again: a page that loads may lose one. */
 const ANSWERED_AFTER_MS = 3000;
 const MOST_TRIES = 5;
+
+const LAST_OUTPUTS_MS = 3000;
+const GOING_ON = ["running", "waiting", "paused"];
 
 type CommInfoReply = KernelMessage.ICommInfoReplyMsg["content"];
 
@@ -27,10 +38,15 @@ export class KernelLink implements RunsPorts {
   readonly lost = signal(false);
   /** Why nothing is understood of what the kernel says, "" for nothing. */
   readonly problem = signal("");
+  /** The comm that was opened last. Engines have one each: their client hands on the messages of all. */
   private comm: Kernel.IComm | undefined;
+  /** By run, the comm that tells of it. */
+  private readonly owners = new Map<string, Kernel.IComm>();
+  /** By comm, how it is reached while a cell runs. */
+  private readonly ways = new Map<string, string>();
+  private readonly closed = new Set<string>();
   /** The kernel has told of its runs. */
   private heard = false;
-  private way = "";
   private sent = 0;
   /** The kernel was running a cell when the page came, and did not answer as usual. */
   private wasBusy = false;
@@ -53,11 +69,13 @@ export class KernelLink implements RunsPorts {
   }
 
   request(request: Request): void {
-    if (!this.comm) return;
+    const comm = ("run" in request && this.owners.get(request.run)) || this.comm;
+    if (!comm) return;
     try {
       // ipykernel 6 reads what comes the usual way only between cells.
-      if (this.way === "control") sendControl(this.kernel, this.comm.commId, { id: --this.sent, ...request });
-      else this.comm.send({ method: "custom", content: { ...request } });
+      if (this.ways.get(comm.commId) === "control")
+        sendControl(this.kernel, comm.commId, { id: --this.sent, ...request });
+      else comm.send({ method: "custom", content: { ...request } });
     } catch {
       // A dead kernel takes no messages; `lost` says so.
     }
@@ -136,13 +154,17 @@ export class KernelLink implements RunsPorts {
 
   private attach(comm: Kernel.IComm): void {
     this.comm = comm;
-    comm.onMsg = (message) => this.receive(message.content.data);
+    for (const id of this.closed) this.runs.replaced(id);
+    this.closed.clear();
+    comm.onMsg = (message) => this.receive(message.content.data, comm);
     comm.onClose = () => {
+      this.closed.add(comm.commId);
+      for (const [run, owner] of this.owners) if (owner === comm) this.owners.delete(run);
       if (this.comm === comm) this.comm = undefined;
     };
   }
 
-  private receive(data: unknown): void {
+  private receive(data: unknown, comm: Kernel.IComm): void {
     let message: ReturnType<typeof decode>;
     try {
       message = decode(data);
@@ -155,17 +177,23 @@ export class KernelLink implements RunsPorts {
     if (message?.type !== "runs") return;
     this.heard = true;
     this.lost.value = false;
-    this.way = message.way;
-    if (this.wasBusy && this.way === "control") {
+    this.ways.set(comm.commId, message.way);
+    for (const key of message.keys) this.owners.set(key, comm);
+    if (this.wasBusy && message.way === "control") {
       this.wasBusy = false;
       this.request({ type: "panel" });
     }
-    if (this.runs.apply(message) && message.runs.length === 1) this.onBegin(this);
-    this.compareSaved(message.runs);
+    if (this.runs.apply(message, comm.commId) && message.runs.length === 1) this.onBegin(this);
+    // The last outputs of an engine's cell come after the news that its run is over.
+    if (message.way === "engine") setTimeout(() => this.compareSaved(), LAST_OUTPUTS_MS);
+    else this.compareSaved(message.runs);
   }
 
   /** Asks for the runs of which a notebook has an older picture than the kernel. */
   compareSaved(rows = this.runs.newestFirst.peek()): void {
+    // An engine answers when its cell is over, and until then any message may lead the cell's outputs astray.
+    const isEngine = ({ key }: RunRow) => this.ways.get(this.owners.get(key)?.commId ?? "") === "engine";
+    if (this.runs.newestFirst.peek().some((row) => isEngine(row) && GOING_ON.includes(row.state))) return;
     this.saved?.compare(rows, (run) => this.request({ type: "saved", run }));
   }
 
@@ -183,6 +211,7 @@ export class KernelLink implements RunsPorts {
     if (status === "restarting" || status === "autorestarting" || status === "dead") this.end();
     if (status === "restarting" || status === "autorestarting") {
       this.comm = undefined;
+      this.owners.clear();
       this.standIn?.end();
       this.standIn = undefined;
       this.runs.clear();

@@ -16,7 +16,7 @@ export interface RunsMessage {
   keys: string[];
   /** Those that changed. */
   runs: RunRow[];
-  /** How the kernel is reached while a cell runs: `shell`, `control`, or `stdin` for neither. */
+  /** How the kernel is reached while a cell runs: `shell`, `control`, or `stdin` for neither; `engine` for an engine of ipyparallel. */
   way: string;
 }
 

@@ -54,6 +54,11 @@ export class Client implements RunSource {
     return this.only ? undefined : this.asking;
   }
 
+  /** Whether any of its runs goes on. */
+  get goesOn(): boolean {
+    return [...this.runs.values()].some((run) => run.active && !run.gone);
+  }
+
   known(key: string): RunStore | undefined {
     return this.runs.get(key);
   }

@@ -2,7 +2,7 @@
 import type { Request } from "../transport/wire";
 import type { ControlKernel } from "./control";
 
-/** What we use of anywidget's model; `comm_id` and `way` say how to reach a kernel that is busy. */
+/** What we use of anywidget's model; `comm_id` and `way` say how to reach a kernel that is busy; an `engine` cannot be. */
 export interface Model {
   get(trait: "run" | "comm_id" | "way"): string;
   on(event: string, listener: (...args: never[]) => void): void;

@@ -10,6 +10,7 @@ import { mountPanel } from "../views/panel/mount";
 import { Client } from "./client";
 import { sendControl } from "./control";
 import type { Model } from "./model";
+import { Patience } from "./patience";
 import { pageRegistry, RUN_ATTRIBUTE } from "./registry";
 
 const mount = (host: HTMLElement, run: RunStore, ui: UiState) => mountPanel(host, run, ui);
@@ -19,20 +20,23 @@ function initialize({ model }: { model: Model }): () => void {
   const comm = model.get("comm_id");
   if (model.standsIn) registry.standIns.add(comm);
   else if (registry.standIns.has(comm)) return () => {};
+  const patience = model.get("way") === "engine" ? new Patience((request) => model.send(request)) : undefined;
   const client = new Client(
-    (request) => send(model, request),
+    (request) => (patience ? patience.request(request) : send(model, request)),
     () => registry.sweep(),
     model.get("run"),
   );
   let isLost = false;
   const receive = (content: unknown, buffers: DataView[]) => {
     client.receive(content, buffers);
+    patience?.told(client.goesOn);
     if (isLost) registry.offerFiles();
     isLost = false;
   };
   const lose = () => {
     isLost = true;
     client.lose();
+    patience?.told(false);
     registry.offerFiles();
   };
   const loseUntilAnswered = () => {
@@ -48,6 +52,7 @@ function initialize({ model }: { model: Model }): () => void {
   registry.add(client);
   return () => {
     for (const [event, listener] of listeners) model.off(event, listener);
+    patience?.end();
     if (model.standsIn) registry.standIns.delete(comm);
     registry.remove(client);
     lose();

@@ -1,0 +1,64 @@
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import type { Request } from "../transport/wire";
+import { Patience } from "./patience";
+
+const SYNC: Request = { type: "sync", run: "a", first: 0, id: 1 };
+const ROWS: Request = { type: "rows", run: "a", first: 0, count: 9, id: 2 };
+
+beforeEach(() => void vi.useFakeTimers());
+afterEach(() => void vi.useRealTimers());
+
+function engines() {
+  const sent: [first: Request[], second: Request[]] = [[], []];
+  const [first, second] = sent.map((to) => new Patience((request) => void to.push(request))) as [Patience, Patience];
+  return { first, second, sent };
+}
+
+describe("what the page asks of engines by itself", () => {
+  it("waits until the runs of all engines are over; what the user asks does not", () => {
+    const { first, second, sent } = engines();
+    first.request(SYNC);
+    first.told(true);
+    second.told(true);
+    second.request(SYNC);
+    second.request(ROWS);
+    vi.advanceTimersByTime(60_000);
+    expect(sent).toEqual([[], [ROWS]]);
+    first.told(false);
+    vi.advanceTimersByTime(60_000);
+    expect(sent[0]).toEqual([]);
+    second.told(false);
+    vi.advanceTimersByTime(2900);
+    expect(sent[0]).toEqual([]);
+    vi.advanceTimersByTime(200);
+    expect(sent).toEqual([[SYNC], [ROWS, SYNC]]);
+    first.request(SYNC);
+    first.told(true); // The next cell.
+    vi.advanceTimersByTime(60_000);
+    expect(sent[0]).toEqual([SYNC]);
+    first.end();
+    second.end();
+  });
+
+  it("is asked soon where no run goes on, as after a reload of the page", () => {
+    const { first, second, sent } = engines();
+    first.request(SYNC);
+    vi.advanceTimersByTime(2900);
+    expect(sent[0]).toEqual([]);
+    vi.advanceTimersByTime(200);
+    expect(sent[0]).toEqual([SYNC]);
+    first.end();
+    second.end();
+  });
+
+  it("is asked of one engine when the other is gone", () => {
+    const { first, second, sent } = engines();
+    second.told(true);
+    vi.advanceTimersByTime(60_000);
+    first.request(SYNC);
+    expect(sent[0]).toEqual([]);
+    second.end();
+    expect(sent[0]).toEqual([SYNC]);
+    first.end();
+  });
+});
