@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from tests.e2e.browser import boxes_at_rest, shows
+
 if TYPE_CHECKING:
     from playwright.sync_api import Locator
 
@@ -12,6 +14,8 @@ if TYPE_CHECKING:
 BESIDE = ".jaxdebug-RunWidget"
 SIDE = ".jaxdebug-SidePanel"
 TABLE = ".jaxdebug-Runs"
+EDGE = 8
+"""Pixels between the edge that was dragged and where it stays."""
 
 _ROW_SHOWS = """([selector, wanted]) => {
   const rows = [...(document.querySelector(selector)?.shadowRoot?.querySelectorAll('tr[data-run]') ?? [])];
@@ -57,6 +61,17 @@ class SidePanel:
         """Open the side panel with its shortcut."""
         self._lab_page.page.keyboard.press("Alt+j")
         self.root.wait_for(state="visible")
+
+    def drag_to(self, width: int) -> None:
+        """Make the side panel this wide, as a person does: by its edge."""
+        page = self._lab_page.page
+        [box] = boxes_at_rest(page, self.root)
+        middle = box["y"] + box["height"] / 2
+        page.mouse.move(box["x"] - 2, middle)
+        page.mouse.down()
+        page.mouse.move(box["x"] + box["width"] - width, middle, steps=4)
+        page.mouse.up()
+        shows(page, lambda: abs((self.root.bounding_box() or {})["width"] - width) < EDGE, wanted=True)
 
     def wait_for_row(self, timeout_s: float = 60, **expected: Any) -> None:
         """Wait until a row has these numbers, e.g. `state="done"`, `events=12`."""
