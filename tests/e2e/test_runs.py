@@ -8,6 +8,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.e2e.browser import Theme
+from tests.e2e.clicks import clicks
 from tests.e2e.side_panel import SIDE, SidePanel
 from tests.e2e.test_panel_accessibility import violations
 
@@ -51,10 +52,10 @@ def test_two_runs_are_compared_in_two_clicks_and_a_new_name_stays(lab, lab_page,
         notebook.run_cell(index)
     panel = notebook.output(2).get_by_test_id("jaxdebug-panel")
     panel.and_(lab_page.page.locator("[data-state=done]")).wait_for()
-    # From the end of the cell: the tab, and the run before.
-    panel.get_by_role("tab", name="Runs").click()
-    panel.get_by_label("Compare In [2] lr 0.01").check()
-    panel.get_by_test_id("runs-legend").get_by_text("0.01").wait_for()
+    with clicks(lab_page.page, 2):  # From the end of the cell: the tab, and the run before.
+        panel.get_by_role("tab", name="Runs").click()
+        panel.get_by_label("Compare In [2] lr 0.01").check()
+        panel.get_by_test_id("runs-legend").get_by_text("0.01").wait_for()
     legend = panel.get_by_test_id("runs-legend").locator(".legend-entry b")
     expect(legend).to_have_text(["0.1", "0.01"])
     panel.locator("[data-testid=overlay][data-series=loss][data-lines='2']").wait_for()
