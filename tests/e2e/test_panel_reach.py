@@ -52,7 +52,7 @@ UNREACHED = """() => {
 
 BY_OTHER_KEYS = {
     "button.tab": "← → in the row of views",
-    "canvas.": "+ − ← → 0 in the chart that it stands in",
+    "canvas.": "+ - ← → 0 in the chart that it stands in",
     "button.set-break": "F9 in the code",
     "button.value": "Enter in the code",
     "div.source-row": "↑ ↓ Enter in the code",
@@ -63,7 +63,7 @@ BY_OTHER_KEYS = {
     "div.row": "↑ ↓ in the prints",
     "button.expander": "↑ ↓ in the prints",
     "button.tag": "typed into the filter",
-    "div.time-field": "+ − ← → 0 in the timeline",
+    "div.time-field": "+ - ← → 0 in the timeline",
     "canvas.event-ticks": ", . in every view",
     "button.": "↑ ↓ in the calls",
 }
