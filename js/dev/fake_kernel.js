@@ -339,6 +339,7 @@ export class FakeKernel {
       findings: this.findings.length,
       when: this.when,
       lines: this.lines,
+      apart: [0, 0],
       breakpoints: this.debugger.breakpoints,
       paused: this.debugger.stop !== null,
       stoppable: this.state === "running",

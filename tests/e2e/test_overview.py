@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import pytest
@@ -172,3 +173,28 @@ def test_one_click_from_the_end_of_the_cell_tells(notebook, lab_page, cell, fact
 def test_a_run_without_numbers_says_how_to_see_some(notebook, lab_page):
     notebook.run_cell(2, timeout_s=120)
     PanelOnScreen(lab_page).root.get_by_test_id("nothing-drawn").get_by_text("%%jaxdebug --watch-all").wait_for()
+
+
+def test_operations_that_compile_before_a_function_is_called_are_counted(lab, lab_page, hold):
+    cell = f"""%%jaxdebug
+{hold.define}
+import jax, jax.numpy as jnp
+def init():
+    for n in range(12):
+        jnp.cumsum(jnp.ones(n + 1))
+init()
+wait()
+jax.jit(lambda x: jax.debug.print("x {{x}}", x=x))(1.0)"""
+    notebook = lab_page.open_notebook(lab.write_notebook("apart.ipynb", "%load_ext jax_debug_widgets", cell))
+    notebook.run_cell(0)
+    run = notebook.start_cell(1)
+    root = PanelOnScreen(lab_page).root
+    told = re.compile(r"JAX compiles operations outside jit: [1-9]\d+ so far, in [\d.]+ m?s\.")
+    root.get_by_test_id("nothing-drawn").get_by_text(told).wait_for()
+    root.get_by_test_id("state").click()
+    expect(root.get_by_test_id("life")).to_contain_text(told)
+    lab_page.screenshot("compiling-outside-jit")
+    hold.go_on()
+    run.wait()
+    root.get_by_test_id("last-prints").get_by_text("x 1.0").wait_for()
+    assert lab_page.errors == []
