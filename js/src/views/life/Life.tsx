@@ -30,7 +30,8 @@ export function Life({ run, ui, status }: Props) {
   if (!call) return asked || !status.captured ? <NoCall over={!run.active} status={status} /> : null;
   const now = elapsed(run, status);
   const stages = stagesOf(call, status.barrier, now, run.flights.ran(call), run.debugger.isHolding);
-  const isOver = !run.active || run.gone;
+  // At a stop the debugger says where the program is.
+  const isOver = !run.active || run.gone || run.debugger.isHolding;
   const isOpen =
     asked || (!isOver && needsLook(call, status.barrier, now, typicalOf(calls, call.name))) || failed(call);
   if (!isOpen) return <Announcement state={status.state} call={call} stages={stages} />;
