@@ -129,3 +129,34 @@ def test_at_a_stop_in_a_narrow_panel_the_code_is_before_costs_and_values_and_its
     assert code["y"] <= line["y"] and line["y"] + line["height"] <= code["y"] + code["height"] + 1
     # What breakpoints cost is told where the names are.
     expect(panel.get_by_test_id("breakpoints")).to_be_hidden()
+
+
+@pytest.mark.parametrize("theme", ["light", "dark", "contrast"])
+def test_the_name_of_a_call_is_read_on_its_bar(harness: Harness, theme: str):
+    panel = harness.open(**TRAINED, calls=4, tab="timeline", theme=theme)
+    name = panel.locator(".call-bar .call-name").last
+    grounds = panel.locator(".call-bar, .call-bar .span").evaluate_all(COLOURS, "backgroundColor")
+    [written] = name.evaluate_all(COLOURS, "color")
+    assert len(grounds) > 6
+    for ground in grounds:
+        assert contrast(written, ground) >= 4.5, ground
+
+
+COLOURS = """(all, property) => all.map((one) => {
+  const context = document.createElement('canvas').getContext('2d');
+  context.fillStyle = getComputedStyle(one)[property];
+  context.fillRect(0, 0, 1, 1);
+  return [...context.getImageData(0, 0, 1, 1).data].slice(0, 3);
+})"""
+
+
+def contrast(one: list[int], other: list[int]) -> float:
+    """How many times as bright the brighter of two colours is, by WCAG."""
+
+    def brightness(colour: list[int]) -> float:
+        parts = [part / 255 for part in colour]
+        linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+        return 0.05 + sum(share * part for share, part in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
+
+    low, high = sorted(map(brightness, (one, other)))
+    return high / low
