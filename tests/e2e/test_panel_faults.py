@@ -160,3 +160,17 @@ def contrast(one: list[int], other: list[int]) -> float:
 
     low, high = sorted(map(brightness, (one, other)))
     return high / low
+
+
+@pytest.mark.parametrize("width", [380, 640, 1280])
+def test_prints_open_with_the_lines_around_the_step_that_is_looked_at(harness: Harness, width: int):
+    harness.page.set_viewport_size({"width": width + 36, "height": 700})
+    panel = harness.open(state="done", rate=500, seconds=4, tab="overview")
+    panel.get_by_test_id("step").fill("60")
+    panel.get_by_test_id("tab-streams").click()
+    for stream in ("ordered", "unordered"):
+        rows = panel.get_by_test_id(f"stream-{stream}").locator(".viewport")
+        last = rows.locator(".row:not(.later):has(+ .row.later)")
+        room, line = boxes_at_rest(harness.page, rows, last)
+        above, below = line["y"] - room["y"], room["y"] + room["height"] - line["y"] - line["height"]
+        assert min(above, below) > 0.3 * room["height"], "it is not in the middle"
