@@ -76,10 +76,11 @@ class SidePanel:
     def fills(self, where: str) -> None:
         """Assert that the panel in `SIDE` or `BESIDE` leaves no part of its room unused, nor its view a part of the panel."""
         panel, page = self.panel(where), self._lab_page.page
-        parts = page.locator(where), panel, panel.locator("#body > *").first, panel.get_by_test_id("scrubber")
-        room, own, view, slider = boxes_at_rest(page, *parts)
-        assert room["height"] - own["height"] < EDGE and room["width"] - own["width"] < EDGE
-        assert slider["y"] - (view["y"] + view["height"]) < EDGE
+        parts = page.locator(where), panel, panel.locator("#body > *").first, *panel.get_by_test_id("scrubber").all()
+        room, own, view, *slider = boxes_at_rest(page, *parts)
+        below = [room["y"] + room["height"], own["y"] + own["height"], *(one["y"] for one in slider)]
+        assert below[0] - below[1] < EDGE and room["width"] - own["width"] < EDGE
+        assert below[-1] - (view["y"] + view["height"]) < EDGE
 
     def wait_for_row(self, timeout_s: float = 60, **expected: Any) -> None:
         """Wait until a row has these numbers, e.g. `state="done"`, `events=12`."""

@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import expect
 
+from tests.e2e.browser import boxes_at_rest
 from tests.e2e.debugger import DebuggerOnScreen
+from tests.e2e.side_panel import BESIDE, SIDE, SidePanel
 from tests.e2e.test_panel_harness import Harness, dev_server, harness
 
 __all__ = ["dev_server", "harness"]  # the fixtures of this page
@@ -56,5 +58,26 @@ def test_in_jupyterlab_a_jaxpr_is_stepped_through_without_the_mouse(lab, lab_pag
         stop = debugger.wait_for_stop(after=stop)
     expect(debugger.root.get_by_test_id("reason")).to_contain_text("reduce_sum")
     lab_page.page.keyboard.press("F8")
+    run.wait(timeout_s=30)
+    assert lab_page.errors == []
+
+
+def test_a_stop_fills_the_split_and_the_side(lab, lab_page):
+    notebook = lab_page.open_notebook(lab.write_notebook("fills.ipynb", STEP, "%jaxdebug step f(jnp.ones(3))"))
+    notebook.run_cell(0)
+    debugger, side = DebuggerOnScreen(lab_page), SidePanel(lab_page)
+    run = notebook.start_cell(1)
+    debugger.wait_for_stop()
+    side.show()
+    side.runs.get_by_role("button", expanded=False).click()
+    lab_page.page.keyboard.press("Alt+Shift+j")
+    for where in (SIDE, BESIDE):
+        panel = side.panel(where)
+        panel.locator("[data-stands=true]").wait_for()
+        side.fills(where)
+        code, line = boxes_at_rest(lab_page.page, panel.get_by_test_id("code"), panel.locator(".source-row.now"))
+        assert code["y"] <= line["y"] and line["y"] + line["height"] <= code["y"] + code["height"] + 1, where
+    lab_page.screenshot("stop-in-split-and-side")
+    debugger.resume("continue")
     run.wait(timeout_s=30)
     assert lab_page.errors == []
