@@ -145,4 +145,6 @@ def test_what_is_saved_reads_well_in_any_theme_and_width(lab, lab_page):
             saved.scroll_into_view_if_needed()
             lab_page.screenshot(f"saved-{theme}-{width}")
             assert violations(lab_page.page) == []
+            # Its words are read: in a narrow output it is scrolled.
+            assert (saved.locator("img").bounding_box() or {})["width"] >= 520
     lab_page.set_theme("Light")
