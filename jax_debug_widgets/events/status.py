@@ -110,6 +110,7 @@ class Status:
       commands: how the browser's requests reach the kernel while a cell runs, in words.
       lines: the lines at which the next run stops, `train.py:41`.
       when: the condition under which watched values are recorded, "" for always.
+      apart: how many programs were compiled that are of no call, such as un-jitted operations, and in how many seconds.
     """
 
     state: RunState
@@ -138,3 +139,4 @@ class Status:
     copies: Mapping[int, int] = field(default_factory=dict)
     when: str = ""
     lines: tuple[str, ...] = ()
+    apart: tuple[int, float] = (0, 0.0)

@@ -238,6 +238,7 @@ def status_message(status: Status) -> StatusMessage:
         "commands": status.commands,
         "when": status.when,
         "lines": list(status.lines),
+        "apart": list(status.apart),
     }
 
 

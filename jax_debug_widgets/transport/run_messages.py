@@ -238,6 +238,7 @@ class StatusMessage(TypedDict):
     `nonfinite` counts the NaN and infinite values in the streams. `findings` is the number of findings.
     `processes` are the processes of a run of several. `copies`: site -> the site of another process with the same values.
     `when` is the condition under which watched values are recorded.
+    `apart` is how many programs were compiled that are of no call, such as un-jitted operations, and in how many seconds.
     """
 
     state: str
@@ -265,3 +266,4 @@ class StatusMessage(TypedDict):
     copies: dict[str, int]
     when: str
     lines: list[str]
+    apart: list[float]

@@ -17,6 +17,8 @@ _WIDTH, _FACTS, _CHART, _LEGEND = 820, 66, 156, 16
 _WORD_PX, _VALUE_PX = 6.2, 11.0
 """The width of a character in pixels: in labels and notes, and in the large, bold values."""
 _LEFT, _TOP, _RIGHT, _FOOT = 54, 26, 12, 18
+_LEAST_WIDTH = 520
+"""Where there is less room the picture is scrolled: its words would be too small."""
 _LAST = 50
 """The width of the last number in the heading of a chart."""
 _CHARTS, _LINES, _POINTS = 4, 24, 2400
@@ -44,8 +46,9 @@ def picture(snapshot: Snapshot) -> str:
     data = base64.b64encode(svg.encode("utf-8", "backslashreplace")).decode()
     words = ", ".join(f"{fact.label} {fact.value} ({fact.note})" for fact in snapshot.facts) or "charts"
     return (
-        f'<img alt="{escape(words)}" style="display:block;width:100%;max-width:{_WIDTH}px" '
-        f'src="data:image/svg+xml;base64,{data}">'
+        '<div role="group" aria-label="Overview" tabindex="0" style="overflow-x:auto">'
+        f'<img alt="{escape(words)}" style="display:block;width:100%;min-width:{_LEAST_WIDTH}px;max-width:{_WIDTH}px" '
+        f'src="data:image/svg+xml;base64,{data}"></div>'
     )
 
 

@@ -24,8 +24,8 @@ _MUTED = "color:var(--jp-ui-font-color2,#5b6570)"
 _WARNING = "color:var(--jp-warn-color0,#9a4d00)"
 _WRONG = "color:var(--jp-error-color1,#c62828)"
 _MONO = "font-family:var(--jp-code-font-family,ui-monospace,Menlo,Consolas,monospace);font-size:12px"
-_INLINE = "font-size:92%;padding:0;background:none;color:inherit"
-"""The style of code in a sentence: without the box that a page may draw around it."""
+_INLINE = "font-size:92%;padding:0;background:none;color:inherit;unicode-bidi:isolate"
+"""The style of code in a sentence: without the box that a page may draw around it; the words beside it keep their order."""
 _BLOCK = f"padding:4px 10px;border-bottom:{_BORDER}"
 _RELOAD = f"padding:4px 0;{_MUTED};font:12px/1.45 var(--jp-ui-font-family,system-ui,sans-serif)"
 _ESCAPE_CODES = re.compile(r"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\))")
@@ -69,7 +69,7 @@ def _header(snapshot: Snapshot) -> str:
     # A notebook that is saved while the cell runs keeps this state, even after the run has ended.
     written = f" · as of {time.strftime('%Y-%m-%d %H:%M:%S')}" if snapshot.goes_on else ""
     return (
-        f'<div style="padding:6px 10px;border-bottom:{_BORDER};display:flex;gap:10px;align-items:baseline">'
+        f'<div style="padding:6px 10px;border-bottom:{_BORDER};display:flex;flex-wrap:wrap;gap:0 10px;align-items:baseline">'
         f'<b data-jaxdebug-part="state">{escape(state_words(snapshot, saved=True).capitalize())}</b>'
         f"{_called(snapshot)}"
         f'<code title="{escape(status.title)}" '
@@ -151,7 +151,9 @@ def _stream(name: str, count: int, lines: Sequence[PrintLine]) -> str:
 
 def _row(line: PrintLine, width: int) -> str:
     text = escape(_ESCAPE_CODES.sub("", line.text))
-    return f"<small>{line.step:>{width}}</small>  {text}  <small>{escape(line.site.where)}{line.tags}</small>"
+    return (
+        f"<small>{line.step:>{width}}</small>  <bdi>{text}</bdi>  <small>{escape(line.site.where)}{line.tags}</small>"
+    )
 
 
 def _values(snapshot: Snapshot) -> str:

@@ -63,7 +63,7 @@ const LINES = [
   (y) => `grad_norm ${pythonNumber(y)}`,
   (y) => `x [[${y.toFixed(2)} ${(y / 2).toFixed(2)} …]\n   [${(-y).toFixed(2)} 0.33 …]\n   [0.01 0.94 …]] f32[64,128]`,
   (y) => `g ${Number.isFinite(y) ? y.toExponential(3) : pythonNumber(y)}`,
-  (y) => `acc=${pythonNumber(y)}  <b>bold?</b>`,
+  (y) => `\x1b[32macc\x1b[0m=${pythonNumber(y)}  <b>bold?</b>`,
   () => "picture float32[48,64,3]",
   (y) => `y ${pythonNumber(y)}`,
 ];
@@ -82,6 +82,7 @@ export class FakeKernel {
       runs = 0,
       findings = 0,
       when = "",
+      rename = {},
       title = "train(params, digits, key)",
     },
   ) {
@@ -96,6 +97,7 @@ export class FakeKernel {
       title,
       notes,
       when,
+      rename,
       lines: [],
       findings: fakeFindings(findings),
       runs: runs > 0 && fakeRuns(run, runs),
@@ -249,12 +251,21 @@ export class FakeKernel {
   }
 
   emit(content, buffer) {
-    const json = JSON.parse(JSON.stringify({ version: 1, run: this.run, ...content }));
+    const renamed = (_, value) => (typeof value === "string" ? this.renamed(value) : value);
+    const json = JSON.parse(JSON.stringify({ version: 1, run: this.run, ...content }), renamed);
     this.listeners.get("msg:custom")?.(json, buffer ? [new DataView(buffer)] : []);
   }
 
+  /** Names as another script writes them. */
+  renamed(text) {
+    return Object.entries(this.rename).reduce((all, [name, other]) => all.replaceAll(name, other), text);
+  }
+
   texts(first, end, row) {
-    const lines = this.events.slice(first, end).map(({ site, y }) => new TextEncoder().encode(LINES[site]?.(y) ?? ""));
+    const encoder = new TextEncoder();
+    const lines = this.events
+      .slice(first, end)
+      .map(({ site, y }) => encoder.encode(this.renamed(LINES[site]?.(y) ?? "")));
     let bytes = 0;
     const ends = lines.map((line) => (bytes += line.length));
     const text = new Uint8Array(bytes);
@@ -328,6 +339,7 @@ export class FakeKernel {
       findings: this.findings.length,
       when: this.when,
       lines: this.lines,
+      apart: [0, 0],
       breakpoints: this.debugger.breakpoints,
       paused: this.debugger.stop !== null,
       stoppable: this.state === "running",

@@ -1,7 +1,8 @@
 // Feeds the built bundle with a made-up training run through a fake model. Options in the hash: theme, tab, rate
 // (events per second), seconds (of the run that have passed at the start), state, calls, stop (breakpoint, step); watch
 // (executions per second of code whose values are watched), sites (of a library, watched too), nan (the step from which
-// some are not finite), when (the condition); notes and findings (how many); runs (of the table of runs).
+// some are not finite), when (the condition); notes and findings (how many); runs (of the table of runs);
+// rename (a:b,c:d: names that are written otherwise).
 import { FakeKernel } from "./fake_kernel.js";
 
 const options = new URLSearchParams(location.hash.slice(1));
@@ -31,6 +32,7 @@ const kernel = new FakeKernel("demo", {
   when: option("when", ""),
   runs: Number(option("runs", 0)),
   findings: Number(option("findings", 0)),
+  rename: Object.fromEntries(new URLSearchParams(option("rename", "").replaceAll(":", "=").replaceAll(",", "&"))),
   watch: options.has("watch")
     ? { rate: Number(option("watch", 1)), library: Number(option("sites", 0)), nanAt: Number(option("nan", 1e9)) }
     : null,

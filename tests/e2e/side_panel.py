@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from tests.e2e.browser import boxes_at_rest, shows
+
 if TYPE_CHECKING:
     from playwright.sync_api import Locator
 
@@ -12,6 +14,8 @@ if TYPE_CHECKING:
 BESIDE = ".jaxdebug-RunWidget"
 SIDE = ".jaxdebug-SidePanel"
 TABLE = ".jaxdebug-Runs"
+EDGE = 8
+"""Pixels between the edge that was dragged and where it stays."""
 
 _ROW_SHOWS = """([selector, wanted]) => {
   const rows = [...(document.querySelector(selector)?.shadowRoot?.querySelectorAll('tr[data-run]') ?? [])];
@@ -57,6 +61,26 @@ class SidePanel:
         """Open the side panel with its shortcut."""
         self._lab_page.page.keyboard.press("Alt+j")
         self.root.wait_for(state="visible")
+
+    def drag_to(self, width: int) -> None:
+        """Make the side panel this wide, as a person does: by its edge."""
+        page = self._lab_page.page
+        [box] = boxes_at_rest(page, self.root)
+        middle = box["y"] + box["height"] / 2
+        page.mouse.move(box["x"] - 2, middle)
+        page.mouse.down()
+        page.mouse.move(box["x"] + box["width"] - width, middle, steps=4)
+        page.mouse.up()
+        shows(page, lambda: abs((self.root.bounding_box() or {})["width"] - width) < EDGE, wanted=True)
+
+    def fills(self, where: str) -> None:
+        """Assert that the panel in `SIDE` or `BESIDE` leaves no part of its room unused, nor its view a part of the panel."""
+        panel, page = self.panel(where), self._lab_page.page
+        parts = page.locator(where), panel, panel.locator("#body > *").first, *panel.get_by_test_id("scrubber").all()
+        room, own, view, *slider = boxes_at_rest(page, *parts)
+        below = [room["y"] + room["height"], own["y"] + own["height"], *(one["y"] for one in slider)]
+        assert below[0] - below[1] < EDGE and room["width"] - own["width"] < EDGE
+        assert below[-1] - (view["y"] + view["height"]) < EDGE
 
     def wait_for_row(self, timeout_s: float = 60, **expected: Any) -> None:
         """Wait until a row has these numbers, e.g. `state="done"`, `events=12`."""

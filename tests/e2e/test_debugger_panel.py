@@ -163,6 +163,34 @@ def test_at_any_width_the_code_comes_first_and_no_room_is_left(harness: Harness,
     assert violations(harness.page) == []
 
 
+@pytest.mark.parametrize("width", [232, 320, 640])
+def test_in_a_high_narrow_panel_the_code_has_what_the_variables_leave(harness: Harness, width: int):
+    """As at the side of JupyterLab."""
+    harness.page.set_viewport_size({"width": width + 36, "height": 1300})
+    panel = harness.open(rate=0, seconds=0)
+    harness.page.add_style_tag(content="[data-jaxdebug-run] { --jaxdebug-height: 1100px }")
+    harness.page.evaluate("kernel.debugger.halt('step')")
+    code, room = panel.locator(".code-list"), panel.locator(".workspace")
+    panel.locator(".source-row.now").wait_for()
+    lines = "code => code.querySelector('.all-rows').offsetHeight"
+    shows(harness.page, lambda: code.evaluate(lines) > 100, wanted=True)
+    [few, _] = boxes_at_rest(harness.page, code, room)
+    assert 0 <= few["height"] - code.evaluate(lines) < 30, "no room is left in it"
+    harness.page.evaluate(MORE_LINES)
+    shows(harness.page, lambda: code.evaluate(lines) > 10 * few["height"], wanted=True)
+    side = panel.locator(".side")
+    much, whole, last = boxes_at_rest(harness.page, code, room, side)
+    assert much["height"] > 2 * few["height"]
+    assert whole["y"] + whole["height"] - last["y"] - last["height"] < 2, "no room is left below"
+
+
+MORE_LINES = """() => {
+  const [frame] = kernel.debugger.stop.frames;
+  const source = Array.from({ length: 90 }, (_, i) => `x${i} = sin x # line ${i + 1}`);
+  kernel.debugger.change({ frames: [{ ...frame, source }] });
+}"""
+
+
 def test_before_anything_is_typed_the_code_has_the_room_of_the_console(harness: Harness):
     harness.page.set_viewport_size({"width": 1280, "height": 800})
     panel = stopped(harness, watch=20)

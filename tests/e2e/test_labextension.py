@@ -244,6 +244,7 @@ def test_nothing_serious_is_found_in_any_theme(lab, lab_page, side):
                 side.panel(BESIDE).get_by_test_id("slice").wait_for()
             lab_page.screenshot(f"lab-{theme}-{tab}")
             assert violations(lab_page.page, BESIDE) == []
+            side.fills(BESIDE)
         for where in (SIDE, ".jaxdebug-StatusItem"):
             assert violations(lab_page.page, where) == []
     lab_page.set_theme("Light")

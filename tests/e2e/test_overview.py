@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import pytest
 from playwright.sync_api import expect
 
 from tests.e2e.browser import boxes_at_rest, shows
+from tests.e2e.clicks import clicks
 from tests.e2e.panel import PanelOnScreen
 from tests.e2e.test_panel_accessibility import violations
 
@@ -88,9 +90,10 @@ def test_after_a_training_cell_curves_and_gradients_are_there_and_one_click_lead
     panel = PanelOnScreen(lab_page)
     panel.wait(state="done", barrier="drained")
     root = panel.root
-    root.get_by_test_id("overview").wait_for()
     root.scroll_into_view_if_needed()
-    root.locator("[data-chart=loss] .chart canvas").wait_for()
+    with clicks(lab_page.page, 0):
+        for chart in ("loss", "Gradient norms"):
+            expect(root.locator(f"[data-chart='{chart}'] .chart canvas")).to_be_in_viewport()
     all_steps_drawn(root)
     expect(root.get_by_test_id("fact-loss")).to_contain_text("→")
     expect(root.locator("[data-chart=i]"), "a counter is no curve").to_have_count(0)
@@ -111,10 +114,17 @@ def test_after_a_training_cell_curves_and_gradients_are_there_and_one_click_lead
     fact = root.get_by_test_id("fact-nan")
     expect(fact).to_contain_text("n2")
     expect(fact).to_contain_text("In [2]:4, step 20")
-    fact.click()
-    root.locator("[data-testid=inspect]").wait_for()
-    expect(root.locator("#tab-source")).to_have_attribute("aria-selected", "true")
-    expect(root.get_by_test_id("code")).to_contain_text("sqrt")
+    with clicks(lab_page.page, 1):
+        fact.click()
+        expect(root.locator("#tab-source")).to_have_attribute("aria-selected", "true")
+        expect(root.locator(".source-row.current")).to_contain_text("jnp.sqrt(n2)")
+        # The derivative that makes it, and what that is computed from: one row of zeros.
+        why = root.get_by_test_id("section-why")
+        expect(why).to_contain_text("derivative of jnp.sqrt(n2)")
+        operand = why.locator("[data-operand=n2]").last
+        expect(operand).to_contain_text("0 …")
+        expect(operand).to_be_in_viewport()
+    lab_page.screenshot("one-click-operands")
 
 
 def test_a_click_on_a_chart_moves_the_moment_and_the_names_have_their_numbers_then(notebook, lab_page):
@@ -153,8 +163,9 @@ def test_one_click_from_the_end_of_the_cell_tells(notebook, lab_page, cell, fact
     panel = PanelOnScreen(lab_page)
     panel.wait(state="done")
     panel.root.scroll_into_view_if_needed()
-    panel.root.get_by_test_id(f"fact-{fact}").click()
-    panel.root.locator(seen).wait_for()
+    with clicks(lab_page.page, 1):
+        panel.root.get_by_test_id(f"fact-{fact}").click()
+        expect(panel.root.locator(seen)).to_be_in_viewport()
     lab_page.screenshot(f"one-click-{fact}")
     assert violations(lab_page.page) == []
 
@@ -162,3 +173,28 @@ def test_one_click_from_the_end_of_the_cell_tells(notebook, lab_page, cell, fact
 def test_a_run_without_numbers_says_how_to_see_some(notebook, lab_page):
     notebook.run_cell(2, timeout_s=120)
     PanelOnScreen(lab_page).root.get_by_test_id("nothing-drawn").get_by_text("%%jaxdebug --watch-all").wait_for()
+
+
+def test_operations_that_compile_before_a_function_is_called_are_counted(lab, lab_page, hold):
+    cell = f"""%%jaxdebug
+{hold.define}
+import jax, jax.numpy as jnp
+def init():
+    for n in range(12):
+        jnp.cumsum(jnp.ones(n + 1))
+init()
+wait()
+jax.jit(lambda x: jax.debug.print("x {{x}}", x=x))(1.0)"""
+    notebook = lab_page.open_notebook(lab.write_notebook("apart.ipynb", "%load_ext jax_debug_widgets", cell))
+    notebook.run_cell(0)
+    run = notebook.start_cell(1)
+    root = PanelOnScreen(lab_page).root
+    told = re.compile(r"JAX compiles operations outside jit: [1-9]\d+ so far, in [\d.]+ m?s\.")
+    root.get_by_test_id("nothing-drawn").get_by_text(told).wait_for()
+    root.get_by_test_id("state").click()
+    expect(root.get_by_test_id("life")).to_contain_text(told)
+    lab_page.screenshot("compiling-outside-jit")
+    hold.go_on()
+    run.wait()
+    root.get_by_test_id("last-prints").get_by_text("x 1.0").wait_for()
+    assert lab_page.errors == []

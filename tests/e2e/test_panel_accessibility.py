@@ -1,4 +1,7 @@
-"""The panel for those who use a keyboard or a screen reader: axe-core finds nothing serious, and every action is reached."""
+"""The panel for those who use a keyboard or a screen reader: every action is reached, what opens is read.
+
+All views in all widths: `test_panel_axe.py`.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,6 @@ if TYPE_CHECKING:
 __all__ = ["dev_server", "harness"]  # the fixtures of this page
 
 AXE = Path(__file__).parents[2] / "js" / "node_modules" / "axe-core" / "axe.min.js"
-TABS = ["overview", "streams", "source", "timeline", "calls"]
 THEMES = ["light", "dark"]
 SERIOUS = {"serious", "critical"}
 
@@ -34,27 +36,6 @@ def violations(page: Page, where: str = "[data-jaxdebug-run]") -> list[str]:
         if violation["impact"] in SERIOUS
         for node in violation["nodes"]
     ]
-
-
-@pytest.mark.parametrize("theme", THEMES)
-@pytest.mark.parametrize("tab", TABS)
-def test_no_view_has_a_serious_violation(harness: Harness, tab: str, theme: str):
-    panel = harness.open(state="done", rate=300, seconds=4, calls=3, tab=tab, theme=theme)
-    panel.locator(f"#tab-{tab}[aria-selected=true]").wait_for()
-    if tab == "source":
-        panel.locator("[data-of=x]").click()
-        panel.get_by_test_id("axis-tiles").select_option("0")
-        panel.get_by_test_id("slice").wait_for()
-    assert violations(harness.page) == []
-
-
-@pytest.mark.parametrize("theme", THEMES)
-@pytest.mark.parametrize("width", [320, 640, 1600])
-def test_the_overview_has_none_at_any_width(harness: Harness, width: int, theme: str):
-    harness.page.set_viewport_size({"width": width, "height": 900})
-    panel = harness.open(state="done", rate=300, seconds=4, calls=3, tab="overview", theme=theme, watch=8, nan=12)
-    panel.get_by_test_id("fact-nan").wait_for()
-    assert violations(harness.page) == []
 
 
 @pytest.mark.parametrize("theme", [*THEMES, "contrast"])

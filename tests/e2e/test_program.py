@@ -42,7 +42,7 @@ x = y = jnp.ones((4, 8))
 """
 GRAPH = "%jaxdebug graph step(p, x, y)"
 RUN = "%%jaxdebug\nstep(p, x, y);"
-THEMES: list[Theme] = ["Light", "Dark"]
+THEMES: list[Theme] = ["Light", "Dark", "Dark High Contrast"]
 
 
 def boxes(view, title):
@@ -122,8 +122,10 @@ def test_it_reads_well_and_has_no_serious_violation(lab, lab_page, theme):
     view = notebook.output(1).get_by_test_id("program")
     boxes(view, "norm").first.click()
     view.get_by_test_id("excerpt").wait_for()
-    for width in (1280, 640):
+    size = lab_page.page.viewport_size
+    for width in (1600, 1280, 640, 320):
         lab_page.page.set_viewport_size({"width": width + 390, "height": 1000})
         view.get_by_test_id("graph").scroll_into_view_if_needed()
-        view.screenshot(path=ARTIFACTS / f"program-{theme}-{width}.png".lower())
+        view.screenshot(path=ARTIFACTS / f"program-{theme}-{width}.png".lower().replace(" ", "-"))
         assert violations(lab_page.page, "[data-jaxdebug-program]") == []
+    lab_page.page.set_viewport_size(size)

@@ -8,6 +8,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.e2e.browser import Theme
+from tests.e2e.clicks import clicks
 from tests.e2e.side_panel import SIDE, SidePanel
 from tests.e2e.test_panel_accessibility import violations
 
@@ -51,10 +52,10 @@ def test_two_runs_are_compared_in_two_clicks_and_a_new_name_stays(lab, lab_page,
         notebook.run_cell(index)
     panel = notebook.output(2).get_by_test_id("jaxdebug-panel")
     panel.and_(lab_page.page.locator("[data-state=done]")).wait_for()
-    # From the end of the cell: the tab, and the run before.
-    panel.get_by_role("tab", name="Runs").click()
-    panel.get_by_label("Compare In [2] lr 0.01").check()
-    panel.get_by_test_id("runs-legend").get_by_text("0.01").wait_for()
+    with clicks(lab_page.page, 2):  # From the end of the cell: the tab, and the run before.
+        panel.get_by_role("tab", name="Runs").click()
+        panel.get_by_label("Compare In [2] lr 0.01").check()
+        panel.get_by_test_id("runs-legend").get_by_text("0.01").wait_for()
     legend = panel.get_by_test_id("runs-legend").locator(".legend-entry b")
     expect(legend).to_have_text(["0.1", "0.01"])
     panel.locator("[data-testid=overlay][data-series=loss][data-lines='2']").wait_for()
@@ -80,17 +81,23 @@ def test_two_runs_are_compared_in_two_clicks_and_a_new_name_stays(lab, lab_page,
         side.runs.get_by_label(f"Compare In [4] seeds #{number}").check()
     side.runs.get_by_label("Compare In [3] lr 0.1").check()
     side.root.get_by_text("mean of 3 seeds").wait_for()
-    for theme in THEMES:
-        lab_page.set_theme(theme)
-        lab_page.screenshot(f"runs-side-{theme}")
-        assert violations(lab_page.page, SIDE) == []
+    size = lab_page.page.viewport_size
+    lab_page.page.set_viewport_size({"width": 1800, "height": 900})
+    for width in (320, 640, 1280):
+        side.drag_to(width)
+        for theme in THEMES:
+            lab_page.set_theme(theme)
+            lab_page.screenshot(f"runs-side-{theme}-{width}")
+            assert violations(lab_page.page, SIDE) == []
+    side.drag_to(320)
+    lab_page.page.set_viewport_size(size)
     lab_page.set_theme("Light")
     heads = side.root.get_by_role("columnheader")
     heads.get_by_role("button", name=re.compile("^last loss")).click()
     expect(side.runs.first.locator("td.col-last")).to_have_text("9.96")
 
 
-@pytest.mark.parametrize("width", [640, 1280])
+@pytest.mark.parametrize("width", [320, 640, 1280])
 def test_the_tab_of_runs_is_clean_at_each_width(lab, lab_page, width):
     cells = [RUN.format(lr=lr) for lr in (0.01, 0.1, 0.6)]
     notebook = lab_page.open_notebook(lab.write_notebook("three.ipynb", SETUP, *cells))

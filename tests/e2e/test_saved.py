@@ -7,8 +7,11 @@ import re
 import pytest
 from playwright.sync_api import expect
 
+from tests.e2e.browser import Theme
 from tests.e2e.panel import PanelOnScreen
+from tests.e2e.test_panel_accessibility import violations
 
+THEMES: list[Theme] = ["Light", "Dark", "Dark High Contrast"]
 SETUP = "%load_ext jax_debug_widgets\nimport jax, jax.numpy as jnp\nfrom jax import lax"
 RUN, EVENTS = 1, 31
 
@@ -102,3 +105,46 @@ def test_a_recorded_run_is_loaded_by_its_button_in_a_new_kernel(lab, lab_page):
     notebook.save()
     assert lab.read_notebook(notebook.path).cells[2].source == "%jaxdebug load run.jdw"
     assert lab_page.errors == []
+
+
+WRONG = """%%jaxdebug --watch-all
+@jax.jit
+def step(params, x, i):
+    def loss_fn(params):
+        n2 = ((x @ params["w"]) ** 2).sum(-1)
+        return jnp.where(n2 > 0, jnp.sqrt(n2), 1.0).mean()
+    loss, grads = jax.value_and_grad(loss_fn)(params)
+    jax.debug.print("{i} loss {loss}", i=i, loss=loss, ordered=True)
+    jax.debug.print("gradient {g}", g=grads["w"])
+    return jax.tree.map(lambda p, g: p - 0.1 * g, params, grads)
+
+params = {"w": jnp.ones((4, 8))}
+for i in range(12):
+    params = step(params, jnp.ones((16, 4)).at[0].set(0.0) if i == 9 else jnp.ones((16, 4)), i)
+"""
+
+
+@pytest.mark.own_page
+def test_what_is_saved_reads_well_in_any_theme_and_width(lab, lab_page):
+    notebook = lab_page.open_notebook(lab.write_notebook("read.ipynb", SETUP, WRONG))
+    for index in (0, 1):
+        notebook.run_cell(index)
+    PanelOnScreen(lab_page).wait(state="done", barrier="drained")
+    wait_until_stored(lab_page, notebook, ">Done<")
+    notebook.save()
+    notebook.shut_down_kernel()
+    lab_page.reload()
+    notebook.wait_until_open()
+    saved = notebook.output(1).locator("[data-jaxdebug-run]")
+    saved.get_by_text("In [2]").first.wait_for()
+    expect(saved.get_by_test_id("jaxdebug-panel")).to_have_count(0)
+    for theme in THEMES:
+        lab_page.set_theme(theme)
+        for width in (320, 640, 1280, 1600):
+            lab_page.page.set_viewport_size({"width": width + 390, "height": 900})
+            saved.scroll_into_view_if_needed()
+            lab_page.screenshot(f"saved-{theme}-{width}")
+            assert violations(lab_page.page) == []
+            # Its words are read: in a narrow output it is scrolled.
+            assert (saved.locator("img").bounding_box() or {})["width"] >= 520
+    lab_page.set_theme("Light")

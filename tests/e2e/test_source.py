@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 from playwright.sync_api import expect
 
-from tests.e2e.browser import shows
+from tests.e2e.browser import boxes_at_rest, shows
+from tests.e2e.clicks import clicks
 from tests.e2e.hold import Hold
 from tests.e2e.panel import PanelOnScreen
 from tests.e2e.test_panel_accessibility import violations
@@ -430,10 +431,14 @@ def test_two_clicks_from_the_end_of_the_cell_an_array_at_a_step_is_a_picture(not
     panel = PanelOnScreen(lab_page)
     panel.wait(state="done", barrier="drained")
     panel.root.scroll_into_view_if_needed()
-    panel.root.locator(".legend-name", has_text=re.compile("^logs$")).first.click()
-    shown = panel.root.get_by_test_id("section-value")
-    shown.get_by_test_id("heat-map").wait_for()
-    panel.root.get_by_test_id("step").fill("2")
+    shown, slider = panel.root.get_by_test_id("section-value"), panel.root.get_by_test_id("step")
+    with clicks(lab_page.page, 2):
+        panel.root.locator(".legend-name", has_text=re.compile("^logs$")).first.click()
+        shown.get_by_test_id("heat-map").wait_for()
+        [box] = boxes_at_rest(lab_page.page, slider)
+        share = 2 / int(slider.get_attribute("max") or 0)
+        slider.click(position={"x": 8 + share * (box["width"] - 16), "y": box["height"] / 2})
+        expect(slider).to_have_value("2")
     least, most = (math.log(start - 3 * 0.25) for start in (1.1, 2.1))
     line = shown.get_by_test_id("slice-line")
     line.get_by_text(f"min {least:.5g}"[:9]).wait_for()

@@ -488,3 +488,20 @@ def test_a_collection_in_the_middle_of_a_call_knows_the_call(monkeypatch):
             f(i)
     assert [event.call for event in run.events] == [0, 1, 2, 3, 4]
     assert not run.findings and not run.notes
+
+
+def test_programs_that_are_of_no_call_are_counted_with_their_seconds():
+    @jax.jit
+    def total(x):
+        jax.debug.print("{x}", x=x)
+        return x.sum()
+
+    with jdw.capture() as run:
+        for n in range(3):
+            jnp.cumsum(jnp.ones(11 + n))
+        programs, seconds = run.status().apart
+        total(1.0)
+        jax.effects_barrier()
+    assert programs >= 3 and seconds > 0
+    assert "cumsum" in run.compilations and "total" not in run.compilations
+    assert run.status().apart[0] <= programs + 1  # The function that was called is none of them.

@@ -239,6 +239,14 @@ def test_the_escape_codes_of_colours_are_left_out(snapshot):
     assert "\x1b" not in page.text
 
 
+def test_text_from_the_right_leaves_what_stands_beside_it_in_its_order(snapshot):
+    hebrew = "\u05d4\u05e4\u05e1\u05d3"
+    wrong = [Problem(f"the gradient of `{hebrew}` becomes NaN")]
+    page = static_html("run-1", snapshot(ordered=[PrintLine(SITE, 7, (), f"{hebrew} 0.25")], findings=wrong))
+    assert re.search(rf"7</small>\s+<bdi>{hebrew} 0.25</bdi>\s+<small>train.py:41", page)
+    assert re.search(rf'<code style="[^"]*unicode-bidi:isolate[^"]*">{hebrew}</code>', page)
+
+
 def test_it_says_how_a_new_kernel_reads_its_file(snapshot):
     page = Elements(static_html("run-1", snapshot(file="sweep/my run's.jdw")))
     assert 'In a new kernel: %jaxdebug load "sweep/my run\'s.jdw"' in page.text

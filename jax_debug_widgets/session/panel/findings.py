@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from jax_debug_widgets.checks import section_of, severity_of
 from jax_debug_widgets.session.run.sources import lines_up_to, place_of
+from jax_debug_widgets.session.run.written import as_written
 from jax_debug_widgets.transport import reply
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ def _message(run: RunView, finding: Finding) -> FindingMessage:
         "file": file,
         "line": line,
         "first_line": max(1, line - _LINES_BEFORE),
-        "lines": lines_up_to(run, file, line, before=_LINES_BEFORE),
+        "lines": [as_written(one) for one in lines_up_to(run, file, line, before=_LINES_BEFORE)],
         "site": finding.site.id if finding.site else -1,
         "event": finding.event,
         "lane": list(finding.lane),

@@ -108,6 +108,11 @@ class CallLog:
         with self._news.up_to_date() as book:
             return book.preparations.compilations()
 
+    def compiled_apart(self) -> tuple[int, float]:
+        """See `Preparations.apart`."""
+        with self._news.up_to_date() as book:
+            return book.preparations.apart()
+
     def begin(self, name: str, function: str, callee: object = None) -> CallSpan:
         """Begin a call of the cell: this thread is about to call the compiled function `callee`."""
         record = self._new(name, function, "cell")

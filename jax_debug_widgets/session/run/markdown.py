@@ -20,6 +20,7 @@ from jax_debug_widgets.session.run.ports import Readable
 from jax_debug_widgets.session.run.run_summary import outline
 from jax_debug_widgets.session.run.sources import lines_up_to, place_of
 from jax_debug_widgets.session.run.strands import Strands
+from jax_debug_widgets.session.run.written import as_written
 
 if TYPE_CHECKING:
     from jax_debug_widgets.events import Finding
@@ -82,7 +83,7 @@ def _finding(run: Readable, finding: Finding) -> str:
 
 def _source(run: Readable, file: str, line: int) -> list[str]:
     """Return a line and the lines above it, numbered; the line itself is marked."""
-    lines = lines_up_to(run, file, line, before=_LINES_BEFORE)
+    lines = [as_written(one) for one in lines_up_to(run, file, line, before=_LINES_BEFORE)]
     shown = enumerate(lines, line - len(lines) + 1)
     return [f"{'>' if number == line else ' '} {number:4} | {text}" for number, text in shown]
 

@@ -171,8 +171,8 @@ def on_device(event: Event) -> str:
 
 
 def counted(found: NonFinite) -> str:
-    """Write numbers of NaN and infinities: `3 NaN, 1 infinite`."""
-    parts = [f"{count} {word}" for count, word in ((found.nan, "NaN"), (found.inf, "infinite")) if count]
+    """Write numbers of NaN and infinities: `3 NaN, 1,024 infinite`."""
+    parts = [f"{count:,} {word}" for count, word in ((found.nan, "NaN"), (found.inf, "infinite")) if count]
     return ", ".join(parts)
 
 

@@ -15,6 +15,10 @@ class Preparations:
 
     def __init__(self) -> None:
         self._compiled: dict[str, dict[Stage, float]] = {}
+        self._programs: dict[str, int] = {}
+        """How many programs of a function were compiled, by name."""
+        self._seconds: dict[str, float] = {}
+        """In how many seconds they were traced, lowered and compiled."""
         self._prepared: dict[str, float] = {}
         self._printed: dict[str, list[PrintInCall]] = {}
         self._retraced: dict[str, str | None] = {}
@@ -22,6 +26,9 @@ class Preparations:
     def compiled(self, stage: Stage, function: str, seconds: float) -> None:
         """Note that a stage has ended. Of functions traced inside others, the outermost ends last and includes the others."""
         self._compiled.setdefault(function, {})[stage] = seconds
+        self._seconds[function] = self._seconds.get(function, 0.0) + seconds
+        if stage == "compile":
+            self._programs[function] = self._programs.get(function, 0) + 1
 
     def compiled_by_numba(self, function: str, seconds: float) -> None:
         """Add the seconds that Numba took in a function's preparation."""
@@ -43,6 +50,8 @@ class Preparations:
 
     def hand_over(self, record: CallRecord) -> None:
         """Give the preparations of this call's function to the call."""
+        self._programs.pop(record.function, None)
+        self._seconds.pop(record.function, None)
         stages, prepared = self._compiled.pop(record.function, {}), self._prepared.pop(record.function, 0.0)
         if "lower" in stages:
             stages["lower"] += prepared
@@ -54,3 +63,7 @@ class Preparations:
     def compilations(self) -> dict[str, float]:
         """Return the compilations that were for no call, e.g. un-jitted operations: name -> seconds."""
         return {name: sum(stages.values()) for name, stages in self._compiled.items() if "compile" in stages}
+
+    def apart(self) -> tuple[int, float]:
+        """Return how many programs these were, and in how many seconds they were made."""
+        return sum(self._programs.values()), sum(self._seconds[name] for name in self._programs)

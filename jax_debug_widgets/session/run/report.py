@@ -174,6 +174,7 @@ def status(run: Reported, ports: RunPorts) -> Status:
             *_of_checking(run, state),
         ),
         findings=len(joined(found, run, run.noted)),
+        apart=run.call_log.compiled_apart(),
         when=run.options.watch.when if run.options.watch else "",
         resumed=max(0, run.policy.resumed_ns - run.life.origin_ns) * 1e-9,
         **ports.debugging_status(run),

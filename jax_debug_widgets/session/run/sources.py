@@ -6,6 +6,7 @@ import linecache
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from jax_debug_widgets.session.run.written import as_written
 from jax_debug_widgets.watch import named_places
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ def source_fields(run: Values, file: str) -> Mapping[str, Any]:
         "file": file,
         "where": run.name_file(file),
         "first_line": 1,
-        "lines": [line.rstrip("\r\n") for line in source.lines],
+        "lines": [as_written(line.rstrip("\r\n")) for line in source.lines],
         "functions": [{"name": one.name, "first": one.first, "last": one.last} for one in source.functions],
         "names": [
             {**one.span._asdict(), "name": one.name, "why": one.why, "pattern": one.pattern(file), "root": one.root}

@@ -47,6 +47,7 @@ export function VirtualList({
   const followedTo = useRef(0);
   const broughtTo = useRef(-1);
   const followsAgain = useRef(false);
+  const wasHidden = useRef(true);
   const more = opened?.rows ?? 0;
   const below = opened?.below ?? count;
   const total = count + more;
@@ -77,15 +78,17 @@ export function VirtualList({
     else if (followsAgain.current) setLeftAt(null);
   }, [looking]);
   useLayoutEffect(() => {
-    if (reveal >= 0) bringIntoView(reveal);
+    if (reveal >= 0) bringIntoView(reveal, wasHidden.current);
+    wasHidden.current = height === 0;
   }, [revealKey, height, more]);
 
-  const bringIntoView = (index: number) => {
+  /** `anew`: also where it is in view, as its middle was not known before its height was. */
+  const bringIntoView = (index: number, anew = false) => {
     const element = viewport.current;
     const place = placeOf(index);
     const last = index === below ? place + more : place;
     const inView = place >= slice.first + SPARE_ROWS && last < slice.end - SPARE_ROWS;
-    if (inView || !element) return;
+    if ((inView && !anew) || !element) return;
     const wanted = scrollTo(Math.round((place + last) / 2), total, ROW_HEIGHT, height);
     element.scrollTop = wanted;
     broughtTo.current = element.scrollTop;

@@ -1,7 +1,7 @@
 /** The life of one call as stages, each in words: traced, lowered, compiled, running, outputs ready, effects. */
-import { seconds } from "../kit/format";
+import { count, seconds } from "../kit/format";
 import { wasEnded } from "../kit/states";
-import type { BarrierMessage, CallMessage } from "../transport/wire";
+import type { BarrierMessage, CallMessage, StatusMessage } from "../transport/wire";
 import type { Ran } from "./flights";
 
 export type StageState = "done" | "now" | "todo" | "wait" | "bad" | "ended";
@@ -36,6 +36,11 @@ export function failed(call: CallMessage): boolean {
 /** Its program has been handed to the device, where it may be running still: on a CPU the call returns only after it. */
 export function launched(call: CallMessage): boolean {
   return call.dispatched !== null || call.state === "dispatched";
+}
+
+/** What JAX compiles before a function is called. */
+export function apartInWords([programs, took]: StatusMessage["apart"]): string {
+  return `JAX compiles operations outside jit: ${count(programs)} so far, in ${seconds(took)}.`;
 }
 
 /** What waits for so long is worth a look. */

@@ -276,6 +276,8 @@ export interface StatusMessage {
   when: string;
   /** Where the next run stops, `train.py:41`. */
   lines: string[];
+  /** How many programs were compiled that are of no call, as operations outside `jit`, and in how many seconds. */
+  apart: readonly [number, number];
 }
 
 export interface BatchHeader {

@@ -42,7 +42,8 @@ export function Gradient({ run, ui, site, found, dark }: Props) {
       name="Gradient"
       about={
         <>
-          {name} {found && <b class={bad ? "bad-text number" : "number"}>{bad || brief(norm(found))}</b>}
+          <bdi dir="ltr">{name}</bdi>{" "}
+          {found && <b class={bad ? "bad-text number" : "number"}>{bad || brief(norm(found))}</b>}
         </>
       }
       tools={inspect}

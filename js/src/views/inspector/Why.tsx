@@ -55,11 +55,10 @@ export function Why({ run, ui, found, look }: Props) {
                   line {one.line}
                 </button>
               </td>
-              <td>
+              <td colSpan={2}>
                 {derivatives.length > 0 ? "derivative of " : ""}
-                {one.text}
+                {one.text} {i === makers.length - 1 && <span class="bad-text number">{badOf(found)}</span>}
               </td>
-              <td class="bad-text number">{i === makers.length - 1 && badOf(found)}</td>
             </tr>
           ))}
         </tbody>

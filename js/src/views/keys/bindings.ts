@@ -95,7 +95,8 @@ export function pressed(context: Context, event: KeyboardEvent): boolean {
 
 function isTyping(event: KeyboardEvent): boolean {
   const target = event.target as HTMLElement;
-  if (event.key === "Escape") return false;
+  // F8 is no text.
+  if (/^(Escape|F\d+)$/.test(event.key)) return false;
   return target.matches("input:not([type=range], [type=checkbox]), select, textarea");
 }
 

@@ -6,7 +6,7 @@
 import { useEffect, useState } from "preact/hooks";
 import { count } from "../../kit/format";
 import { stateWords } from "../../kit/states";
-import { failed, needsLook, type Stage, stagesOf, typicalOf } from "../../store/life";
+import { apartInWords, failed, needsLook, type Stage, stagesOf, typicalOf } from "../../store/life";
 import type { RunStore } from "../../store/run";
 import type { UiState } from "../../store/ui";
 import type { CallMessage, StatusMessage } from "../../transport/wire";
@@ -27,10 +27,11 @@ export function Life({ run, ui, status }: Props) {
   const at = selected < 0 ? calls.length - 1 : selected;
   const call = calls[at];
   const asked = ui.life.value || ui.call.value !== null;
-  if (!call) return asked || !status.captured ? <NoCall over={!run.active} captured={status.captured} /> : null;
+  if (!call) return asked || !status.captured ? <NoCall over={!run.active} status={status} /> : null;
   const now = elapsed(run, status);
   const stages = stagesOf(call, status.barrier, now, run.flights.ran(call), run.debugger.isHolding);
-  const isOver = !run.active || run.gone;
+  // At a stop the debugger says where the program is.
+  const isOver = !run.active || run.gone || run.debugger.isHolding;
   const isOpen =
     asked || (!isOver && needsLook(call, status.barrier, now, typicalOf(calls, call.name))) || failed(call);
   if (!isOpen) return <Announcement state={status.state} call={call} stages={stages} />;
@@ -47,7 +48,7 @@ export function Life({ run, ui, status }: Props) {
   );
 }
 
-function NoCall({ over, captured }: { over: boolean; captured: boolean }) {
+function NoCall({ over, status: { captured, apart } }: { over: boolean; status: StatusMessage }) {
   return (
     <div class="life" data-testid="life">
       <div class="stage todo">
@@ -55,7 +56,9 @@ function NoCall({ over, captured }: { over: boolean; captured: boolean }) {
           ? "This program was compiled outside a capture: only its breakpoints are recorded."
           : over
             ? "No compiled function was called."
-            : "No call yet: the life of the first compiled call shows here."}
+            : apart[0] > 0
+              ? `No call yet. ${apartInWords(apart)}`
+              : "No call yet: the life of the first compiled call shows here."}
       </div>
     </div>
   );

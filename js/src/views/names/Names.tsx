@@ -198,7 +198,7 @@ function Name({ run, ui, look, row, leaf, isAt, choose, tick }: NameProps) {
         }}
       />
       <span class="name-label mono">
-        {row.label}
+        <bdi>{row.label}</bdi>
         {row.place && <small class="muted"> {row.place}</small>}
       </span>
       <span class={`number ${isBad ? "bad-text" : "muted"}`}>{text}</span>

@@ -5,6 +5,8 @@ import { firingOf, stepsOf } from "../../store/steps";
 import type { UiState } from "../../store/ui";
 import type { FindingMessage } from "../../transport/wire";
 import { TabLink } from "../panel/TabLink";
+import { MOST_CHARACTERS } from "../streams/Row";
+import { Styled } from "../streams/Styled";
 import { goToFinding, goToLine, worstOf } from "./go";
 
 const LINES = 5;
@@ -42,6 +44,7 @@ export function LastPrints({ run, ui }: Props) {
       {last.map((position) => {
         const [number, site] = [run.log.number(position), run.siteAt(position)];
         const text = run.texts.get(number)?.split("\n")[0] ?? "…";
+        const colours = run.texts.withStyles(number);
         return (
           <button
             type="button"
@@ -53,7 +56,9 @@ export function LastPrints({ run, ui }: Props) {
             <span class="latest-step mono number">
               {stepsOf(run.log, position, site).join("·") || firingOf(run.log, position, site)}
             </span>
-            <bdi class="latest-text mono">{text}</bdi>
+            <bdi class="latest-text mono">
+              {colours ? <Styled run={run} text={colours} most={MOST_CHARACTERS} /> : text}
+            </bdi>
             <span class="latest-where mono">{site?.where}</span>
           </button>
         );

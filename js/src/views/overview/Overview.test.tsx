@@ -285,6 +285,19 @@ describe("the overview", () => {
     );
   });
 
+  it("counts what JAX compiles outside jit, while that goes on", () => {
+    const run = show(goldenBatch("empty", { status: status({ state: "running", events: 0, apart: [23, 7.8] }) }));
+    const told = () => find("[data-testid=nothing-drawn]").textContent;
+    expect(told()).toContain("JAX compiles operations outside jit: 23 so far, in 7.80 s.");
+    vi.useFakeTimers();
+    change(run, goldenBatch("empty", { status: status({ events: 0, apart: [23, 7.8] }) }));
+    act(() => {
+      vi.advanceTimersByTime(300);
+    });
+    vi.useRealTimers();
+    expect(told()).toContain("%%jaxdebug --watch-all");
+  });
+
   it("is drawn a few times a second while the run goes on", () => {
     vi.useFakeTimers();
     const received = () => Number(find("[data-testid=last-prints] .link").textContent?.slice(4));

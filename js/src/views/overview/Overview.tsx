@@ -4,10 +4,11 @@ import { count, plural } from "../../kit/format";
 import { copy } from "../../kit/give";
 import { useSlowly } from "../../kit/slowly";
 import { factsOf } from "../../store/headline";
-import { launched } from "../../store/life";
+import { apartInWords, launched } from "../../store/life";
 import type { RunStore } from "../../store/run";
 import type { Series } from "../../store/series";
 import type { UiState } from "../../store/ui";
+import type { StatusMessage } from "../../transport/wire";
 import { useFindings } from "../findings/useFindings";
 import { Hits } from "../later/Later";
 import { TabLink } from "../panel/TabLink";
@@ -79,6 +80,7 @@ function Contents({ run, ui, dark, at }: Props & { at: number }) {
           goesOn={run.active && !run.gone}
           prepares={run.calls.size > 0 && ![...run.calls.values()].some(launched)}
           watched={run.watched.tables.size}
+          apart={run.status?.apart}
         />
       ) : (
         <>
@@ -197,15 +199,27 @@ interface NothingProps {
   /** No program has run: what it will show is not known yet. */
   prepares: boolean;
   watched: number;
+  /** What JAX has compiled that is of no call. */
+  apart: StatusMessage["apart"] | undefined;
 }
 
 /** What to do where nothing can be drawn. */
-function Nothing({ ui, goesOn, prepares, watched }: NothingProps) {
+function Nothing({ ui, goesOn, prepares, watched, apart }: NothingProps) {
   if (goesOn && prepares) {
     return (
       <div class="empty" data-testid="nothing-drawn">
         <strong>No number yet</strong>
         <span>JAX is tracing and compiling. The first numbers come when the program runs.</span>
+      </div>
+    );
+  }
+  if (goesOn && apart?.[0]) {
+    return (
+      <div class="empty" data-testid="nothing-drawn">
+        <strong>No number yet</strong>
+        <span>
+          {apartInWords(apart)} Inside a function under <code class="mono">jax.jit</code> they are compiled together.
+        </span>
       </div>
     );
   }

@@ -129,6 +129,7 @@ export class Chart {
     const { canvas, drawn, colours, target } = this;
     const context = clearCanvas(canvas, target.clientWidth, target.clientHeight);
     if (!drawn || !colours || !context) return;
+    canvas.dataset.seen = this.seen.join(" ");
     paint(context, frameOf(target), drawn, this.style, colours, { hover: this.hover, dragFrom: this.dragFrom });
   }
 }

@@ -3,6 +3,7 @@ import { useState } from "preact/hooks";
 import { plural, value } from "../../kit/format";
 import { siteColour } from "../../kit/theme";
 import type { Compared, Difference, RunRow, Sent } from "../../store/rows";
+import type { Range } from "../plots/drawn";
 import { OverlayChart } from "./OverlayChart";
 import { apart, calledOf } from "./order";
 
@@ -16,6 +17,8 @@ interface Props {
 
 export function Charts({ compared, rows, dark }: Props) {
   const [byTime, setByTime] = useState(false);
+  // What one chart is zoomed to, all are.
+  const [zoom, setZoom] = useState<Range | null>(null);
   const twins = apart(rows);
   // A run is called as it is below: by what the runs differ in, or by its name.
   const labels = compared.groups.map(({ label, runs: [only = -1, ...others] }) =>
@@ -42,7 +45,10 @@ export function Charts({ compared, rows, dark }: Props) {
           aria-label="Axis"
           title="What the curves are drawn against"
           value={byTime ? "seconds" : "step"}
-          onChange={(event) => setByTime(event.currentTarget.value === "seconds")}
+          onChange={(event) => {
+            setByTime(event.currentTarget.value === "seconds");
+            setZoom(null);
+          }}
         >
           <option value="step">by step</option>
           <option value="seconds">by seconds</option>
@@ -58,7 +64,7 @@ export function Charts({ compared, rows, dark }: Props) {
       )}
       <div class="overlays">
         {compared.charts.map((chart) => (
-          <OverlayChart key={chart.name} chart={chart} labels={labels} byTime={byTime} dark={dark} />
+          <OverlayChart key={chart.name} {...{ chart, labels, byTime, dark, zoom }} onZoom={setZoom} />
         ))}
       </div>
     </section>

@@ -5,6 +5,7 @@ import { colourAt, siteColour } from "../../kit/theme";
 import type { SentChart } from "../../store/rows";
 import { Chart } from "../plots/chart";
 import type { Range, Reading } from "../plots/drawn";
+import { stepped } from "../plots/zoom";
 import { drawnOf, oddOf } from "./overlay";
 
 interface Props {
@@ -13,21 +14,22 @@ interface Props {
   labels: readonly string[];
   byTime: boolean;
   dark: boolean;
+  /** That of all charts. */
+  zoom: Range | null;
+  onZoom: (zoom: Range | null) => void;
 }
 
-export function OverlayChart({ chart, labels, byTime, dark }: Props) {
+export function OverlayChart({ chart, labels, byTime, dark, zoom, onZoom }: Props) {
   const target = useRef<HTMLDivElement>(null);
   const [drawing, setDrawing] = useState<Chart | null>(null);
   const [hover, setHover] = useState<Reading | null>(null);
-  const [zoom, setZoom] = useState<Range | null>(null);
   const [logarithmic, setLogarithmic] = useState(false);
   useEffect(() => {
     if (!target.current) return;
-    const made = new Chart(target.current, { onHover: setHover, onZoom: setZoom });
+    const made = new Chart(target.current, { onHover: setHover, onZoom });
     setDrawing(made);
     return () => made.destroy();
   }, []);
-  useEffect(() => setZoom(null), [byTime]);
   useLayoutEffect(() => {
     const element = target.current;
     if (!drawing || !element) return;
@@ -45,6 +47,13 @@ export function OverlayChart({ chart, labels, byTime, dark }: Props) {
     );
   }, [drawing, chart, byTime, zoom, logarithmic, dark, labels.join()]);
   const odd = oddOf(chart);
+  const onKeyDown = (event: KeyboardEvent) => {
+    const next = drawing && stepped(event.key, zoom, drawing.seen);
+    if (next === null ? zoom === null : !next) return;
+    event.preventDefault();
+    event.stopPropagation();
+    onZoom(next || null);
+  };
   return (
     <figure class="overlay" data-testid="overlay" data-series={chart.name} data-lines={chart.lines.length}>
       <figcaption>
@@ -80,7 +89,16 @@ export function OverlayChart({ chart, labels, byTime, dark }: Props) {
           log
         </button>
       </figcaption>
-      <div class="overlay-chart" ref={target} role="img" aria-label={summaryOf(chart, labels)} />
+      <div
+        class="overlay-chart"
+        ref={target}
+        role="img"
+        title="Drag: zoom all charts. Double click: show all"
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: zoomed and moved by the keyboard
+        tabIndex={0}
+        aria-label={`${summaryOf(chart, labels)}. Plus and minus zoom, the arrow keys move, 0 shows all`}
+        onKeyDown={onKeyDown}
+      />
     </figure>
   );
 }

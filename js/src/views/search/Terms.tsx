@@ -1,5 +1,5 @@
 /** The terms of the filter as chips, and below the field what may come next; ↑ ↓ choose, Enter or Tab takes it. */
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { Query } from "../../store/query";
 import type { RunStore } from "../../store/run";
 import { completed, completionsOf } from "./completions";
@@ -35,6 +35,11 @@ export function Terms({ run, input, chips, text, typing, set }: Props) {
     );
     input.current?.focus();
   };
+  // They have one row, which is scrolled to the last of them.
+  const row = useRef<HTMLSpanElement>(null);
+  useLayoutEffect(() => {
+    if (row.current) row.current.scrollLeft = row.current.scrollWidth;
+  }, [chips.length]);
   const onKey = useRef<(event: KeyboardEvent) => void>(() => {});
   onKey.current = (event) => {
     const last = chips.at(-1);
@@ -67,7 +72,7 @@ export function Terms({ run, input, chips, text, typing, set }: Props) {
   return (
     <>
       {chips.length > 0 && (
-        <span class="filter-chips">
+        <span class="filter-chips" ref={row}>
           {chips.map((chip) => (
             <button
               type="button"

@@ -120,7 +120,7 @@ export function CodeList(props: Props) {
   const drawn = rows.slice(slice.first, slice.end);
   const row = rows[current];
   return (
-    <div class="code-list" style={{ "--digits": String(rows.at(-1)?.code.line ?? 0).length }}>
+    <div class="code-list" style={{ "--digits": String(rows.at(-1)?.code.line ?? 0).length, "--rows": rows.length }}>
       {values.length > 0 && <Heading statistic={wordFor(ui.statistic.value)} />}
       <div class="code-room">
         <section

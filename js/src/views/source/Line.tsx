@@ -168,8 +168,8 @@ function Cells({ run, value, found, statistic, isLive, newest }: Props & { value
         title={name}
         style={{ color: `color-mix(in srgb, var(${colour}) 80%, var(--fg))` }}
       >
-        <bdi>
-          {name}
+        <bdi dir="ltr">
+          <bdi>{name}</bdi>
           {value.nth && <small class="muted"> {value.nth}</small>}
         </bdi>
       </span>

@@ -280,8 +280,8 @@ describe("the source", () => {
       click("[data-testid=first-nan]");
       expect(texts(".why-table tr").slice(-3)).toEqual([
         "One of these 2 derivatives makes it:",
-        "line 23derivative of jnp.sqrt(logits)",
-        "line 24derivative of jnp.log(logits)1280 nan",
+        "line 23derivative of jnp.sqrt(logits) ",
+        "line 24derivative of jnp.log(logits) 1280 nan",
       ]);
       expect(all(".why-table [data-operand=logits]")).toHaveLength(1);
     });
@@ -300,7 +300,7 @@ describe("the source", () => {
       click("[data-testid=first-nan]");
       expect([ui.moment.value, ui.place.value?.line]).toEqual([5, 23]);
       expect(find("[data-testid=inspect]").dataset.site).toBe("3");
-      expect(texts(".why-table tr").at(-1)).toBe("line 23derivative of jnp.sqrt(logits)1280 nan");
+      expect(texts(".why-table tr").at(-1)).toBe("line 23derivative of jnp.sqrt(logits) 1280 nan");
       expect(find("[data-operand=logits]").textContent).toContain("-2.25 … 2.75");
     });
   });
@@ -315,7 +315,7 @@ describe("the source", () => {
         ui.moment.value = 4;
         ui.value.value = 1;
       });
-      expect(texts(".why-table tr")).toEqual(["line 21x h, an iteration before0.75 … 2", "line 21w.dot(x) + b2 nan"]);
+      expect(texts(".why-table tr")).toEqual(["line 21x h, an iteration before0.75 … 2", "line 21w.dot(x) + b 2 nan"]);
     });
   });
 

@@ -32,16 +32,16 @@ export function Column({ name, run, stream, ui, slim, dark }: Props) {
     );
   }
   const shown = positions === stream.positions ? "" : `${count(positions.length)} of `;
+  const numbers = `${shown}${count(stream.received)}`;
   const { event, moment } = { event: ui.event.value, moment: ui.moment.value };
   const selected = indexOf(run, positions, event);
   const current = moment === null ? -1 : positions.lowerBound(run.log.lowerBound(moment + 1)) - 1;
   return (
     <div class="column" data-testid={testId} data-rows={positions.length}>
       <h4>
-        {name}
-        <span class="number stream-count">
-          {shown}
-          {count(stream.received)}
+        <span>{name}</span>
+        <span class="number stream-count" title={numbers}>
+          {numbers}
         </span>
         <span class="grow" />
         {stream !== run.ordered && <Inversions run={run} />}
@@ -83,9 +83,13 @@ function Inversions({ run }: { run: RunStore }) {
   run.watch();
   const { inversions } = run.order;
   if (inversions === 0) return null;
+  const words = `${count(inversions)} out of order`;
   return (
-    <span class="inversion number" title="Events of one step that arrived in another order than in the program">
-      {count(inversions)} out of order
+    <span
+      class="inversion number"
+      title={`${words}: prints of one step that arrived in another order than in the program`}
+    >
+      {words}
     </span>
   );
 }

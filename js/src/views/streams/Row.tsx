@@ -19,7 +19,7 @@ const ORDER_WORDS: Readonly<Record<OrderMark, string>> = {
 const PHANTOM =
   "Printed only because vmap runs every branch of a cond, and a while loop until its last lane has finished";
 /** Longer lines are cut here; the detail shows all. */
-const MOST_CHARACTERS = 400;
+export const MOST_CHARACTERS = 400;
 
 interface Props {
   run: RunStore;

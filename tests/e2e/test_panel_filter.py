@@ -1,0 +1,37 @@
+"""The filter of prints: nothing moves while one types, and what it does not know it says."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.e2e.browser import DRAWN, boxes_at_rest
+from tests.e2e.test_panel_harness import Harness, dev_server, harness
+
+__all__ = ["dev_server", "harness"]  # the fixtures of this page
+
+
+@pytest.mark.parametrize("width", [320, 400, 528, 640, 828, 1280])
+def test_nothing_jumps_while_one_filters(harness: Harness, width: int):
+    """The tools stay in their row; so do the lists, and a line that stays in its list."""
+    harness.page.set_viewport_size({"width": width + 36, "height": 640})
+    panel = harness.open(state="done", rate=5000, seconds=4, watch=2)
+    field, find = panel.get_by_test_id("filter"), panel.get_by_test_id("find")
+    lists = [f"[data-testid=stream-{kind}]{part}" for kind in ("ordered", "unordered") for part in ("", " > h4 + *")]
+    parts = [panel.locator(part) for part in (".tab-bar", ".search", "#body", *lists)]
+    panel.locator(".row").first.wait_for()
+
+    def places() -> list[tuple[float, float]]:
+        return [(box["y"], box["height"]) for box in boxes_at_rest(harness.page, *parts)]
+
+    still = places()
+    for text in ("l", "loss", "loss step:10-20", "loss foo:3", "/gra(d/", "lane:3 la"):
+        field.fill(text)
+        harness.page.evaluate(DRAWN)
+        assert places() == still, text
+    field.press("Enter")
+    assert places() == still, "chips"
+    field.press("Tab")
+    assert places() == still, "the field is left"
+    find.fill("acc")
+    find.press("Enter")
+    assert places() == still, "found"
