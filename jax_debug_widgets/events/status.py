@@ -100,7 +100,7 @@ class Status:
       first_nonfinite: the first NaN or infinity of the run, as in its finding; None if all numbers were finite.
       findings: the number of findings; the front end requests them separately.
       resumed: when the debugger last let the program go on, in seconds since the run started; 0 if it never stopped.
-      notes: sentences about what was not possible and why.
+      notes: sentences about what was not possible and why, and `cost`.
       breakpoints: the places where the program may stop.
       paused: whether the program is at a stop.
       stoppable: whether pausing and ending would take effect at the program's next event.
@@ -110,6 +110,7 @@ class Status:
       commands: how the browser's requests reach the kernel while a cell runs, in words.
       lines: the lines at which the next run stops, `train.py:41`.
       when: the condition under which watched values are recorded, "" for always.
+      cost: what watching is expected to cost, "" if nothing is watched.
       apart: how many programs were compiled that are of no call, such as un-jitted operations, and in how many seconds.
     """
 
@@ -138,5 +139,6 @@ class Status:
     processes: tuple[ProcessStatus, ...] = ()
     copies: Mapping[int, int] = field(default_factory=dict)
     when: str = ""
+    cost: str = ""
     lines: tuple[str, ...] = ()
     apart: tuple[int, float] = (0, 0.0)

@@ -237,6 +237,7 @@ def status_message(status: Status) -> StatusMessage:
         "copies": {str(site): other for site, other in status.copies.items()},
         "commands": status.commands,
         "when": status.when,
+        "cost": status.cost,
         "lines": list(status.lines),
         "apart": list(status.apart),
     }

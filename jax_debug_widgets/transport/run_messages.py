@@ -237,7 +237,7 @@ class StatusMessage(TypedDict):
     `added` are the names that the next run watches too. `lines` are the lines at which the next run stops.
     `nonfinite` counts the NaN and infinite values in the streams. `findings` is the number of findings.
     `processes` are the processes of a run of several. `copies`: site -> the site of another process with the same values.
-    `when` is the condition under which watched values are recorded.
+    `when` is the condition under which watched values are recorded. `cost`, one of `notes`, says what watching costs.
     `apart` is how many programs were compiled that are of no call, such as un-jitted operations, and in how many seconds.
     """
 
@@ -265,5 +265,6 @@ class StatusMessage(TypedDict):
     processes: list[ProcessMessage]
     copies: dict[str, int]
     when: str
+    cost: str
     lines: list[str]
     apart: list[float]

@@ -31,7 +31,6 @@ _RELOAD = f"padding:4px 0;{_MUTED};font:12px/1.45 var(--jp-ui-font-family,system
 _ESCAPE_CODES = re.compile(r"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\))")
 """The pattern of escape codes for colours and links in terminals (ECMA-48)."""
 _CODE = re.compile(r"`([^`]*)`")
-_COST = re.compile(r"With [\d,]+ watched values? .* It is an estimate")
 """The note about what watching costs, which is no warning; `js/src/views/overview/cost.ts` finds it in the same way."""
 _FINDINGS = 5
 """The most findings that are shown in full."""
@@ -108,7 +107,7 @@ def _coded(text: str) -> str:
 
 def _notes(snapshot: Snapshot) -> str:
     return "".join(
-        f'<div role="note" style="{_BLOCK};{_MUTED if _COST.match(note) else _WARNING}">{_coded(note)}</div>'
+        f'<div role="note" style="{_BLOCK};{_MUTED if note == snapshot.status.cost else _WARNING}">{_coded(note)}</div>'
         for note in snapshot.status.notes
     )
 

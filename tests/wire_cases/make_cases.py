@@ -134,6 +134,7 @@ def status(events: int, **changes: Any) -> dict[str, Any]:
         "paused": False,
         "stoppable": True,
         "captured": True,
+        "cost": "",
         "apart": [0, 0.0],
         "commands": "in the shell channel's thread",
         **changes,

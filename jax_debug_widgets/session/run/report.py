@@ -142,7 +142,7 @@ def status(run: Reported, ports: RunPorts) -> Status:
     count = len(run.store)
     found = findings(run, ports.muted_checks())
     state = run.life.state(run.call_log, run.policy)
-    muted = ports.muted_sites()
+    muted, cost = ports.muted_sites(), _cost(run)
     return Status(
         state=state,
         title=run.title,
@@ -170,10 +170,12 @@ def status(run: Reported, ports: RunPorts) -> Status:
             *run.callbacks.notes(),
             *(misordered_notes(run.store) if run.life.has_returned else ()),
             *of_what_is_let_go(run),
+            *([cost] if cost else []),
             *_of_watching(run),
             *_of_checking(run, state),
         ),
         findings=len(joined(found, run, run.noted)),
+        cost=cost,
         apart=run.call_log.compiled_apart(),
         when=run.options.watch.when if run.options.watch else "",
         resumed=max(0, run.policy.resumed_ns - run.life.origin_ns) * 1e-9,
@@ -242,14 +244,20 @@ def of_what_is_let_go(run: Reported) -> Iterator[str]:
         )
 
 
+def _cost(run: Reported) -> str:
+    """Return what watching all values is expected to cost; empty if that was measured, or some were chosen by name."""
+    watch, seen = run.options.watch, run.watch_seen()
+    if watch is None or seen is None or run.is_measured or not features.available(features.WATCH):
+        return ""
+    sites = list(run.watched) if watch.everything or watch.ops else []
+    return price(sites, {seen.works[site.id] for site in sites if site.id in seen.works})
+
+
 def _of_watching(run: Reported) -> Iterator[str]:
-    """Yield notes about the cost of watching and, once the program has returned, about names that were not found."""
+    """Yield notes about names that were not found, once the program has returned."""
     watch, seen = run.options.watch, run.watch_seen()
     if watch is None or seen is None or not features.available(features.WATCH):
         return
-    if run.watched and (watch.everything or watch.ops) and not run.is_measured:
-        sites = list(run.watched)
-        yield price(sites, {seen.works[site.id] for site in sites if site.id in seen.works})
     has_failed = run.life.state(run.call_log, run.policy) == "failed"
     knows_calls = features.available(features.CALLS)
     # A function that fails while it is traced has an error that says why.

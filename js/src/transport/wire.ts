@@ -277,6 +277,7 @@ export interface StatusMessage {
   /** Where the next run stops, `train.py:41`. */
   lines: string[];
   /** How many programs were compiled that are of no call, as operations outside `jit`, and in how many seconds. */
+  cost: string;
   apart: readonly [number, number];
 }
 

@@ -15,7 +15,6 @@ import { TabLink } from "../panel/TabLink";
 import { ChartTools } from "../plots/ChartTools";
 import type { Range } from "../plots/drawn";
 import { byName, type Chart, type Group, gradientsOf, knownOf, ratiosOf, scalarsOf, spreadsOf } from "./contents";
-import { costOf } from "./cost";
 import { Facts } from "./Facts";
 import { goToFact, goToValue } from "./go";
 import { LastPrints, LatestFindings, Worst, wrongOf } from "./Latest";
@@ -111,7 +110,7 @@ function Contents({ run, ui, dark, at }: Props & { at: number }) {
         <LastPrints run={run} ui={ui} at={at} />
         <LatestFindings run={run} ui={ui} findings={(findings ?? []).filter((one) => one !== worst)} />
       </div>
-      <Cost words={costOf(run.status?.notes ?? [], run.watched.tables.size)} />
+      <Cost sentences={run.status?.cost ?? ""} />
       <Report run={run} gone={run.gone} />
     </div>
   );
@@ -170,14 +169,13 @@ function Report({ run, gone }: { run: RunStore; gone: boolean }) {
 const VERIFY = "%jaxdebug verify F(X)";
 
 /** What it costs to watch, and how to know it better. */
-function Cost({ words }: { words: string }) {
+/** What the watched values cost: a quiet line, with the first of the sentences that say it. */
+function Cost({ sentences }: { sentences: string }) {
   const [copied, setCopied] = useState(false);
-  if (!words) return null;
+  if (!sentences) return null;
   return (
     <p class="cost muted" data-testid="cost">
-      <span title="An estimate. To pay less, name some of the values (--watch NAMES), or watch every N-th step (--every N)">
-        {words}
-      </span>{" "}
+      <span title={sentences}>{sentences.split(". ", 1)}.</span>{" "}
       <button
         type="button"
         class="link"

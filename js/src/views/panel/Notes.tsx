@@ -1,7 +1,6 @@
 /** What the kernel, or this page, wants said about the run: each a line that opens, until it is dismissed. */
 import type { RunStore } from "../../store/run";
 import { toggled, type UiState } from "../../store/ui";
-import { isCost } from "../overview/cost";
 
 const GONE = "The kernel is gone. What had arrived is still here; run the cell again for the rest.";
 
@@ -14,7 +13,9 @@ interface Props {
 export function Notes({ run, ui, notes }: Props) {
   run.watch();
   const lost = run.gone && run.active ? [GONE] : [];
-  const shown = [...new Set([...lost, ...notes])].filter((note) => !ui.dismissed.value.has(note) && !isCost(note));
+  const shown = [...new Set([...lost, ...notes])].filter(
+    (note) => !ui.dismissed.value.has(note) && note !== run.status?.cost,
+  );
   if (!run.problem && shown.length === 0) return null;
   return (
     <ul class="notes" data-testid="notes" aria-label="Notes">
