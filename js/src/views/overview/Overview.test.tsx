@@ -233,7 +233,7 @@ describe("the overview", () => {
   it("has a quiet line for what watching costs, which is no note, and says that it has copied the command", async () => {
     const cost = "With 3 watched values (3.56 kB a step) programs take 1.5 times as long. It is an estimate.";
     show(goldenBatch("watch", { status: status({ cost, notes: [cost, "muted: x"] }) }));
-    expect(find("[data-testid=cost] span").textContent).toBe(cost.split(". ")[0] + ".");
+    expect(find("[data-testid=cost] span").textContent).toBe(`${cost.split(". ")[0]}.`);
     expect(find("[data-testid=cost] span").title).toBe(cost);
     expect(texts("[data-testid=notes] .note-text")).toEqual(["muted: x"]);
     const writeText = vi.fn(async () => {});
