@@ -114,6 +114,35 @@ def test_what_a_capture_traces_first_is_compiled_once_where_python_calls_it_each
     assert not compiled
 
 
+CAPTURES: list[dict[str, Any]] = [
+    {},
+    {"watch": True},
+    {"watch": "rest", "when": "rest.min() > -9"},
+    {"debug": False},
+    {"check": "oob"},
+]
+
+
+@pytest.mark.parametrize("second", range(len(CAPTURES)))
+@pytest.mark.parametrize("first", range(len(CAPTURES)))
+def test_in_whatever_captures_a_function_ran_before_each_watches_and_checks_it(first, second):
+    @jax.jit
+    def program(x):
+        def body(x, i):
+            rest = x - 0.25
+            return rest, rest[i + 3]
+
+        return lax.scan(body, x, jnp.arange(3))
+
+    for number in (first, second, 0, 1, 2, 4, 1):
+        options = CAPTURES[number]
+        with jdw.capture(**options) as run:
+            program(X)
+            jax.effects_barrier()
+        assert ("rest" in run) == ("watch" in options), number
+        assert [one.kind for one in run.findings] == (["oob"] if "check" in options else []), number
+
+
 def test_what_a_jitted_function_closes_over_is_freed_with_it():
     held = jnp.ones(10)
     function = jax.jit(partial(lambda x: x, held))

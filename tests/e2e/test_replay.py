@@ -20,13 +20,13 @@ def update(w, x):
     return w - 0.1 * grad, loss
 """
 
-RECORD = """with jdw.capture(record="run.jdw", keep_inputs=2, watch="loss"):
+RECORD = """with jdw.capture(record="replayed.jdw", keep_inputs=2, watch="loss"):
     w = jnp.arange(1.0, 200.0)
     for i in range(3):
         w, loss = update(w, jnp.full(199, 0.01 * i))
 """
 
-REPLAY = 'again = jdw.replay("run.jdw", 2, update, watch=True, step=True)'
+REPLAY = 'again = jdw.replay("replayed.jdw", 2, update, watch=True, step=True)'
 
 COMPARE = "print(bool((again.result[0] == w).all()), bool(again.result[1] == loss))"
 

@@ -83,7 +83,7 @@ def test_the_file_says_that_the_kernel_went_and_has_what_the_page_had_seen(lab, 
 
 @pytest.mark.own_page
 def test_a_recorded_run_is_loaded_by_its_button_in_a_new_kernel(lab, lab_page):
-    cell = "%%jaxdebug --record run.jdw\nfor i in range(30):\n    jax.debug.print('step {i}', i=i)"
+    cell = "%%jaxdebug --record reload.jdw\nfor i in range(30):\n    jax.debug.print('step {i}', i=i)"
     notebook = lab_page.open_notebook(lab.write_notebook("reload.ipynb", SETUP, cell))
     for index in (0, 1):
         notebook.run_cell(index)
@@ -103,7 +103,7 @@ def test_a_recorded_run_is_loaded_by_its_button_in_a_new_kernel(lab, lab_page):
     panel.get_by_role("tab", name="Prints").click()
     panel.get_by_text("step 29").first.wait_for()
     notebook.save()
-    assert lab.read_notebook(notebook.path).cells[2].source == "%jaxdebug load run.jdw"
+    assert lab.read_notebook(notebook.path).cells[2].source == "%jaxdebug load reload.jdw"
     assert lab_page.errors == []
 
 

@@ -50,13 +50,14 @@ def traces_apart() -> Sequence[tuple[Any, str]]:
 class RetracedHooks(Replacing):
     """Installs the hooks for new traces, counted, so that captures may nest and overlap; needed before `ReuseHooks`."""
 
-    def __init__(self, told: Callable[[CachedProgram], None], cached: Callable[[Any], object]) -> None:
+    def __init__(self, told: Callable[[CachedProgram], None], cached: Callable[[Any], bool]) -> None:
         """Make the hooks, not yet installed.
 
         Args:
           told: called in a capture whenever Python dispatches a function and its cached program runs instead of the new
             one.
-          cached: called with what a capture has traced first, and JAX has cached for outside of captures too.
+          cached: called with what a capture has traced first, and JAX caches for outside of captures too; returns whether
+            the capture runs it from there.
         """
         super().__init__()
         self._told, self._cached = told, cached
@@ -212,7 +213,7 @@ class _NotTraced(BaseException):
 class _FirstTraced:
     """The cache entry of a function first traced in a capture; fills the outer entry, too, if no hook changed it."""
 
-    def __init__(self, here: Any, plain: Any, cached: Callable[[Any], object], told: Told) -> None:
+    def __init__(self, here: Any, plain: Any, cached: Callable[[Any], bool], told: Told) -> None:
         self._here, self._plain, self._cached, self._told = here, plain, cached, told
 
     @property
@@ -228,8 +229,10 @@ class _FirstTraced:
     def _fill_plain(self, traced: Any) -> None:
         jaxpr = traced.params["jaxpr"]
         if not (traced.consts or leaves_out_debugging()) and is_as_without_us(jaxpr.jaxpr):
+            if not self._cached(traced):  # A new object: the old one stands for the program of this capture.
+                params = {**traced.params, "jaxpr": ClosedJaxpr(jaxpr.jaxpr, jaxpr.consts)}
+                traced = traced._replace(params=params)
             self._plain.pjit_params = traced
-            self._cached(traced)
 
 
 _ARGUMENTS = ("fun", "ji", "args", "kwargs")
