@@ -96,7 +96,8 @@ function Entry({ run, ui, finding }: EntryProps) {
         )}
       </header>
       {lines.length > 0 && (
-        <pre class="excerpt mono">
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls.
+        <pre class="excerpt mono" tabIndex={0}>
           {lines.map((text, i) => (
             <span key={i} class={first + i === finding.line ? "guilty" : ""}>
               <span class="line-number">{first + i}</span> {text}
@@ -127,7 +128,10 @@ function Fix({ lines }: { lines: string[] }) {
   const text = lines.join("\n");
   return (
     <div class="fix">
-      <pre class="mono">{text}</pre>
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls. */}
+      <pre class="mono" tabIndex={0}>
+        {text}
+      </pre>
       <button
         type="button"
         class="button"

@@ -73,7 +73,8 @@ export function EventDetail({ run, ui, dark, number }: EventProps) {
       </div>
       {site && <Source site={site} />}
       <div class="detail-body">
-        <pre class="mono" dir="auto">
+        {/* biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls. */}
+        <pre class="mono" dir="auto" tabIndex={0}>
           {colours === undefined ? (run.texts.get(number) ?? "…") : <Styled run={run} text={colours} />}
         </pre>
         {site && arraysOf(run, site).length > 0 && (
