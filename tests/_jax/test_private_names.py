@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import jax_debug_widgets
-from jax_debug_widgets._jax.compat import features, private
+from jax_debug_widgets._jax.compat import features, private, versions
 from jax_debug_widgets._jax.compat.replacements import Replacements
 
 PACKAGE = Path(jax_debug_widgets.__file__).parent
@@ -109,7 +109,9 @@ def test_each_name_that_is_used_is_public_or_in_the_table_of_features():
     }
     optional = {"_jax/compat/versions.py: sharding_impls._internal_use_concrete_mesh"}  # It looks whether it is there.
     since_11 = {f"_jax/compat/versions.py: flattree.{name}" for name in ("nones", "pack")}
-    assert unknown == optional | since_11
+    names = () if versions.EXPLAINS_TRACES else ("config.trace_context", "pe.explain", "pe.trace_to_jaxpr")
+    since_9 = {f"_jax/running/cache_misses.py: {name}" for name in names}
+    assert unknown == optional | since_11 | since_9
 
 
 def test_the_table_has_no_name_that_nobody_uses():
