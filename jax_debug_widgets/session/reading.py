@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from jax_debug_widgets.session.loading import load
@@ -80,29 +81,17 @@ class RunKeeper:
         self.listing.forget(key)
 
 
-class _NoDebugger:
-    """What the panels ask of the debugger, where no program runs."""
-
-    stop = policy = None
-
-    class stops:  # noqa: N801 - as that of `Debugger`.
-        """It never stops."""
-
-        version = -1
-
-    class observers:  # noqa: N801 - as those of `Debugger`.
-        """Nobody needs to know who looks."""
-
-        @staticmethod
-        def heard() -> None:
-            """Do nothing."""
+_NO_DEBUGGER = SimpleNamespace(
+    stop=None, policy=None, stops=SimpleNamespace(version=-1), observers=SimpleNamespace(heard=lambda: None)
+)
+"""What the panels ask of the debugger, where no program runs."""
 
 
 class ReadingSession(RunKeeper):
     """The session of a process that has no JAX: it reads runs from files. All else says that it needs JAX."""
 
     current: Run | None = None
-    debugger = _NoDebugger()
+    debugger = _NO_DEBUGGER
 
     def __getattr__(self, name: str) -> Any:
         refuse(f"This (`session.{name}`)")

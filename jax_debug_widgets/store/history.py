@@ -57,9 +57,7 @@ class SiteHistory:
 
     def steps_of(self, site_ids: Iterable[int]) -> dict[int, np.ndarray]:
         """Return `steps` of several sites; the events are read only once."""
-        with self._lock:
-            kept = self._segments.between(0, self._segments.count)
-            ends = {site_id: self._segments.dropped.ends_of(site_id) for site_id in site_ids}
+        kept, ends = self._kept_after(site_ids)
         pieces = [segment.columns(first, end) for segment, first, end in kept]
         found = {}
         for site_id, before in ends.items():
@@ -86,10 +84,9 @@ class SiteHistory:
         return any(tap.site.watch is not None and any(tap.nesting.reverse) for tap in self._taps_of(site_id))
 
     def _places(self, site_id: int, *, phantoms: bool = False) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        with self._lock:  # Between the two, events may be dropped.
-            kept, before = self._segments.between(0, self._segments.count), self._segments.dropped.ends_of(site_id)
+        kept, ends = self._kept_after([site_id])
         pieces = [segment.columns_of(site_id, first, end)[1] for segment, first, end in kept]
-        return self._placed(site_id, pieces, before, phantoms=phantoms)
+        return self._placed(site_id, pieces, ends[site_id], phantoms=phantoms)
 
     def _placed(
         self, site_id: int, pieces: Sequence[Columns], before: Sequence[End], *, phantoms: bool = False
@@ -121,6 +118,12 @@ class SiteHistory:
         """Return a tap of each type of a site, in the order of the types' numbers."""
         with self._lock:
             return [tap for (number, _), tap in self._types.taps.items() if number == site_id]
+
+    def _kept_after(self, site_ids: Iterable[int]) -> tuple[list[tuple[Segment, int, int]], dict[int, list[End]]]:
+        """Return the kept events and, of each of these sites, the ends of the events that were dropped before them."""
+        with self._lock:
+            ends = {site_id: self._segments.dropped.ends_of(site_id) for site_id in site_ids}
+            return self._segments.between(0, self._segments.count), ends
 
     def _kept(self) -> list[tuple[Segment, int, int]]:
         with self._lock:

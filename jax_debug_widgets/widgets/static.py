@@ -31,7 +31,6 @@ _RELOAD = f"padding:4px 0;{_MUTED};font:12px/1.45 var(--jp-ui-font-family,system
 _ESCAPE_CODES = re.compile(r"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\))")
 """The pattern of escape codes for colours and links in terminals (ECMA-48)."""
 _CODE = re.compile(r"`([^`]*)`")
-"""The note about what watching costs, which is no warning; `js/src/views/overview/cost.ts` finds it in the same way."""
 _FINDINGS = 5
 """The most findings that are shown in full."""
 

@@ -9,7 +9,7 @@ import pytest
 
 from tests.e2e.browser import DRAWN
 from tests.e2e.test_panel_accessibility import violations
-from tests.e2e.test_panel_harness import Harness, dev_server, harness
+from tests.e2e.test_panel_harness import EVERYTHING, Harness, dev_server, harness
 
 if TYPE_CHECKING:
     from playwright.sync_api import Locator
@@ -20,7 +20,6 @@ THEMES = ["light", "dark", "contrast"]
 WIDTHS = [320, 640, 1280, 1600]
 HEIGHT = 900
 RUN = {"state": "done", "rate": 200, "seconds": 4, "calls": 3}
-WATCHED = {**RUN, "watch": 8, "nan": 12, "notes": 3, "findings": 3, "runs": 4, "tab": "overview"}
 
 
 def overview(panel: Locator) -> None:
@@ -94,7 +93,7 @@ def at_each_width(harness: Harness, panel: Locator, view: str, show: Callable[[L
 
 @pytest.mark.parametrize("theme", THEMES)
 def test_no_view_has_a_serious_violation_at_any_width(harness: Harness, theme: str):
-    panel = harness.open(**WATCHED, theme=theme)
+    panel = harness.open(**EVERYTHING, tab="overview", theme=theme)
     for view, show in VIEWS.items():
         assert at_each_width(harness, panel, view, show) == {}
     for name, options, show in (
@@ -107,7 +106,7 @@ def test_no_view_has_a_serious_violation_at_any_width(harness: Harness, theme: s
 
 
 def test_what_is_hard_to_read_is_noticed(harness: Harness):
-    panel = harness.open(**WATCHED)
+    panel = harness.open(**EVERYTHING, tab="overview")
     parts = panel.locator("[data-testid=fact-nan] *")
     parts.evaluate_all("all => { for (const one of all) one.style.color = '#eee'; }")
     assert any("color-contrast" in line for line in violations(harness.page))

@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.e2e.browser import boxes_at_rest, shows
-from tests.e2e.test_panel_harness import Harness, dev_server, harness
+from tests.e2e.test_panel_harness import EVERYTHING, Harness, dev_server, harness
 
 __all__ = ["dev_server", "harness"]  # the fixtures of this page
 
@@ -59,19 +59,7 @@ TURNED = """() => {
 
 @pytest.mark.parametrize("view", VIEWS)
 def test_names_from_the_right_leave_the_words_beside_them_in_their_order(harness: Harness, view: str):
-    panel = harness.open(
-        state="done",
-        rate=200,
-        seconds=4,
-        calls=3,
-        watch=8,
-        nan=12,
-        notes=3,
-        findings=3,
-        runs=4,
-        tab=view,
-        rename=RENAME,
-    )
+    panel = harness.open(**EVERYTHING, tab=view, rename=RENAME)
     panel.get_by_text(HEBREW["train"]).first.wait_for()
     if view == "source":
         panel.locator(f"[data-name={HEBREW['logits']}]").click()

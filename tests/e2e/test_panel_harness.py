@@ -28,6 +28,20 @@ class _Quiet(http.server.SimpleHTTPRequestHandler):
         """Say nothing."""
 
 
+EVERYTHING = {
+    "state": "done",
+    "rate": 200,
+    "seconds": 4,
+    "calls": 3,
+    "watch": 8,
+    "nan": 12,
+    "notes": 3,
+    "findings": 3,
+    "runs": 4,
+}
+"""A run with something in each view, for `Harness.open`."""
+
+
 class Harness:
     """One page with the panels of made-up runs."""
 

@@ -6,24 +6,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.e2e.test_panel_harness import Harness, dev_server, harness
+from tests.e2e.test_panel_harness import EVERYTHING, Harness, dev_server, harness
 
 if TYPE_CHECKING:
     from playwright.sync_api import Locator
 
 __all__ = ["dev_server", "harness"]  # the fixtures of this page
-
-RUN = {
-    "state": "done",
-    "rate": 200,
-    "seconds": 4,
-    "calls": 3,
-    "watch": 8,
-    "nan": 12,
-    "notes": 3,
-    "findings": 3,
-    "runs": 4,
-}
 
 LISTENED = """
 window.listening = new WeakSet();
@@ -91,7 +79,7 @@ VIEWS = {
 def test_every_control_that_a_mouse_reaches_is_reached_by_keys(harness: Harness, view: str, width: int):
     harness.page.add_init_script(LISTENED)
     harness.page.set_viewport_size({"width": width + 36, "height": 900})
-    panel = harness.open(**RUN, tab=view)
+    panel = harness.open(**EVERYTHING, tab=view)
     VIEWS[view](panel)
     panel.get_by_test_id("state").focus()
     for _ in range(300):

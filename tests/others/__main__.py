@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
-from tests.others.capturing import FOUND, OPTIONS
+from tests.others.capturing import OPTIONS
 
 FILES = (
     "mutable_array_test.py",
@@ -57,9 +57,9 @@ def outcomes(file: Path, mode: str, chosen: str, seconds: int) -> Mapping[str, s
       For each test by its name the first line of its error; an empty string if it has passed.
     """
     with tempfile.TemporaryDirectory() as folder:
-        report = Path(folder) / "report.xml"
+        report, found = Path(folder) / "report.xml", Path(folder) / "findings.txt"
         path = os.pathsep.join([str(_ROOT), os.environ.get("PYTHONPATH", "")])
-        own = {"JAXDEBUG_OTHERS": mode, "JAX_PLATFORMS": "cpu", "PYTHONPATH": path}
+        own = {"JAXDEBUG_OTHERS": mode, "JAXDEBUG_FOUND": str(found), "JAX_PLATFORMS": "cpu", "PYTHONPATH": path}
         command = [
             sys.executable,
             "-m",
@@ -83,7 +83,7 @@ def outcomes(file: Path, mode: str, chosen: str, seconds: int) -> Mapping[str, s
             return {
                 "the whole file": ran.stdout.strip().splitlines()[-1] if ran.stdout.strip() else f"rc {ran.returncode}"
             }
-        _print_findings(Path(folder) / FOUND)
+        _print_findings(found)
         return dict(_read(report))
 
 

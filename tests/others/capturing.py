@@ -1,4 +1,8 @@
-"""Run each test in a capture of its own, as a plugin of pytest; `JAXDEBUG_OTHERS` sets the kind of capture."""
+"""Run each test in a capture of its own, as a plugin of pytest.
+
+`JAXDEBUG_OTHERS` sets the kind of capture. `JAXDEBUG_FOUND` is the file to which each finding is written, as a line with its
+kind and its text; without it none is.
+"""
 
 from __future__ import annotations
 
@@ -19,9 +23,6 @@ OPTIONS: dict[str, dict[str, Any] | None] = {
     "nonfinite": {"check": "nonfinite"},
 }
 
-FOUND = "findings.txt"
-"""The file, in pytest's working folder, with one line for each finding: its kind and its text."""
-
 
 @pytest.fixture(autouse=True)
 def capture_of_its_own() -> Iterator[None]:
@@ -35,6 +36,7 @@ def capture_of_its_own() -> Iterator[None]:
         return
     with jdw.capture(**options) as run:
         yield
-    lines = [f"{one.kind}\t{' '.join(one.message.split())}\n" for one in run.findings]
-    with Path(FOUND).open("a", encoding="utf-8") as file:
-        file.writelines(lines)
+    if found := os.environ.get("JAXDEBUG_FOUND"):
+        lines = [f"{one.kind}\t{' '.join(one.message.split())}\n" for one in run.findings]
+        with Path(found).open("a", encoding="utf-8") as file:
+            file.writelines(lines)

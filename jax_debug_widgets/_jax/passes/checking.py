@@ -7,11 +7,10 @@ program returns them after its own results. The equations of the program stay as
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import chain
+from itertools import chain, count
 from typing import Any
 
 from jax.extend.core import ClosedJaxpr
@@ -123,7 +122,7 @@ class _Pass:
     lanes_of: LanesOf
     forward: frozenset[tuple[str, Frame]]
     in_forward: frozenset[InForward]
-    numbers: Iterator[int] = field(default_factory=itertools.count)
+    numbers: Iterator[int] = field(default_factory=count)
     unchecked: set[str] = field(default_factory=set[str])
     checks: dict[Any, Check] = field(default_factory=dict[Any, Check])
     definitions: Definitions = field(default_factory=Definitions)

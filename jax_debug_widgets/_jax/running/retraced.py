@@ -50,17 +50,17 @@ def traces_apart() -> Sequence[tuple[Any, str]]:
 class RetracedHooks(Replacing):
     """Installs the hooks for new traces, counted, so that captures may nest and overlap; needed before `ReuseHooks`."""
 
-    def __init__(self, told: Callable[[CachedProgram], None], cached: Callable[[Any], bool]) -> None:
+    def __init__(self, told: Callable[[CachedProgram], None], reuse: Callable[[Any], bool]) -> None:
         """Make the hooks, not yet installed.
 
         Args:
           told: called in a capture whenever Python dispatches a function and its cached program runs instead of the new
             one.
-          cached: called with what a capture has traced first, and JAX caches for outside of captures too; returns whether
+          reuse: called with what a capture has traced first, and JAX caches for outside of captures too; returns whether
             the capture runs it from there.
         """
         super().__init__()
-        self._told, self._cached = told, cached
+        self._told, self._reuse = told, reuse
         self._here = _Here()
         self._retraced: weakref.WeakKeyDictionary[Any, CachedProgram | None] = weakref.WeakKeyDictionary()
         """For each program that was traced again, or that runs instead: how it differs; None if it does not."""
@@ -95,7 +95,7 @@ class RetracedHooks(Replacing):
             if plain.pjit_params is None and call is not None:  # It may be cached for another `jit`.
                 self._looked_up(_inferring(call))
         if plain.pjit_params is None:
-            return _FirstTraced(here, plain, self._cached, self._report_failure)
+            return _FirstTraced(here, plain, self._reuse, self._report_failure)
         if call is not None:
             self._fill(here, plain.pjit_params, _inferring(call))
         return here
@@ -213,8 +213,8 @@ class _NotTraced(BaseException):
 class _FirstTraced:
     """The cache entry of a function first traced in a capture; fills the outer entry, too, if no hook changed it."""
 
-    def __init__(self, here: Any, plain: Any, cached: Callable[[Any], bool], told: Told) -> None:
-        self._here, self._plain, self._cached, self._told = here, plain, cached, told
+    def __init__(self, here: Any, plain: Any, reuse: Callable[[Any], bool], told: Told) -> None:
+        self._here, self._plain, self._reuse, self._told = here, plain, reuse, told
 
     @property
     def pjit_params(self) -> Any:
@@ -229,7 +229,7 @@ class _FirstTraced:
     def _fill_plain(self, traced: Any) -> None:
         jaxpr = traced.params["jaxpr"]
         if not (traced.consts or leaves_out_debugging()) and is_as_without_us(jaxpr.jaxpr):
-            if not self._cached(traced):  # A new object: the old one stands for the program of this capture.
+            if not self._reuse(traced):  # A new object: the old one stands for the program of this capture.
                 params = {**traced.params, "jaxpr": ClosedJaxpr(jaxpr.jaxpr, jaxpr.consts)}
                 traced = traced._replace(params=params)
             self._plain.pjit_params = traced

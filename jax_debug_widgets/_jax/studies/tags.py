@@ -10,10 +10,8 @@ from typing import Any, Literal
 
 import jax
 import numpy as np
-from jax import lax
 from jax.extend.core import ClosedJaxpr
 
-from jax_debug_widgets._jax.compat import versions
 from jax_debug_widgets._jax.compat.private import core
 from jax_debug_widgets._jax.compat.stages import with_program
 from jax_debug_widgets._jax.passes.inventory import programs_in
@@ -112,19 +110,13 @@ def compiled_text(traced: Traced) -> str:
 
 
 def _lowered(jaxpr: core.Jaxpr, traced: Traced) -> Any:
-    """Lower a program as JAX lowers a jitted function with its inputs and results; it is not traced again for that."""
-    kinds = [versions.type_of(one.aval) for one in jaxpr.outvars]
+    """Lower a program as JAX lowers a jitted function; it is not traced again for that."""
 
     def alike(*_operands: Any) -> list[Any]:
-        zeros: Callable[..., Any] = cache(_zeros)
-        return [zeros(kind.shape, kind.dtype) for kind in kinds]
+        return [np.float32(0)] * len(jaxpr.outvars)  # Lowering takes the types of the results from the program.
 
     alike.__name__ = traced.name
     return with_program(jax.jit(alike).trace(*traced.operands), ClosedJaxpr(jaxpr, traced.consts)).lower()
-
-
-def _zeros(shape: tuple[int, ...], dtype: Any) -> Any:
-    return np.zeros(shape, dtype) if dtype == jax.dtypes.float0 else lax.full(shape, 0, dtype)
 
 
 def tagged(jaxpr: core.Jaxpr) -> tuple[core.Jaxpr, dict[int, int]]:

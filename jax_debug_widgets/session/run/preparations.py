@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -10,30 +12,40 @@ if TYPE_CHECKING:
     from jax_debug_widgets.session.run.trace_prints import PrintInCall
 
 
+@dataclass
+class _Compiled:
+    """What was compiled of one function.
+
+    Attributes:
+      stages: the seconds of each stage of the last program.
+      programs, seconds: how many programs were compiled, and in how many seconds all were traced, lowered and compiled.
+    """
+
+    stages: dict[Stage, float] = field(default_factory=dict["Stage", float])
+    programs: int = 0
+    seconds: float = 0.0
+
+
 class Preparations:
     """Holds for each function the time of each compilation stage, and its prints while it was traced. It uses no lock."""
 
     def __init__(self) -> None:
-        self._compiled: dict[str, dict[Stage, float]] = {}
-        self._programs: dict[str, int] = {}
-        """How many programs of a function were compiled, by name."""
-        self._seconds: dict[str, float] = {}
-        """In how many seconds they were traced, lowered and compiled."""
+        self._compiled = defaultdict[str, _Compiled](_Compiled)
         self._prepared: dict[str, float] = {}
         self._printed: dict[str, list[PrintInCall]] = {}
         self._retraced: dict[str, str | None] = {}
 
     def compiled(self, stage: Stage, function: str, seconds: float) -> None:
         """Note that a stage has ended. Of functions traced inside others, the outermost ends last and includes the others."""
-        self._compiled.setdefault(function, {})[stage] = seconds
-        self._seconds[function] = self._seconds.get(function, 0.0) + seconds
-        if stage == "compile":
-            self._programs[function] = self._programs.get(function, 0) + 1
+        compiled = self._compiled[function]
+        compiled.stages[stage] = seconds
+        compiled.seconds += seconds
+        compiled.programs += stage == "compile"
 
     def compiled_by_numba(self, function: str, seconds: float) -> None:
         """Add the seconds that Numba took in a function's preparation."""
         if seconds > 0:
-            stages = self._compiled.setdefault(function, {})
+            stages = self._compiled[function].stages
             stages["numba"] = stages.get("numba", 0.0) + seconds
 
     def prepared(self, function: str, seconds: float) -> None:
@@ -50,9 +62,8 @@ class Preparations:
 
     def hand_over(self, record: CallRecord) -> None:
         """Give the preparations of this call's function to the call."""
-        self._programs.pop(record.function, None)
-        self._seconds.pop(record.function, None)
-        stages, prepared = self._compiled.pop(record.function, {}), self._prepared.pop(record.function, 0.0)
+        stages = self._compiled.pop(record.function, _Compiled()).stages
+        prepared = self._prepared.pop(record.function, 0.0)
         if "lower" in stages:
             stages["lower"] += prepared
         record.stages.update(stages)
@@ -62,8 +73,9 @@ class Preparations:
 
     def compilations(self) -> dict[str, float]:
         """Return the compilations that were for no call, e.g. un-jitted operations: name -> seconds."""
-        return {name: sum(stages.values()) for name, stages in self._compiled.items() if "compile" in stages}
+        return {name: sum(one.stages.values()) for name, one in self._compiled.items() if one.programs}
 
     def apart(self) -> tuple[int, float]:
         """Return how many programs these were, and in how many seconds they were made."""
-        return sum(self._programs.values()), sum(self._seconds[name] for name in self._programs)
+        apart = [one for one in self._compiled.values() if one.programs]
+        return sum(one.programs for one in apart), sum(one.seconds for one in apart)

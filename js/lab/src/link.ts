@@ -3,6 +3,7 @@
 import type { Kernel, KernelMessage } from "@jupyterlab/services";
 import { signal } from "@preact/signals";
 import { sendControl } from "../../src/entry/control";
+import { goesOn } from "../../src/kit/states";
 import type { Compared, RunsPorts } from "../../src/store/rows";
 import { Runs } from "./runs";
 import type { Saved } from "./saved";
@@ -25,7 +26,6 @@ const ANSWERED_AFTER_MS = 3000;
 const MOST_TRIES = 5;
 
 const LAST_OUTPUTS_MS = 3000;
-const GOING_ON = ["running", "waiting", "paused"];
 
 type CommInfoReply = KernelMessage.ICommInfoReplyMsg["content"];
 
@@ -193,7 +193,7 @@ export class KernelLink implements RunsPorts {
   compareSaved(rows = this.runs.newestFirst.peek()): void {
     // An engine answers when its cell is over, and until then any message may lead the cell's outputs astray.
     const isEngine = ({ key }: RunRow) => this.ways.get(this.owners.get(key)?.commId ?? "") === "engine";
-    if (this.runs.newestFirst.peek().some((row) => isEngine(row) && GOING_ON.includes(row.state))) return;
+    if (this.runs.newestFirst.peek().some((row) => isEngine(row) && goesOn(row.state))) return;
     this.saved?.compare(rows, (run) => this.request({ type: "saved", run }));
   }
 

@@ -6,6 +6,7 @@
 import type { ICodeCellModel } from "@jupyterlab/cells";
 import type { INotebookTracker } from "@jupyterlab/notebook";
 import type { LastSeen, SeenLines } from "../../src/entry/last";
+import { goesOn } from "../../src/kit/states";
 import type { RunRow, SavedMessage } from "./wire";
 
 const HTML = "text/html";
@@ -76,7 +77,7 @@ export class Saved {
   /** The kernel is gone: what it had not ended has ended with it. */
   end(rows: readonly RunRow[]): void {
     for (const row of rows) {
-      if (!["running", "waiting", "paused"].includes(row.state)) continue;
+      if (!goesOn(row.state)) continue;
       const page = window.__jaxDebug;
       const seen = page && "lastOf" in page ? page.lastOf(row.key) : undefined;
       for (const { html, text, write } of outputsOf(this.notebooks, row.key)) {

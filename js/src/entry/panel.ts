@@ -9,8 +9,8 @@ import { showProgram } from "../views/later/ProgramOutput";
 import { mountPanel } from "../views/panel/mount";
 import { Client } from "./client";
 import { sendControl } from "./control";
+import { EngineRequests } from "./engine";
 import type { Model } from "./model";
-import { Patience } from "./patience";
 import { pageRegistry, RUN_ATTRIBUTE } from "./registry";
 
 const mount = (host: HTMLElement, run: RunStore, ui: UiState) => mountPanel(host, run, ui);
@@ -20,23 +20,23 @@ function initialize({ model }: { model: Model }): () => void {
   const comm = model.get("comm_id");
   if (model.standsIn) registry.standIns.add(comm);
   else if (registry.standIns.has(comm)) return () => {};
-  const patience = model.get("way") === "engine" ? new Patience((request) => model.send(request)) : undefined;
+  const engine = model.get("way") === "engine" ? new EngineRequests((request) => model.send(request)) : undefined;
   const client = new Client(
-    (request) => (patience ? patience.request(request) : send(model, request)),
+    (request) => (engine ? engine.request(request) : send(model, request)),
     () => registry.sweep(),
     model.get("run"),
   );
   let isLost = false;
   const receive = (content: unknown, buffers: DataView[]) => {
     client.receive(content, buffers);
-    patience?.told(client.goesOn);
+    engine?.told(client.goesOn);
     if (isLost) registry.offerFiles();
     isLost = false;
   };
   const lose = () => {
     isLost = true;
     client.lose();
-    patience?.told(false);
+    engine?.told(false);
     registry.offerFiles();
   };
   const loseUntilAnswered = () => {
@@ -52,7 +52,7 @@ function initialize({ model }: { model: Model }): () => void {
   registry.add(client);
   return () => {
     for (const [event, listener] of listeners) model.off(event, listener);
-    patience?.end();
+    engine?.end();
     if (model.standsIn) registry.standIns.delete(comm);
     registry.remove(client);
     lose();

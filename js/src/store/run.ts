@@ -7,6 +7,7 @@
  */
 
 import { signal } from "@preact/signals";
+import { goesOn } from "../kit/states";
 import type { Batch, CallMessage, Message, RequestBody, Rows, SiteMessage, StatusMessage } from "../transport/wire";
 import { tellApart } from "./apart";
 import { ArraySlices, type AskForSlice, type WantedSlice } from "./arrays";
@@ -228,7 +229,7 @@ export class RunStore {
 
   /** It goes on, as far as the kernel has told. */
   get active(): boolean {
-    return this.status?.state === "running" || this.status?.state === "waiting";
+    return goesOn(this.status?.state ?? "");
   }
 
   /** Why nothing can be asked of its program any more, "" while it goes on. */

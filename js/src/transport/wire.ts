@@ -276,8 +276,9 @@ export interface StatusMessage {
   when: string;
   /** Where the next run stops, `train.py:41`. */
   lines: string[];
-  /** How many programs were compiled that are of no call, as operations outside `jit`, and in how many seconds. */
+  /** What watching is expected to cost, one of the notes; "" where nothing is watched. */
   cost: string;
+  /** How many programs were compiled that are of no call, as operations outside `jit`, and in how many seconds. */
   apart: readonly [number, number];
 }
 

@@ -1,8 +1,9 @@
 /** Seconds since the run started, by the kernel's clock; they go on while it is alive. */
+import { goesOn } from "../../kit/states";
 import type { RunStore } from "../../store/run";
 import type { StatusMessage } from "../../transport/wire";
 
 export function elapsed(run: RunStore, status: StatusMessage): number {
-  const active = !run.gone && (status.state === "running" || status.state === "waiting");
+  const active = !run.gone && goesOn(status.state);
   return status.elapsed + (active ? (performance.now() - run.statusAt) / 1000 : 0);
 }

@@ -168,8 +168,7 @@ function Report({ run, gone }: { run: RunStore; gone: boolean }) {
 
 const VERIFY = "%jaxdebug verify F(X)";
 
-/** What it costs to watch, and how to know it better. */
-/** What the watched values cost: a quiet line, with the first of the sentences that say it. */
+/** What it costs to watch, a quiet line with the first of the sentences that say it; and how to know it better. */
 function Cost({ sentences }: { sentences: string }) {
   const [copied, setCopied] = useState(false);
   if (!sentences) return null;

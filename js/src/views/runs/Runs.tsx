@@ -1,5 +1,7 @@
 /** The runs of this kernel, in the panel of one of them: for front ends without a side panel. */
+
 import { useEffect } from "preact/hooks";
+import { goesOn } from "../../kit/states";
 import type { RunStore } from "../../store/run";
 import type { UiState } from "../../store/ui";
 import { RunsView } from "./RunsView";
@@ -15,13 +17,13 @@ interface Props {
 export function Runs({ run, ui, dark }: Props) {
   run.watch();
   const rows = run.table.rows.value;
-  const goesOn = rows.some(({ state }) => state === "running" || state === "waiting");
+  const someGoOn = rows.some(({ state }) => goesOn(state));
   useEffect(() => run.table.refresh(run.key), [run]);
   useEffect(() => {
-    if (!goesOn) return;
+    if (!someGoOn) return;
     const timer = setInterval(() => run.table.refresh(run.key), AGAIN_MS);
     return () => clearInterval(timer);
-  }, [run, goesOn]);
+  }, [run, someGoOn]);
   // With this run ticked, one more tick compares it with another.
   const ticked = (ui.compared.value ?? [run.key]).filter((key) => rows.some((row) => row.key === key));
   return (

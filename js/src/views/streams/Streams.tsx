@@ -1,4 +1,5 @@
 /** Ordered and unordered events side by side, the sites they come from, and the one selected in full. */
+import { goesOn } from "../../kit/states";
 import type { RunStore } from "../../store/run";
 import type { UiState } from "../../store/ui";
 import type { StatusMessage } from "../../transport/wire";
@@ -63,7 +64,7 @@ function NothingYet({ run, state }: { run: RunStore; state: string }) {
       </div>
     );
   }
-  if (state === "running" || state === "waiting") {
+  if (goesOn(state)) {
     return (
       <div class="empty">
         <strong>Nothing printed yet</strong>

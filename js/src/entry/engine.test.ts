@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import type { Request } from "../transport/wire";
-import { Patience } from "./patience";
+import { EngineRequests } from "./engine";
 
 const SYNC: Request = { type: "sync", run: "a", first: 0, id: 1 };
 const ROWS: Request = { type: "rows", run: "a", first: 0, count: 9, id: 2 };
@@ -10,7 +10,10 @@ afterEach(() => void vi.useRealTimers());
 
 function engines() {
   const sent: [first: Request[], second: Request[]] = [[], []];
-  const [first, second] = sent.map((to) => new Patience((request) => void to.push(request))) as [Patience, Patience];
+  const [first, second] = sent.map((to) => new EngineRequests((request) => void to.push(request))) as [
+    EngineRequests,
+    EngineRequests,
+  ];
   return { first, second, sent };
 }
 

@@ -1,5 +1,5 @@
 /**
- * Holds what the page asks of the engines of an ipyparallel client by itself, until their runs are over.
+ * The requests to the engines of an ipyparallel client. Those that the page makes by itself wait until the engines' runs are over.
  *
  * An engine answers nothing while its cell runs. And a message for it, which the client's kernel hands on, makes that kernel
  * write the cell's further outputs where the page does not look for them. What the user asks for is sent at once.
@@ -9,25 +9,26 @@ import type { Request } from "../transport/wire";
 /** So long an engine whose run goes on may take to say so, and the last outputs of a cell after the end of its run. */
 const WAIT_MS = 3000;
 
+/** What the page asks without a user. */
 const BY_ITSELF: readonly Request["type"][] = ["sync", "runs"];
 
-export class Patience {
+export class EngineRequests {
   /** Those of all engines: their cells run together. */
-  private static readonly all = new Set<Patience>();
+  private static readonly all = new Set<EngineRequests>();
   private readonly held: Request[] = [];
   private isWaiting = false;
   private timer: ReturnType<typeof setTimeout> | undefined;
   private goesOn = false;
 
   constructor(private readonly send: (request: Request) => void) {
-    Patience.all.add(this);
+    EngineRequests.all.add(this);
     this.wait();
   }
 
   request(request: Request): void {
     if (BY_ITSELF.includes(request.type)) {
       this.held.push(request);
-      if (!Patience.isNeeded) this.wait(); // It may be about a run that has just begun.
+      if (!EngineRequests.someMayGoOn) this.wait(); // It may be about a run that has just begun.
     } else this.send(request);
   }
 
@@ -39,8 +40,8 @@ export class Patience {
 
   end(): void {
     clearTimeout(this.timer);
-    Patience.all.delete(this);
-    Patience.letGo();
+    EngineRequests.all.delete(this);
+    EngineRequests.sendHeld();
   }
 
   private wait(): void {
@@ -48,20 +49,20 @@ export class Patience {
     this.isWaiting = true;
     this.timer = setTimeout(() => {
       this.isWaiting = false;
-      Patience.letGo();
+      EngineRequests.sendHeld();
     }, WAIT_MS);
   }
 
-  private static get isNeeded(): boolean {
-    return [...Patience.all].some((one) => one.mayGoOn);
+  private static get someMayGoOn(): boolean {
+    return [...EngineRequests.all].some((one) => one.mayGoOn);
   }
 
   private get mayGoOn(): boolean {
     return this.isWaiting || this.goesOn;
   }
 
-  private static letGo(): void {
-    if (Patience.isNeeded) return;
-    for (const one of Patience.all) for (const request of one.held.splice(0)) one.send(request);
+  private static sendHeld(): void {
+    if (EngineRequests.someMayGoOn) return;
+    for (const one of EngineRequests.all) for (const request of one.held.splice(0)) one.send(request);
   }
 }
