@@ -1,4 +1,4 @@
-"""Numba where its import was broken off before."""
+"""The import of Numba, and the stages of a program to which its time belongs."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import subprocess
 import sys
 
 import pytest
+
+from jax_debug_widgets._jax.compat import native
 
 pytest.importorskip("numba")
 
@@ -25,3 +27,12 @@ assert importable("jax_debug_widgets.watch.statistics.native", "nothing")
 
 def test_it_is_imported_anew_where_an_import_was_broken_off():
     subprocess.run([sys.executable, "-W", "error", "-c", PROGRAM], check=True, timeout=120)
+
+
+def test_a_wait_for_numba_is_of_the_stage_in_which_it_ended(monkeypatch):
+    monkeypatch.setattr(native._waits, "ended", [(3.0, 2.0), (5.0, 0.5)])
+    monkeypatch.setattr(native.time, "monotonic", lambda: 10.0)
+    assert native.taken(within=1.0) == 0, "an inner function, traced later, however long it took"
+    assert native.taken(within=6.0) == 0.5
+    assert native.taken(within=9.0) == 2.0
+    assert native.taken(within=9.0) == 0, "it is counted once"

@@ -35,9 +35,15 @@ _importing: dict[str, tuple[float, Any]] = {}
 
 _TOLD_AFTER_S = 1.5
 
-_spent = threading.local()
-"""`seconds`: how long this thread has waited for Numba to be loaded and to compile, see `taken`."""
 
+class _Waits(threading.local):
+    """When each wait of this thread for Numba to be loaded and to compile ended, by `time.monotonic`, and its seconds."""
+
+    def __init__(self) -> None:
+        self.ended: list[tuple[float, float]] = []
+
+
+_waits = _Waits()
 
 _known: dict[str, bool] = {}
 """For each module asked for: whether it could be imported. A module whose import an interrupt broke off is not in it."""
@@ -74,7 +80,8 @@ def _import(module: str, what: str) -> bool:
         return False
     finally:
         _importing.pop(module, None)
-        _spent.seconds = getattr(_spent, "seconds", 0.0) + time.monotonic() - began
+        now = time.monotonic()
+        _waits.ended.append((now, now - began))
     return True
 
 
@@ -95,14 +102,14 @@ def numba_compiles() -> bool:
 
 
 def taken(within: float) -> float:
-    """Return the seconds that this thread has waited for Numba in a stage that took `within` seconds, and forget them.
+    """Return the seconds that this thread has waited for Numba in a stage that took the last `within` seconds; forget them.
 
-    What is longer was no part of it, but of what is around: while a program is prepared, small functions are traced.
+    What ended earlier is of the stage around it: while a program is prepared, small functions are traced.
     """
-    seconds = getattr(_spent, "seconds", 0.0)
-    if seconds > within:
-        return 0.0
-    _spent.seconds = 0.0
+    begin = time.monotonic() - within
+    earlier = [one for one in _waits.ended if one[0] < begin]
+    seconds = sum(one for _, one in _waits.ended[len(earlier) :])
+    _waits.ended = earlier
     return seconds
 
 
