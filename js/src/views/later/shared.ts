@@ -11,7 +11,7 @@ export { brief, count, plural, seconds, shortFunction, value } from "../../kit/f
 export { copy, download } from "../../kit/give";
 export { Moved } from "../../kit/moved";
 export { clearCanvas, useSize } from "../../kit/size";
-export { stateWords } from "../../kit/states";
+export { goesOn, stateWords } from "../../kit/states";
 export { Toggle } from "../../kit/Toggle";
 export { colourAt, siteColour } from "../../kit/theme";
 export { ticks } from "../../kit/ticks";
