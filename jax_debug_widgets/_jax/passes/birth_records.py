@@ -5,7 +5,7 @@ A birth is an operation that makes the first NaN or infinity, see `births`. On a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial, reduce
 from typing import Any
 
@@ -14,7 +14,7 @@ import numpy as np
 from jax import lax
 
 from jax_debug_widgets._jax.compat.native import computed_natively, importable
-from jax_debug_widgets._jax.passes.check_arithmetic import none_of, not_numbers, number_of, odd, worst
+from jax_debug_widgets._jax.passes.check_arithmetic import count_and_first, none_of, not_numbers, number_of, odd, worst
 from jax_debug_widgets._jax.passes.words import recorded_type, word_count, words_of
 
 _NUMBERS = 6
@@ -68,7 +68,7 @@ def _any_odd(array: Any) -> Any:
 
 def _of_elements(out: Any, *inputs: Any) -> Any:
     ins = [lax.broadcast(one, out.shape) if one.shape != out.shape else one for one in inputs]
-    count, first = _count_and_first(out, lambda: lax.bitwise_or(*_births(out, ins)))
+    count, first = count_and_first(odd(out), lax.bitwise_or(*_births(out, ins)))
     element, *operands = (_at(one, first) for one in (out, *ins))
     of_finite, of_infinite = map(number_of, _births(element, operands))
     kind = lax.add(of_finite, lax.add(of_infinite, of_infinite))
@@ -83,25 +83,11 @@ def _births(out: Any, inputs: Sequence[Any]) -> tuple[Any, Any]:
     return lax.bitwise_and(odd(out), finite), of_infinite
 
 
-def _count_and_first(out: Any, chosen: Callable[[], Any]) -> tuple[Any, Any]:
-    """Count the elements that are not finite and find the position of the first `chosen` one, in one reduction."""
-    if out.size == 1:
-        return lax.reshape(number_of(odd(out)), ()), np.int32(0)
-    numbers = lax.reshape(lax.iota(np.int32, out.size), out.shape)
-    last = np.int32(out.size - 1)
-    places = lax.select(chosen(), numbers, lax.full_like(numbers, last))
-
-    def both(one: Any, other: Any) -> Any:
-        return lax.add(one[0], other[0]), lax.min(one[1], other[1])
-
-    return lax.reduce((number_of(odd(out)), places), (np.int32(0), last), both, tuple(range(out.ndim)))
-
-
 def _of_arrays(out: Any, *inputs: Any) -> Any:
     made, given = worst(out), list(map(worst, inputs))
     of_finite = lax.bitwise_and(odd(made), none_of(given, odd))
     of_infinite = lax.bitwise_and(not_numbers(made), none_of(given, not_numbers))
-    count, first = _count_and_first(out, partial(odd, out))
+    count, first = count_and_first(odd(out))
     twice = lax.mul(number_of(lax.bitwise_and(of_infinite, lax.bitwise_not(of_finite))), np.int32(2))
     return _together(count, lax.add(number_of(of_finite), twice), first, *_words([_at(out, first)]))
 

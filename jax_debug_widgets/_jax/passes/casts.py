@@ -11,7 +11,7 @@ import numpy as np
 from jax import lax
 
 from jax_debug_widgets._jax.origins.frames import Frame
-from jax_debug_widgets._jax.passes.check_arithmetic import counted, element_at, first_of, not_numbers
+from jax_debug_widgets._jax.passes.check_arithmetic import count_and_first, element_at, not_numbers
 from jax_debug_widgets._jax.passes.checked import BodyFacts, Check, Records
 from jax_debug_widgets._jax.passes.kept_writes import equation_of
 from jax_debug_widgets._jax.passes.words import recorded_type, words_of
@@ -58,8 +58,8 @@ class Casts:
             least, most = max(info.min, limits.min), min(info.max, limits.max)
             below = lax.lt(array, lax.full_like(array, least))
             bad = lax.bitwise_or(below, lax.gt(array, lax.full_like(array, most)))
-            first = first_of(bad)
-            return [counted(bad), first, *(element_at(one, first) for one in words_of(array))]
+            count, first = count_and_first(bad)
+            return [count, first, *(element_at(one, first) for one in words_of(array))]
 
         if jnp.issubdtype(operand.aval.dtype, jnp.integer):
             return Check(facts, [operand], compute_integers)
@@ -73,8 +73,8 @@ class Casts:
             )
             above = lax.ge(wide, lax.full_like(wide, info.max + 1))
             bad = lax.bitwise_or(lax.bitwise_or(below, above), not_numbers(wide))
-            first = first_of(bad)
-            return [counted(bad), first, *(element_at(one, first) for one in words_of(wide))]
+            count, first = count_and_first(bad)
+            return [count, first, *(element_at(one, first) for one in words_of(wide))]
 
         return Check(facts, [operand], compute)
 
@@ -116,7 +116,7 @@ class NanArguments:
 
         def compute(array: Any) -> Sequence[Any]:
             bad = lax.eq(array, lax.full_like(array, -1))
-            return [counted(bad), first_of(bad)]
+            return count_and_first(bad)
 
         return Check(None, [out], compute, equation.params["name"].lstrip("_"))
 

@@ -61,18 +61,22 @@ def number_of(truth: Any) -> Any:
     return lax.convert_element_type(truth, np.int32)
 
 
-def counted(truths: Any) -> Any:
-    """How many are True."""
-    return lax.reduce_sum(number_of(truths), tuple(range(truths.ndim)))
+def count_and_first(bad: Any, chosen: Any = None) -> list[Any]:
+    """How many are True, and the flat position of the first True of `chosen` (of `bad` by default), both int32.
 
+    The position is the last one if there is none. Both are found in one reduction, which XLA compiles to one kernel.
+    """
+    chosen = bad if chosen is None else chosen
+    last = np.int32(bad.size - 1)
+    if bad.size == 1:
+        return [lax.reshape(number_of(bad), ()), last]
+    numbers = lax.reshape(lax.iota(np.int32, bad.size), bad.shape)
+    places = lax.select(chosen, numbers, lax.full_like(numbers, last))
 
-def first_of(truths: Any) -> Any:
-    """The flat position of the first True, int32; the last position if there is none."""
-    if truths.size == 1:
-        return np.int32(0)
-    numbers = lax.reshape(lax.iota(np.int32, truths.size), truths.shape)
-    last = lax.full_like(numbers, truths.size - 1)
-    return lax.reduce_min(lax.select(truths, numbers, last), tuple(range(truths.ndim)))
+    def both(one: Any, other: Any) -> Any:
+        return lax.add(one[0], other[0]), lax.min(one[1], other[1])
+
+    return lax.reduce((number_of(bad), places), (np.int32(0), last), both, tuple(range(bad.ndim)))
 
 
 def element_at(array: Any, position: Any) -> Any:

@@ -255,7 +255,8 @@ class _Pass:
         number = next(self.numbers)
         inner, records = self._inner(equation.params[key], equation, frames, body)
         first, outer = list[core.JaxprEqn](), list[Record]()
-        if is_scan and not is_carried_apart(records):
+        apart = is_carried_apart(getattr(equation.params[key], "jaxpr", equation.params[key]), records)
+        if is_scan and not apart:
             first, outer, inner, records = before_loop(equation, inner, records, self.checks, number)
         if not records:
             return [*first, equation], outer
@@ -265,7 +266,7 @@ class _Pass:
         also, step = [], counter
         if is_scan and params["reverse"]:
             also, (step,) = computed_numbers(partial(from_end, params["length"]), [counter])
-        carries = carrying(records, step)
+        carries = carrying(records, step, apart=apart)
         also += chain.from_iterable(one.also for one in carries)
         begin, before, after, given = (
             list(chain.from_iterable(part))

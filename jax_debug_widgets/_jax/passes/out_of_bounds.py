@@ -12,7 +12,7 @@ from jax import lax
 
 from jax_debug_widgets._jax.compat.private import core
 from jax_debug_widgets._jax.origins.frames import Frame
-from jax_debug_widgets._jax.passes.check_arithmetic import counted, element_at, first_of
+from jax_debug_widgets._jax.passes.check_arithmetic import count_and_first, element_at
 from jax_debug_widgets._jax.passes.checked import BodyFacts, Check, Records
 from jax_debug_widgets._jax.passes.kept_writes import may_keep
 from jax_debug_widgets._jax.passes.written_index import (
@@ -232,5 +232,5 @@ def _outside(indices: Any, last: Sequence[int], sizes: Sequence[int], written: S
     words = [indices]
     if written:
         is_outside, words = lax.bitwise_or(is_outside, beyond(written, last, sizes)), words_of_columns(written)
-    first = first_of(is_outside)
-    return [counted(is_outside), first, *(element_at(one, first) for one in words)]
+    count, first = count_and_first(is_outside)
+    return [count, first, *(element_at(one, first) for one in words)]
