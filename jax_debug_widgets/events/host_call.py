@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import traceback
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from jax_debug_widgets.events.event import Tap
     from jax_debug_widgets.events.site import CallSite
 
+_PACKAGES = "/site-packages/"
 _HIDDEN_PACKAGES = ("jax", "jaxlib")
 _OUR_FILES = os.path.dirname(os.path.dirname(__file__)) + os.sep
 """The files of this package. Their frames, and those of JAX, are left out of a user's traceback."""
@@ -162,9 +163,19 @@ def own_frames(stack: Sequence[traceback.FrameSummary]) -> list[traceback.FrameS
     return [frame for frame in stack[start + 1 :] if not is_hidden(frame.filename)]
 
 
+def place_of(error: BaseException | None, name_file: Callable[[str], str]) -> str:
+    """Return where the user's code raised an exception, ` in loss at train.py:41`; empty if no frame is the user's."""
+    frames = own_frames(traceback.extract_tb(error.__traceback__ if error else None))
+    frames = [one for one in frames if _PACKAGES not in one.filename.replace(os.sep, "/")] or frames
+    if not frames:
+        return ""
+    function = "" if frames[-1].name == "<module>" else f" in {frames[-1].name}"
+    return f"{function} at {name_file(frames[-1].filename)}:{frames[-1].lineno}"
+
+
 def is_hidden(file: str) -> bool:
     """Whether a file belongs to JAX or to this package, so that its frames are not the user's."""
     if file.startswith(_OUR_FILES):
         return True
-    _, found, inside = file.replace(os.sep, "/").rpartition("/site-packages/")
+    _, found, inside = file.replace(os.sep, "/").rpartition(_PACKAGES)
     return bool(found) and inside.partition("/")[0] in _HIDDEN_PACKAGES

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import re
+import sys
 from contextlib import nullcontext
 
 import jax
@@ -129,10 +130,23 @@ def test_a_run_that_failed_tells_the_exception_also_when_it_is_loaded(tmp_path, 
 
     with nullcontext() if is_caught else pytest.raises(jax.errors.JaxRuntimeError):
         program()
-    told = f"{'`called_back` failed:' if is_caught else 'The program raised'} KeyError: 'no such layer'"
+    told = "raised KeyError: 'no such layer' in without_layer at test_report.py:"
     for run in (runs[0], jdw.load(runs[0].save(tmp_path / "run.jdw"))):
         assert run.status().state == "failed"
-        assert sum(told in note for note in run.notes) == 1 and told in section(run.report(), "Notes")
+        (note,) = (one for one in run.notes if "no such layer" in one)
+        assert told in note and note in section(run.report(), "Notes")
+
+
+def test_a_note_says_at_which_line_the_program_raised_unless_a_finding_does():
+    with pytest.raises(TypeError, match="dot_general"), jdw.capture() as run:
+        jax.jit(lambda x: x @ jnp.ones(3))(jnp.ones(2))
+    (note,) = run.notes
+    line = sys._getframe().f_lineno - 2
+    assert re.fullmatch(rf"The program raised TypeError: dot_general .* at test_report.py:{line}", note), note
+    with pytest.raises(jax.errors.TracerBoolConversionError), jdw.capture() as run:
+        jax.jit(lambda x: x if x > 0 else -x)(1.0)
+    assert [one.kind for one in run.findings] == ["control-flow"]
+    assert not any("TracerBoolConversionError" in one for one in run.notes)
 
 
 def test_rows_of_values_of_one_name_say_where_each_is():

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import time
-import traceback
 from typing import TYPE_CHECKING
 
 from jax_debug_widgets.events.errors import error_line
 from jax_debug_widgets.events.function_names import short_function
-from jax_debug_widgets.events.host_call import RejectedResultError, own_frames
+from jax_debug_widgets.events.host_call import RejectedResultError, place_of
 from jax_debug_widgets.taps.stuck import standstill, thread_name
 
 if TYPE_CHECKING:
@@ -37,8 +36,7 @@ def stuck_note(running: Running, limit: float, name_file: NameFile) -> str:
 def raised_note(summary: CallbackSummary, name_file: NameFile) -> str:
     """Write the note about the last error of a function, with the user's line that raised it."""
     error, site = summary.error, summary.site
-    lines = own_frames(traceback.extract_tb(error.__traceback__ if error else None))
-    at = f" in {lines[-1].name} at {name_file(lines[-1].filename)}:{lines[-1].lineno}" if lines else ""
+    at = place_of(error, name_file)
     is_rejected = isinstance(error, RejectedResultError)
     told = str(error) if is_rejected else error_line(error) if error else "an exception"
     verb = "returned what JAX rejects:" if is_rejected else "raised"

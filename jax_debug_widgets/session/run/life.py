@@ -40,12 +40,14 @@ class Life:
         self._gave_up = False
         self.error = ""
         """The error that the program has raised, in a line; empty if it has not failed."""
+        self.raised_at = ""
+        """Where the user's code raised it, ` at In [2]:4`."""
         self._waits: deque[list[float | None]] = deque(maxlen=_MOST_WAITS)
 
-    def returned(self, error: str) -> None:
+    def returned(self, error: str, raised_at: str = "") -> None:
         """Note that the program has returned, raised `error`, or was ended. Its effects may still be pending."""
         self._returned_at = time.time()
-        self.error = error
+        self.error, self.raised_at = error, raised_at
 
     @property
     def has_returned(self) -> bool:

@@ -201,13 +201,16 @@ def of_what_was_not_found(run: Reported) -> Iterator[str]:
 
 
 def _of_failure(run: Reported) -> Iterator[str]:
-    """Yield the note about the program's exception; if the user caught it, about the exception of the first failed call."""
-    if run.life.error:
-        yield f"The program raised {run.life.error}"
-        return
-    call = next((one for one in run.call_log.calls()[0] if one.error and one.state == "failed"), None)
-    if call is not None:
-        yield f"Call {call.id} `{call.name}` failed: {call.error}"
+    """Yield the note about the program's exception, or that of the first failed call if the user caught it.
+
+    There is none if a finding explains the exception or the note of a callback tells it.
+    """
+    error, told = run.life.error, f"The program raised {run.life.error}{run.life.raised_at}"
+    if not error:
+        call = next((one for one in run.call_log.calls()[0] if one.error and one.state == "failed"), None)
+        error, told = (call.error, f"Call {call.id} `{call.name}` failed: {call.error}") if call else ("", "")
+    if error and not run.explained and not run.callbacks.has_raised(error):
+        yield told
 
 
 def _sampled(run: Reported, said: dict[int, int]) -> dict[int, int]:

@@ -21,6 +21,7 @@ from jax_debug_widgets.checks.keys import Reuse, reuses
 from jax_debug_widgets.checks.leaks import leaks_of
 from jax_debug_widgets.events import CallSite, StaleRead, Status, Tap, TracePrint
 from jax_debug_widgets.events.errors import error_line
+from jax_debug_widgets.events.host_call import place_of
 from jax_debug_widgets.session.run import report
 from jax_debug_widgets.session.run.call_span import CallSpan
 from jax_debug_widgets.session.run.callbacks import RunCallbacks
@@ -302,7 +303,8 @@ class Run(RunView):
             self.note(f"The inputs of no call are kept for `jdw.replay`: keep_inputs {SEEN}.")
         was_closed = isinstance(error, GeneratorExit)  # A generator that was dropped has not failed.
         has_failed = error is not None and not was_closed and not self.policy.ends(error)
-        self.life.returned(error_line(error) if error is not None and has_failed else "")
+        failure = error if has_failed else None
+        self.life.returned(error_line(failure) if failure else "", place_of(failure, self.name_file))
 
     def _look_for_leaks(self, *, failed: bool = False) -> None:
         """Note the names that hold tracers of ended traces; not after an exception, because its traceback holds tracers."""

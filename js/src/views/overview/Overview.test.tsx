@@ -274,6 +274,13 @@ describe("the overview", () => {
     vi.useRealTimers();
   });
 
+  it("gives no advice to watch where the program has failed", () => {
+    show(goldenBatch("empty", { status: status({ state: "failed", events: 0 }) }));
+    expect(find("[data-testid=nothing-drawn]").textContent).toBe(
+      "No number to drawThe program failed before it gave one.",
+    );
+  });
+
   it("says that JAX compiles while no program has run, and gives no advice yet", () => {
     const [call] = goldenBatch("small").calls;
     const calls = [{ ...call, state: "tracing", dispatched: null, ready: null, drained: null } as CallMessage];

@@ -77,6 +77,7 @@ function Contents({ run, ui, dark, at }: Props & { at: number }) {
         <Nothing
           ui={ui}
           goesOn={run.active && !run.gone}
+          failed={run.status?.state === "failed"}
           prepares={run.calls.size > 0 && ![...run.calls.values()].some(launched)}
           watched={run.watched.tables.size}
           apart={run.status?.apart}
@@ -193,6 +194,7 @@ const CHECK_ALL = "%%jaxdebug --check all";
 interface NothingProps {
   ui: UiState;
   goesOn: boolean;
+  failed: boolean;
   /** No program has run: what it will show is not known yet. */
   prepares: boolean;
   watched: number;
@@ -201,7 +203,15 @@ interface NothingProps {
 }
 
 /** What to do where nothing can be drawn. */
-function Nothing({ ui, goesOn, prepares, watched, apart }: NothingProps) {
+function Nothing({ ui, goesOn, failed, prepares, watched, apart }: NothingProps) {
+  if (failed && watched === 0) {
+    return (
+      <div class="empty" data-testid="nothing-drawn">
+        <strong>No number to draw</strong>
+        <span>The program failed before it gave one.</span>
+      </div>
+    );
+  }
   if (goesOn && prepares) {
     return (
       <div class="empty" data-testid="nothing-drawn">
