@@ -1,7 +1,7 @@
 """Measure the tools for programs on a training step with some 6,000 equations, beside JAX's own work.
 
 The tools are the table, differences, links and export. The program is a transformer of twelve blocks (flax) with Adam
-(optax), unrolled, as people write it. Seconds are processor time and vary with the machine. Each tool needs work of JAX's:
+(optax), unrolled, as people write it. Seconds are those that a user waits on an idle machine. Each tool needs work of JAX's:
 tracing, for links lowering and compiling too. Beside its seconds are those beyond that work, and the ratio to that work.
 """
 
@@ -65,9 +65,9 @@ def main() -> None:
     params, _, words = args
 
     def once(run: Callable[[], Any]) -> float:
-        start = time.process_time()
+        start = time.perf_counter()
         run()
-        return time.process_time() - start
+        return time.perf_counter() - start
 
     def anew(work: Callable[[], Any]) -> float:
         jax.clear_caches()

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import linecache
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 from jax_debug_widgets._jax.compat.collecting import without_full_collecting
+from jax_debug_widgets._jax.studies.programs import program_of
 from jax_debug_widgets._jax.studies.tags import Links, chains, executable_of_calls, stages_of
 from jax_debug_widgets.graphs import Program
 from jax_debug_widgets.graphs.by_line import ByLine
 from jax_debug_widgets.graphs.hlo import read_hlo, read_stablehlo
 from jax_debug_widgets.graphs.linked import Linked
 from jax_debug_widgets.graphs.program import Source
-from jax_debug_widgets.session.studies.programs import traced
+from jax_debug_widgets.session.studies.programs import only_traced, reading_of, traced
 from jax_debug_widgets.session.studies.seen import seen_of
 
 if TYPE_CHECKING:
@@ -52,12 +54,15 @@ def linked_of(
     Raises:
       Exception: the error that tracing, lowering or compiling the function raises.
     """
-    found, program = traced(session, function, args, kwargs)
-    lines, values = lines_of_sources(program), seen_of(session, program).values
     if not compiled:
-        return Linked(program, source_lines=lines, values=values)
-    with session.capture.explaining():
-        stages = stages_of(found, "" if exact else executable_of_calls(function, args, kwargs))
+        _, program = traced(session, function, args, kwargs)
+        return Linked(program, source_lines=lines_of_sources(program), values=seen_of(session, program).values)
+    found = only_traced(session, function, args, kwargs)
+    with ThreadPoolExecutor(1) as beside:  # XLA compiles without Python's lock; meanwhile the program is read.
+        reading = beside.submit(program_of, found, reading_of(session.capture))
+        with session.capture.explaining():
+            stages = stages_of(found, "" if exact else executable_of_calls(function, args, kwargs))
+    program = reading.result()
     executable = read_hlo(stages.hlo)
     return Linked(
         program,
@@ -66,8 +71,8 @@ def linked_of(
         executable,
         stages.links in ("exact", "exact as lowered"),
         WHY[stages.links],
-        lines,
-        values,
+        lines_of_sources(program),
+        seen_of(session, program).values,
         ByLine(program, executable, stages.roots) if stages.links == "by line" else None,
     )
 

@@ -45,13 +45,20 @@ def traced(
     Raises:
       NotImplementedError: the installed JAX lacks a name that this needs. Exception: the error that tracing raises.
     """
+    found = only_traced(session, function, args, kwargs)
+    return found, program_of(found, reading_of(session.capture))
+
+
+def only_traced(
+    session: Captures, function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> Traced:
+    """Trace a call, see `traced`."""
     if why := features.why_off(features.STEPPING):
         raise NotImplementedError(why)
     require_function(function)
     capture = session.capture
     with capture.explaining():
-        found = trace(function, args, kwargs, partial(lines_of, capture), whole_numbers=False, gradients=True)
-        return found, program_of(found, reading_of(capture))
+        return trace(function, args, kwargs, partial(lines_of, capture), whole_numbers=False, gradients=True)
 
 
 def reading_of(capture: Capture) -> ProgramAnnotations:
