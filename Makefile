@@ -4,7 +4,7 @@ VENV := .venv
 # `make test-jax` is on another JAX: the oldest that is supported, if none is said.
 JAX ?= 0.8.0
 VENV_JAX := .venv-jax-$(JAX)
-JAX_ARGS ?= $(addprefix tests/,_jax breakpoints callbacks magics plots session store taps watch widgets)
+JAX_ARGS ?= $(addprefix tests/,_jax archive breakpoints callbacks checks graphs magics plots session store taps watch widgets)
 # Python of a version, from the PATH or pyenv (whose commands on the PATH may be of no use). Where there is none that can make
 # an environment it is `python3`, which then says what is missing.
 python_of = $(shell for one in python$(1) ~/.pyenv/versions/$(1).*/bin/python python3; do \

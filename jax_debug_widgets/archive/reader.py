@@ -212,11 +212,12 @@ class RunReader:
             if not is_whole and number == 0 and not self._has_begun and len(stretches) > 1:
                 # The process ended while it removed the oldest part.
                 self._begin_at(stretches[1].first, {})
-            elif not is_whole:
+                continue
+            self._has_begun = len(store) > store.oldest
+            if not is_whole:
                 if stretch.stop != OPEN or state.get("is_over"):
                     problems.append(f"The file is incomplete: the events from event {self._next} on are missing.")
                 break
-            self._has_begun = len(store) > store.oldest
 
     def _newest(self, stretches: list[RowRange]) -> list[RowRange]:
         """Return the last stretches that together fill the budget of events; skip those before."""

@@ -9,6 +9,7 @@ import sys
 import threading
 
 import jax
+import jax.numpy as jnp
 import pytest
 
 import jax_debug_widgets as jdw
@@ -118,6 +119,29 @@ def test_a_run_whose_folder_is_gone_is_followed_no_longer(job, tmp_path, how, mo
     assert not caplog.records
 
 
+def test_a_run_whose_first_reading_ends_within_an_event_has_all_events_later(tmp_path):
+    folder, copy = tmp_path / "run.jdw", tmp_path / "copy.jdw"
+
+    @jax.jit
+    def double(x):
+        y = x * 2
+        return y
+
+    with jdw.capture(watch="y", values=True, record=folder):
+        for number in range(3):
+            double(jnp.full(30, number))
+            until(lambda number=number: len(jdw.load(folder).events) > number)
+        shutil.copytree(folder, copy)
+    (arrays,) = (copy / "p00000/arrays").iterdir()
+    whole = arrays.read_bytes()
+    arrays.write_bytes(whole[: len(whole) * 2 // 3])
+    run = jdw.load(copy)
+    assert 0 < len(run.events) < 3
+    arrays.write_bytes(whole)
+    run.follow()
+    assert [event.call for event in run.events] == [0, 1, 2]
+
+
 def test_a_folder_that_is_away_for_a_moment_is_followed_again(job, tmp_path):
     run = jdw.load(tmp_path / "run.jdw", follow=True)
     (tmp_path / "run.jdw/run.json").rename(tmp_path / "run.json")
@@ -169,13 +193,12 @@ def test_a_follower_is_told_that_the_disk_is_full(tmp_path, request, full):
     ) as process:
         until((disk / "run.jdw/run.json").exists)
         run = jdw.load(disk / "run.jdw", follow=True)
-        assert process.stdin is not None
         for _ in range(60):
             if not run.goes_on:
                 break
-            process.stdin.write("go on\n")
-            process.stdin.flush()
-            threading.Event().wait(0.1)
+            before = len(run.events)
+            go_on(process)
+            until(lambda before=before: len(run.events) > before or not run.goes_on)  # Little of it is written at once.
         assert run.wait(20) and process.poll() is None, "the job goes on"
         why = "File too large" if full == "no file may grow" else "No space left on device"
         told = [note for note in run.notes if note.startswith("Recording stopped at ")]

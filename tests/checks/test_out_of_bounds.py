@@ -351,6 +351,10 @@ def test_a_write_on_a_condition_that_puts_back_what_was_there_is_silent(read):
         jax.jit(lambda xs: jax.lax.fori_loop(0, 5, body, xs))(jnp.zeros(3))
     assert run.findings == []
     with jdw.capture(check="oob") as run:
+        each = lambda i, two: [body(i, xs) for xs in two]  # noqa: E731
+        jax.jit(lambda two: jax.lax.fori_loop(0, 5, each, two))([jnp.zeros(3), jnp.ones(3)])
+    assert run.findings == []
+    with jdw.capture(check="oob") as run:
         write = lambda i, xs: jax.lax.dynamic_update_index_in_dim(xs, 1.0 * i, i, axis=0)  # noqa: E731
         jax.jit(lambda xs: jax.lax.fori_loop(0, 5, write, xs))(jnp.zeros(3))
     assert "index 3 is outside" in run.findings[0].headline

@@ -139,12 +139,12 @@ class _Pass:
             for frame in frames[:1]:
                 beside.setdefault(frame, set()).add(equation.primitive.name)
         certain, computed = certain_values(jaxpr, results), certain_values(jaxpr, results, but_for_tests=True)
-        define(jaxpr, self.definitions)
+        defined = define(jaxpr, self.definitions)
         inputs = frozenset([*jaxpr.invars, *jaxpr.constvars])
         scope = inputs.union(*(one.outvars for one in jaxpr.eqns))
         known = (self.forward, self.lanes_of, part, beside, self.definitions, inputs, scope)
         body, checked_here = BodyFacts(certain, computed, *known), set[Any]()
-        choices = choices_of(jaxpr, certain, self.definitions)
+        choices = choices_of(jaxpr, certain, self.definitions, defined)
         waiting: dict[int, list[tuple[Any, Checked, Check]]] = {}
         for number, (equation, frames) in enumerate(zip(jaxpr.eqns, lines, strict=True)):
             here = replace(body, part=part.of(equation))

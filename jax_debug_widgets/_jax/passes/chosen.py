@@ -8,7 +8,7 @@ choice takes all elements.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from functools import reduce
@@ -58,7 +58,9 @@ class Choice:
         return jnp.broadcast_to(taken if self.is_aligned else jnp.all(taken), shape)
 
 
-def choices_of(jaxpr: core.Jaxpr, certain: AbstractSet[Any], definitions: Definitions) -> dict[Any, Choice]:
+def choices_of(
+    jaxpr: core.Jaxpr, certain: AbstractSet[Any], definitions: Definitions, defined: Sequence[Any]
+) -> dict[Any, Choice]:
     """The choice that each value of a body goes to and nowhere else.
 
     What is read from an array to be put back there is not taken.
@@ -66,8 +68,10 @@ def choices_of(jaxpr: core.Jaxpr, certain: AbstractSet[Any], definitions: Defini
     Args:
       certain: the variables that go to the results for certain.
       definitions: see `Definitions`.
+      defined: the equations of the body and of the functions that it calls, see `define`.
     """
-    kept = {id(read) for write in _writes(jaxpr) for read in put_back(write, definitions)}
+    writes = [one for one in defined if one.primitive.name == "dynamic_update_slice"]
+    kept = {id(read) for write in writes for read in put_back(write, definitions)}
     ways: dict[Any, Choice | None] = {one: None for one in jaxpr.outvars if isinstance(one, core.Var)}
     for number, equation in reversed([*enumerate(jaxpr.eqns)]):
         for atom, way in zip(equation.invars, _of_operands(number, equation, ways, certain), strict=True):
@@ -81,15 +85,6 @@ def choice_of_all(outvars: Sequence[Any], certain: AbstractSet[Any], choices: Ma
     found = {replace(choices[one], is_aligned=False) for one in outvars if one in choices}
     is_chosen = len(found) == 1 and certain.isdisjoint(outvars)
     return found.pop() if is_chosen else None
-
-
-def _writes(jaxpr: core.Jaxpr) -> Iterator[Any]:
-    """Yield each write that moves to where it fits."""
-    for equation in jaxpr.eqns:
-        if equation.primitive.name == "dynamic_update_slice":
-            yield equation
-        elif equation.primitive.name in ("jit", "pjit"):
-            yield from _writes(equation.params["jaxpr"].jaxpr)
 
 
 def _of_operands(

@@ -19,15 +19,34 @@ _MOST_STEPS = 100
 _READS = frozenset({"dynamic_slice", "gather"})
 
 
-def define(jaxpr: core.Jaxpr, definitions: Definitions) -> None:
-    """Add the variables of a body, and of the jitted functions that it calls."""
+def define(jaxpr: core.Jaxpr, definitions: Definitions) -> list[Any]:
+    """Add the variables of a body, and of the jitted functions that it calls; return the equations of all of them.
+
+    A function that is called again has the same variables, and other operands: then it is added with new ones.
+    """
+    equations: list[Any] = []
     for equation in jaxpr.eqns:
+        equations.append(equation)
         definitions.update(dict.fromkeys(equation.outvars, equation))
         if equation.primitive.name in ("jit", "pjit"):
             inner = equation.params["jaxpr"].jaxpr
-            define(inner, definitions)
+            inner = _renamed(inner) if any(one in definitions for one in inner.invars) else inner
+            equations += define(inner, definitions)
             definitions.update(zip(inner.invars, equation.invars, strict=True))
             definitions.update(zip(equation.outvars, inner.outvars, strict=True))
+    return equations
+
+
+def _renamed(jaxpr: core.Jaxpr) -> core.Jaxpr:
+    """The same program with variables of its own."""
+    given = [*jaxpr.invars, *(one for equation in jaxpr.eqns for one in equation.outvars)]
+    new: dict[Any, Any] = {one: core.Var(one.aval) for one in given}
+
+    def of(atoms: Sequence[Any]) -> list[Any]:
+        return [atom if isinstance(atom, core.Literal) else new.get(atom, atom) for atom in atoms]
+
+    equations = [one.replace(invars=of(one.invars), outvars=of(one.outvars)) for one in jaxpr.eqns]
+    return jaxpr.replace(invars=of(jaxpr.invars), outvars=of(jaxpr.outvars), eqns=equations)
 
 
 def may_keep(write: Any, definitions: Definitions) -> bool:
@@ -83,10 +102,17 @@ def _origin(atom: Any, definitions: Definitions) -> tuple[Any, Any]:
     for _ in range(_MOST_STEPS):
         source = _source(atom, definitions)
         made = definitions.get(source) if isinstance(source, core.Var) else None
-        if made is None or made.primitive.name not in _SAME:
+        if made is None or not _hands_on(made):
             return source, made
         atom = made.invars[0]
     return None, None
+
+
+def _hands_on(equation: Any) -> bool:
+    """Whether an equation gives the elements of its operand; jax 0.8 writes `x[0]` of one element as a slice of it all."""
+    if equation.primitive.name == "slice":
+        return equation.outvars[0].aval.shape == equation.invars[0].aval.shape
+    return equation.primitive.name in _SAME
 
 
 def _source(atom: Any, definitions: Definitions) -> Any:
