@@ -125,7 +125,7 @@ def test_a_run_whose_first_reading_ends_within_an_event_has_all_events_later(tmp
     @jax.jit
     def double(x):
         y = x * 2
-        return y
+        return y + 1
 
     with jdw.capture(watch="y", values=True, record=folder):
         for number in range(3):
