@@ -42,6 +42,12 @@ def number(y):
     return float("nan") if y is None else y
 
 
+@pytest.mark.parametrize(("name", "title"), CASES["titles"])
+def test_a_line_of_a_chart_is_called_as_in_the_panel(name, title):
+    path = path_of(name)
+    assert path is not None and path.title == title
+
+
 def test_the_rules_are_those_of_the_panel():
     for name, forward, watched, rank in CASES["ranks"]:
         assert rank_of(name, forward=forward, watched=watched) == rank, name

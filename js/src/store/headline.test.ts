@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { activationLeaves, gradientLeaves, ratioLeaves } from "./charted";
-import { huesOf, inLoop, isBias, kindOf, numbered, pathOf } from "./groups";
+import { huesOf, inLoop, isBias, kindOf, numbered, type Path, pathOf, titleOf } from "./groups";
 import {
   bornOf,
   compiledOf,
@@ -100,6 +100,10 @@ describe("the overview, as the kernel's side tells it too", () => {
       expect(path !== null && isBias(path.leaf)).toBe(bias);
     },
   );
+
+  it.each(CASES.titles as [string, string][])("calls the line of %s %s", (name, title) => {
+    expect(titleOf(pathOf(name) as Path)).toBe(title);
+  });
 
   it.each(CASES.in_loop as [number[], number[]][])("draws together what came %j times", (times, drawn) => {
     expect(inLoop([...times.keys()], (i) => times[i] as number)).toEqual(drawn);
