@@ -24,7 +24,7 @@ from jax_debug_widgets.events import Finding
 from jax_debug_widgets.events.amounts import in_time
 from jax_debug_widgets.session import snapshot_of
 from jax_debug_widgets.session.panel.lane_spread import gathered
-from jax_debug_widgets.session.panel.overview import born_of
+from jax_debug_widgets.session.panel.overview import _compiled, born_of
 from jax_debug_widgets.session.panel.words import gone_from
 from jax_debug_widgets.session.run import charted
 from jax_debug_widgets.session.run.counters import Counters, counts
@@ -326,7 +326,7 @@ def test_a_training_loop_has_facts_its_loss_and_the_gradients_of_its_parameters(
     kept = snapshot_of(run)
     facts = {fact.label: fact for fact in kept.facts}
     assert facts["Steps"].value == "12" and facts["Compiled"].value == "once"
-    assert f"{facts['Compiled'].note} of it compiling" in facts["Steps"].note
+    assert f"{facts['Compiled'].note.partition(',')[0]} of it compiling" in facts["Steps"].note
     assert "→" in facts["loss"].value and not facts["loss"].bad
     assert facts["First NaN"].value == "∂ n2" and "step 8" in facts["First NaN"].note and facts["First NaN"].bad
     assert [series.name for series in kept.series] == ["loss"]
@@ -350,6 +350,13 @@ def test_the_picture_is_an_image_with_words_that_stands_without_styles_or_script
     assert {"Gradient norms", "Std of values", "loss", "layers[0]", "layers[1]", "× NaN"} <= set(words)
     text = run.panel.bundle()["text/plain"]
     assert "Steps 12 · " in text and "First NaN ∂ n2" in text
+
+
+@pytest.mark.parametrize(("by_numba", "note"), [(None, "1.10 s"), (4.0, "5.10 s, 4.00 s of it Numba"), (0.1, "1.20 s")])
+def test_the_time_of_numba_is_told_where_it_is_much(by_numba, note):
+    call: Any = SimpleNamespace(of="f", trace=0.1, numba=by_numba, lower=None, compile=1.0)
+    fact = _compiled([call])
+    assert fact is not None and (fact.value, fact.note) == ("once", note)
 
 
 def test_facts_of_the_picture_have_the_width_that_their_words_need_and_go_on_in_a_second_row():

@@ -245,14 +245,16 @@ def _as_numbers(value: Any) -> np.ndarray:
 
 
 def _compiled(calls: Sequence[Call]) -> Fact | None:
-    """Return the fact about compilations: how often, and how many functions; None without one."""
+    """Return the fact about compilations: how often, how many functions, in what time; None without one."""
     names = [call.of for call in calls if call.compile is not None]
     if not names:
         return None
     functions = plural(len(set(names)), "function")
     words = "once" if len(names) == 1 else functions if len(set(names)) == len(names) else f"{len(names)} times"
     of = f"{functions}, " if words.endswith("times") and len(set(names)) > 1 else ""
-    return Fact("Compiled", words, f"{of}{in_time(_compiling(calls))}")
+    took, by_numba = _compiling(calls), sum(call.numba or 0 for call in calls if call.compile is not None)
+    numba = f", {in_time(by_numba)} of it Numba" if by_numba > 0 and took / 10 <= by_numba else ""
+    return Fact("Compiled", words, f"{of}{in_time(took)}{numba}")
 
 
 def _compiling(calls: Sequence[Call]) -> float:
