@@ -33,7 +33,8 @@ from jax_debug_widgets.session.run.headline import pace_of, pace_of_calls, rank_
 from jax_debug_widgets.session.run.lane_numbers import lane_count, mean_words
 from jax_debug_widgets.session.run.run_summary import outline
 from jax_debug_widgets.widgets import Fact
-from jax_debug_widgets.widgets.overview import _by_name, _facts, drawing
+from jax_debug_widgets.widgets.overview import _by_name, _chart, _facts, drawing
+from jax_debug_widgets.widgets.snapshot import CurveGroup, GroupLine
 
 CASES = json.loads((Path(__file__).parents[1] / "overview_cases.json").read_text("utf-8"))
 
@@ -402,6 +403,15 @@ def test_numbers_of_one_name_share_a_chart_and_the_gradient_of_the_loss_by_itsel
     assert kept.groups[0].lines == []
     (chart,) = [group for group in _by_name(kept.series) if group.title == "loss"]
     assert [line.group for line in chart.lines] == [one.site.where for one in kept.series] and len(chart.lines) == 2
+
+
+def test_a_zero_does_not_break_a_line_on_a_logarithmic_axis():
+    values = np.array([1.0, 0.0, 10.0, np.nan, 0.0, 100.0])
+    line = GroupLine("w", "", 0, dashed=False, steps=np.arange(6), values=values)
+    drawn = [
+        path for path in re.findall(r' d="([^"]*)"', _chart(CurveGroup("norms", "", True, [line]), 400)) if "L" in path
+    ]
+    assert [path.count("M") for path in drawn] == [2] and [path.count("L") for path in drawn] == [1]
 
 
 def test_a_run_that_says_nothing_has_no_picture():
