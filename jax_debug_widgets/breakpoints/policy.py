@@ -60,6 +60,7 @@ class Policy:
       pausing: whether to stop at the next event.
       passing: the id of a site that does not stop until another site does; None for none.
       ignoring: whether to ignore all further stops.
+      lane: the `vmap` lane that the user chose last; the next stop shows the same.
       halted: how the user ends the program; None if the user does not.
       told: whether an interrupt was raised where Python runs. The user's code that handles it decides whether to go on.
       ended: a sentence that says where a device was ended; None if none was.
@@ -83,6 +84,7 @@ class Policy:
     pausing: bool = False
     passing: int | None = None
     ignoring: bool = False
+    lane: tuple[int, ...] = ()
     halted: Halt | None = None
     told: bool = False
     ended: str | None = None

@@ -140,6 +140,7 @@ class Stop:
         self.warning = ""
         self.frame = 0
         self.lane = scene.stopped[0] if scene.stopped else (0,) * len(scene.sizes)
+        self.chosen_lane: tuple[int, ...] = ()
         self.line: int | None = None
         self._seen_until = self.began + patience
         self._was_seen = False
@@ -183,7 +184,14 @@ class Stop:
             axes = f"the vmap axes have the sizes {list(sizes)}" if sizes else NO_LANES
             msg = f"there is no lane {list(lane)}: {axes}"
             raise IndexError(msg)
-        self.lane = tuple(lane)
+        self.lane = self.chosen_lane = tuple(lane)
+
+    def keep_lane(self, lane: tuple[int, ...]) -> None:
+        """Look at the lane that was chosen at an earlier stop, if this one stopped in it."""
+        sizes, stopped = self.scene.sizes, self.scene.stopped
+        is_there = len(lane) == len(sizes) and all(i < size for i, size in zip(lane, sizes, strict=True))
+        if is_there and (stopped is None or lane in stopped):
+            self.lane = lane
 
     def seen(self) -> None:
         """Note that a page shows the stop."""

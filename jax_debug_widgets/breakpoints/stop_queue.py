@@ -95,6 +95,7 @@ class StopQueue:
                 return None
             patience = self._observers.patience
             stop = Stop(next(self._numbers), scene, replaceable, policy.timeout, patience, LEASE)
+            stop.keep_lane(policy.lane)
             self.stop, self.console, self.opening = stop, Console(stop), False
             if tap is not None and collectives.runs_on_several(tap):
                 self._limit(tap)
@@ -124,6 +125,7 @@ class StopQueue:
         """Apply what the end of a stop means for the run."""
         policy, scene = self.policy, stop.scene
         policy.resumed_ns = time.perf_counter_ns()
+        policy.lane = stop.chosen_lane or policy.lane
         match stop.ended:
             case "next":
                 policy.passing = scene.site

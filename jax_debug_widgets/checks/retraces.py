@@ -49,7 +49,7 @@ class FunctionTraces:
     Attributes:
       file, span: the line of its `def`, and the range of the argument there that has changed most often; for a function
         of a library, the user's line that called it.
-      count: how often it was traced; `seconds`: how long that took in all.
+      count: how often it was traced; `seconds`: how long that took in all, without compiling.
       headline: the fact, without the place.
       reasons: why it was traced again, a sentence each, the most frequent first.
     """
@@ -105,7 +105,8 @@ def _retraced(traces: Sequence[Trace], name_file: Callable[[str], str]) -> Funct
         reasons.setdefault(",".join(one.what or one.advice for one in changes), []).append(changes)
     most = sorted(reasons.values(), key=len, reverse=True)[:_MOST_REASONS]
     told = [f"{plural(len(each), 'time')}: {_sentence(each)}" for each in most]
-    headline = f"`{first.function}` was traced {plural(len(traces), 'time')}, {seconds:.2g} s, called from {called}"
+    times = plural(len(traces), "time")
+    headline = f"`{first.function}` was traced {times} ({seconds:.2g} s without compiling), called from {called}"
     if is_library(first.file):
         file, line = callers[0]
         span = line, -1, line, -1

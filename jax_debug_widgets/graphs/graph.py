@@ -167,8 +167,8 @@ class Graph:
         return picture(scene, [self.detail(one.box, one.equations) for one in scene.placed], tones, self.program.name)
 
     def detail(self, box: Box, numbers: Sequence[int]) -> str:
-        """Return the second line of a box: its line, its operation, the type of its result."""
-        line = str(box.source.line) if box.source else ""
+        """Return the second line of a box: its line as `:12`, its operation, the type of its result."""
+        line = f":{box.source.line}" if box.source else ""
         told = _DTYPE.sub(lambda found: found[1] + found[2], self.type_of(box, numbers)) if numbers else ""
         return " · ".join(word for word in (line, box.what, told) if word)
 

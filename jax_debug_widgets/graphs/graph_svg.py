@@ -29,7 +29,7 @@ _STYLE = (
     + "".join(f".shade-{one}{{fill:var(--shade);opacity:{0.12 + 0.22 * one:.2f}}}" for one in range(5))
 )
 
-_CHARACTERS = 23, 30
+_CHARACTERS = 22, 30
 """The most characters that fit into a box: in its title, and in the line below."""
 
 _LEGEND = 26

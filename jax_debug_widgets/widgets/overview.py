@@ -115,7 +115,7 @@ def _chart(group: CurveGroup, wide: int) -> str:
     """Draw a title, axes, lines, a mark at the first value that is not finite, and the names of the lines."""
     lines = group.lines[:_LINES]
     each = max(24, _POINTS // len(lines))
-    drawn = [_thinned(line, each) for line in lines]
+    drawn = [_thinned(_positive(line) if group.logarithmic else line, each) for line in lines]
     steps = np.concatenate([line.steps for line in drawn])
     numbers = np.concatenate([y for line in drawn for y in _heights(line)])
     shown = numbers[np.isfinite(numbers) & ((numbers > 0) | (not group.logarithmic))]
@@ -212,6 +212,16 @@ def _band(line: GroupLine, x: np.ndarray, low: np.ndarray, high: np.ndarray) -> 
 
 def _heights(line: GroupLine) -> list[np.ndarray]:
     return [line.values] if line.lanes is None else [line.values, line.lanes.low, line.lanes.high]
+
+
+def _positive(line: GroupLine) -> GroupLine:
+    """Leave out what a logarithmic axis has no place for, as the panel does; all of it if nothing else is there."""
+    chosen = np.flatnonzero(~(line.values <= 0))
+    if not len(chosen):
+        return line
+    return replace(
+        line, steps=line.steps[chosen], values=line.values[chosen], lanes=line.lanes and line.lanes.at(chosen)
+    )
 
 
 def _thinned(line: GroupLine, most: int) -> GroupLine:

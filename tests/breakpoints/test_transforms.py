@@ -38,3 +38,20 @@ def test_it_stops_under_every_transformation_and_results_stay(transform, stopped
         assert [one["name"] for one in stop["frames"][0]["locals"]] == ["x", "y"]
         assert stop["lanes"]["sizes"] == LANES.get(transform.name, stop["lanes"]["sizes"])
     assert run.status().notes == ()
+
+
+def test_the_lane_that_was_chosen_is_that_of_the_next_stop(stopped):
+    def program(x):
+        for _ in range(3):
+            x = jdw.breakpoint(x + 1)
+        return x
+
+    seen = []
+
+    def each(page, stop):
+        seen.append(stop["lanes"]["chosen"])
+        if len(seen) == 1:
+            page.ask("lane", stop=stop["id"], lane=[2])
+
+    stopped(jax.jit(jax.vmap(program)), jnp.arange(3.0), user=lambda page: page.all_stops(each))
+    assert seen == [[0], [2], [2]]

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import pytest
+from playwright.sync_api import expect
 
 from tests.e2e.browser import boxes_at_rest, shows
 from tests.e2e.test_panel_harness import Harness, dev_server, harness
@@ -51,6 +53,8 @@ def test_a_brush_zooms_all_charts_of_the_overview_and_of_the_code(harness: Harne
     whole = seen(charts)
     assert len(whole) >= 4
     brush(harness, panel.locator("[data-chart='Gradient norms']"))
+    note = panel.locator("[data-chart='Gradient norms'] .lines-note")  # Says where the pointer is.
+    expect(note).to_have_text(re.compile(r"^(step|call) [\d ]+$|^[\d.]+ (ms|s)$"))
     shows(harness.page, lambda: is_one_part(seen(charts), whole), wanted=True)
     part = seen(charts)[0]
 

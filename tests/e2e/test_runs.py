@@ -59,7 +59,7 @@ def test_two_runs_are_compared_in_two_clicks_and_a_new_name_stays(lab, lab_page,
     legend = panel.get_by_test_id("runs-legend").locator(".legend-entry b")
     expect(legend).to_have_text(["0.1", "0.01"])
     panel.locator("[data-testid=overlay][data-series=loss][data-lines='2']").wait_for()
-    expect(panel.get_by_test_id("parted")).to_contain_text("they part first in h")
+    expect(panel.get_by_test_id("parted")).to_contain_text("first difference: h")
 
     notebook.run_cell(3)
     side.show()

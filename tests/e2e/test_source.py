@@ -135,6 +135,11 @@ WHOLE = """%%jaxdebug --watch-all --values
 _ = shrink(jnp.linspace(1.1, 2.1, 8))
 """
 
+REPEATED = """%%jaxdebug --watch-all
+for start in (1.0, 10.0, 100.0):
+    _ = shrink(jnp.full(8, start))
+"""
+
 VERIFY = """verified = %jaxdebug verify shrink(jnp.linspace(1.1, 2.1, 8))"""
 
 
@@ -147,7 +152,8 @@ def hold(tmp_path_factory):
 def opened(lab, browser, hold):
     """The cells above, of which the first has run: to import all that takes longer than any of the others."""
     page = browser.new_page(lab, "source")
-    cells = SETUP + "\n\n" + hold.define + SHRINK, TRAIN, ASK, BROKEN, CONDITIONAL, VERIFY, LANES, RULES, WHOLE
+    setup = SETUP + "\n\n" + hold.define + SHRINK
+    cells = setup, TRAIN, ASK, BROKEN, CONDITIONAL, VERIFY, LANES, RULES, WHOLE, REPEATED
     opened = page.open_notebook(lab.write_notebook("source.ipynb", *cells))
     opened.run_cell(0, timeout_s=120)
     yield opened
@@ -373,6 +379,14 @@ def test_a_name_is_added_to_what_the_cell_watches_when_it_runs_again(notebook, l
     panel = panel_of(notebook, lab_page, 4)
     panel.root.get_by_test_id("add-watch").filter(has_text="+ watch rest").wait_for()
     expect(value(panel, "rest")).to_have_count(0)
+
+
+def test_an_argument_is_that_of_the_call_whose_step_is_looked_at(notebook, lab_page):
+    """Values outside of the loop arrive when the loop is over."""
+    panel = panel_of(notebook, lab_page, 9)
+    for step, wanted in ((0, 1), (11, 1), (12, 10), (18, 10), (24, 100)):
+        panel.root.get_by_test_id("step").fill(str(step))
+        tells(panel, "x", wanted, "mean", "value")
 
 
 def test_a_verified_call_says_so_in_the_text_and_in_the_panel(notebook, lab_page):

@@ -204,6 +204,7 @@ def test_a_saved_notebook_has_a_picture_and_the_lines_and_no_script(graph):
     html = graph._repr_html_()
     assert "<script" not in html and "<details><summary>by line" in html
     svg = drawn(html)
+    assert re.search(r">:\d+ · f32\[2,4\]<", svg)
     assert ">∂ nll ▸<" in svg and ">block × 3<" in svg.replace("  ", " ") and "prefers-color-scheme:dark" in svg
     assert len(html) < 60_000
 

@@ -84,6 +84,25 @@ def test_parameters_are_compared_before_gradients():
     assert names.index("params['w'].mean") < names.index("grad/h.l2") < names.index("h.mean")
 
 
+def test_charts_of_one_name_have_their_lines():
+    def run(x):
+        with jdw.capture(watch="h,y") as run:
+            jax.jit(twice)(jnp.full(3, x))
+        return run
+
+    charts = compared([run(1.0), run(2.0)])["charts"]
+    line = twice.__code__.co_firstlineno
+    where = {(chart["name"], chart["where"].rpartition(":")[2]) for chart in charts}
+    assert where == {("h.mean", str(line + 1)), ("h.mean", str(line + 2)), ("y.mean", "")}
+
+
+def twice(x):
+    h = x * 2
+    h = jnp.sin(h)
+    y = h + 1
+    return y * 2
+
+
 def test_what_is_not_finite_and_what_was_let_go_of_is_said_in_the_row():
     run = trained(1e30, steps=4)
     assert row_of(run)["last"] in ("Infinity", "NaN") and row_of(run)["findings"] == len(run.findings)

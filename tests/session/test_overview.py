@@ -24,7 +24,7 @@ from jax_debug_widgets.events import Finding
 from jax_debug_widgets.events.amounts import in_time
 from jax_debug_widgets.session import snapshot_of
 from jax_debug_widgets.session.panel.lane_spread import gathered
-from jax_debug_widgets.session.panel.overview import born_of
+from jax_debug_widgets.session.panel.overview import _compiled, born_of
 from jax_debug_widgets.session.panel.words import gone_from
 from jax_debug_widgets.session.run import charted
 from jax_debug_widgets.session.run.counters import Counters, counts
@@ -33,13 +33,20 @@ from jax_debug_widgets.session.run.headline import pace_of, pace_of_calls, rank_
 from jax_debug_widgets.session.run.lane_numbers import lane_count, mean_words
 from jax_debug_widgets.session.run.run_summary import outline
 from jax_debug_widgets.widgets import Fact
-from jax_debug_widgets.widgets.overview import _by_name, _facts, drawing
+from jax_debug_widgets.widgets.overview import _by_name, _chart, _facts, drawing
+from jax_debug_widgets.widgets.snapshot import CurveGroup, GroupLine
 
 CASES = json.loads((Path(__file__).parents[1] / "overview_cases.json").read_text("utf-8"))
 
 
 def number(y):
     return float("nan") if y is None else y
+
+
+@pytest.mark.parametrize(("name", "title"), CASES["titles"])
+def test_a_line_of_a_chart_is_called_as_in_the_panel(name, title):
+    path = path_of(name)
+    assert path is not None and path.title == title
 
 
 def test_the_rules_are_those_of_the_panel():
@@ -320,7 +327,7 @@ def test_a_training_loop_has_facts_its_loss_and_the_gradients_of_its_parameters(
     kept = snapshot_of(run)
     facts = {fact.label: fact for fact in kept.facts}
     assert facts["Steps"].value == "12" and facts["Compiled"].value == "once"
-    assert f"{facts['Compiled'].note} of it compiling" in facts["Steps"].note
+    assert f"{facts['Compiled'].note.partition(',')[0]} of it compiling" in facts["Steps"].note
     assert "→" in facts["loss"].value and not facts["loss"].bad
     assert facts["First NaN"].value == "∂ n2" and "step 8" in facts["First NaN"].note and facts["First NaN"].bad
     assert [series.name for series in kept.series] == ["loss"]
@@ -344,6 +351,13 @@ def test_the_picture_is_an_image_with_words_that_stands_without_styles_or_script
     assert {"Gradient norms", "Std of values", "loss", "layers[0]", "layers[1]", "× NaN"} <= set(words)
     text = run.panel.bundle()["text/plain"]
     assert "Steps 12 · " in text and "First NaN ∂ n2" in text
+
+
+@pytest.mark.parametrize(("by_numba", "note"), [(None, "1.10 s"), (4.0, "5.10 s, 4.00 s of it Numba"), (0.1, "1.20 s")])
+def test_the_time_of_numba_is_told_where_it_is_much(by_numba, note):
+    call: Any = SimpleNamespace(of="f", trace=0.1, numba=by_numba, lower=None, compile=1.0)
+    fact = _compiled([call])
+    assert fact is not None and (fact.value, fact.note) == ("once", note)
 
 
 def test_facts_of_the_picture_have_the_width_that_their_words_need_and_go_on_in_a_second_row():
@@ -389,6 +403,15 @@ def test_numbers_of_one_name_share_a_chart_and_the_gradient_of_the_loss_by_itsel
     assert kept.groups[0].lines == []
     (chart,) = [group for group in _by_name(kept.series) if group.title == "loss"]
     assert [line.group for line in chart.lines] == [one.site.where for one in kept.series] and len(chart.lines) == 2
+
+
+def test_a_zero_does_not_break_a_line_on_a_logarithmic_axis():
+    values = np.array([1.0, 0.0, 10.0, np.nan, 0.0, 100.0])
+    line = GroupLine("w", "", 0, dashed=False, steps=np.arange(6), values=values)
+    drawn = [
+        path for path in re.findall(r' d="([^"]*)"', _chart(CurveGroup("norms", "", True, [line]), 400)) if "L" in path
+    ]
+    assert [path.count("M") for path in drawn] == [2] and [path.count("L") for path in drawn] == [1]
 
 
 def test_a_run_that_says_nothing_has_no_picture():

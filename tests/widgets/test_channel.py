@@ -237,6 +237,36 @@ def test_what_is_switched_in_one_panel_is_told_to_those_of_earlier_runs(session,
         session.added.discard("x")
 
 
+def test_a_name_that_is_watched_elsewhere_is_added_and_taken_back(session, comms):
+    """The carry of a loop has the names of what the loop computes, and no values with `--watch-all`."""
+    with jdw.capture(watch=True) as run:
+        jax.jit(carried)(jnp.ones(2))
+    _ = run.panel
+    comm = comms[-1]
+    [own] = [site.id for site in run.store.sites() if site.watch and site.watch.name == "pos"]
+    try:
+        comm.ask({"type": "watch", "run": run.key, "id": 1, "names": ["pos"], "on": True})
+        assert list(session.added) == ["pos"]
+        comm.ask({"type": "watch", "run": run.key, "id": 2, "names": ["pos"], "on": False})
+        assert not [*session.added] and own not in session.switches.muted()
+        comm.ask({"type": "watch", "run": run.key, "id": 3, "names": ["pos"], "on": False})
+        assert own in session.switches.muted()
+        comm.ask({"type": "watch", "run": run.key, "id": 4, "names": ["pos"], "on": True})
+        assert not [*session.added] and own not in session.switches.muted()
+    finally:
+        session.added.discard("pos")
+        session.switches.mute(own, muted=False)
+
+
+def carried(x):
+    def step(carry, _):
+        pos = carry
+        pos = pos + 1
+        return pos, None
+
+    return jax.lax.scan(step, x, length=3)[0]
+
+
 def doubled(x):
     h = x * 2
     return h + 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -30,7 +31,7 @@ def compared(runs: Sequence[RunView], missing: Sequence[str] = ()) -> dict[str, 
     `runs` are the keys in the order of the user's choice. `by` and `groups` are the legend; each group has a colour. `config`
     has a row for each setting that differs. `parted` is the first step at which the values differ. `values` are the common
     values, the worst difference first. A line in `charts` belongs to a group: `x` are steps, `seconds` are since the run
-    began, `y` are the values, as text if not finite.
+    began, `y` are the values, as text if not finite. `where` of a chart is the line of its value, if others have the name too.
     """
     chosen = list(runs)[:MOST]
     curves = [RunCurves(run) for run in chosen]
@@ -68,11 +69,13 @@ def _row(one: ValueDifference) -> dict[str, Any]:
 
 def _charts(curves: Sequence[RunCurves], groups: Sequence[RunGroup]) -> list[dict[str, Any]]:
     """Make charts of the most important values that at least two runs have, with a line for each group."""
-    found = []
-    for key in common(curves):
+    found, keys = [], common(curves)
+    names = Counter(name for name, _, _ in keys)
+    for key in keys:
         lines = [line for number, group in enumerate(groups) if (line := _line(curves, number, group, key))]
         if lines:
-            found.append({"name": key[0], "lines": lines})
+            where = next(each.choices[key].site.where for each in curves if key in each.choices)
+            found.append({"name": key[0], "where": where if names[key[0]] > 1 else "", "lines": lines})
         if len(found) == _CHARTS:
             break
     return found

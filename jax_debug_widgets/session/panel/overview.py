@@ -19,7 +19,7 @@ from jax_debug_widgets.session.panel.lane_spread import gathered, lane_spread
 from jax_debug_widgets.session.panel.words import gone_from
 from jax_debug_widgets.session.run import charted
 from jax_debug_widgets.session.run.charted import ChartedLeaf
-from jax_debug_widgets.session.run.groups import Path, hues_of, in_loop, is_bias, numbered
+from jax_debug_widgets.session.run.groups import hues_of, in_loop, is_bias, numbered
 from jax_debug_widgets.session.run.headline import numbers_of
 from jax_debug_widgets.session.run.lane_numbers import mean_words
 from jax_debug_widgets.session.run.naming import SelectedValue
@@ -147,22 +147,18 @@ def _group(
     chosen, more = all_of_them[:_LINES], len(all_of_them) - _LINES
     if any(path.leaf for path, _ in chosen):
         chosen.sort(key=lambda one: (_by_numbers(one[0].group), is_bias(one[0].leaf)))
-    hues = hues_of((_name(path), float(values[-1])) for path, (_, values) in chosen)
+    hues = hues_of((path.title, float(values[-1])) for path, (_, values) in chosen)
     lines = []
     for path, (steps, values) in chosen:
         kept = thinned(values, _STRETCHES // 2)
         leaf = path.leaf if path.group else ""
-        lines.append(GroupLine(_name(path), leaf, hues[_name(path)], is_bias(path.leaf), steps[kept], values[kept]))
+        lines.append(GroupLine(path.title, leaf, hues[path.title], is_bias(path.leaf), steps[kept], values[kept]))
     left = f"{more} more in the panel" if more > 0 else ""
     return CurveGroup(title, ", ".join(filter(None, (note, left))), logarithmic, lines)
 
 
 def _by_numbers(name: str) -> list[int | str]:
     return [int(part) if part.isdecimal() else part for part in re.split(r"(\d+)", name.casefold())]
-
-
-def _name(path: Path) -> str:
-    return path.group or path.leaf or path.root
 
 
 def facts(run: RunView, drawn: Sequence[tuple[ScalarSeries, int]], calls: Sequence[Call]) -> list[Fact]:
@@ -249,14 +245,16 @@ def _as_numbers(value: Any) -> np.ndarray:
 
 
 def _compiled(calls: Sequence[Call]) -> Fact | None:
-    """Return the fact about compilations: how often, and how many functions; None without one."""
+    """Return the fact about compilations: how often, how many functions, in what time; None without one."""
     names = [call.of for call in calls if call.compile is not None]
     if not names:
         return None
     functions = plural(len(set(names)), "function")
     words = "once" if len(names) == 1 else functions if len(set(names)) == len(names) else f"{len(names)} times"
     of = f"{functions}, " if words.endswith("times") and len(set(names)) > 1 else ""
-    return Fact("Compiled", words, f"{of}{in_time(_compiling(calls))}")
+    took, by_numba = _compiling(calls), sum(call.numba or 0 for call in calls if call.compile is not None)
+    numba = f", {in_time(by_numba)} of it Numba" if by_numba > 0 and took / 10 <= by_numba else ""
+    return Fact("Compiled", words, f"{of}{in_time(took)}{numba}")
 
 
 def _compiling(calls: Sequence[Call]) -> float:

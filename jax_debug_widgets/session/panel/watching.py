@@ -31,21 +31,36 @@ def answer_watch(session: PanelPorts, run: RunView, number: int, request: Mappin
 
 
 def _switch(session: PanelPorts, run: RunView, request: int, names: list[str], *, on: bool) -> Message:
-    sites = _watched_as(names, run.store.sites())
-    for site in sites:
-        session.switches.mute(site.id, muted=not on)
-    if not on:
-        for name in names:
-            session.added.discard(name)
-        return reply("done", run.key, request, sites=[site.id for site in sites]), b""
-    missing = [name for name in names if name not in {site.watch.name for site in sites if site.watch}]
-    again = [one for one in (run.options.watch.added if run.options.watch else ()) if bare(one) in names]
-    for pattern in (*missing, *again):
+    sites = (_switch_on if on else _switch_off)(session, run, names)
+    return reply("done", run.key, request, sites=[site.id for site in sites]), b""
+
+
+def _switch_on(session: PanelPorts, run: RunView, names: list[str]) -> list[CallSite]:
+    sites, muted = _watched_as(names, run.store.sites()), session.switches.muted()
+    # Where all sites of a name are on, a value of that name is wanted that no site takes.
+    switched = {site.watch.name for site in sites if site.watch and site.id in muted}
+    missing = [name for name in names if name not in switched]
+    for pattern in (*missing, *(one for one in _added_of(run) if bare(one) in names)):
         session.added.add(_in_its_file(pattern, run.store.sites()))
     # The sites of an earlier run with these names may be muted.
-    for site in _watched_as(map(bare, missing), session.switches.sites()):
+    for site in (*sites, *_watched_as(map(bare, missing), session.switches.sites())):
         session.switches.mute(site.id, muted=False)
-    return reply("done", run.key, request, sites=[site.id for site in sites]), b""
+    return sites
+
+
+def _switch_off(session: PanelPorts, run: RunView, names: list[str]) -> list[CallSite]:
+    # What was to be watched from the next run on is taken back; what this run watches by that name goes on.
+    later = {*map(bare, session.added)} - {*map(bare, _added_of(run))}
+    sites = _watched_as({*names} - later, run.store.sites())
+    for site in sites:
+        session.switches.mute(site.id, muted=True)
+    for name in names:
+        session.added.discard(name)
+    return sites
+
+
+def _added_of(run: RunView) -> tuple[str, ...]:
+    return run.options.watch.added if run.options.watch else ()
 
 
 def _in_its_file(pattern: str, sites: Iterable[CallSite]) -> str:

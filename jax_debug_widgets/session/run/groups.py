@@ -42,6 +42,11 @@ class Path:
         """The key of the part, which is equal in trees of the same structure."""
         return self.group, self.leaf
 
+    @property
+    def title(self) -> str:
+        """The name of its line in a chart. A number alone, `[0]`, stands with its tree."""
+        return self.group or (f"{self.root}{self.leaf}" if self.leaf.startswith("[") else self.leaf) or self.root
+
 
 def path_of(name: str) -> Path | None:
     """Split a name into its parts; None if the name is an expression."""

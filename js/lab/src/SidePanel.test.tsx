@@ -156,7 +156,7 @@ describe("the item in the status bar", () => {
     act(() => comm.receive(message(row("a", { state: "waiting", barrier: "pending", pending: ["f"], waited: 3 }))));
     expect(host.textContent).toBe("JAX: waiting for effects 3.00 s");
     act(() => comm.receive(message(row("a", { state: "paused", barrier: "pending", pending: ["f"], waited: 3 }))));
-    expect(host.textContent).toBe("JAX: stopped");
+    expect(host.textContent).toBe("JAX: paused");
     act(() => comm.receive(message(row("a", { state: "done", barrier: "drained" }))));
     expect(host.textContent).toBe("JAX: done");
     act(() => comm.receive(message(row("a", { state: "failed", barrier: "idle" }))));

@@ -5,7 +5,6 @@ import type { RunRow } from "./wire";
 
 /** What a run does, and what of its effects has not come. */
 export function statusWords({ state, barrier, pending, waited }: RunRow): string {
-  if (state === "paused") return "stopped";
   if (state === "failed") return "failed";
   if (barrier === "failed") return "an effect failed";
   if (barrier === "timeout") return `effects of ${plural(pending.length, "call")} missing after ${seconds(waited)}`;

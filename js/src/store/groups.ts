@@ -39,6 +39,11 @@ export function pathOf(name: string): Path | null {
   return { root, group, leaf };
 }
 
+/** The name of its line in a chart. A number alone, `[0]`, stands with its tree. */
+export function titleOf({ root, group, leaf }: Path): string {
+  return group || (leaf.startsWith("[") ? root + leaf : leaf) || root;
+}
+
 /** What a pytree of that name holds, as programs call it; "" where that cannot be told. */
 export function kindOf(root: string): Kind {
   if (GRADIENTS.test(root)) return "gradient";

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { activationLeaves, gradientLeaves, ratioLeaves } from "./charted";
-import { huesOf, inLoop, isBias, kindOf, numbered, pathOf } from "./groups";
+import { huesOf, inLoop, isBias, kindOf, numbered, type Path, pathOf, titleOf } from "./groups";
 import {
   bornOf,
   compiledOf,
@@ -101,6 +101,10 @@ describe("the overview, as the kernel's side tells it too", () => {
     },
   );
 
+  it.each(CASES.titles as [string, string][])("calls the line of %s %s", (name, title) => {
+    expect(titleOf(pathOf(name) as Path)).toBe(title);
+  });
+
   it.each(CASES.in_loop as [number[], number[]][])("draws together what came %j times", (times, drawn) => {
     expect(inLoop([...times.keys()], (i) => times[i] as number)).toEqual(drawn);
   });
@@ -181,8 +185,8 @@ describe("the facts", () => {
   });
 
   it("say how often functions were compiled", () => {
-    const call = (name: string, compile: number | null) =>
-      ({ name: `${name}(x)`, function: name, compile, trace: 0.1, lower: null, numba: null }) as never;
+    const call = (name: string, compile: number | null, numba: number | null = null) =>
+      ({ name: `${name}(x)`, function: name, compile, trace: 0.1, lower: null, numba }) as never;
     expect(compiledOf([call("f", null)])).toBeNull();
     const words = (...calls: never[]) => {
       const [fact] = factsOf({ ...NOTHING, compiled: compiledOf(calls) });
@@ -192,11 +196,13 @@ describe("the facts", () => {
     expect(words(call("f", 1), call("g", 1), call("f", null))).toEqual(["2 functions", "2.20 s"]);
     expect(words(call("f", 1), call("f", 2))).toEqual(["2 times", "3.20 s"]);
     expect(words(call("f", 1), call("g", 1), call("f", 2))).toEqual(["3 times", "2 functions, 4.30 s"]);
+    expect(words(call("f", 1, 4), call("f", 1, null))).toEqual(["2 times", "6.20 s, 4.00 s of it Numba"]);
+    expect(words(call("f", 1, 0.1))).toEqual(["once", "1.20 s"]);
   });
 
   it("say how much of the time of the steps was compiling", () => {
     const note = (elapsed: number, seconds: number) =>
-      factsOf({ ...NOTHING, steps: 40, elapsed, compiled: { times: 1, functions: 1, seconds } })[0]?.note;
+      factsOf({ ...NOTHING, steps: 40, elapsed, compiled: { times: 1, functions: 1, seconds, numba: 0 } })[0]?.note;
     expect(note(31.1, 23.5)).toBe("in 31.1 s, 23.5 s of it compiling");
     expect([note(31.1, 1), note(1, 2)]).toEqual(["in 31.1 s", "in 1.00 s"]);
   });

@@ -93,24 +93,26 @@ export function paceOf(x: ArrayLike<number>, time: ArrayLike<number>): number | 
   return end > start && steps > 0 && took > 0 ? took / steps : null;
 }
 
-/** How often functions were compiled, how many of them, and how long all took. */
+/** How often functions were compiled, how many of them, how long all took, and how much of that Numba. */
 export interface Compiled {
   times: number;
   functions: number;
   seconds: number;
+  numba: number;
 }
 
 export function compiledOf(calls: Iterable<CallMessage>): Compiled | null {
   const functions = new Set<string>();
-  let [times, took] = [0, 0];
+  let [times, took, byNumba] = [0, 0, 0];
   for (const call of calls) {
     const { trace, numba, lower, compile } = call;
     if (compile === null) continue;
     functions.add(call.function);
     times += 1;
+    byNumba += numba ?? 0;
     took += compile + (trace ?? 0) + (numba ?? 0) + (lower ?? 0);
   }
-  return times > 0 ? { times, functions: functions.size, seconds: took } : null;
+  return times > 0 ? { times, functions: functions.size, seconds: took, numba: byNumba } : null;
 }
 
 export type FactId = "steps" | "pace" | "loss" | "quality" | "nan" | "findings" | "compiled";
@@ -212,9 +214,9 @@ function timeOfSteps(elapsed: number, compiling: number): string {
   return `in ${seconds(elapsed)}${isMuch ? `, ${seconds(compiling)} of it compiling` : ""}`;
 }
 
-/** How often, and in what time. */
-function timesOf({ times, functions, seconds: took }: Compiled): [string, string] {
-  const time = seconds(took);
+/** How often, and in what time: with how much of it was Numba, where that is a tenth or more. */
+function timesOf({ times, functions, seconds: took, numba }: Compiled): [string, string] {
+  const time = seconds(took) + (numba > 0 && took / 10 <= numba ? `, ${seconds(numba)} of it Numba` : "");
   if (times === functions) return [times === 1 ? "once" : plural(functions, "function"), time];
   return [`${times} times`, functions === 1 ? time : `${plural(functions, "function")}, ${time}`];
 }

@@ -56,6 +56,8 @@ export interface SentLine {
 
 export interface SentChart {
   name: string;
+  /** The line of the value; empty where no other has its name. */
+  where: string;
   lines: SentLine[];
 }
 

@@ -49,6 +49,26 @@ function executions(count: number, about: (i: number) => Record<string, number>)
   };
 }
 
+describe("a value outside of a loop, which comes when the loop is over", () => {
+  const rowsIn = (primitive: string, isLast = false) => {
+    const batch = executions(3, (i) => ({ call: i }));
+    for (const site of batch.sites) Object.assign(site, { watch: { ...site.watch, primitive } });
+    const run = new TestRun();
+    run.store.apply(batch);
+    const own = table(run, LOGITS);
+    return [undefined, 0, 1, 2].map((during) =>
+      own.rowAt({ moment: 0, call: null, ...(during === undefined ? {} : { during, isLast }) }),
+    );
+  };
+
+  it("is that of the call, if it is an argument", () => expect(rowsIn("argument")).toEqual([0, 0, 1, 0]));
+
+  it("is not that of the call before, and that of the call at its last step", () => {
+    expect(rowsIn("mul")).toEqual([0, 0, -1, 0]);
+    expect(rowsIn("mul", true)).toEqual([0, 0, 1, 0]);
+  });
+});
+
 describe("watched values", () => {
   it("are in none of the streams, nor among the series of prints", () => {
     const { store } = watched();

@@ -45,6 +45,9 @@ export type WatchSite = SiteMessage & { watch: WatchMessage };
 export interface Look {
   moment: number | null;
   call: number | null;
+  /** The call of that event, and whether the step that is looked at is its last. */
+  during?: number;
+  isLast?: boolean;
 }
 
 export function isWatched(site: SiteMessage): site is WatchSite {
@@ -188,10 +191,19 @@ export class WatchTable {
     return this.columns.get(EVENT)?.lowerBound(event + 1) ?? 0;
   }
 
-  /** The newest row at or before the moment, of that call; -1 for none. */
-  rowAt({ moment, call }: Look): number {
-    let row = (moment === null ? this.length : this.after(moment)) - 1;
+  /**
+   * The newest row at or before the moment, of that call; -1 for none. What is outside of a loop may come after the loop: it is
+   * that of the call from the last step on, an argument from the beginning, and it is never that of the call before.
+   */
+  rowAt({ moment, call, during, isLast = false }: Look): number {
+    const next = moment === null ? this.length : this.after(moment);
+    let row = next - 1;
     while (call !== null && row >= 0 && this.at(row, "call") !== call) row--;
+    const isLate = (at: number) => this.at(at, "call") === during && this.at(at, "step") === -1;
+    if (during === undefined || next >= this.length || !isLate(next)) return row;
+    if (row >= 0 && this.at(row, "call") === during) return row;
+    if (!isLast && this.siteAt(next)?.watch?.primitive !== "argument") return -1;
+    for (row = next; row + 1 < this.length && isLate(row + 1); ) row++;
     return row;
   }
 

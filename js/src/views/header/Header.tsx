@@ -21,7 +21,8 @@ interface Props {
 export function Header({ run, ui, status }: Props & { ui: UiState }) {
   run.watch();
   const { name, words } = stateOf(run, status);
-  const [amounts, dropped, end] = [amountsOf(run), `${count(status.dropped)} dropped`, endOf(run, status)];
+  const dropped = status.dropped > 0 && `${count(status.dropped)} dropped`;
+  const [amounts, end] = [amountsOf(run), endOf(run, status)];
   return (
     <header class={run.over ? "header over" : "header"}>
       <button
@@ -44,12 +45,11 @@ export function Header({ run, ui, status }: Props & { ui: UiState }) {
       </span>
       <span class="numbers muted number" title={[amounts, dropped, end].filter(Boolean).join(" · ")}>
         {amounts}
-        <span
-          class={status.dropped > 0 ? "bad-text" : "none"}
-          title="Prints and values that the kernel no longer keeps"
-        >
-          {` · ${dropped}`}
-        </span>
+        {dropped && (
+          <span class="bad-text" title="Prints and values that the kernel no longer keeps">
+            {` · ${dropped}`}
+          </span>
+        )}
         {end && ` · ${end}`}
       </span>
       <NonFinite run={run} ui={ui} />

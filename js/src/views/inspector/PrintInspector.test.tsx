@@ -52,6 +52,18 @@ describe("an array that was printed", () => {
     expect([ui.tab.value, ui.site.value]).toEqual(["streams", 2]);
   });
 
+  it("has its kind beside its line, once where it has no other name", () => {
+    const nameless = batch();
+    for (const site of nameless.sites)
+      if (site.id === 2) Object.assign(site, { kind: "breakpoint", label: "breakpoint" });
+    const { ui, run } = showTab("source", nameless);
+    act(() => {
+      ui.place.value = { file: "train.py", line: 17, index: 0 };
+      run.draw();
+    });
+    expect(texts("[data-testid=printed]")).toContain("breakpoint ↗");
+  });
+
   it("have no colour bar without a finite number", () => {
     const { stats } = goldenArray("array");
     showSlice(

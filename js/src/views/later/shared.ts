@@ -19,7 +19,7 @@ export { scrollTo, sliceAt } from "../../kit/virtual";
 export { Words } from "../../kit/Words";
 export { lineOf } from "../../store/apart";
 export { atStop, earlier, endedAt } from "../../store/atStop";
-export { moveBy, timeOfMoment, watchedSteps, whenAt, whenOf } from "../../store/clock";
+export { clockOf, moveBy, timeOfMoment, watchedSteps, whenAt, whenOf } from "../../store/clock";
 export { inspect } from "../../store/cursor";
 export { decimate } from "../../store/decimate";
 export { sameIn } from "../../store/earlier";

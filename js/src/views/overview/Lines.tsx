@@ -1,11 +1,11 @@
 /** Lines in one chart over the steps, and their names beside it with the numbers at the step that is looked at. */
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
-import { brief, count, value } from "../../kit/format";
+import { brief, count, seconds, value } from "../../kit/format";
 import { colourAt } from "../../kit/theme";
 import { timeOfMoment } from "../../store/clock";
 import type { RunStore } from "../../store/run";
 import type { Series } from "../../store/series";
-import type { UiState } from "../../store/ui";
+import type { Axis, UiState } from "../../store/ui";
 import { Chart } from "../plots/chart";
 import { type Drawn, drawnOf, type Range, valuesAt } from "../plots/drawn";
 import { stepped } from "../plots/zoom";
@@ -79,7 +79,7 @@ export function Lines({ title, note, lines, logarithmic = false, open, ...shared
         ) : (
           <b>{title}</b>
         )}
-        <span class="muted lines-note">{note}</span>
+        <span class="muted lines-note">{hover === null ? note : onAxis(hover, ui.axis.value)}</span>
         <span class="grow" />
         {single && <Told y={numberAt(0)} />}
       </figcaption>
@@ -116,6 +116,10 @@ export function Lines({ title, note, lines, logarithmic = false, open, ...shared
       </div>
     </figure>
   );
+}
+
+function onAxis(x: number, axis: Axis): string {
+  return axis === "seconds" ? seconds(x) : `${axis} ${count(Math.round(x))}`;
 }
 
 function Told({ y }: { y: number | undefined }) {

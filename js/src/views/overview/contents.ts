@@ -2,7 +2,7 @@
 
 import type { Band } from "../../store/band";
 import { activationLeaves, gradientLeaves, type Leaf, ratioLeaves } from "../../store/charted";
-import { HUES, huesOf, inLoop, isBias, kindOf, numbered, pathOf } from "../../store/groups";
+import { HUES, huesOf, inLoop, isBias, kindOf, numbered, pathOf, titleOf } from "../../store/groups";
 import {
   bornOf,
   type Course,
@@ -197,8 +197,15 @@ function groupOf(
   const curves = told.slice(0, MOST_LINES).flatMap(({ site, path }) => {
     const one = series(run, site);
     if (!one || one.total === 0) return [];
-    const group = path.group || path.leaf || path.root;
-    return [{ series: one, group, leaf: path.group ? path.leaf : "", dashed: isBias(path.leaf), size: one.last }];
+    return [
+      {
+        series: one,
+        group: titleOf(path),
+        leaf: path.group ? path.leaf : "",
+        dashed: isBias(path.leaf),
+        size: one.last,
+      },
+    ];
   });
   // What is of one group stands together; layers by their numbers, a bias last; other values in the order of the program.
   const byName = curves.some(({ leaf }) => leaf !== "");

@@ -69,6 +69,8 @@ describe("the header", () => {
   it("shows what is dropped", () => {
     show(goldenBatch("dropped"));
     expect(find(".header .bad-text").textContent).toBe(" · 1\u2009000 dropped");
+    show(goldenBatch("small"));
+    expect(find(".header .numbers").textContent).not.toContain("dropped");
   });
 
   it("asks for the barrier only while effects are pending", () => {

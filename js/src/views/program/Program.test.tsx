@@ -18,7 +18,7 @@ const BOX = {
   open: false,
   opens: true,
   what: "",
-  detail: "3 · f32[]",
+  detail: ":3 · f32[]",
   type: "float32[]",
   source: "a.py:3",
   parent: 0,

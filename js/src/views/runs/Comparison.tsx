@@ -75,7 +75,8 @@ export function WhatDiffers({ compared, rows }: Omit<Props, "dark">) {
   const [most, setMost] = useState(MOST_VALUES);
   const { runs, groups, config, parted, values } = compared;
   const twins = apart(rows);
-  const different = parted ? values : [];
+  const different = values.filter(({ first }) => first !== null);
+  const same = values.length - different.length;
   const colours = runs.map((_, place) => groups.findIndex((group) => group.runs.includes(place)));
   if (runs.length < 2) return null;
   return (
@@ -109,7 +110,7 @@ export function WhatDiffers({ compared, rows }: Omit<Props, "dark">) {
             <th>
               {parted ? (
                 <>
-                  they part first in <Place of={parted} />
+                  first difference: <Place of={parted} />
                 </>
               ) : (
                 `the same in ${plural(compared.compared, "value")}`
@@ -119,12 +120,12 @@ export function WhatDiffers({ compared, rows }: Omit<Props, "dark">) {
             <td colSpan={runs.length} />
           </tr>
           {different.slice(0, most).map((one, i) => (
-            <tr key={i} class={one.first === null ? "same" : ""}>
+            <tr key={i}>
               <th title={one.source}>
                 <Place of={one} />
                 {one.source && <code class="mono muted">{one.source}</code>}
               </th>
-              <td class="number" title={one.first === null ? "" : `They differ from step ${one.first} on`}>
+              <td class="number" title={`They differ from step ${one.first} on`}>
                 {one.at}
               </td>
               {one.values.map((told, k) => (
@@ -145,6 +146,7 @@ export function WhatDiffers({ compared, rows }: Omit<Props, "dark">) {
         <p class="compared-note">
           {different.length > 0 &&
             "Each value is that of the step where it differs most. The largest difference comes first."}
+          {different.length > 0 && same > 0 && ` The same: ${plural(same, "value")}.`}
           {compared.unread > 0 && ` ${plural(compared.unread, "further value")} not compared: it took too long.`}
         </p>
       )}

@@ -60,6 +60,7 @@ export function OverlayChart({ chart, labels, byTime, dark, zoom, onZoom }: Prop
         <b class="mono" title={chart.name}>
           <bdi>{chart.name}</bdi>
         </b>
+        {chart.where && <span class="muted">{chart.where}</span>}
         {!hover &&
           odd.map(({ group, from, words }) => (
             <span key={group} class="bad-text">

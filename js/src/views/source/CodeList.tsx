@@ -194,7 +194,7 @@ function Heading({ statistic }: { statistic: string }) {
         <span class="value-range">min … max</span>
         <span class="value-mean">{statistic}</span>
         <span class="spark" title={`${statistic} over steps`}>
-          over steps
+          steps
         </span>
         <span class="value-gradient" title="The gradient's norm, and how many times the value's norm that is">
           ‖grad‖

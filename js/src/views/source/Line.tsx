@@ -107,7 +107,7 @@ export function Line(props: Props) {
 function Printed({ run, prints }: { run: RunStore; prints: readonly SiteMessage[] }) {
   return (
     <span class="why muted" data-testid="printed">
-      {prints.map((site) => `${site.kind} ${siteName(run, site)}`).join(" · ")} ↗
+      {prints.map((site) => [...new Set([site.kind, siteName(run, site)])].join(" ")).join(" · ")} ↗
     </span>
   );
 }

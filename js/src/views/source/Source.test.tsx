@@ -25,6 +25,7 @@ function open(batch = goldenBatch("watch")) {
       ...source,
       names: [
         { line: 1, column: 9, end_line: 1, end_column: 10, name: "w", why: "an argument", pattern: "", root: "" },
+        { line: 1, column: 12, end_line: 1, end_column: 13, name: "b", why: "an argument", pattern: "", root: "" },
         { line: 19, column: 8, end_line: 19, end_column: 11, name: "h", why: "not watched", pattern: "h", root: "" },
       ],
     });
@@ -176,7 +177,7 @@ describe("the source", () => {
         ui.place.value = { file: "train.py", line: 1, index: 0 };
         run.draw();
       });
-      expect(texts(".why").filter(Boolean)).toEqual(["w: an argument", "+ watch h"]);
+      expect(texts(".why").filter(Boolean)).toEqual(["w, b: an argument", "+ watch h"]);
     });
   });
 

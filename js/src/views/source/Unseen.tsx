@@ -8,13 +8,20 @@ interface Props {
 }
 
 export function Unseen({ run, names }: Props) {
-  const why = names.filter(({ pattern }) => !pattern).map(({ name, why }) => `${name}: ${why}`);
+  const why = reasonsOf(names).join(" · ");
   return (
-    <span class="why muted" title={why.join(" · ")}>
+    <span class="why muted" title={why}>
       {names.map((one) => one.pattern && <Add key={one.name} run={run} name={one} />)}
-      {why.join(" · ")}
+      {why}
     </span>
   );
+}
+
+/** Each reason once, after the names that it holds for. */
+function reasonsOf(names: readonly SourceName[]): string[] {
+  const reasons = new Map<string, string[]>();
+  for (const { name, why, pattern } of names) if (!pattern) reasons.set(why, [...(reasons.get(why) ?? []), name]);
+  return [...reasons].map(([why, own]) => `${own.join(", ")}: ${why}`);
 }
 
 function Add({ run, name: { name, pattern } }: { run: RunStore; name: SourceName }) {

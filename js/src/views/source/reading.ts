@@ -1,7 +1,7 @@
 /** What a watched value was at the moment that is looked at, in words and numbers. */
 import { brief, value as exact } from "../../kit/format";
 import { type AtStop, atStop, earlier, endedAt } from "../../store/atStop";
-import { whenOf } from "../../store/clock";
+import { clockOf, whenOf } from "../../store/clock";
 import type { RunStore } from "../../store/run";
 import type { UiState } from "../../store/ui";
 import type { Look, WatchSite, WatchTable } from "../../store/watched";
@@ -48,7 +48,12 @@ export function lookOf(run: RunStore, ui: UiState, newest: number): LookAtStop {
   const [moment, call] = [ui.moment.value, ui.onlyCall.value];
   const standing = standsAt(run) ? run.debugger.stop : endedAt(run, ui);
   const stop = moment === null && call === null ? atStop(run, standing) : null;
-  return { moment: run.log.endOf(moment ?? newest), call, stop };
+  const look = { moment: run.log.endOf(moment ?? newest), call, stop };
+  const clock = moment === null ? undefined : clockOf(run);
+  const row = clock?.rowAt(look) ?? -1;
+  const [during, after] = [row, row + 1].map((at) => clock?.at(at, "call"));
+  const isInLoop = (clock?.at(row, "step") ?? -1) >= 0;
+  return isInLoop && during !== undefined ? { ...look, during, isLast: after !== during } : look;
 }
 
 /** Of one site; null where it had not been computed. */
