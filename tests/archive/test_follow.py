@@ -207,6 +207,7 @@ def test_a_follower_is_told_that_the_disk_is_full(tmp_path, request, full):
         assert why in str(jdw.load(disk / "run.jdw").notes), "also who comes later"
         run.save(tmp_path / "copy.jdw.zip")
         assert why in str(jdw.load(tmp_path / "copy.jdw.zip").notes)
+        assert process.stdin is not None
         process.stdin.close()
         assert process.wait(60) == 0
 
