@@ -12,8 +12,9 @@ from jax_debug_widgets._jax.compat.private import core
 from jax_debug_widgets._jax.studies.export.forms import forms_of
 from jax_debug_widgets._jax.studies.export.literals import RefusedError, number, tuple_of
 from jax_debug_widgets._jax.studies.export.module import Names, WrittenModule, identifier, indented
-from jax_debug_widgets._jax.studies.export.proofs import written
-from jax_debug_widgets._jax.studies.programs import as_typed, opened
+from jax_debug_widgets._jax.studies.export.own_programs import own_program
+from jax_debug_widgets._jax.studies.export.proofs import variables_of, written
+from jax_debug_widgets._jax.studies.programs import as_typed, body_of, opened
 from jax_debug_widgets.graphs.program import Body, Equation
 
 
@@ -45,6 +46,16 @@ class ExportedStep:
     def x(self) -> list[str]:
         """The operands of the equation as text."""
         return written(self.equation, self.names, typed=True)
+
+    @property
+    def variables(self) -> list[str]:
+        """The names of its variables, each once."""
+        named = {
+            one: name
+            for one, name in zip(self.equation.invars, self.names, strict=True)
+            if not isinstance(one, core.Literal)
+        }
+        return [named[one] for one in variables_of(self.equation)]
 
     def called(self, text: str) -> str:
         """The line of a call that gives what `bare` writes."""
@@ -213,7 +224,9 @@ def _written(step: ExportedStep) -> tuple[list[str], str]:
             return WRITERS[name](step), ""
         return by_form(step), ""
     except RefusedError as refused:
-        return [], f"{name} ({step.read.source or 'made by JAX'}): {refused}"
+        if (lines := _by_own_program(step)) is not None:
+            return lines, ""
+        return [], f"{step.read.primitive} ({step.read.source or 'made by JAX'}): {refused}"
 
 
 def by_form(step: ExportedStep) -> list[str]:
@@ -236,6 +249,23 @@ def _unproven(step: ExportedStep) -> list[str]:
             return [f"{step.made[0]} = {step.x[0]}"]
     types = ", ".join(one.aval.str_short() for one in (*equation.invars, *equation.outvars))
     raise RefusedError(f"JAX traces no form of it again as it is ({types})")
+
+
+def _by_own_program(step: ExportedStep) -> list[str] | None:
+    """Write an operation that has no form as a function of the operations that JAX makes of it; None if it tells none."""
+    program = own_program(step.equation)
+    if program is None:
+        return None
+    name, module = step.read.primitive, step.module
+    body = body_of(program.jaxpr, program.consts, name, module.reading)
+    inputs = [f"x{place}" for place in range(len(program.jaxpr.invars))]
+    own = module.shared(
+        module.keep(step.equation),
+        identifier(name, "operation").lower(),
+        lambda own: ["@jax.jit", *write_function(module, program, body, wanted=inputs).defined(own)],
+    )
+    module.note(f"{name} is written as the operations that JAX makes of it, without a derivative rule of its own")
+    return [step.called(f"{own}({', '.join(step.variables)})")]
 
 
 _NAMES = {

@@ -11,7 +11,7 @@ from jax_debug_widgets._jax.compat import versions
 from jax_debug_widgets._jax.studies.export.bodies import WRITERS, ExportedStep, bare, sequence, write_function
 from jax_debug_widgets._jax.studies.export.jit_options import left_out
 from jax_debug_widgets._jax.studies.export.library import library_calls
-from jax_debug_widgets._jax.studies.export.literals import RefusedError, dtype_of, text_of
+from jax_debug_widgets._jax.studies.export.literals import dtype_of, text_of
 from jax_debug_widgets._jax.studies.export.module import Names
 from jax_debug_widgets._jax.studies.programs import opened
 
@@ -133,37 +133,6 @@ def _is_clamp_to(maker: ExportedStep, count: int) -> bool:
     return maker.equation.primitive.name == "clamp" and ends == [0, count - 1]
 
 
-def _shard_map(step: ExportedStep) -> list[str]:
-    params, name = step.equation.params, step.name("per_device")
-    mesh = params["mesh"]
-    lines = write_function(step.module, params["jaxpr"], step.body("jaxpr"), used=step.used).defined(name)
-    kinds = sequence([f"jax.sharding.AxisType.{one.name}" for one in mesh.axis_types])
-    made = f"jax.make_mesh({text_of(tuple(mesh.axis_sizes))}, {text_of(tuple(mesh.axis_names))}, axis_types={kinds})"
-    specs = f"in_specs={text_of(tuple(params['in_specs']))}, out_specs={bare(list(map(text_of, params['out_specs'])))}"
-    more = f"{name}, mesh={made}, {specs}, check_vma={params.get('check_vma', True)}"
-    if set(params.get("manual_axes") or mesh.axis_names) != set(mesh.axis_names):
-        more += f", axis_names={set(params['manual_axes'])!r}"
-    return [*lines, step.called(f"jax.shard_map({more})({', '.join(step.x)})")]
-
-
-def _collective(step: ExportedStep) -> list[str]:
-    """Write a collective. It needs a mesh to be traced, so only the trace of the whole program proves the text."""
-    name, params = step.equation.primitive.name.removesuffix("_invariant"), step.equation.params
-    axes = params["axes"]
-    axes = text_of(axes[0] if len(axes) == 1 else tuple(axes))
-    if params.get("axis_index_groups") is not None:
-        raise RefusedError("groups of a mesh axis")
-    if name in ("pvary", "pcast"):
-        cast = f"lax.pcast({step.x[0]}, {axes}, to='varying')"
-        return [step.called(cast if hasattr(jax.lax, "pcast") else f"lax.pvary({step.x[0]}, {axes})")]
-    calls = [f"lax.{name}({one}, {axes})" for one in step.x]
-    return [f"{made} = {call}" for made, call in zip(step.made, calls, strict=True)]
-
-
-def _axis_index(step: ExportedStep) -> list[str]:
-    return [f"{step.made[0]} = lax.axis_index({text_of(step.equation.params['axis_name'])})"]
-
-
 def _pure_callback(step: ExportedStep) -> list[str]:
     params = step.equation.params
     method = params.get("vmap_method")
@@ -252,9 +221,6 @@ WRITERS |= {
     "scan": _scan,
     "while": _while,
     "cond": _cond,
-    "shard_map": _shard_map,
-    **dict.fromkeys(("psum", "psum_invariant", "pmax", "pmin", "pvary", "pcast"), _collective),
-    "axis_index": _axis_index,
     "pure_callback": _pure_callback,
     "io_callback": _io_callback,
     "debug_callback": _debug_callback,

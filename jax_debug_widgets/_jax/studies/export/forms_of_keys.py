@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 from jax_debug_widgets._jax.compat.private import core
 from jax_debug_widgets._jax.studies.export.literals import text_of
@@ -30,5 +31,31 @@ def split_keys(equation: core.JaxprEqn, x: Operands) -> Iterator[str]:
     """Keys made of a key."""
     shape = equation.params["shape"]
     if tuple(shape) == (2,):
-        yield f"jax.random.split({x[0]})"
-    yield f"jax.random.split({x[0]}, {text_of(shape[0] if len(shape) == 1 else tuple(shape))})"
+        yield from _of_each(equation, x, "jax.random.split({})")
+    yield from _of_each(
+        equation, x, f"jax.random.split({{}}, {text_of(shape[0] if len(shape) == 1 else tuple(shape))})"
+    )
+
+
+def folded_in(equation: core.JaxprEqn, x: Operands) -> Iterator[str]:
+    """A key made of a key and a number."""
+    return _of_each(equation, x, "jax.random.fold_in({})")
+
+
+def drawn(equation: core.JaxprEqn, x: Operands) -> Iterator[str]:
+    """Random bits."""
+    params = equation.params
+    return _of_each(equation, x, f"jax.random.bits({{}}, {text_of(params['shape'])}, jnp.uint{params['bit_width']})")
+
+
+def _of_each(equation: core.JaxprEqn, x: Operands, call: str) -> Iterator[str]:
+    """A call that takes one key; of an array of keys, for each of them."""
+    keys: Any = equation.invars[0].aval
+    if not keys.shape:
+        yield call.format(", ".join(x))
+        return
+    names = ["key", "number"][: len(x)]
+    each = f"lambda {', '.join(names)}: {call.format(', '.join(names))}"
+    for _ in keys.shape:
+        each = f"jax.vmap({each})"
+    yield f"{each}({', '.join(x)})"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import cmath
 import enum
 import math
@@ -40,9 +41,14 @@ def _plain(value: Any) -> str | None:
         return f"lax.{type(value).__name__}.{value.name}" if hasattr(lax, type(value).__name__) else None
     if isinstance(value, float) and not math.isfinite(value):
         return f"float('{value}')"
-    if isinstance(value, complex) and not cmath.isfinite(value):
+    if isinstance(value, complex) and not _is_read_alike(value):
         return f"complex({_plain(value.real)}, {_plain(value.imag)})"
     return repr(value) if isinstance(value, bool | int | float | complex | str | type(None)) else None
+
+
+def _is_read_alike(value: complex) -> bool:
+    """Whether Python reads the text of a complex number as this number: of `-1j` it makes another zero."""
+    return cmath.isfinite(value) and repr(ast.literal_eval(repr(value))) == repr(value)
 
 
 def _container(value: Any) -> str | None:

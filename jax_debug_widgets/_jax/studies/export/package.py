@@ -14,6 +14,7 @@ import numpy as np
 
 import jax_debug_widgets._jax.studies.export.calls
 import jax_debug_widgets._jax.studies.export.functions
+import jax_debug_widgets._jax.studies.export.meshes
 import jax_debug_widgets._jax.studies.export.rules
 from jax_debug_widgets._jax.compat.private import core
 from jax_debug_widgets._jax.passes.program_difference import on_host
@@ -237,6 +238,7 @@ _IMPORTS = {
     "jax": "import jax",
     "jax.ad_checkpoint": "import jax.ad_checkpoint",
     "jax.experimental": "import jax.experimental",
+    "jax.experimental.sparse": "import jax.experimental.sparse",
     "jnp": "import jax.numpy as jnp",
     "np": "import numpy as np",
     "lax": "from jax import lax",

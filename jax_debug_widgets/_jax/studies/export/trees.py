@@ -52,17 +52,13 @@ def _read(text: str, name: str, value: Any, found: FunctionArguments) -> None:
     found.trees.append((structure, text))
     for place, (key, child) in enumerate(children_of(value)):
         reached = _reached(text, value, key, child)
-        if reached is None:
-            leaves = len(jax.tree.leaves(child))
-            reached = f"jax.tree.leaves({text})[{_first_leaf(value, place)}]" if leaves == 1 else None
         if reached is not None:
             _read(reached, f"{name}_{plain_key(key)}", child, found)
             continue
-        first = _first_leaf(value, place)
-        for number, leaf in enumerate(jax.tree.leaves(child)):
-            found.leaves.append(
-                (f"jax.tree.leaves({text})[{first + number}]", f"{name}_{plain_key(key)}_{number}", leaf)
-            )
+        first, leaves = _first_leaf(value, place), jax.tree.leaves(child)
+        for number, leaf in enumerate(leaves):
+            own = f"{name}_{plain_key(key)}" + (f"_{number}" if len(leaves) > 1 else "")
+            found.leaves.append((f"jax.tree.leaves({text})[{first + number}]", own, leaf))
 
 
 def is_leaf(structure: Any) -> bool:
