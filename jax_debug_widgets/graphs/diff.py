@@ -231,12 +231,19 @@ def paired(before: Body, after: Body) -> tuple[FlatProgram, FlatProgram, Pairing
 
 
 def _input_keys(before: Body, after: Body) -> Iterator[list[Edge]]:
-    """Yield the keys of each body's inputs: inputs with the same name correspond, the others by order."""
+    """Yield the keys of each body's inputs: inputs with the same name correspond, the others by order.
+
+    Inputs that are the same in each run of a loop's body are counted apart: one program may have a number instead.
+    """
     names = [[one.text for one in body.inputs] for body in (before, after)]
     shared = {name for name in names[0] if names[0].count(name) == names[1].count(name) == 1}
-    for own in names:
-        rest = iter(range(len(own)))
-        yield [("input", name if name in shared else next(rest)) for name in own]
+    for body, own in zip((before, after), names, strict=True):
+        rest = {False: iter(range(len(own))), True: (("given", place) for place in range(len(own)))}
+        given = [at is not None for at in body.given] or [False] * len(own)
+        yield [
+            ("input", name if name in shared else next(rest[is_given]))
+            for name, is_given in zip(own, given, strict=True)
+        ]
 
 
 def _compared(before: FlatProgram, after: FlatProgram, names: tuple[str, str], *, dead: bool) -> Diff:

@@ -37,7 +37,18 @@ def digest(value: Any) -> str:
 
 
 _SAYS_NOTHING = frozenset(
-    {"debug_info", "linear", "num_consts", "num_carry", "ft_in", "ft_out", "_split_transpose", "computation"}
+    {
+        "debug_info",
+        "linear",
+        "num_consts",
+        "num_carry",
+        "cond_nconsts",
+        "body_nconsts",
+        "ft_in",
+        "ft_out",
+        "_split_transpose",
+        "computation",
+    }
 )
 """Parameters that say nothing of what is computed that the operands and bodies do not say."""
 

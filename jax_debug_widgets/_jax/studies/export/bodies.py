@@ -264,7 +264,7 @@ def _by_own_program(step: ExportedStep) -> list[str] | None:
         identifier(name, "operation").lower(),
         lambda own: ["@jax.jit", *write_function(module, program, body, wanted=inputs).defined(own)],
     )
-    module.note(f"{name} is written as the operations that JAX makes of it, without a derivative rule of its own")
+    module.note(f"{name} is written as the operations that JAX makes of it, without rules of its own for derivatives and batches")
     return [step.called(f"{own}({', '.join(step.variables)})")]
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import jax
 
 from jax_debug_widgets._jax.compat import versions
+from jax_debug_widgets._jax.compat.private import core
 from jax_debug_widgets._jax.studies.export.bodies import WRITERS, ExportedStep, bare, sequence, write_function
 from jax_debug_widgets._jax.studies.export.jit_options import left_out
 from jax_debug_widgets._jax.studies.export.library import library_calls
@@ -109,8 +110,14 @@ def _cond(step: ExportedStep) -> list[str]:
         lines += write_function(step.module, branch, step.body(f"branch_{place}_fun"), used=step.used).defined(name)
     index, *x = step.x
     more = "".join(f", {one}" for one in x)
-    maker = step.makers.get(step.equation.invars[0]) if step.names[0] else None
-    if len(branches) == _TWO and maker is not None and _is_of_condition(maker):
+    chosen = step.equation.invars[0]
+    maker = step.makers.get(chosen) if step.names[0] else None
+    if (platforms := step.equation.params.get("branches_platforms")) is not None:
+        step.uses = {one for one in step.names[1:] if one}
+        call = f"lax.platform_dependent({', '.join([*x, *_by_platform(platforms, names)])})"
+    elif len(branches) == _TWO and isinstance(chosen, core.Literal):
+        call = f"lax.cond({bool(chosen.val)}, {names[1]}, {names[0]}{more})"
+    elif len(branches) == _TWO and maker is not None and _is_of_condition(maker):
         step.uses = {one for one in (*step.names[1:], maker.x[0]) if one}
         call = f"lax.cond({maker.x[0]}, {names[1]}, {names[0]}{more})"
     else:
@@ -119,6 +126,12 @@ def _cond(step: ExportedStep) -> list[str]:
             step.uses = {one for one in (*step.names[1:], index) if one}
         call = f"lax.switch({index}, [{', '.join(names)}]{more})"
     return [*lines, step.called(call)]
+
+
+def _by_platform(platforms: Sequence[Sequence[str] | None], names: Sequence[str]) -> list[str]:
+    """The branches of `lax.platform_dependent`, each by its platforms."""
+    pairs = zip(platforms, names, strict=True)
+    return [f"{one}={name}" for own, name in pairs for one in (("default",) if own is None else own)]
 
 
 def _is_of_condition(maker: ExportedStep) -> bool:

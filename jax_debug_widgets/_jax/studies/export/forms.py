@@ -230,6 +230,7 @@ _TEMPLATES = {
     "copy": ("jnp.array({x0}, copy=True)",),
     "copy_p": ("jnp.array({x0}, copy=True)",),
     "logistic": ("jax.nn.sigmoid({x0})",),
+    "regularized_incomplete_beta": ("lax.betainc({x})",),
     "sort": (
         "jnp.sort({x0}, axis={dimension})",
         "lax.sort({all}, dimension={dimension}, is_stable={is_stable}, num_keys={num_keys})",

@@ -16,8 +16,9 @@ def _shard_map(step: ExportedStep) -> list[str]:
     made = f"jax.make_mesh({text_of(tuple(mesh.axis_sizes))}, {text_of(tuple(mesh.axis_names))}, axis_types={kinds})"
     specs = f"in_specs={text_of(tuple(params['in_specs']))}, out_specs={bare(list(map(text_of, params['out_specs'])))}"
     more = f"{name}, mesh={made}, {specs}, check_vma={params.get('check_vma', True)}"
-    if set(params.get("manual_axes") or mesh.axis_names) != set(mesh.axis_names):
-        more += f", axis_names={set(params['manual_axes'])!r}"
+    manual = {*(params.get("newly_manual_axes") or params.get("manual_axes") or mesh.axis_names)}
+    if manual != {*mesh.axis_names}:
+        more += f", axis_names={{{', '.join(map(repr, sorted(manual, key=str)))}}}"
     return [*lines, step.called(f"jax.shard_map({more})({', '.join(step.x)})")]
 
 
