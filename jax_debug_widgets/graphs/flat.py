@@ -120,10 +120,12 @@ def _give_name(node: FlatOperation, position: int, name: str) -> None:
 
 
 def _gives_what_it_takes(equation: Equation) -> bool:
-    """Return whether an equation is a cast to the type that its operand already has.
+    """Return whether an equation is a cast to the type that its operand already has, or asks for no other sharding.
 
     JAX writes such casts where only the weakness of the type changes.
     """
+    if equation.primitive == "reshard":
+        return not equation.params.get("dst_sharding")
     if equation.primitive != "convert_element_type":
         return False
     (made,), (taken,) = equation.types, equation.operands

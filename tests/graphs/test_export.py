@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 from IPython.core.error import UsageError
 from jax import lax
+from jax.experimental import pallas as pl
 from jax.sharding import PartitionSpec
 
 import jax_debug_widgets as jdw
@@ -217,17 +218,18 @@ def test_branches_are_functions_of_python(tmp_path):
 
 @pytest.mark.behaviour("G4")
 def test_what_cannot_be_written_is_refused_with_a_list(tmp_path):
-    @jax.custom_batching.custom_vmap
-    def f(x):
-        return x * 2
+    def add(x_ref, y_ref):
+        y_ref[...] = x_ref[...] + 1.0
 
-    @f.def_vmap
-    def _(_size, batched, x):
-        return x * 2, batched[0]
+    def f(x):
+        y = pl.pallas_call(add, out_shape=x, interpret=True)(x)
+        return y * 2.0
 
     with pytest.raises(NotImplementedError, match="nothing is written") as caught:
-        jdw.to_folder(lambda x: f(x) + 1, X, path=tmp_path / "refused")
-    assert [one for one in caught.value.reasons if "custom_vmap_call" in one and "test_export.py:" in one]
+        jdw.to_folder(f, X, path=tmp_path / "refused")
+    assert [
+        one for one in caught.value.reasons if "test_export.py:" in one and "export what is computed before it" in one
+    ]
     assert not (tmp_path / "refused").exists()
 
 

@@ -13,8 +13,10 @@ from jax_debug_widgets._jax.studies.export.forms import forms_of
 from jax_debug_widgets._jax.studies.export.literals import RefusedError, number, tuple_of
 from jax_debug_widgets._jax.studies.export.module import Names, WrittenModule, identifier, indented
 from jax_debug_widgets._jax.studies.export.own_programs import own_program
+from jax_debug_widgets._jax.studies.export.pieces import Piece, joined, needed
 from jax_debug_widgets._jax.studies.export.proofs import variables_of, written
 from jax_debug_widgets._jax.studies.programs import as_typed, body_of, opened
+from jax_debug_widgets._jax.studies.texts import asks_for_nothing
 from jax_debug_widgets.graphs.program import Body, Equation
 
 
@@ -88,16 +90,6 @@ class ClosedOverError(Exception):
     """A derivative rule reads a traced value that is not among its arguments."""
 
 
-@dataclass
-class _Piece:
-    lines: list[str]
-    makes: set[str]
-    uses: set[str]
-    keeps: bool
-    about: str
-    refused: str = ""
-
-
 @dataclass(frozen=True)
 class ExportedFunction:
     """A body as Python: names of its parameters, lines, and results."""
@@ -163,9 +155,9 @@ def write_function(
     results = {atom for atom in jaxpr.outvars if not isinstance(atom, core.Literal)}
     pieces = _pieces(module, jaxpr, body, known, taken, tells_lines=wanted is None)
     given = [text_of_atom(atom, known) for atom in jaxpr.outvars]
-    needed = _needed(pieces, {known[one] for one in results})
-    module.refused += [one.refused for one in needed if one.refused]
-    lines = _joined(needed)
+    kept = needed(pieces, {known[one] for one in results})
+    module.refused += [one.refused for one in kept if one.refused]
+    lines = joined(kept)
     return ExportedFunction(params, lines, given)
 
 
@@ -193,8 +185,8 @@ def _number(atom: Any) -> str:
 
 def _pieces(
     module: WrittenModule, jaxpr: core.Jaxpr, body: Body, known: dict[Any, str], used: Names, *, tells_lines: bool
-) -> list[_Piece]:
-    pieces: list[_Piece] = []
+) -> list[Piece]:
+    pieces: list[Piece] = []
     makers: dict[Any, ExportedStep] = {}
     for equation, read in zip(jaxpr.eqns, body.equations, strict=True):
         names = ["" if isinstance(one, core.Literal) else known[one] for one in equation.invars]
@@ -208,7 +200,7 @@ def _pieces(
         makers |= dict.fromkeys(equation.outvars, step)
         lines, refused = _written(step)
         about = _about(read) if tells_lines else ""
-        pieces.append(_Piece(lines, set(made), step.uses, bool(equation.effects), about, refused))
+        pieces.append(Piece(lines, set(made), step.uses, bool(equation.effects), about, refused))
     return pieces
 
 
@@ -242,13 +234,23 @@ def _unproven(step: ExportedStep) -> list[str]:
       RefusedError: any other, such as a collective, which needs a mesh to be traced.
     """
     equation = step.equation
+    if equation.primitive.name == "reshard" and asks_for_nothing(equation.params["dst_sharding"]):
+        return [f"{step.made[0]} = {step.x[0]}"]
     if equation.primitive.name in ("convert_element_type", "pvary", "copy") and len(step.made) == 1:
         before: Any = equation.invars[0].aval
         after: Any = equation.outvars[0].aval
         if (before.dtype, before.shape) == (after.dtype, after.shape) and equation.primitive.name != "pvary":
             return [f"{step.made[0]} = {step.x[0]}"]
     types = ", ".join(one.aval.str_short() for one in (*equation.invars, *equation.outvars))
-    raise RefusedError(f"JAX traces no form of it again as it is ({types})")
+    raise RefusedError(_WHY.get(equation.primitive.name, f"JAX traces no form of it again as it is ({types})"))
+
+
+_OF_REF = "a `Ref` is changed in place; write the function with arrays, `x = x.at[i].set(y)`"
+_WHY = {
+    **dict.fromkeys(("new_ref", "get", "swap", "addupdate", "freeze"), _OF_REF),
+    "pallas_call": "a Pallas kernel is not written; export what is computed before it and after it, each as a function",
+}
+"""Why some operations are refused, and what to do."""
 
 
 def _by_own_program(step: ExportedStep) -> list[str] | None:
@@ -264,7 +266,8 @@ def _by_own_program(step: ExportedStep) -> list[str] | None:
         identifier(name, "operation").lower(),
         lambda own: ["@jax.jit", *write_function(module, program, body, wanted=inputs).defined(own)],
     )
-    module.note(f"{name} is written as the operations that JAX makes of it, without rules of its own for derivatives and batches")
+    about = "without rules of its own for derivatives and batches"
+    module.note(f"{name} is written as the operations that JAX makes of it, {about}")
     return [step.called(f"{own}({', '.join(step.variables)})")]
 
 
@@ -289,24 +292,3 @@ def _about(read: Equation) -> str:
     back = {"forward": "", "backward": "backward of ", "recompute": "again "}[read.role]
     text = linecache.getline(read.source.file, read.source.line).strip()
     return f"# {back}{read.source}  {text}".rstrip()
-
-
-def _needed(pieces: Sequence[_Piece], wanted: set[str]) -> list[_Piece]:
-    """The pieces that compute the variables `wanted`, or have effects, in their order."""
-    kept: list[_Piece] = []
-    for piece in reversed(pieces):
-        if piece.keeps or piece.makes & wanted:
-            wanted |= piece.uses
-            kept.append(piece)
-    return kept[::-1]
-
-
-def _joined(pieces: Sequence[_Piece]) -> list[str]:
-    lines: list[str] = []
-    last = ""
-    for piece in pieces:
-        if piece.about and piece.about != last:
-            lines.append(piece.about)
-            last = piece.about
-        lines += piece.lines
-    return lines

@@ -189,6 +189,15 @@ def _printed(equation: core.JaxprEqn, x: Operands) -> Iterator[str]:
     yield f"jax.debug.print({', '.join(parts)})"
 
 
+def _put(equation: core.JaxprEqn, x: Operands) -> Iterator[str]:
+    """`jax.device_put` of arrays that go to the same place."""
+    places = {text_of(one) for one in equation.params["devices"]}
+    to = [one for one in places if one != "None"]
+    for given in (x[0], tuple_of(x)):
+        for more in ([], ["may_alias=False"]):
+            yield f"jax.device_put({', '.join([given, *to, *more])})"
+
+
 class _Words(dict[str, str]):
     """The names in a template: `x0` is an operand, `x` all of them, `rest` all but the first, others are parameters."""
 
@@ -237,9 +246,7 @@ _TEMPLATES = {
     ),
     "name": ("jax.ad_checkpoint.checkpoint_name({x0}, {name})",),
     "random_clone": ("jax.random.clone({x0})",),
-    "device_put": tuple(
-        f"jax.device_put({{{given}}}{more})" for given in ("x0", "all") for more in ("", ", may_alias=False")
-    ),
+    "sharding_constraint": ("lax.with_sharding_constraint({x0}, {sharding})",),
     **{
         name: (f"lax.{name}({{x0}}, axis={{axis}}, reverse={{reverse}})",)
         for name in ("cumsum", "cumprod", "cummax", "cummin", "cumlogsumexp")
@@ -280,6 +287,7 @@ _BY_NAME: dict[str, Callable[..., Iterator[str]]] = {
     **dict.fromkeys(("reduce_window_max", "reduce_window_min", "reduce_window_sum"), windowed),
     "select_and_scatter_add": pulled_back,
     "select_and_gather_add": pushed_forward,
+    "device_put": _put,
     "call_hi_primitive": high_level,
     "svd": singular_values,
     "eigh": eigenvalues,

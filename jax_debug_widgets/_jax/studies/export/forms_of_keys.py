@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 from jax_debug_widgets._jax.compat.private import core
 from jax_debug_widgets._jax.studies.export.literals import text_of
@@ -50,12 +49,13 @@ def drawn(equation: core.JaxprEqn, x: Operands) -> Iterator[str]:
 
 def _of_each(equation: core.JaxprEqn, x: Operands, call: str) -> Iterator[str]:
     """A call that takes one key; of an array of keys, for each of them."""
-    keys: Any = equation.invars[0].aval
-    if not keys.shape:
+    shapes = [atom.aval.shape for atom in equation.invars]  # pyright: ignore[reportAttributeAccessIssue]
+    if not shapes[0]:
         yield call.format(", ".join(x))
         return
-    names = ["key", "number"][: len(x)]
-    each = f"lambda {', '.join(names)}: {call.format(', '.join(names))}"
-    for _ in keys.shape:
+    names = [name if shape else one for name, shape, one in zip(("key", "number"), shapes, x, strict=False)]
+    mapped = [place for place, shape in enumerate(shapes) if shape]
+    each = f"lambda {', '.join(names[place] for place in mapped)}: {call.format(', '.join(names))}"
+    for _ in shapes[0]:
         each = f"jax.vmap({each})"
-    yield f"{each}({', '.join(x)})"
+    yield f"{each}({', '.join(x[place] for place in mapped)})"

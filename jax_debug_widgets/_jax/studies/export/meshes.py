@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import jax
 
-from jax_debug_widgets._jax.studies.export.bodies import WRITERS, ExportedStep, bare, sequence, write_function
-from jax_debug_widgets._jax.studies.export.literals import RefusedError, text_of
+from jax_debug_widgets._jax.studies.export.bodies import WRITERS, ExportedStep, bare, write_function
+from jax_debug_widgets._jax.studies.export.literals import RefusedError, mesh_of, text_of
 
 
 def _shard_map(step: ExportedStep) -> list[str]:
     params, name = step.equation.params, step.name("per_device")
     mesh = params["mesh"]
     lines = write_function(step.module, params["jaxpr"], step.body("jaxpr"), used=step.used).defined(name)
-    kinds = sequence([f"jax.sharding.AxisType.{one.name}" for one in mesh.axis_types])
-    made = f"jax.make_mesh({text_of(tuple(mesh.axis_sizes))}, {text_of(tuple(mesh.axis_names))}, axis_types={kinds})"
     specs = f"in_specs={text_of(tuple(params['in_specs']))}, out_specs={bare(list(map(text_of, params['out_specs'])))}"
-    more = f"{name}, mesh={made}, {specs}, check_vma={params.get('check_vma', True)}"
+    more = f"{name}, mesh={mesh_of(mesh)}, {specs}, check_vma={params.get('check_vma', True)}"
     manual = {*(params.get("newly_manual_axes") or params.get("manual_axes") or mesh.axis_names)}
     if manual != {*mesh.axis_names}:
         more += f", axis_names={{{', '.join(map(repr, sorted(manual, key=str)))}}}"
