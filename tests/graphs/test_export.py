@@ -7,6 +7,7 @@ import importlib.util
 import re
 import subprocess
 import sys
+from collections import OrderedDict
 from functools import partial
 
 import jax
@@ -426,3 +427,26 @@ def test_the_gradient_of_a_checkpoint_says_that_its_barrier_is_why_it_has_other_
     first, second, *_ = str(exported).splitlines()
     assert "traced again it has other equations, as said below" in first and "lax.optimization_barrier" in second
     exported.check()  # It has the same bits.
+
+
+@jax.tree_util.register_dataclass
+@dataclasses.dataclass
+class Outcome:
+    """A pytree of a class that no argument has."""
+
+    mean: jax.Array
+    about: dict
+    mode: str = dataclasses.field(default="plain", metadata={"static": True})
+
+
+def test_results_of_classes_that_no_argument_has_are_made_again(tmp_path):
+    def f(x, scale):
+        return Outcome(x.mean(), {"x": x}, "new"), OrderedDict(z=x, a=scale()), scale
+
+    args = X, jax.tree_util.Partial(lambda one: one * 2.0, X)
+    written = jdw.to_folder(f, *args, path=tmp_path / "written")
+    written.check()
+    found, expected = written.function(*args), f(*args)
+    assert jax.tree.structure(found) == jax.tree.structure(expected)
+    assert (found[0].mode, list(found[1])) == ("new", ["z", "a"])
+    assert not written.notes
