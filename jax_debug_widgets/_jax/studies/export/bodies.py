@@ -236,7 +236,7 @@ def _unproven(step: ExportedStep) -> list[str]:
     equation = step.equation
     if equation.primitive.name == "reshard" and asks_for_nothing(equation.params["dst_sharding"]):
         return [f"{step.made[0]} = {step.x[0]}"]
-    if equation.primitive.name in ("convert_element_type", "pvary", "copy") and len(step.made) == 1:
+    if equation.primitive.name in ("convert_element_type", "broadcast_in_dim", "pvary", "copy") and len(step.made) == 1:
         before: Any = equation.invars[0].aval
         after: Any = equation.outvars[0].aval
         if (before.dtype, before.shape) == (after.dtype, after.shape) and equation.primitive.name != "pvary":

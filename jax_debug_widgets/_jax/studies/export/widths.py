@@ -1,4 +1,4 @@
-"""Let a written program have the 64-bit numbers that the original has: JAX makes them narrower unless it is told not to."""
+"""Let a written program have the 64-bit numbers that the original has, in each process."""
 
 from __future__ import annotations
 
