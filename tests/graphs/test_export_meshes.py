@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 import pytest
 from jax import lax
-from jax.sharding import NamedSharding, PartitionSpec
+from jax.sharding import AxisType, NamedSharding, PartitionSpec
 
 import jax_debug_widgets as jdw
 from tests.devices import cpu_mesh
@@ -63,3 +63,16 @@ def test_what_runs_over_a_mesh_is_written_equal_to_the_bit(function, tmp_path):
     written.check()
     assert written.is_same, written.difference
     assert "bind(" not in text_in(written.path)
+
+
+@pytest.mark.behaviour("G4")
+@pytest.mark.skipif(not hasattr(jax.sharding, "reshard"), reason="this JAX has no jax.sharding.reshard")
+def test_explicit_shardings_are_written(tmp_path):
+    mesh = cpu_mesh((4,), ("i",), AxisType.Explicit)
+
+    def f(x):
+        return x * 2.0, jax.sharding.reshard(x, NamedSharding(mesh, ALL))
+
+    written = jdw.to_folder(f, jax.device_put(X, NamedSharding(mesh, ROWS)), path=tmp_path / "written")
+    written.check()
+    assert written.is_same, written.difference

@@ -208,6 +208,7 @@ def _remat(step: ExportedStep) -> list[str]:
     if params["differentiated"]:
         keeps = params["prevent_cse"]
         if not (keeps if isinstance(keeps, bool) else any(keeps)):
+            step.module.note("what jax.checkpoint computes again is a function here: it has prevent_cse=False")
             return [*lines, step.called(f"{name}({', '.join(step.x)})")]
         step.module.note(
             "what jax.checkpoint computes again stands behind a lax.optimization_barrier, as JAX lowers it"

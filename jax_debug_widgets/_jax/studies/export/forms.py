@@ -246,6 +246,7 @@ _TEMPLATES = {
     ),
     "name": ("jax.ad_checkpoint.checkpoint_name({x0}, {name})",),
     "random_clone": ("jax.random.clone({x0})",),
+    "reshard": ("jax.sharding.reshard({x0}, {dst_sharding})",),
     "sharding_constraint": ("lax.with_sharding_constraint({x0}, {sharding})",),
     **{
         name: (f"lax.{name}({{x0}}, axis={{axis}}, reverse={{reverse}})",)
