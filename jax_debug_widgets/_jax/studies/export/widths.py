@@ -9,9 +9,8 @@ from typing import Any
 
 import jax
 
+from jax_debug_widgets._jax.studies.own_width import WIDE
 from jax_debug_widgets.graphs.program import Program
-
-_WIDE = ("float64", "int64", "uint64", "complex128")
 
 
 @dataclass(frozen=True)
@@ -34,7 +33,7 @@ def width_of(program: Program) -> Width:
     """How a program comes by them: from the whole process as the original, or from within its function."""
     types = [one.type for one in program.body.inputs]
     types += [own for one in program.equations for own in (*one.types, *(operand.type for operand in one.operands))]
-    if not any(one.dtype in _WIDE for one in types):
+    if not any(one.dtype in WIDE for one in types):
         return Width()
     return _OF_PROCESS if jax.config.jax_enable_x64 else _OF_FUNCTION  # pyright: ignore[reportAttributeAccessIssue]
 
