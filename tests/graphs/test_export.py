@@ -371,6 +371,9 @@ def test_the_magic_takes_a_call_and_a_folder(ours, tmp_path):
     ours.ip.push({"net": net, "P": P, "X": X})
     exported = ours.ip.run_line_magic("jaxdebug", f"export net(P, X) {tmp_path / 'net'} --name model")
     assert exported.is_same and "def model(params, x):" in text_in(tmp_path / "net")
+    for options in ("--name other --overwrite", "--overwrite --name other"):
+        again = ours.ip.run_line_magic("jaxdebug", f"export net(P, X) {tmp_path / 'net'} {options}")
+        assert again.name == "other"
     spec = importlib.util.find_spec("jax_debug_widgets")
     assert spec is not None and not [name for name in sys.modules if name.startswith("_jaxdebug_exported")]
     for line, told in (("net(P, X)", "a call and a folder"), (f"net {tmp_path / 'other'}", "takes a call")):
