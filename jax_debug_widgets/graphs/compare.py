@@ -27,8 +27,8 @@ class Comparison:
       only: how many equations of each program have no counterpart.
       first: the first pair that differs, among those on which a differing output depends. A difference that vanishes
         again does not count.
-      alone: for each program, the first equation without a counterpart on which this pair depends (if no pair differs:
-        a differing output); None if there is none.
+      alone: for each program, the first equation on which this pair depends (if no pair differs: a differing output)
+        that has no counterpart, or one of another shape; None if there is none.
       around: the loops and branches around these, outermost first; `steps`: the first differing step of each loop.
       structure: why the outputs cannot be compared one by one, in words.
       arguments: the arguments that are not the same, by name, with how they differ.

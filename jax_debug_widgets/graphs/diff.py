@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
 from jax_debug_widgets.events.amounts import plural
-from jax_debug_widgets.graphs.differences import differences, is_same_edge, mirrored, other_operands
+from jax_debug_widgets.graphs.differences import Difference, differences, is_same_edge, other_operands
 from jax_debug_widgets.graphs.flat import Edge, FlatOperation, FlatProgram, flat_of, hash_down, hash_up, live_in
 from jax_debug_widgets.graphs.page import Page, PageRow
 from jax_debug_widgets.graphs.pairing import Pairing, out_of_order
@@ -29,15 +29,31 @@ class EquationChange:
 
     Attributes:
       before, after: the equations; None if the program has none here.
-      what: the changes, in words.
+      differences: what differs between the two.
       inside: the differences in each body, if both have bodies.
     """
 
     kind: Kind
     before: Equation | None
     after: Equation | None
-    what: tuple[str, ...] = ()
+    differences: tuple[Difference, ...] = ()
     inside: tuple[Diff, ...] = ()
+
+    @property
+    def what(self) -> tuple[str, ...]:
+        """The changes, in words."""
+        inside = (f"inside: {inner.headline}" for inner in self.inside if not inner.is_same)
+        return (*map(str, self.differences), *inside)
+
+    def mirrored(self) -> EquationChange:
+        """Return the same change from the view of the other program."""
+        return EquationChange(
+            _MIRRORED.get(self.kind, self.kind),
+            self.after,
+            self.before,
+            tuple(one.mirrored() for one in self.differences),
+            tuple(inner.mirrored() for inner in self.inside),
+        )
 
 
 class Diff(Sequence[EquationChange]):
@@ -115,17 +131,7 @@ class Diff(Sequence[EquationChange]):
 
     def mirrored(self) -> Diff:
         """Return the same diff from the view of the other program."""
-        changes = [
-            EquationChange(
-                _MIRRORED.get(one.kind, one.kind),
-                one.after,
-                one.before,
-                tuple(map(mirrored, one.what)),
-                tuple(inner.mirrored() for inner in one.inside),
-            )
-            for one in self
-        ]
-        return Diff((self.names[1], self.names[0]), changes, results=self.results)
+        return Diff((self.names[1], self.names[0]), [one.mirrored() for one in self], results=self.results)
 
     def page(self) -> Page:
         """Return the changes as a page; equal equations are folded."""
@@ -231,12 +237,19 @@ def paired(before: Body, after: Body) -> tuple[FlatProgram, FlatProgram, Pairing
 
 
 def _input_keys(before: Body, after: Body) -> Iterator[list[Edge]]:
-    """Yield the keys of each body's inputs: inputs with the same name correspond, the others by order."""
+    """Yield the keys of each body's inputs: inputs with the same name correspond, the others by order.
+
+    Inputs that are the same in each run of a loop's body are counted apart: one program may have a number instead.
+    """
     names = [[one.text for one in body.inputs] for body in (before, after)]
     shared = {name for name in names[0] if names[0].count(name) == names[1].count(name) == 1}
-    for own in names:
-        rest = iter(range(len(own)))
-        yield [("input", name if name in shared else next(rest)) for name in own]
+    for body, own in zip((before, after), names, strict=True):
+        rest = {False: iter(range(len(own))), True: (("given", place) for place in range(len(own)))}
+        given = [at is not None for at in body.given] or [False] * len(own)
+        yield [
+            ("input", name if name in shared else next(rest[is_given]))
+            for name, is_given in zip(own, given, strict=True)
+        ]
 
 
 def _compared(before: FlatProgram, after: FlatProgram, names: tuple[str, str], *, dead: bool) -> Diff:
@@ -274,13 +287,12 @@ def _change(
 ) -> EquationChange:
     left, right = before.nodes[one], after.nodes[other]
     inside: tuple[Diff, ...] = ()
-    what = list(differences(left, right))
+    told = (*differences(left, right), *other_operands(left, right, pairing))
     if left.label != right.label and len(left.equation.bodies) == len(right.equation.bodies):
         bodies = zip(left.equation.bodies, right.equation.bodies, strict=True)
         inside = tuple(_diff_of(own, its, (own.key, its.key), dead=dead) for own, its in bodies)
-        what += [f"inside: {inner.headline}" for inner in inside if not inner.is_same]
-    what += other_operands(left, right, pairing)
-    return EquationChange("changed" if what else "same", left.equation, right.equation, tuple(what), inside)
+    kind: Kind = "changed" if told or not all(inner.is_same for inner in inside) else "same"
+    return EquationChange(kind, left.equation, right.equation, told, inside)
 
 
 def _folded(count: int, indent: int) -> Iterator[PageRow]:

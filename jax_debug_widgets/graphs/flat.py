@@ -120,11 +120,13 @@ def _give_name(node: FlatOperation, position: int, name: str) -> None:
 
 
 def _gives_what_it_takes(equation: Equation) -> bool:
-    """Return whether an equation is a cast to the type that its operand already has.
+    """Return whether an equation asks for the type, the shape or the sharding that its operand already has.
 
     JAX writes such casts where only the weakness of the type changes.
     """
-    if equation.primitive != "convert_element_type":
+    if equation.primitive == "reshard":
+        return not equation.params.get("dst_sharding")
+    if equation.primitive not in ("convert_element_type", "broadcast_in_dim") or equation.params.get("sharding"):
         return False
     (made,), (taken,) = equation.types, equation.operands
     return (made.dtype, made.shape) == (taken.type.dtype, taken.type.shape)  # A number in the program has no bytes.

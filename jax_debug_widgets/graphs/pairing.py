@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Callable, Hashable, Sequence
 from itertools import product
 
-from jax_debug_widgets.graphs.flat import FlatOperation, FlatProgram
+from jax_debug_widgets.graphs.flat import Edge, FlatOperation, FlatProgram
 
 _LOOPS = frozenset({"scan", "while", "cond", "shard_map", "pallas_call"})
 
@@ -25,6 +25,7 @@ class Pairing:
         self.forth: dict[int, int] = {}
         self.back: dict[int, int] = {}
         self._users = _users_of(before), _users_of(after)
+        self._ends = _ends_of(before), _ends_of(after)
 
     def find(self) -> Pairing:
         """Run all rounds."""
@@ -102,8 +103,19 @@ class Pairing:
         shares = bool(given & {edge[:2] for edge in other.operands})
         users = {self.forth.get(number) for number, _ in self._users[0].get(one.number, ())} - {None}
         is_used = bool(users & {number for number, _ in self._users[1].get(other.number, ())})
+        is_used = is_used or bool(self._ends[0].get(one.number, set()) & self._ends[1].get(other.number, set()))
         return shares and (is_used or one.equation.primitive == other.equation.primitive)
 
+    def maker(self, side: int, edge: Edge) -> str:
+        """Describe in a word where an operand of one of the programs comes from."""
+        flat = (self._before, self._after)[side]
+        if edge[0] == "result":
+            return f" ({flat.nodes[edge[1]].equation.primitive})"
+        return f" ({str(edge[1])[:_DIGITS]})" if edge[0] == "constant" else ""
+
+
+_DIGITS = 6
+"""So many digits of the hash of an array tell it apart."""
 
 _MOST_USERS = 64
 """The most users of one value that are searched."""
@@ -122,6 +134,15 @@ def _users_of(flat: FlatProgram) -> dict[int, list[tuple[int, int]]]:
             if edge[0] == "result":
                 users.setdefault(edge[1], []).append((node.number, 0 if node.commutes else at))
     return users
+
+
+def _ends_of(flat: FlatProgram) -> dict[int, set[tuple[int, int]]]:
+    """Map each node to the places among the results of the program that it gives."""
+    ends: dict[int, set[tuple[int, int]]] = {}
+    for at, edge in enumerate(flat.results):
+        if edge[0] == "result":
+            ends.setdefault(edge[1], set()).add((at, edge[2]))
+    return ends
 
 
 def out_of_order(numbers: Sequence[int], others: Sequence[int]) -> list[int]:

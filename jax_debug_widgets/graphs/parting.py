@@ -47,11 +47,17 @@ class Parting:
 
 @dataclass(frozen=True, eq=False)
 class PairedRuns:
-    """Two bodies that have run, with their equations paired."""
+    """Two bodies that have run, with their equations paired.
+
+    Attributes:
+      pairs: the pairs by their number in the second body, with how far they are apart. `unlike`: the numbers of those
+        whose results have other shapes, which cannot be compared.
+    """
 
     flats: tuple[FlatProgram, FlatProgram]
     pairing: Pairing
     pairs: dict[int, Pair]
+    unlike: set[int]
     runs: tuple[ExecutedProgram | Turn, ExecutedProgram | Turn]
     rtol: float | None
 
@@ -76,7 +82,8 @@ class PairedRuns:
         else:
             own_ends, ends = one.nodes[pairing.back[first]].operands, other.nodes[first].operands
         own_close = {pairing.back[number] for number in close}
-        alone = _alone(one, own_ends, own_close, pairing.forth), _alone(other, ends, close, pairing.back)
+        forth = {number: its for number, its in pairing.forth.items() if its not in self.unlike}
+        alone = _alone(one, own_ends, own_close, forth), _alone(other, ends, close, set(forth.values()))
         return Parting(None if first is None else self.pairs[first], alone)
 
     def _inside(self, pair: Pair) -> Parting | None:
@@ -104,14 +111,18 @@ def paired_runs(
     """Pair the equations of two bodies, and compare their results."""
     flat, its_flat, pairing = paired(before, after)
     pairs: dict[int, Pair] = {}
+    unlike: set[int] = set()
     for number, partner in sorted(pairing.back.items()):
         nodes = flat.nodes[partner], its_flat.nodes[number]
         own, its = one.of(nodes[0]), other.of(nodes[1])
-        if own is None or its is None or [a.shape for a in own] != [b.shape for b in its]:
+        if own is None or its is None:
+            continue
+        if [a.shape for a in own] != [b.shape for b in its]:
+            unlike.add(number)
             continue
         figures = tuple(figure_of(a, b, rtol) for a, b in zip(own, its, strict=True))
         pairs[number] = Pair(nodes[0].equation, nodes[1].equation, figures)
-    return PairedRuns((flat, its_flat), pairing, pairs, (one, other), rtol)
+    return PairedRuns((flat, its_flat), pairing, pairs, unlike, (one, other), rtol)
 
 
 def _differ(one: Sequence[object], other: Sequence[object], rtol: float | None) -> list[bool]:
@@ -123,7 +134,7 @@ def _body_of(equation: Equation, key: str) -> Body | None:
 
 
 def _alone(flat: FlatProgram, ends: Sequence[Edge], close: Container[int], paired: Container[int]) -> Equation | None:
-    """Return the first equation without a counterpart on which these values depend."""
+    """Return the first equation without a counterpart to compare with on which these values depend."""
     found = [number for number in _made_of(flat, ends, close) if number not in paired]
     return flat.nodes[min(found)].equation if found else None
 

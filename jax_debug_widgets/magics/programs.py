@@ -216,7 +216,7 @@ def _add_export_options(parser: argparse.ArgumentParser) -> argparse.ArgumentPar
     return parser
 
 
-_LAST = re.compile(r"^(.*\S)((?:\s+--[a-z][\w-]*(?:[= ][^\s()-]\S*)?)+)\s*$", re.DOTALL)
+_LAST = re.compile(r"^(.*?\S)((?:\s+--[a-z][\w-]*(?:[= ][^\s()-]\S*)?)+)\s*$", re.DOTALL)
 
 
 def options_first(line: str) -> str:

@@ -210,3 +210,14 @@ def test_a_ref_is_written_to_once_and_a_note_counts_its_uses():
     found = jdw.compare(jax.jit(kept_in_a_ref), jnp.float32(0.5), against="float64")
     assert found.close
     assert any("Not run in float64" in note and "new_ref (1), swap (3), get (4)" in note for note in found.notes)
+
+
+@pytest.mark.parametrize("against", ["float64", "op-by-op"])
+def test_a_function_that_turns_on_64_bits_by_itself_is_compared(against):
+    def f(x):
+        with jax.enable_x64(True):
+            y = x.astype(jnp.float64)
+            return lax.fori_loop(0, 3, lambda _, one: one * y, y), jnp.arange(3)
+
+    assert "DIFFERS" not in str(jdw.compare(f, jnp.arange(3.0), against=against))
+    assert not jax.config.jax_enable_x64  # pyright: ignore[reportAttributeAccessIssue]

@@ -241,3 +241,19 @@ def test_two_functions_of_one_name_are_told_apart():
     found = jdw.compare(lambda x: jnp.sin(x), lambda x: jnp.sin(x) + 1.0, jnp.ones(3))  # noqa: PLW0108 - the name is meant.
     assert re.search(r"first +only in after .*= add ", str(found))
     assert re.search(r"1 equation in both, 1 only in after\.", str(found))
+
+
+@pytest.mark.behaviour("G1")
+def test_results_of_other_shapes_are_named_where_what_is_computed_from_them_differs():
+    def whole(x):
+        part = x[:7]
+        return jnp.sum(part)
+
+    def half(x):
+        part = x[:4]
+        return jnp.sum(part)
+
+    found = jdw.compare(whole, half, jnp.arange(8.0) + 1)
+    assert found.first is not None
+    assert [str(one.types[0]) for one in found.alone if one is not None] == ["float32[7]", "float32[4]"]
+    assert "part: float32[4]" in str(found)

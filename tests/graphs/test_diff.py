@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -180,3 +182,29 @@ def test_nested_loops_are_hashed_in_proportion_to_their_depth(monkeypatch):
         assert diff(program, program).is_in_order
         counts.append(len(made))
     assert counts[1] <= 2 * counts[0]
+
+
+def branching(f):
+    return lambda x: lax.cond(x[0] > 0, jnp.sin, f, x)
+
+
+@pytest.mark.behaviour("G6")
+def test_what_differs_inside_is_told_from_the_same_side_as_the_whole():
+    longer = branching(lambda x: jnp.cos(x) + 1.0)
+    shorter = branching(jnp.cos)
+    (cond,) = jdw.diff(shorter, longer, jnp.ones(3)).of_kind("changed")
+    assert cond.what == ("inside: 1 → 2 equations: 1 same, 1 added, the results are different ones",)
+    (cond,) = jdw.diff(longer, shorter, jnp.ones(3)).of_kind("changed")
+    assert cond.what == ("inside: 2 → 1 equation: 1 same, 1 removed, the results are different ones",)
+
+
+def test_two_arrays_are_told_apart():
+    table = jnp.arange(3.0), jnp.arange(3.0) * 2
+    (changed,) = jdw.diff(*(lambda x, by=by: x * by for by in table), jnp.ones(3)).of_kind("changed")
+    (what,) = changed.what
+    assert re.fullmatch(r"array \((\w{6})\) → array \((?!\1)\w{6}\)", what)
+
+
+def test_what_makes_the_same_result_in_another_way_is_changed():
+    (change,) = jdw.diff(jnp.sum, jnp.max, jnp.ones(3))
+    assert (change.kind, change.what[0]) == ("changed", "reduce_sum → reduce_max")

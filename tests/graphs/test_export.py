@@ -7,6 +7,7 @@ import importlib.util
 import re
 import subprocess
 import sys
+from collections import OrderedDict
 from functools import partial
 
 import jax
@@ -15,6 +16,7 @@ import numpy as np
 import pytest
 from IPython.core.error import UsageError
 from jax import lax
+from jax.experimental import pallas as pl
 from jax.sharding import PartitionSpec
 
 import jax_debug_widgets as jdw
@@ -217,17 +219,18 @@ def test_branches_are_functions_of_python(tmp_path):
 
 @pytest.mark.behaviour("G4")
 def test_what_cannot_be_written_is_refused_with_a_list(tmp_path):
-    @jax.custom_batching.custom_vmap
-    def f(x):
-        return x * 2
+    def add(x_ref, y_ref):
+        y_ref[...] = x_ref[...] + 1.0
 
-    @f.def_vmap
-    def _(_size, batched, x):
-        return x * 2, batched[0]
+    def f(x):
+        y = pl.pallas_call(add, out_shape=x, interpret=True)(x)
+        return y * 2.0
 
     with pytest.raises(NotImplementedError, match="nothing is written") as caught:
-        jdw.to_folder(lambda x: f(x) + 1, X, path=tmp_path / "refused")
-    assert [one for one in caught.value.reasons if "custom_vmap_call" in one and "test_export.py:" in one]
+        jdw.to_folder(f, X, path=tmp_path / "refused")
+    assert [
+        one for one in caught.value.reasons if "test_export.py:" in one and "export what is computed before it" in one
+    ]
     assert not (tmp_path / "refused").exists()
 
 
@@ -368,6 +371,9 @@ def test_the_magic_takes_a_call_and_a_folder(ours, tmp_path):
     ours.ip.push({"net": net, "P": P, "X": X})
     exported = ours.ip.run_line_magic("jaxdebug", f"export net(P, X) {tmp_path / 'net'} --name model")
     assert exported.is_same and "def model(params, x):" in text_in(tmp_path / "net")
+    for options in ("--name other --overwrite", "--overwrite --name other"):
+        again = ours.ip.run_line_magic("jaxdebug", f"export net(P, X) {tmp_path / 'net'} {options}")
+        assert again.name == "other"
     spec = importlib.util.find_spec("jax_debug_widgets")
     assert spec is not None and not [name for name in sys.modules if name.startswith("_jaxdebug_exported")]
     for line, told in (("net(P, X)", "a call and a folder"), (f"net {tmp_path / 'other'}", "takes a call")):
@@ -424,3 +430,26 @@ def test_the_gradient_of_a_checkpoint_says_that_its_barrier_is_why_it_has_other_
     first, second, *_ = str(exported).splitlines()
     assert "traced again it has other equations, as said below" in first and "lax.optimization_barrier" in second
     exported.check()  # It has the same bits.
+
+
+@jax.tree_util.register_dataclass
+@dataclasses.dataclass
+class Outcome:
+    """A pytree of a class that no argument has."""
+
+    mean: jax.Array
+    about: dict
+    mode: str = dataclasses.field(default="plain", metadata={"static": True})
+
+
+def test_results_of_classes_that_no_argument_has_are_made_again(tmp_path):
+    def f(x, scale):
+        return Outcome(x.mean(), {"x": x}, "new"), OrderedDict(z=x, a=scale()), scale
+
+    args = X, jax.tree_util.Partial(lambda one: one * 2.0, X)
+    written = jdw.to_folder(f, *args, path=tmp_path / "written")
+    written.check()
+    found, expected = written.function(*args), f(*args)
+    assert jax.tree.structure(found) == jax.tree.structure(expected)
+    assert (found[0].mode, list(found[1])) == ("new", ["z", "a"])
+    assert not written.notes

@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 import pytest
 from jax import lax
+from jax.experimental import pallas as pl
 
 import jax_debug_widgets as jdw
 
@@ -238,3 +239,36 @@ def test_whoever_gives_no_function_is_told_what_to_give(ask):
 def test_where_xla_does_not_count_nothing_is_told_of_its_count():
     table = jdw.table(lambda k: k, jax.random.key(0))
     assert table.xla_flops is None and "XLA" not in str(table)
+
+
+MATRIX = jnp.eye(6)
+
+
+@pytest.mark.behaviour("G5")
+@pytest.mark.parametrize(
+    ("function", "args", "flops"),
+    [
+        (lambda a, b: lax.linalg.triangular_solve(a, b, left_side=True), (MATRIX, jnp.ones((6, 2))), 6 * 6 * 2),
+        (lambda a: lax.linalg.cholesky(a, symmetrize_input=False), (MATRIX,), 6**3 // 3 + 2 * 36),  # And the triangle.
+        (lambda a: lax.linalg.lu(a)[0], (jnp.ones((8, 6)),), 8 * 6**2 - 6**3 // 3),
+        (lax.linalg.eigh, (MATRIX,), 9 * 6**3 + 2 * 36),
+        (lambda x: lax.fft(x, "FFT", (8,)), (jnp.ones((3, 8), jnp.complex64),), 5 * 3 * 8 * 3),
+        (lambda x: lax.fft(x, "RFFT", (8,)), (jnp.ones(8),), 5 * 8 * 3 // 2),
+        (lambda a, b: lax.ragged_dot(a, b, jnp.array([2, 4])), (MATRIX, jnp.ones((2, 6, 5))), 2 * 6 * 6 * 5),
+    ],
+    ids=["triangular", "cholesky", "lu", "eigh", "fft", "rfft", "ragged"],
+)
+def test_flops_of_linear_algebra_are_those_of_the_textbook(function, args, flops):
+    assert jdw.table(function, *args).flops.known == flops
+
+
+def test_a_kernel_runs_once_for_each_point_of_its_grid():
+    def add(x_ref, y_ref):
+        y_ref[...] = x_ref[...] + 1.0
+
+    block = pl.BlockSpec((4, 4), lambda i: (i, 0))
+    kernel = pl.pallas_call(
+        add, out_shape=jnp.ones((8, 4)), grid=(2,), in_specs=[block], out_specs=block, interpret=True
+    )
+    table = jdw.table(kernel, jnp.ones((8, 4)))
+    assert (table.flops.known, table.flops.is_open) == (8 * 4, False)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import random
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -109,3 +110,32 @@ def test_what_another_process_cannot_be_told_of_is_refused_by_its_name(ours):
         ours.ip.run_line_magic("jaxdebug", "traces f(1.0) --seeds 2")
     with pytest.raises(UsageError, match="2 or more"):
         ours.ip.run_line_magic("jaxdebug", "traces f(1.0) --seeds 1")
+
+
+class Counted:
+    """A function with a count of its calls."""
+
+    def __init__(self) -> None:
+        self.calls = 0
+
+    def __call__(self, x) -> Any:
+        self.calls += 1
+        return x * self.calls
+
+    def method(self, x):
+        return self(x)
+
+
+def collected(x, seen=[]):  # noqa: B006 - what this test is about.
+    seen.append(1)
+    return x * len(seen)
+
+
+@pytest.mark.parametrize(
+    ("function", "told"),
+    [(Counted(), "`self.calls`"), (Counted().method, "`self.calls`"), (collected, "`seen`")],
+    ids=["object", "method", "default"],
+)
+def test_what_an_object_and_a_default_hold_is_a_cause(function, told):
+    found = jdw.traces(function, jnp.ones(3))
+    assert any(told in why and "has changed between the traces" in why for _, why in found.causes)

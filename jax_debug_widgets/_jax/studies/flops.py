@@ -13,10 +13,12 @@ from jax_debug_widgets._jax.compat.private import core
 from jax_debug_widgets._jax.studies.value_types import size_of, width_of
 
 _MOVES = frozenset({
-    "bitcast_convert_type", "broadcast", "broadcast_in_dim", "concatenate", "convert_element_type", "copy", "copy_p",
-    "device_put", "dynamic_slice", "dynamic_update_slice", "empty", "empty2", "expand_dims", "gather", "iota",
-    "optimization_barrier", "pad", "pvary", "random_unwrap", "random_wrap", "real", "imag", "reduce_precision", "reshape",
-    "rev", "select_n", "sharding_constraint", "slice", "split", "squeeze", "stop_gradient", "transpose",
+    "all_gather", "all_gather_invariant", "all_to_all", "axis_index", "bitcast_convert_type", "broadcast",
+    "broadcast_in_dim", "concatenate", "convert_element_type", "copy", "copy_p", "device_put", "dynamic_slice",
+    "dynamic_update_slice", "empty", "empty2", "expand_dims", "gather", "get", "imag", "iota", "name",
+    "optimization_barrier", "pad", "pcast", "ppermute", "pvary", "random_unwrap", "random_wrap", "real",
+    "reduce_precision", "reshape", "reshard", "rev", "select_n", "sharding_constraint", "slice", "split", "squeeze",
+    "stack", "stop_gradient", "swap", "transpose", "unstack",
 })  # fmt: skip
 """Primitives that only move numbers."""
 
@@ -63,8 +65,48 @@ def _of_power(equation: core.JaxprEqn, made: int) -> int:
     return made * max(1, power.bit_length() + power.bit_count() - 2)
 
 
+def _of_ragged_product(equation: core.JaxprEqn, made: int) -> int:
+    (contracted, _), _ = equation.params["ragged_dot_dimension_numbers"].dot_dimension_numbers
+    return 2 * made * math.prod(_shape(equation.invars[0])[axis] for axis in contracted)
+
+
+def _of_solve(equation: core.JaxprEqn, made: int) -> int:
+    """A triangular system: a product and a sum for each element of the triangle and each right-hand side."""
+    return made * _shape(equation.invars[0])[-1]
+
+
+def _of_transform(equation: core.JaxprEqn, made: int) -> int:
+    """A Fourier transform: `5 n log2 n` for `n` complex numbers, half of it for real ones."""
+    is_real = equation.params["fft_type"].name in ("RFFT", "IRFFT")
+    points = max(made, *map(size_of, equation.invars))
+    return round((2.5 if is_real else 5) * points * math.log2(max(math.prod(equation.params["fft_lengths"]), 1)))
+
+
+def _of_factors(rectangle: float, square: float) -> Callable[[core.JaxprEqn, int], int]:
+    """Of `m` by `n` matrices, where `n` is the smaller size: `rectangle m n² + square n³`, the usual estimates."""
+
+    def count(equation: core.JaxprEqn, _made: int) -> int:
+        shape, size = _shape(equation.invars[0]), size_of(equation.invars[0])
+        least, most = sorted(shape[-2:])
+        return round(size * least * (rectangle + square * least / most)) if size else 0
+
+    return count
+
+
 _COUNTED: dict[str, Callable[[core.JaxprEqn, int], int]] = {
     "dot_general": _of_product,
     "conv_general_dilated": _of_convolution,
     "integer_pow": _of_power,
+    "ragged_dot_general": _of_ragged_product,
+    "triangular_solve": _of_solve,
+    "fft": _of_transform,
+    "cholesky": _of_factors(0, 1 / 3),
+    "lu": _of_factors(1, -1 / 3),
+    **dict.fromkeys(("geqrf", "householder_product"), _of_factors(2, -2 / 3)),
+    "hessenberg": _of_factors(0, 10 / 3),
+    "tridiagonal": _of_factors(0, 4 / 3),
+    "eigh": _of_factors(0, 9),
+    **dict.fromkeys(("eig", "schur"), _of_factors(0, 25)),
+    "svd": _of_factors(6, 20),
 }
+"""Decompositions are counted as in Golub and Van Loan, "Matrix Computations", with their vectors."""

@@ -15,6 +15,7 @@ from jax_debug_widgets._jax.compat import versions
 from jax_debug_widgets._jax.compat.private import core
 from jax_debug_widgets._jax.passes.inventory import programs_in
 from jax_debug_widgets._jax.passes.program_difference import on_host
+from jax_debug_widgets._jax.studies.own_width import in_own_width
 from jax_debug_widgets._jax.studies.programs import as_typed, opened, runs_one_call
 from jax_debug_widgets._jax.studies.stepping import bind
 from jax_debug_widgets._jax.studies.trace import Traced
@@ -36,6 +37,7 @@ class Numbers:
     values: Values
 
 
+@in_own_width
 def op_by_op(traced: Traced, advance: Callable[[], object]) -> Numbers:
     """Run each equation as a program of its own. `advance` is called after each.
 
@@ -49,6 +51,7 @@ def op_by_op(traced: Traced, advance: Callable[[], object]) -> Numbers:
     )
 
 
+@in_own_width
 def compiled(traced: Traced, observed: Collection[Key] = (), options: Mapping[str, Any] | None = None) -> Numbers:
     """Run the program as XLA compiles it.
 

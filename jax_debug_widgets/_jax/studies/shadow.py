@@ -19,6 +19,7 @@ from jax_debug_widgets._jax.compat import versions
 from jax_debug_widgets._jax.compat.private import core
 from jax_debug_widgets._jax.passes.inventory import programs_in
 from jax_debug_widgets._jax.passes.program_difference import on_host
+from jax_debug_widgets._jax.studies.own_width import in_own_width
 from jax_debug_widgets._jax.studies.programs import as_typed, opened, runs_one_call
 from jax_debug_widgets._jax.studies.stepping import bind
 from jax_debug_widgets._jax.studies.trace import Traced
@@ -59,6 +60,7 @@ class Shadowed:
     long: int
 
 
+@in_own_width
 def shadow(traced: Traced, advance: Callable[[], object]) -> Shadowed:
     """Run a program as it is and in float64, and measure the differences.
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 from jax.extend.core import ClosedJaxpr
-from jax.sharding import NamedSharding
+from jax.sharding import AxisType, NamedSharding
 
 from jax_debug_widgets._jax.compat import versions
 from jax_debug_widgets._jax.compat.private import core
@@ -37,7 +37,18 @@ def digest(value: Any) -> str:
 
 
 _SAYS_NOTHING = frozenset(
-    {"debug_info", "linear", "num_consts", "num_carry", "ft_in", "ft_out", "_split_transpose", "computation"}
+    {
+        "debug_info",
+        "linear",
+        "num_consts",
+        "num_carry",
+        "cond_nconsts",
+        "body_nconsts",
+        "ft_in",
+        "ft_out",
+        "_split_transpose",
+        "computation",
+    }
 )
 """Parameters that say nothing of what is computed that the operands and bodies do not say."""
 
@@ -74,10 +85,16 @@ def params_of(equation: core.JaxprEqn) -> dict[str, str]:
 
 
 def _is_usual(key: str, value: Any) -> bool:
-    """Whether a parameter says what none would say: each element of a slice, a sharding over no devices."""
+    """Whether a parameter says what none would say: each element of a slice, a sharding that asks for nothing."""
     if isinstance(value, NamedSharding):
-        return value.mesh.empty
+        return asks_for_nothing(value)
     return key == "strides" and all(one == 1 for one in value)
+
+
+def asks_for_nothing(sharding: NamedSharding) -> bool:
+    """Whether a sharding leaves it to the compiler, or to the block over the mesh, how an array is split."""
+    is_explicit = AxisType.Explicit in sharding.mesh.axis_types
+    return sharding.mesh.empty or (not is_explicit and not any(sharding.spec) and not sharding.memory_kind)
 
 
 def _is_program(value: Any) -> bool:

@@ -138,12 +138,11 @@ def traces_of(
     seeds: int | None = None,
 ) -> Traces:
     """Compare two traces of a function: are they the same program? See `jax_debug_widgets.traces`."""
-    own = inspect.unwrap(function)
-    before, meant = traced(session, function, args, kwargs)[1], _values_outside(own)
+    own, owner = _python_function(inspect.unwrap(function))
+    before, meant = traced(session, function, args, kwargs)[1], _values_outside(own, owner)
     after = traced(session, function, args, kwargs)[1]
-    changed = {
-        name: (value, now) for name, now in _values_outside(own).items() if (value := meant.get(name, now)) != now
-    }
+    now_meant = _values_outside(own, owner)
+    changed = {name: (value, now) for name, now in now_meant.items() if (value := meant.get(name, now)) != now}
     lines: dict[str, set[int]] = {}
     for one in (*before.equations, *after.equations):
         if one.source is not None and not is_library(one.source.file):
@@ -166,12 +165,24 @@ def traces_of(
     return Traces(before.name, diff(before, after), causes, others)
 
 
-def _values_outside(function: Any) -> dict[str, str]:
-    """Return the plain values that a function reads from its closure and module: name -> text."""
+def _python_function(function: Any) -> tuple[Any, Any]:
+    """Return the function that Python runs, and the object that it is a method of; None if it is of none."""
+    if inspect.ismethod(function):
+        return function.__func__, function.__self__
+    call: Any = inspect.getattr_static(type(function), "__call__", None)
+    if inspect.isfunction(function) or not inspect.isfunction(call):
+        return function, None
+    return call, function
+
+
+def _values_outside(function: Any, owner: Any) -> dict[str, str]:
+    """Return the plain values that a function reads from its closure, module, defaults and object: name -> text."""
     if not inspect.isfunction(function):
         return {}
     outside = inspect.getclosurevars(function)
-    values = {**outside.globals, **outside.nonlocals}
+    defaults = {name: one.default for name, one in inspect.signature(function).parameters.items()}
+    attributes = {f"self.{name}": value for name, value in getattr(owner, "__dict__", {}).items()}
+    values = {**outside.globals, **outside.nonlocals, **defaults, **attributes}
     plain = bool | int | float | complex | str | list | tuple | dict | type(None)
     return {name: repr(value)[:_LONGEST] for name, value in values.items() if isinstance(value, plain)}
 

@@ -12,8 +12,11 @@ from jax_debug_widgets._jax.compat.private import core
 from jax_debug_widgets._jax.studies.export.forms import forms_of
 from jax_debug_widgets._jax.studies.export.literals import RefusedError, number, tuple_of
 from jax_debug_widgets._jax.studies.export.module import Names, WrittenModule, identifier, indented
-from jax_debug_widgets._jax.studies.export.proofs import written
-from jax_debug_widgets._jax.studies.programs import as_typed, opened
+from jax_debug_widgets._jax.studies.export.own_programs import own_program
+from jax_debug_widgets._jax.studies.export.pieces import Piece, joined, needed
+from jax_debug_widgets._jax.studies.export.proofs import variables_of, written
+from jax_debug_widgets._jax.studies.programs import as_typed, body_of, opened
+from jax_debug_widgets._jax.studies.texts import asks_for_nothing
 from jax_debug_widgets.graphs.program import Body, Equation
 
 
@@ -46,6 +49,16 @@ class ExportedStep:
         """The operands of the equation as text."""
         return written(self.equation, self.names, typed=True)
 
+    @property
+    def variables(self) -> list[str]:
+        """The names of its variables, each once."""
+        named = {
+            one: name
+            for one, name in zip(self.equation.invars, self.names, strict=True)
+            if not isinstance(one, core.Literal)
+        }
+        return [named[one] for one in variables_of(self.equation)]
+
     def called(self, text: str) -> str:
         """The line of a call that gives what `bare` writes."""
         return f"{', '.join(self.made)} = {text}" if self.made else text
@@ -75,16 +88,6 @@ WRITERS: dict[str, Write] = {}
 
 class ClosedOverError(Exception):
     """A derivative rule reads a traced value that is not among its arguments."""
-
-
-@dataclass
-class _Piece:
-    lines: list[str]
-    makes: set[str]
-    uses: set[str]
-    keeps: bool
-    about: str
-    refused: str = ""
 
 
 @dataclass(frozen=True)
@@ -152,9 +155,9 @@ def write_function(
     results = {atom for atom in jaxpr.outvars if not isinstance(atom, core.Literal)}
     pieces = _pieces(module, jaxpr, body, known, taken, tells_lines=wanted is None)
     given = [text_of_atom(atom, known) for atom in jaxpr.outvars]
-    needed = _needed(pieces, {known[one] for one in results})
-    module.refused += [one.refused for one in needed if one.refused]
-    lines = _joined(needed)
+    kept = needed(pieces, {known[one] for one in results})
+    module.refused += [one.refused for one in kept if one.refused]
+    lines = joined(kept)
     return ExportedFunction(params, lines, given)
 
 
@@ -182,8 +185,8 @@ def _number(atom: Any) -> str:
 
 def _pieces(
     module: WrittenModule, jaxpr: core.Jaxpr, body: Body, known: dict[Any, str], used: Names, *, tells_lines: bool
-) -> list[_Piece]:
-    pieces: list[_Piece] = []
+) -> list[Piece]:
+    pieces: list[Piece] = []
     makers: dict[Any, ExportedStep] = {}
     for equation, read in zip(jaxpr.eqns, body.equations, strict=True):
         names = ["" if isinstance(one, core.Literal) else known[one] for one in equation.invars]
@@ -197,7 +200,7 @@ def _pieces(
         makers |= dict.fromkeys(equation.outvars, step)
         lines, refused = _written(step)
         about = _about(read) if tells_lines else ""
-        pieces.append(_Piece(lines, set(made), step.uses, bool(equation.effects), about, refused))
+        pieces.append(Piece(lines, set(made), step.uses, bool(equation.effects), about, refused))
     return pieces
 
 
@@ -213,7 +216,9 @@ def _written(step: ExportedStep) -> tuple[list[str], str]:
             return WRITERS[name](step), ""
         return by_form(step), ""
     except RefusedError as refused:
-        return [], f"{name} ({step.read.source or 'made by JAX'}): {refused}"
+        if (lines := _by_own_program(step)) is not None:
+            return lines, ""
+        return [], f"{step.read.primitive} ({step.read.source or 'made by JAX'}): {refused}"
 
 
 def by_form(step: ExportedStep) -> list[str]:
@@ -229,13 +234,41 @@ def _unproven(step: ExportedStep) -> list[str]:
       RefusedError: any other, such as a collective, which needs a mesh to be traced.
     """
     equation = step.equation
-    if equation.primitive.name in ("convert_element_type", "pvary", "copy") and len(step.made) == 1:
+    if equation.primitive.name == "reshard" and asks_for_nothing(equation.params["dst_sharding"]):
+        return [f"{step.made[0]} = {step.x[0]}"]
+    if equation.primitive.name in ("convert_element_type", "broadcast_in_dim", "pvary", "copy") and len(step.made) == 1:
         before: Any = equation.invars[0].aval
         after: Any = equation.outvars[0].aval
         if (before.dtype, before.shape) == (after.dtype, after.shape) and equation.primitive.name != "pvary":
             return [f"{step.made[0]} = {step.x[0]}"]
     types = ", ".join(one.aval.str_short() for one in (*equation.invars, *equation.outvars))
-    raise RefusedError(f"JAX traces no form of it again as it is ({types})")
+    raise RefusedError(_WHY.get(equation.primitive.name, f"JAX traces no form of it again as it is ({types})"))
+
+
+_OF_REF = "a `Ref` is changed in place; write the function with arrays, `x = x.at[i].set(y)`"
+_WHY = {
+    **dict.fromkeys(("new_ref", "get", "swap", "addupdate", "freeze"), _OF_REF),
+    "pallas_call": "a Pallas kernel is not written; export what is computed before it and after it, each as a function",
+}
+"""Why some operations are refused, and what to do."""
+
+
+def _by_own_program(step: ExportedStep) -> list[str] | None:
+    """Write an operation that has no form as a function of the operations that JAX makes of it; None if it tells none."""
+    program = own_program(step.equation)
+    if program is None:
+        return None
+    name, module = step.read.primitive, step.module
+    body = body_of(program.jaxpr, program.consts, name, module.reading)
+    inputs = [f"x{place}" for place in range(len(program.jaxpr.invars))]
+    own = module.shared(
+        module.keep(step.equation),
+        identifier(name, "operation").lower(),
+        lambda own: ["@jax.jit", *write_function(module, program, body, wanted=inputs).defined(own)],
+    )
+    about = "without rules of its own for derivatives and batches"
+    module.note(f"{name} is written as the operations that JAX makes of it, {about}")
+    return [step.called(f"{own}({', '.join(step.variables)})")]
 
 
 _NAMES = {
@@ -259,24 +292,3 @@ def _about(read: Equation) -> str:
     back = {"forward": "", "backward": "backward of ", "recompute": "again "}[read.role]
     text = linecache.getline(read.source.file, read.source.line).strip()
     return f"# {back}{read.source}  {text}".rstrip()
-
-
-def _needed(pieces: Sequence[_Piece], wanted: set[str]) -> list[_Piece]:
-    """The pieces that compute the variables `wanted`, or have effects, in their order."""
-    kept: list[_Piece] = []
-    for piece in reversed(pieces):
-        if piece.keeps or piece.makes & wanted:
-            wanted |= piece.uses
-            kept.append(piece)
-    return kept[::-1]
-
-
-def _joined(pieces: Sequence[_Piece]) -> list[str]:
-    lines: list[str] = []
-    last = ""
-    for piece in pieces:
-        if piece.about and piece.about != last:
-            lines.append(piece.about)
-            last = piece.about
-        lines += piece.lines
-    return lines

@@ -8,10 +8,11 @@ from typing import Any
 import jax
 
 from jax_debug_widgets._jax.compat import versions
+from jax_debug_widgets._jax.compat.private import core
 from jax_debug_widgets._jax.studies.export.bodies import WRITERS, ExportedStep, bare, sequence, write_function
 from jax_debug_widgets._jax.studies.export.jit_options import left_out
 from jax_debug_widgets._jax.studies.export.library import library_calls
-from jax_debug_widgets._jax.studies.export.literals import RefusedError, dtype_of, text_of
+from jax_debug_widgets._jax.studies.export.literals import dtype_of, text_of
 from jax_debug_widgets._jax.studies.export.module import Names
 from jax_debug_widgets._jax.studies.programs import opened
 
@@ -109,8 +110,14 @@ def _cond(step: ExportedStep) -> list[str]:
         lines += write_function(step.module, branch, step.body(f"branch_{place}_fun"), used=step.used).defined(name)
     index, *x = step.x
     more = "".join(f", {one}" for one in x)
-    maker = step.makers.get(step.equation.invars[0]) if step.names[0] else None
-    if len(branches) == _TWO and maker is not None and _is_of_condition(maker):
+    chosen = step.equation.invars[0]
+    maker = step.makers.get(chosen) if step.names[0] else None
+    if (platforms := step.equation.params.get("branches_platforms")) is not None:
+        step.uses = {one for one in step.names[1:] if one}
+        call = f"lax.platform_dependent({', '.join([*x, *_by_platform(platforms, names)])})"
+    elif len(branches) == _TWO and isinstance(chosen, core.Literal):
+        call = f"lax.cond({bool(chosen.val)}, {names[1]}, {names[0]}{more})"
+    elif len(branches) == _TWO and maker is not None and _is_of_condition(maker):
         step.uses = {one for one in (*step.names[1:], maker.x[0]) if one}
         call = f"lax.cond({maker.x[0]}, {names[1]}, {names[0]}{more})"
     else:
@@ -119,6 +126,12 @@ def _cond(step: ExportedStep) -> list[str]:
             step.uses = {one for one in (*step.names[1:], index) if one}
         call = f"lax.switch({index}, [{', '.join(names)}]{more})"
     return [*lines, step.called(call)]
+
+
+def _by_platform(platforms: Sequence[Sequence[str] | None], names: Sequence[str]) -> list[str]:
+    """The branches of `lax.platform_dependent`, each by its platforms."""
+    pairs = zip(platforms, names, strict=True)
+    return [f"{one}={name}" for own, name in pairs for one in (("default",) if own is None else own)]
 
 
 def _is_of_condition(maker: ExportedStep) -> bool:
@@ -131,37 +144,6 @@ def _is_of_condition(maker: ExportedStep) -> bool:
 def _is_clamp_to(maker: ExportedStep, count: int) -> bool:
     ends = [getattr(one, "val", None) for one in maker.equation.invars[::2]]
     return maker.equation.primitive.name == "clamp" and ends == [0, count - 1]
-
-
-def _shard_map(step: ExportedStep) -> list[str]:
-    params, name = step.equation.params, step.name("per_device")
-    mesh = params["mesh"]
-    lines = write_function(step.module, params["jaxpr"], step.body("jaxpr"), used=step.used).defined(name)
-    kinds = sequence([f"jax.sharding.AxisType.{one.name}" for one in mesh.axis_types])
-    made = f"jax.make_mesh({text_of(tuple(mesh.axis_sizes))}, {text_of(tuple(mesh.axis_names))}, axis_types={kinds})"
-    specs = f"in_specs={text_of(tuple(params['in_specs']))}, out_specs={bare(list(map(text_of, params['out_specs'])))}"
-    more = f"{name}, mesh={made}, {specs}, check_vma={params.get('check_vma', True)}"
-    if set(params.get("manual_axes") or mesh.axis_names) != set(mesh.axis_names):
-        more += f", axis_names={set(params['manual_axes'])!r}"
-    return [*lines, step.called(f"jax.shard_map({more})({', '.join(step.x)})")]
-
-
-def _collective(step: ExportedStep) -> list[str]:
-    """Write a collective. It needs a mesh to be traced, so only the trace of the whole program proves the text."""
-    name, params = step.equation.primitive.name.removesuffix("_invariant"), step.equation.params
-    axes = params["axes"]
-    axes = text_of(axes[0] if len(axes) == 1 else tuple(axes))
-    if params.get("axis_index_groups") is not None:
-        raise RefusedError("groups of a mesh axis")
-    if name in ("pvary", "pcast"):
-        cast = f"lax.pcast({step.x[0]}, {axes}, to='varying')"
-        return [step.called(cast if hasattr(jax.lax, "pcast") else f"lax.pvary({step.x[0]}, {axes})")]
-    calls = [f"lax.{name}({one}, {axes})" for one in step.x]
-    return [f"{made} = {call}" for made, call in zip(step.made, calls, strict=True)]
-
-
-def _axis_index(step: ExportedStep) -> list[str]:
-    return [f"{step.made[0]} = lax.axis_index({text_of(step.equation.params['axis_name'])})"]
 
 
 def _pure_callback(step: ExportedStep) -> list[str]:
@@ -226,6 +208,7 @@ def _remat(step: ExportedStep) -> list[str]:
     if params["differentiated"]:
         keeps = params["prevent_cse"]
         if not (keeps if isinstance(keeps, bool) else any(keeps)):
+            step.module.note("what jax.checkpoint computes again is a function here: it has prevent_cse=False")
             return [*lines, step.called(f"{name}({', '.join(step.x)})")]
         step.module.note(
             "what jax.checkpoint computes again stands behind a lax.optimization_barrier, as JAX lowers it"
@@ -252,9 +235,6 @@ WRITERS |= {
     "scan": _scan,
     "while": _while,
     "cond": _cond,
-    "shard_map": _shard_map,
-    **dict.fromkeys(("psum", "psum_invariant", "pmax", "pmin", "pvary", "pcast"), _collective),
-    "axis_index": _axis_index,
     "pure_callback": _pure_callback,
     "io_callback": _io_callback,
     "debug_callback": _debug_callback,

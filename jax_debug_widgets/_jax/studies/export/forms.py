@@ -13,9 +13,11 @@ from jax import lax
 
 from jax_debug_widgets._jax.compat.private import core
 from jax_debug_widgets._jax.studies.export.forms_of_indexing import gathered, scattered, sliced
-from jax_debug_widgets._jax.studies.export.forms_of_keys import Operands, seeded, split_keys, wrapped
+from jax_debug_widgets._jax.studies.export.forms_of_keys import Operands, drawn, folded_in, seeded, split_keys, wrapped
+from jax_debug_widgets._jax.studies.export.forms_of_linalg import eigenvalues, nearly_largest, singular_values
 from jax_debug_widgets._jax.studies.export.forms_of_numpy import high_level
-from jax_debug_widgets._jax.studies.export.forms_of_windows import pulled_back, pushed_forward
+from jax_debug_widgets._jax.studies.export.forms_of_sparse import SPARSE
+from jax_debug_widgets._jax.studies.export.forms_of_windows import pulled_back, pushed_forward, windowed
 from jax_debug_widgets._jax.studies.export.literals import RefusedError, dtype_of, text_of, tuple_of
 
 _INFIX = {
@@ -75,11 +77,12 @@ def _with_params(equation: core.JaxprEqn, x: Operands) -> Iterator[str]:
     name = equation.primitive.name.replace("-", "_")
     for module, has in (("lax", lax), ("lax.linalg", lax.linalg)):
         if callable(getattr(has, name, None)):
-            given = {key: value for key, value in equation.params.items() if value is not None and key not in _INNER}
-            yield f"{module}.{name}({', '.join([*x, *(f'{key}={text_of(one)}' for key, one in given.items())])})"
+            for left_out in (_INNER | {"accuracy"}, _INNER):
+                given = {key: one for key, one in equation.params.items() if one is not None and key not in left_out}
+                yield f"{module}.{name}({', '.join([*x, *(f'{key}={text_of(one)}' for key, one in given.items())])})"
 
 
-_INNER = {"sharding", "out_sharding", "update_jaxpr", "update_consts", "accuracy"}
+_INNER = {"sharding", "out_sharding", "update_jaxpr", "update_consts"}
 
 
 def _bound(equation: core.JaxprEqn, x: Operands) -> Iterator[str]:
@@ -186,6 +189,15 @@ def _printed(equation: core.JaxprEqn, x: Operands) -> Iterator[str]:
     yield f"jax.debug.print({', '.join(parts)})"
 
 
+def _put(equation: core.JaxprEqn, x: Operands) -> Iterator[str]:
+    """`jax.device_put` of arrays that go to the same place."""
+    places = {text_of(one) for one in equation.params["devices"]}
+    to = [one for one in places if one != "None"]
+    for given in (x[0], tuple_of(x)):
+        for more in ([], ["may_alias=False"]):
+            yield f"jax.device_put({', '.join([given, *to, *more])})"
+
+
 class _Words(dict[str, str]):
     """The names in a template: `x0` is an operand, `x` all of them, `rest` all but the first, others are parameters."""
 
@@ -199,19 +211,25 @@ class _Words(dict[str, str]):
         return text_of(tuple(value) if isinstance(value, list) else value)
 
 
+_AS_THEY_ARE = ", allow_negative_indices=False"
+"""Whoever wrote the equation has counted negative indices from the end before."""
+
 _TEMPLATES = {
     "max": ("jnp.maximum({x})",),
     "min": ("jnp.minimum({x})",),
     "select_n": ("jnp.where({x0}, {x2}, {x1})", "lax.select({x0}, {x2}, {x1})"),
     "random_unwrap": ("jax.random.key_data({x0})",),
-    "random_fold_in": ("jax.random.fold_in({x0}, {x1})",),
-    "random_bits": ("jax.random.bits({x0}, {shape}, jnp.uint{bit_width})",),
     "reshape": ("{x0}.reshape({new_sizes})",),
     "squeeze": ("jnp.squeeze({x0}, {dimensions})",),
     "transpose": ("{x0}.T", "jnp.transpose({x0}, {permutation})"),
     "concatenate": ("jnp.concatenate([{x}], axis={dimension})",),
-    "dynamic_slice": ("lax.dynamic_slice({x0}, {rest}, {slice_sizes})",),
-    "dynamic_update_slice": ("lax.dynamic_update_slice({x0}, {x1}, {after})",),
+    "dynamic_slice": tuple(
+        f"lax.dynamic_slice({{x0}}, {{rest}}, {{slice_sizes}}{more})" for more in ("", _AS_THEY_ARE)
+    ),
+    "dynamic_update_slice": tuple(
+        f"lax.dynamic_update_slice({{x0}}, {{x1}}, {{after}}{more})" for more in ("", _AS_THEY_ARE)
+    ),
+    "stack": ("jnp.stack([{x}])", "jnp.stack([{x}], axis={axis})"),
     "fft": ("lax.fft({x0}, {fft_type}, {fft_lengths})",),
     "optimization_barrier": ("lax.optimization_barrier({all})",),
     "pad": ("lax.pad({x0}, {x1}, {padding_config})",),
@@ -221,15 +239,15 @@ _TEMPLATES = {
     "copy": ("jnp.array({x0}, copy=True)",),
     "copy_p": ("jnp.array({x0}, copy=True)",),
     "logistic": ("jax.nn.sigmoid({x0})",),
+    "regularized_incomplete_beta": ("lax.betainc({x})",),
     "sort": (
         "jnp.sort({x0}, axis={dimension})",
         "lax.sort({all}, dimension={dimension}, is_stable={is_stable}, num_keys={num_keys})",
     ),
     "name": ("jax.ad_checkpoint.checkpoint_name({x0}, {name})",),
     "random_clone": ("jax.random.clone({x0})",),
-    "device_put": tuple(
-        f"jax.device_put({{{given}}}{more})" for given in ("x0", "all") for more in ("", ", may_alias=False")
-    ),
+    "reshard": ("jax.sharding.reshard({x0}, {dst_sharding})",),
+    "sharding_constraint": ("lax.with_sharding_constraint({x0}, {sharding})",),
     **{
         name: (f"lax.{name}({{x0}}, axis={{axis}}, reverse={{reverse}})",)
         for name in ("cumsum", "cumprod", "cummax", "cummin", "cumlogsumexp")
@@ -262,10 +280,18 @@ _BY_NAME: dict[str, Callable[..., Iterator[str]]] = {
     "random_seed": seeded,
     "random_wrap": wrapped,
     "random_split": split_keys,
+    "random_fold_in": folded_in,
+    "random_bits": drawn,
     "empty": _unset,
     "empty2": _unset,
     "debug_print": _printed,
+    **dict.fromkeys(("reduce_window_max", "reduce_window_min", "reduce_window_sum"), windowed),
     "select_and_scatter_add": pulled_back,
     "select_and_gather_add": pushed_forward,
+    "device_put": _put,
     "call_hi_primitive": high_level,
+    "svd": singular_values,
+    "eigh": eigenvalues,
+    "approx_top_k": nearly_largest,
+    **SPARSE,
 }

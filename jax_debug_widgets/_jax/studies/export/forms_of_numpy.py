@@ -24,6 +24,10 @@ def high_level(equation: core.JaxprEqn, x: Sequence[str]) -> Iterator[str]:
     if name == "nonzero" and len(x) > 1:  # What stands for missing indices are operands.
         x, given = x[:1], [*given, f"fill_value={x[1] if len(x) == len(_ONE_FILL) else tuple_of(x[1:])}"]
     yield f"jnp.{name}({', '.join([*x, *given])})"
+    each = f"lambda x: jnp.{name}({', '.join(['x', *given])})"
+    for _ in equation.invars[0].aval.shape:  # pyright: ignore[reportAttributeAccessIssue]
+        each = f"jax.vmap({each})"
+        yield f"{each}({x[0]})"
 
 
 _ONE_FILL = ("array", "fill value")

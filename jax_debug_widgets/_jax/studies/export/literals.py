@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import cmath
 import enum
 import math
@@ -27,7 +28,7 @@ def text_of(value: Any) -> str:
     Raises:
       RefusedError: there is no text for it.
     """
-    text = _plain(value) or _container(value) or _of_numpy(value)
+    text = _plain(value) or _of_devices(value) or _container(value) or _of_numpy(value)
     if text is None:
         raise RefusedError(f"a parameter of type {type(value).__name__}")
     return text
@@ -40,15 +41,18 @@ def _plain(value: Any) -> str | None:
         return f"lax.{type(value).__name__}.{value.name}" if hasattr(lax, type(value).__name__) else None
     if isinstance(value, float) and not math.isfinite(value):
         return f"float('{value}')"
-    if isinstance(value, complex) and not cmath.isfinite(value):
+    if isinstance(value, complex) and not _is_read_alike(value):
         return f"complex({_plain(value.real)}, {_plain(value.imag)})"
     return repr(value) if isinstance(value, bool | int | float | complex | str | type(None)) else None
 
 
+def _is_read_alike(value: complex) -> bool:
+    """Whether Python reads the text of a complex number as this number: of `-1j` it makes another zero."""
+    return cmath.isfinite(value) and repr(ast.literal_eval(repr(value))) == repr(value)
+
+
 def _container(value: Any) -> str | None:
     match value:
-        case jax.sharding.PartitionSpec():
-            return f"jax.sharding.PartitionSpec({', '.join(map(text_of, value))})"
         case tuple() if hasattr(value, "_fields"):
             return _of_class(value, type(value).__dict__["_fields"])
         case tuple():
@@ -58,6 +62,24 @@ def _container(value: Any) -> str | None:
         case dict():
             return f"{{{', '.join(f'{text_of(key)}: {text_of(one)}' for key, one in value.items())}}}"
     return _of_class(value, value.__dataclass_fields__) if hasattr(value, "__dataclass_fields__") else None
+
+
+def _of_devices(value: Any) -> str | None:
+    match value:
+        case jax.sharding.PartitionSpec():
+            return f"jax.sharding.PartitionSpec({', '.join(map(text_of, value))})"
+        case jax.sharding.NamedSharding():
+            kind = f", memory_kind={value.memory_kind!r}" if value.memory_kind not in (None, "device") else ""
+            return f"jax.sharding.NamedSharding({mesh_of(value.mesh)}, {text_of(value.spec)}{kind})"
+        case jax.Device():
+            return f"jax.devices({value.platform!r})[{jax.devices(value.platform).index(value)}]"
+    return None
+
+
+def mesh_of(mesh: Any) -> str:
+    """A mesh of the devices in JAX's order."""
+    kinds = tuple_of(f"jax.sharding.AxisType.{one.name}" for one in mesh.axis_types)
+    return f"jax.make_mesh({text_of(tuple(mesh.axis_sizes))}, {text_of(tuple(mesh.axis_names))}, axis_types={kinds})"
 
 
 def _of_numpy(value: Any) -> str | None:

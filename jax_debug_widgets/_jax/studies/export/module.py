@@ -12,10 +12,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from jax_debug_widgets._jax.studies.export.proofs import NAMESPACE, Proofs
+from jax_debug_widgets._jax.studies.export.widths import width_of
 from jax_debug_widgets._jax.studies.programs import ProgramAnnotations
 from jax_debug_widgets.graphs.program import Program
 
-RESERVED = frozenset({*keyword.kwlist, *dir(builtins), *NAMESPACE, "host", "like", "functools", "Path", "load_arrays"})
+_IMPORTED = ("collections", "functools", "Path", "host", "like", "load_arrays", "in_64_bits")
+
+RESERVED = frozenset({*keyword.kwlist, *dir(builtins), *NAMESPACE, *_IMPORTED})
 """Names that no variable or function of a module may have."""
 
 
@@ -34,13 +37,14 @@ class WrittenModule:
 
     Attributes:
       constants: maps names to arrays. `hosts`: the functions that the user must fill in.
+      width: how the program comes by its 64-bit numbers.
       refused: the parts that cannot be written. `notes`: the parts that are written differently from JAX's trace.
     """
 
     def __init__(
         self, program: Program, reading: ProgramAnnotations, known_arrays: Callable[[Any], str | None]
     ) -> None:
-        self.reading = reading
+        self.reading, self.width = reading, width_of(program)
         self.variables = {
             name for one in program.equations for name, noted in zip(one.names, one.noted, strict=True) if noted
         }

@@ -14,6 +14,7 @@ import numpy as np
 
 import jax_debug_widgets._jax.studies.export.calls
 import jax_debug_widgets._jax.studies.export.functions
+import jax_debug_widgets._jax.studies.export.meshes
 import jax_debug_widgets._jax.studies.export.rules
 from jax_debug_widgets._jax.compat.private import core
 from jax_debug_widgets._jax.passes.program_difference import on_host
@@ -71,7 +72,9 @@ def write_package(
         call, traced = _traced(function, args, kwargs, lines_of, is_no_float)
     program = program_of(traced, reading)
     called = identifier(name or getattr(function, "__name__", None) or "f", "f")
-    return _written(call, traced, program, reading, called)
+    module = WrittenModule(program, reading, functools.partial(_known_array, call.function))
+    with module.width.traced():
+        return _written(call, traced, program, module, called)
 
 
 def _traced(
@@ -109,8 +112,7 @@ def _given(function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tup
     return {**given, **dict(sorted(kwargs.items()))}, frozenset(kwargs)
 
 
-def _written(call: ArrayCall, traced: Traced, program: Program, reading: ProgramAnnotations, name: str) -> FunctionText:
-    module = WrittenModule(program, reading, functools.partial(_known_array, call.function))
+def _written(call: ArrayCall, traced: Traced, program: Program, module: WrittenModule, name: str) -> FunctionText:
     module.variables |= set(call.given)
     name = module.name(name)
     arguments = read_arguments(call.given)
@@ -214,22 +216,25 @@ def _text_of(
     params = ", ".join([*positional, *(["*", *named] if named else [])])
     main = function.defined(name, params, gives=returned)
     main[1:1] = indented(_docstring(program))
+    width = module.width
+    main[:0] = width.decorators
     defined = [*(line for lines in module.functions for line in [*lines, "", ""]), *main]
     body = "\n".join(defined)
     local = [one for one in ("bind", "like") if f"{one}(" in body]
     constants = [f'{key} = _constants["{key}"]  # {_type_of(value)}' for key, value in module.constants.items()]
-    if constants:
-        local.append("load_arrays")
+    local += ["load_arrays"] if constants else []
+    local += [one.lstrip("@") for one in width.decorators]
     heads = [
         f"# Written by jax_debug_widgets from {name}, jax {jax.__version__}. It is yours to edit: README.md says how to run it."
     ]
-    standard = ["import functools"] if "functools." in body else []
+    standard = [f"import {one}" for one in ("collections", "functools") if f"{one}." in body]
     standard += ["from pathlib import Path"] if constants else []
-    third = [line for word, line in _IMPORTS.items() if re.search(rf"(?<![\w.]){word}\.", body)] + sorted(imports)
+    told = "\n".join([*width.first, body])
+    third = [line for word, line in _IMPORTS.items() if re.search(rf"(?<![\w.]){word}\.", told)] + sorted(imports)
     own = ["from . import host"] if module.hosts else []
     own += [f"from ._runtime import {', '.join(sorted(local))}"] if local else []
     tables = ['_constants = load_arrays(Path(__file__).parent / "constants.npz")', *constants] if constants else []
-    parts = [heads, standard, third, own, tables]
+    parts = [heads, standard, third, own, width.first, tables]
     return "\n\n".join("\n".join(part) for part in parts if part) + "\n\n\n" + body + "\n"
 
 
@@ -237,6 +242,7 @@ _IMPORTS = {
     "jax": "import jax",
     "jax.ad_checkpoint": "import jax.ad_checkpoint",
     "jax.experimental": "import jax.experimental",
+    "jax.experimental.sparse": "import jax.experimental.sparse",
     "jnp": "import jax.numpy as jnp",
     "np": "import numpy as np",
     "lax": "from jax import lax",

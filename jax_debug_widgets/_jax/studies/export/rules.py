@@ -45,11 +45,7 @@ def _custom(write: Callable[[ExportedStep, str], list[str]], step: ExportedStep)
             module.note(f"rules within rules are written {_DEEPEST} deep; {rule} within them has no rule of its own")
             write = _plainly
         name = module.shared(_key(step), rule, lambda own: _with_rule(write, step, own))
-    given = zip(step.equation.invars, step.names, strict=True)
-    named = {
-        one: text for one, text in given if not isinstance(one, core.Literal)
-    }  # Numbers are in the function: see `_key`.
-    return [step.called(f"{name}({', '.join(named[one] for one in variables_of(step.equation))})")]
+    return [step.called(f"{name}({', '.join(step.variables)})")]  # Numbers are in the function: see `_key`.
 
 
 _DEEPEST = 2

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 import pkgutil
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +33,7 @@ def load_arrays(path: Path) -> dict[str, Any]:
     """The arrays of a file by their names, empty where there is none; nothing in it is executed."""
     if not path.exists():
         return {}
-    with np.load(path, allow_pickle=False) as stored:
+    with np.load(path, allow_pickle=False) as stored, jax.enable_x64(True):  # Or JAX makes 64-bit arrays narrower.
         return {entry.partition(".")[0]: _read(stored[entry], entry.partition(".")[2]) for entry in stored.files}
 
 
@@ -40,6 +42,17 @@ def _read(array: np.ndarray, kind: str) -> Any:
     if kind.startswith("key-"):
         return jax.random.wrap_key_data(jnp.asarray(array), impl=kind[4:])
     return jnp.asarray(array.view(jnp.dtype(kind)) if kind else array)
+
+
+def in_64_bits(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that has 64-bit numbers, whether `jax_enable_x64` is set or not."""
+
+    @functools.wraps(function)
+    def run(*args: Any, **kwargs: Any) -> Any:
+        with jax.enable_x64(True):
+            return function(*args, **kwargs)
+
+    return run
 
 
 def like(tree: Any, leaves: Any) -> Any:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import importlib
+from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -10,7 +12,7 @@ from typing import Any
 import jax
 from jax.tree_util import DictKey, FlattenedIndexKey, GetAttrKey, SequenceKey
 
-from jax_debug_widgets._jax.studies.export.literals import tuple_of
+from jax_debug_widgets._jax.studies.export.literals import text_of, tuple_of
 
 
 @dataclass
@@ -52,17 +54,13 @@ def _read(text: str, name: str, value: Any, found: FunctionArguments) -> None:
     found.trees.append((structure, text))
     for place, (key, child) in enumerate(children_of(value)):
         reached = _reached(text, value, key, child)
-        if reached is None:
-            leaves = len(jax.tree.leaves(child))
-            reached = f"jax.tree.leaves({text})[{_first_leaf(value, place)}]" if leaves == 1 else None
         if reached is not None:
             _read(reached, f"{name}_{plain_key(key)}", child, found)
             continue
-        first = _first_leaf(value, place)
-        for number, leaf in enumerate(jax.tree.leaves(child)):
-            found.leaves.append(
-                (f"jax.tree.leaves({text})[{first + number}]", f"{name}_{plain_key(key)}_{number}", leaf)
-            )
+        first, leaves = _first_leaf(value, place), jax.tree.leaves(child)
+        for number, leaf in enumerate(leaves):
+            own = f"{name}_{plain_key(key)}" + (f"_{number}" if len(leaves) > 1 else "")
+            found.leaves.append((f"jax.tree.leaves({text})[{first + number}]", own, leaf))
 
 
 def is_leaf(structure: Any) -> bool:
@@ -108,7 +106,12 @@ _LITERALS: dict[Any, Callable[[Any, list[str]], str]] = {
     dict: lambda keys, parts: f"{{{', '.join(f'{key!r}: {part}' for key, part in zip(keys, parts, strict=True))}}}",
     list: lambda _, parts: f"[{', '.join(parts)}]",
     tuple: lambda _, parts: tuple_of(parts) if parts else "()",
+    OrderedDict: lambda keys, parts: f"collections.OrderedDict({_items(keys, parts)})",
 }
+
+
+def _items(keys: Any, parts: list[str]) -> str:
+    return f"[{', '.join(f'({key!r}, {part})' for key, part in zip(keys, parts, strict=True))}]"
 
 
 def built(tree: Any, names: Sequence[str], arguments: FunctionArguments, imports: set[str]) -> tuple[str, list[str]]:
@@ -128,6 +131,11 @@ def built(tree: Any, names: Sequence[str], arguments: FunctionArguments, imports
             imports.add(f"from {kind.__module__} import {kind.__qualname__}")
             parts = [f"{key}={build(part)}" for key, part in zip(kind._fields, one.children(), strict=True)]
             return f"{kind.__qualname__}({', '.join(parts)})"
+        if is_importable(kind) and (fields := _fields_of(kind, one)) is not None:
+            imports.add(f"from {kind.__module__} import {kind.__qualname__}")
+            parts = map(build, one.children())
+            given = [f"{name}={next(parts) if value is None else value}" for name, value in fields.items()]
+            return f"{kind.__qualname__}({', '.join(given)})"
         leaves = f"[{', '.join(next(rest) for _ in range(one.num_leaves))}]"
         if (text := arguments.structure(one)) is not None:
             return f"like({text}, {leaves})"
@@ -137,6 +145,24 @@ def built(tree: Any, names: Sequence[str], arguments: FunctionArguments, imports
         return leaves
 
     return build(tree), notes
+
+
+def _fields_of(kind: type, tree: Any) -> dict[str, str | None] | None:
+    """The fields of a dataclass, children first: the text of those that are no children; None if they do not make it."""
+    if not dataclasses.is_dataclass(kind):
+        return None
+    make: Any = kind
+    value = jax.tree.unflatten(tree, [object() for _ in range(tree.num_leaves)])
+    children = [plain_key(key) for key, _ in children_of(value)]
+    try:
+        names = [one.name for one in dataclasses.fields(kind) if one.init]
+        rebuilt = make(**{name: getattr(value, name) for name in names})
+        if jax.tree.structure(rebuilt) != tree or jax.tree.leaves(rebuilt) != jax.tree.leaves(value):
+            return None
+        others = {name: text_of(getattr(value, name)) for name in names if name not in children}
+    except Exception:  # noqa: BLE001 - the class is the user's: it may make itself in another way.
+        return None
+    return {**dict.fromkeys(children), **others}
 
 
 def is_importable(kind: type) -> bool:
