@@ -103,6 +103,9 @@ BOTH_BRANCHES = (
 )
 """The advice for a rewrite with `jnp.where`."""
 
+CHECKED = "Check values in the program with jax.experimental.checkify.check."
+"""The advice for an `assert` about traced values."""
+
 ARGUMENT = (
     "`{name}` is an argument of {function}, which JAX traces. "
     "If it is a setting: jax.jit({function}, static_argnames={name!r})."
@@ -120,3 +123,11 @@ SLICE = (
     "For a slice of changing size, mask with jnp.where(jnp.arange(x.shape[0]) < n, x, neutral)."
 )
 """The advice for a slice with traced bounds."""
+
+STRUCTURE = (
+    "Return a carry with the structure that the loop begins with: the same keys and lengths, and no None in its place."
+)
+"""The advice for a loop whose body returns a carry of another structure."""
+
+PAIR = "Return a pair from the body: the carry, and what scan stacks, which may be None: return carry, None."
+"""The advice for a `scan` whose body returns no pair."""

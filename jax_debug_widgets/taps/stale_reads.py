@@ -99,7 +99,7 @@ def _called_with(function: Any, reads: Sequence[Read]) -> str:
 
 
 def _equal(frames: Sequence[tuple[CodeType, int]], function: Any, after: Any) -> list[Read]:
-    """Return the reads that are the new number: at the line, else at the lines that call it, else anywhere in these functions."""
+    """Return the reads that are the new number: at the line, else at the lines that call it, else in these functions."""
     for places in (frames[:1], frames[1:], [(code, None) for code, _ in frames]):
         found = [one for code, line in places for one in reads_at(code, line, function) if _is(one.value, after)]
         if found:

@@ -529,3 +529,25 @@ def test_few_numbers_and_many_arrays_are_silent():
         f([X] * 20, tuple(range(30)))
         f([1.0, 2.0, 3.0], ())
     assert run.findings == []
+
+
+class Keeping:
+    def __init__(self) -> None:
+        self.rate = 0.75
+        self.weight = jnp.ones(3)
+
+    def __call__(self, x) -> jax.Array:
+        keep = 1.0 - self.rate  # here
+        return x * self.weight * keep
+
+
+def test_a_value_that_is_computed_from_a_changed_one_is_told_with_the_changed_one():
+    layer = Keeping()
+    jitted = jax.jit(layer)
+    with jdw.capture(check="stale") as run:
+        jitted(X)
+        layer.rate = 0.5
+        jitted(X)
+    (finding,) = run.findings
+    assert finding.where == f"test_purity.py:{line_of(Keeping)}"
+    assert finding.headline == "cached value 0.75 was used although `self.rate` is now 0.5"
