@@ -41,7 +41,7 @@ def reached(function: Any, static: Given | None = None) -> Reached:
         if is_library(plain.__code__.co_filename):
             todo += [(held, depth + 1) for held in _held(plain, one)]
             continue
-        own = {} if owner is None else dict.fromkeys(plain.__code__.co_varnames[:1], owner)
+        own = _bound(one, plain, owner)
         found[plain] = given = own if found else {**(static or {}), **own}
         todo += [(value, 0) for _, value, _ in named(plain, given) if _is_code(value)]
         todo += [(value, 0) for value in (plain.__defaults__ or ()) if _is_code(value)]
@@ -97,18 +97,26 @@ def code_of(value: Any) -> CodeType | None:
     return plain.__code__ if plain is not None and is_own else None
 
 
-def static_objects(code: CodeType, args: tuple[Any, ...], kwargs: Mapping[str, Any], jit: Any) -> Given:
+def own_code(function: Any) -> CodeType | None:
+    """Return the code that a call of a function, a method, a partial or an object runs; None if it is not Python's."""
+    plain, _ = _plain(function) if callable(function) else (None, None)
+    return None if plain is None else plain.__code__
+
+
+def static_objects(function: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], jit: Any) -> Given:
     """Return the static arguments of a call that may change but stay equal, such as `self` of a jitted method."""
-    if jit is None:
+    plain, owner = _plain(function)
+    if jit is None or plain is None:
         return {}
-    numbers, names = set(jit.static_argnums or ()), set(jit.static_argnames or ())
-    called = zip(code.co_varnames[: code.co_argcount], args, strict=False)
+    names, known = plain.__code__.co_varnames[: plain.__code__.co_argcount], set(_bound(function, plain, owner))
+    numbers, static_names = set(jit.static_argnums or ()), set(jit.static_argnames or ())
+    called = zip([name for name in names if name not in known], args, strict=False)
     static = {
         name: value
         for number, (name, value) in enumerate(called)
-        if number in numbers or number - len(args) in numbers or name in names
+        if number in numbers or number - len(args) in numbers or name in static_names
     }
-    static |= {name: value for name, value in kwargs.items() if name in names}
+    static |= {name: value for name, value in kwargs.items() if name in static_names}
     return {name: value for name, value in static.items() if is_state(value) and hasattr(value, "__dict__")}
 
 
@@ -156,6 +164,17 @@ def _plain(function: Any) -> tuple[FunctionType | None, Any]:
         return function, None
     called = inspect.getattr_static(type(function), "__call__", None)
     return (called, function) if isinstance(called, FunctionType) else (None, None)
+
+
+def _bound(function: Any, plain: FunctionType, owner: Any) -> Given:
+    """Return the arguments that a method or a `functools.partial` has bound: the object, and those of the partial."""
+    bound: list[Any] = [] if owner is None else [owner]
+    by_name: dict[str, Any] = {}
+    while isinstance(function, partial):
+        bound[owner is not None : owner is not None] = function.args
+        by_name = {**function.keywords, **by_name}
+        function = function.func
+    return {**dict(zip(plain.__code__.co_varnames, bound, strict=False)), **by_name}
 
 
 def _held(function: FunctionType, given: Any) -> Iterator[Any]:
