@@ -85,6 +85,13 @@ def test_the_line_is_one_of_the_users_where_a_library_has_begun_the_trace(progra
     assert finding.file == __file__ and "programs.in_global(x).sum()" in linecache.getline(__file__, finding.span[0])
 
 
+def test_a_value_that_a_derivative_wraps_is_shown_at_the_line_that_makes_it(programs):
+    with jdw.capture(check="leaks") as run:
+        jax.jit(jax.grad(lambda x: programs.in_global(x).sum()))(X)
+    (finding,) = run.findings
+    assert finding.file == FILE and "jnp.sin(x)" in linecache.getline(FILE, finding.span[0])
+
+
 def test_an_exception_that_is_kept_holds_none():
     def fails(x):
         y = x + 1

@@ -131,8 +131,18 @@ def _is_cached(value: Any, step: Any) -> bool:
 def _step(value: Any, step: Any) -> Any:
     if isinstance(value, ModuleType) and is_library(getattr(value, "__file__", None) or "<frozen "):
         return UNKNOWN
+    if (computing := _property(value, step)) is not None:
+        return MethodType(computing, value)
     found = inside(value, step)
     return MethodType(found, value) if isinstance(found, FunctionType) and not isinstance(value, ModuleType) else found
+
+
+def _property(value: Any, step: Any) -> FunctionType | None:
+    """Return the user's function that computes an attribute; None if the attribute is no property of a class of the user."""
+    if isinstance(value, ModuleType) or not (isinstance(step, str) and step.startswith(".")):
+        return None
+    computing = getattr(inspect.getattr_static(type(value), step[1:], None), "fget", None)
+    return computing if isinstance(computing, FunctionType) and not is_library(computing.__code__.co_filename) else None
 
 
 def _is_code(value: Any) -> bool:

@@ -204,7 +204,7 @@ class _Look:
         self._watch, self.functions, self.is_body = watch, functions, is_body
         plain = next(iter(functions))
         name = getattr(function, "__name__", "") or type(function).__name__
-        self.name = plain.__name__ if is_body else name
+        self.name = plain.__name__ if is_body or isinstance(function, partial) else name
         self.before = self.snapshot()
         self._random = random_state()
         self.called: list[Checked] = []
