@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import importlib.util
+import inspect
 import linecache
 from functools import partial
 
@@ -200,3 +201,23 @@ def test_jax_finds_no_leak_of_ours(program, options):
     with jax.checking_leaks(), jdw.capture(**options) as run:
         program(jnp.arange(3.0))
     assert run.findings == []
+
+
+class RunningMean:
+    def __init__(self) -> None:
+        self.mean = jnp.zeros(2)
+
+    def __call__(self, x) -> jax.Array:
+        self.mean = 0.9 * self.mean + 0.1 * x
+        return x - self.mean
+
+
+def test_a_leak_that_the_next_trace_meets_is_told_with_its_line_and_its_holder():
+    norm = RunningMean()
+    jitted = jax.jit(lambda x: norm(x) + 0)
+    with pytest.raises(jax.errors.UnexpectedTracerError), jdw.capture() as run:
+        jitted(jnp.ones(2))
+        jitted(jnp.ones((1, 2)))
+    (finding,) = run.findings
+    line = inspect.getsourcelines(RunningMean)[1] + 5
+    assert f"made at test_leaks.py:{line}, in RunningMean.__call__; `norm.mean` holds" in finding.advice
