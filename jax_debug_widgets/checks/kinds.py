@@ -39,6 +39,7 @@ class Kind(enum.Enum):
     CARRY = ("carry", "S9", 0)
     BRANCHES = ("branches", "S9", 0)
     NO_ARRAY = ("no-array", "S9", 0)
+    CALLBACK = ("callback", "C3", 0)
     OVERFLOW = ("overflow", "S12", 0)
     SIDE_EFFECT = ("purity", "S1", 1, "purity", False)
     HELD = ("leaks", "S3", 1, "leaks", False)

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import jax
+from jax.core import Tracer
 
 from jax_debug_widgets._jax.origins.frames import Frame, is_users
 from jax_debug_widgets._jax.passes.checked import Checked
@@ -111,7 +111,7 @@ def _made_in(error: BaseException, name_file: NameFile) -> str:
     if found is None:
         return ""
     made = found["file"], int(found["line"])
-    tracers = [one for one in gc.get_objects() if issubclass(type(one), jax.core.Tracer)]
+    tracers = [one for one in gc.get_objects() if issubclass(type(one), Tracer)]
     there = [one for one in tracers if [(frame.file, frame.line) for frame in origin_of(one).frames[:1]] == [made]]
     holder = next((name for name in holders_of(there) if name), "")
     held = f"; `{holder}` holds what that line makes" if holder else ""

@@ -80,6 +80,10 @@ WORDS = {
         "If it is a setting, such as a string or a function: jax.jit(f, {setting}). An object that holds arrays must be "
         "a pytree: jax.tree_util.register_dataclass.",
     ),
+    Kind.CALLBACK: FindingText(
+        "JAX refuses `{code}` {names}",
+        "JAX cannot look into a Python function, and has no rule for it there.",
+    ),
     Kind.OVERFLOW: FindingText(
         "{names} not fit int32",
         "JAX computes in 32 bits unless jax_enable_x64 is set.",
