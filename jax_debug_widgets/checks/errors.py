@@ -223,10 +223,10 @@ def _concretized(raised: _Raised) -> _Said:
         fix = branch(statement, after, names)
         by_where = bool(fix) and "jnp.where" in fix[0]
         return _Said(Kind.CONTROL_FLOW, fix, advice=BOTH_BRANCHES if by_where else "")
-    if isinstance(statement, ast.While):
-        return _Said(Kind.CONTROL_FLOW, while_loop(statement, after, names))
-    if isinstance(statement, ast.For):
-        return _Said(Kind.CONTROL_FLOW, for_loop(statement, after, names))
+    if isinstance(statement, ast.While | ast.For):
+        is_while = isinstance(statement, ast.While)
+        fix = while_loop(statement, after, names) if is_while else for_loop(statement, after, names)
+        return _Said(Kind.CONTROL_FLOW, fix, advice="" if fix else _traced_argument(raised))
     if isinstance(statement, ast.Match | ast.Assert):
         advice = _traced_argument(raised) if isinstance(statement, ast.Match) else CHECKED
         return _Said(Kind.CONTROL_FLOW, advice=advice)
@@ -373,7 +373,15 @@ def _overflow(raised: _Raised) -> _Said:
 
 def _static(raised: _Raised) -> _Said:
     kind = re.search(r"type <class '([\w.]+)'>", raised.text)
-    return _Said(Kind.STATIC, names=f"an argument of type {kind[1]}" if kind else "")
+    if kind is None:
+        return _Said(Kind.STATIC)
+    literals = {ast.List: "list", ast.Dict: "dict", ast.Set: "set"}
+    keywords = [one for node in ast.walk(raised.failing) if isinstance(node, ast.Call) for one in node.keywords]
+    types = {
+        one.arg: literals.get(type(one.value)) or type(value_of(one.value, raised.names)).__name__ for one in keywords
+    }
+    name = next((name for name, of in types.items() if name and of == kind[1].rpartition(".")[2]), "")
+    return _Said(Kind.STATIC, names=f"{f'`{name}`' if name else 'an argument'} of type {kind[1]}")
 
 
 def _traced_argument(raised: _Raised) -> str:

@@ -111,6 +111,49 @@ RAISING = (
         "f = jax.jit(lambda x, n: x, static_argnums=1)\nf(1., [1, 2])  #!",
         ("list", "tuple"),
     ),
+    Program(
+        "static by its name",
+        "S14",
+        "f = jax.jit(lambda x, sizes: x, static_argnames='sizes')\nf(1., sizes=[1, 2])  #!",
+        ("`sizes` of type list",),
+    ),
+    Program(
+        "carry of two axes",
+        "S9",
+        "def f(x):\n    return jax.lax.scan(lambda c, r: (c + r, r), jnp.zeros(3), x)  #!\nf(jnp.ones((2, 4, 3)))",
+        ("`c` float32[3] → float32[4,3]",),
+    ),
+    Program(
+        "carry that is None",
+        "S9",
+        "def body(i, b):\n    b.at[i].set(1.0)\nout = jax.lax.fori_loop(0, 3, body, jnp.zeros(3))  #!",
+        ("an array → None", "no None in its place"),
+    ),
+    Program(
+        "carry with another key",
+        "S9",
+        "def f(xs):\n    body = lambda c, x: ({**c, 'last': x}, x)\n    return jax.lax.scan(body, {'sum': 0.0}, xs)  #!\n"
+        "f(jnp.ones(3))",
+        ("`c` dict with 1 child → dict with 2 children",),
+    ),
+    Program(
+        "no pair",
+        "S9",
+        "out = jax.lax.scan(lambda c, x: c + x, 0.0, jnp.ones(3))  #!",
+        ("float32[], and no pair", "a pair"),
+    ),
+    Program(
+        "key and size",
+        "S10",
+        "@jax.jit\ndef noise(key, n):\n    return jax.random.normal(key, (n, 2))  #!\nnoise(jax.random.key(0), 3)",
+        ("static_argnames='n'",),
+    ),
+    Program(
+        "number of repeats",
+        "S10",
+        "@jax.jit\ndef f(x, n):\n    return jnp.repeat(x, n)  #!\nf(jnp.ones(2), jnp.array([1, 2]))",
+        ("total_repeat_length=N",),
+    ),
     Program("deleted item", "S5", "a = jnp.arange(4)\ndel a[0]  #!", ("a = jnp.delete(a, 0, axis=0)",)),
     Program(
         "read-only", "S5", "a = np.asarray(jnp.ones((3, 2)))[1:]\na[0] = 3.0  #!", ("a = np.array(a)", "np.asarray")

@@ -616,3 +616,14 @@ def test_the_state_of_an_object_that_a_partial_has_bound_is_followed():
         jitted(X)
     (read,) = run.stale_reads
     assert (read.names, read.before, read.after) == (("model.scale",), "2.0", "5.0")
+
+
+def test_what_a_partial_inside_a_derivative_has_bound_is_followed():
+    model = Counting()
+    jitted = jax.jit(jax.grad(functools.partial(lambda model, x: (x * model.scale).sum(), model)))
+    with jdw.capture(check="stale") as run:
+        jitted(X)
+        model.scale = 5.0
+        jitted(X)
+    (read,) = run.stale_reads
+    assert (read.before, read.after) == ("2.0", "5.0")

@@ -178,12 +178,16 @@ def _plain(function: Any) -> tuple[FunctionType | None, Any]:
 
 def _bound(function: Any, plain: FunctionType, owner: Any) -> Given:
     """Return the arguments that a method or a `functools.partial` has bound: the object, and those of the partial."""
-    bound: list[Any] = [] if owner is None else [owner]
+    given: list[Any] = []
     by_name: dict[str, Any] = {}
-    while isinstance(function, partial):
-        bound[owner is not None : owner is not None] = function.args
-        by_name = {**function.keywords, **by_name}
-        function = function.func
+    for _ in range(_DEEPEST):
+        if isinstance(function, partial):
+            given[:0] = function.args
+            by_name = {**function.keywords, **by_name}
+            function = function.func
+        elif (wrapped := inspect.getattr_static(function, "__wrapped__", None)) is not None:
+            function = wrapped
+    bound = given if owner is None else [owner, *given]
     return {**dict(zip(plain.__code__.co_varnames, bound, strict=False)), **by_name}
 
 

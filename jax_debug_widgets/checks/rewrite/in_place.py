@@ -21,7 +21,7 @@ _METHODS: dict[type[ast.operator], str] = {
 }
 """The methods of `.at[...]` for augmented assignments; for a subtraction the negative is added."""
 
-_SIGNS = {"add": "+", "multiply": "*", "divide": "/", "power": "**"}
+_OPERATORS = {"add": ast.Add, "multiply": ast.Mult, "divide": ast.Div, "power": ast.Pow}
 """The methods of `.at[...]` -> the operators."""
 
 
@@ -184,10 +184,9 @@ def _chosen(target: ast.Subscript, value: str, names: Mapping[str, Any], method:
     inside = [node for one in chosen for node in ast.walk(one)]
     if any(getattr(value_of(one, names), "ndim", 0) for one in others if one not in inside):
         raise _UncertainError
-    changed = replaced(ast.Expr(expression), {one: ast.unparse(one.value) for one in chosen})
-    new = ast.unparse(changed)
-    sign = _SIGNS.get(method)
-    new = f"{whole} {sign} ({new})" if sign else new
+    new = ast.unparse(replaced(ast.Expr(expression), {one: ast.unparse(one.value) for one in chosen}))
+    if method in _OPERATORS:
+        new = ast.unparse(ast.BinOp(target.value, _OPERATORS[method](), ast.parse(new, mode="eval").body))
     return f"jnp.where({broadcast_mask(target, names)}, {new}, {whole})"
 
 
