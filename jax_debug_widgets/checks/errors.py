@@ -322,7 +322,8 @@ def _carried(name: str) -> str:
 def _structure(words: str) -> str:
     """Write a structure of JAX's messages shorter: `<class 'dict'> with 1 child` as `dict with 1 child`."""
     named = re.sub(r"<class '(?:\w+\.)*(\w+)'>", r"\1", words)
-    return {"ShapedArray": "an array", "*": "an array", "NoneType": "None"}.get(named, named)
+    known = dict.fromkeys(("ShapedArray", "ArrayImpl", "*"), "an array") | {"NoneType": "None"}
+    return known.get(named, named)
 
 
 def _no_pair(raised: _Raised) -> _Said:

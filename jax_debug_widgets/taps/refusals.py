@@ -59,6 +59,7 @@ class RefusedCallback:
       reason: the reason, see `Refusal`.
       call: the call, as text: `pure_callback(host)`.
       why: why JAX refuses it, and what to write instead.
+      error: JAX's message.
     """
 
     frame: Frame
@@ -66,6 +67,7 @@ class RefusedCallback:
     reason: str
     call: str
     why: str
+    error: str
 
 
 def refused(refusal: Refusal) -> RefusedCallback:
@@ -73,7 +75,7 @@ def refused(refusal: Refusal) -> RefusedCallback:
     primitive = "debug" if refusal.primitive.startswith("debug") else refusal.primitive
     reason = "jvp" if refusal.reason == "transpose" else refusal.reason
     why = _WAYS[primitive, reason].format(name=refusal.format)
-    return RefusedCallback(refusal.frame, primitive, reason, _call(refusal), why)
+    return RefusedCallback(refusal.frame, primitive, reason, _call(refusal), why, str(refusal.error))
 
 
 def _call(refusal: Refusal) -> str:

@@ -106,9 +106,10 @@ def test_the_error_ends_the_capture_and_its_finding_stays():
 
 
 def test_the_call_is_written_with_a_method_for_vmap():
-    with pytest.raises(NotImplementedError), jdw.capture() as run:
+    with pytest.raises(NotImplementedError) as raised, jdw.capture() as run:
         jax.vmap(pure)(X)
     (finding,) = run.findings
+    assert any("vmap_method='sequential'" in note for note in raised.value.__notes__)
     assert finding.fix == ("jax.pure_callback(host, like(x), x, vmap_method='sequential')",)
     names = dict(globals())
     exec(f"def fixed(x):\n    return {finding.fix[0]}", names)  # noqa: S102 - the fix is to run.

@@ -15,6 +15,7 @@ import pytest
 from jax import lax
 
 import jax_debug_widgets as jdw
+from jax_debug_widgets._jax.compat import versions
 from tests.checks import leak_programs
 
 X = leak_programs.X
@@ -214,8 +215,12 @@ class RunningMean:
 
 def test_a_leak_that_the_next_trace_meets_is_told_with_its_line_and_its_holder():
     norm = RunningMean()
-    with jdw.capture() as run:
+    with jdw.capture(check="leaks") as before:
         jax.jit(norm)(jnp.ones(2))
+    (finding,) = before.findings
+    called = "<unknown>" if versions.TRACEBACKS_LEAVE_THEIR_PROGRAM else "RunningMean.__call__"
+    assert f"`norm.mean` holds a value of the trace of `{called}`" in finding.headline
+    with jdw.capture() as run:
         with pytest.raises(jax.errors.UnexpectedTracerError) as raised:
             jax.jit(lambda x: norm(x) + 0)(jnp.ones(2))
         run.returned(raised.value)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from types import CodeType
 from typing import Any
 
-from jax_debug_widgets._jax.compat import features
+from jax_debug_widgets._jax.compat import features, versions
 from jax_debug_widgets._jax.compat.names import unwrapped
 from jax_debug_widgets._jax.compat.private import ad, batching, core, pe
 from jax_debug_widgets._jax.compat.replacements import Replacements, Replacing
@@ -97,6 +97,8 @@ def origin_of(tracer: Any) -> Origin:
     if info is None:
         return Origin(type_, _WORDS.get(type(trace).__name__, "a transformation"), made)
     name, _, place = info.func_src_info.partition(" at ")
+    if name == "<unknown>" and made and not versions.TRACEBACKS_LEAVE_THEIR_PROGRAM:  # An object that is called.
+        name = made[-1].function
     variables = list(getattr(frame, "invars", ()))
     number = next((k for k, one in enumerate(variables) if one is getattr(tracer, "val", None)), -1)
     names = info.arg_names or ()
