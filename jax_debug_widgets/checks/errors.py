@@ -230,11 +230,27 @@ def _concretized(raised: _Raised) -> _Said:
     if isinstance(statement, ast.Match | ast.Assert):
         advice = _traced_argument(raised) if isinstance(statement, ast.Match) else CHECKED
         return _Said(Kind.CONTROL_FLOW, advice=advice)
+    if _is_formatted(raised):
+        return _Said(Kind.CONTROL_FLOW, advice=FORMAT)
     # A size is needed by a JAX function, which names the argument in the message; Python's `float` needs a value.
     of_python = r"problem arose with|\b(?:item|tolist)\(\) method"
     is_size = type(raised.error) is jax.errors.ConcretizationTypeError and not re.search(of_python, raised.text)
     kind = Kind.SHAPE if is_size else Kind.CONTROL_FLOW
     return _Said(kind, expression(statement, names, raised.failing), advice=_traced_argument(raised))
+
+
+def _is_formatted(raised: _Raised) -> bool:
+    """Return whether the failing value is needed for a text: in an f-string, after `%`, or as an argument of `print`."""
+    around = [
+        node for node in ast.walk(raised.statement) if raised.failing is not node and raised.failing in ast.walk(node)
+    ]
+    for node in around:
+        match node:
+            case ast.JoinedStr() | ast.BinOp(left=ast.Constant(value=str()), op=ast.Mod()):
+                return True
+            case ast.Call(func=ast.Name(id="print")) | ast.Call(func=ast.Attribute(attr="format")):
+                return True
+    return False
 
 
 def _sliced(raised: _Raised) -> _Said:
@@ -250,7 +266,7 @@ def _list(raised: _Raised) -> _Said:
         literal = isinstance(node, ast.List | ast.Tuple | ast.ListComp)
         return literal or isinstance(value_of(node, raised.names), list | tuple)
 
-    return _Said(Kind.LIST, list_argument(raised.statement, is_list))
+    return _Said(Kind.LIST, list_argument(raised.statement, raised.failing, is_list))
 
 
 def _leak(raised: _Raised) -> _Said:

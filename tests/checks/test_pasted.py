@@ -51,6 +51,14 @@ PROGRAMS = {
         "        return self\nout = L(jnp.zeros(2)).first().w",
         [5, 0],
     ),
+    "a named tuple in a named tuple": Program(
+        "from typing import NamedTuple\nclass A(NamedTuple):\n    x: jax.Array\nclass B(NamedTuple):\n    a: A\ndef f(b):\n"
+        "    b.a.x[0] = 5.0\n    return b\nout = f(B(A(jnp.zeros(2)))).a.x",
+        [5, 0],
+    ),
+    "an attribute in slots": Program(
+        "class S:\n    __slots__ = ('x',)\ns = S()\ns.x = jnp.zeros(2)\ns.x[0] -= 1.0\nout = s.x", [-1, 0]
+    ),
     "a tuple": Program(
         "def f(carry, x):\n    carry[1][x] = 1.0\n    return carry, None\n"
         "out = jax.lax.scan(f, (0.0, jnp.zeros(3)), jnp.arange(2))[0][1]",
@@ -79,12 +87,21 @@ PROGRAMS = {
     "not in a tuple, and more": Program(
         "@jax.jit\ndef f(x):\n    y = 1.0 if x not in (1, 2) and x > 0 else 0.0\n    return y\nout = f(3)", 1
     ),
+    "a choice by membership of a set": Program(
+        "seen = {1, 2}\n@jax.jit\ndef f(x):\n    return 1.0 if x in seen and x in {2, 3} else 0.0\nout = f(2)", 1
+    ),
+    "the larger one in a list": Program(
+        "@jax.jit\ndef f(w):\n    return sum([max(0, 1 - one) for one in w])\nout = f(jnp.array([0.5, 2.0]))", 0.5
+    ),
     "the largest of three": Program("@jax.jit\ndef f(x, y):\n    return max(x, y, 0.5)\nout = f(0.0, 0.25)", 0.5),
     "any of a generator": Program(
         "@jax.jit\ndef f(xs):\n    hit = any(x > 2 for x in xs)\n    return hit\nout = f([1.0, 3.0])", True
     ),
     "nested calls of NumPy": Program(
         "@jax.jit\ndef f(x):\n    return np.maximum(np.exp(x), 2.0) + x\nout = f(jnp.zeros(2))", [2, 2]
+    ),
+    "a table of NumPy": Program(
+        "table = np.array([1.0, 2.0])\n@jax.jit\ndef f(i):\n    return table[i] * 2\nout = f(1)", 4
     ),
     "a function of NumPy's linear algebra": Program(
         "from numpy import linalg as LA\n@jax.jit\ndef f(x):\n    return LA.norm(x) + np.pi\nout = f(jnp.ones(4))",
@@ -111,6 +128,7 @@ PROGRAMS = {
         24,
     ),
     "a list in second place": Program("out = jnp.dot(jnp.ones(2), [1.0, 2.0])", 3),
+    "one list of two": Program("out = jnp.stack([jnp.ones(2)]) + jnp.dot(jnp.ones(2), [1.0, 2.0])", [[4, 4]]),
     "a list in an operation": Program("out = jnp.arange(3.0) + [1, 2, 3]", [1, 3, 5]),
     "a comparison with a list": Program("out = (jnp.arange(3.0) > [1, 1, 1]).sum()", 1),
     "a list as an index": Program("out = jnp.arange(5.0)[[0, 2]]", [0, 2]),
@@ -156,6 +174,8 @@ UNCERTAIN = {
         "@jax.jit\ndef f(x):\n    seen = []\n    while x < 3:\n"
         "        x = x + 1\n        seen.append(x)\n    return seen\nf(1.0)"
     ),
+    "a view": "m = jnp.zeros((2, 2))\nm.T[0] = 1.0",
+    "a number in a text": "@jax.jit\ndef f(x):\n    print('loss %.3f' % float(x))\nf(1.0)",
     "a filter": "@jax.jit\ndef f(xs):\n    return sum([1 for x in xs if x > 0])\nf(jnp.ones(2))",
     "a match": "@jax.jit\ndef f(mode):\n    match mode:\n        case 0:\n            return 1\n    return 2\nf(1)",
 }

@@ -25,7 +25,7 @@ def condition(node: ast.expr, names: Mapping[str, Any]) -> str:
         case ast.UnaryOp(op=ast.Not(), operand=operand):
             return f"~({_truth(operand, names)})"
         case ast.Compare(left=left, ops=[ast.In() | ast.NotIn() as operator], comparators=[container]):
-            text = f"jnp.isin({ast.unparse(left)}, jnp.array({ast.unparse(container)}))"
+            text = f"jnp.isin({ast.unparse(left)}, jnp.array({_listed(container, names)}))"
             return text if isinstance(operator, ast.In) else f"~{text}"
         case ast.Compare(ops=[_, _, *_]):
             operands = [node.left, *node.comparators]
@@ -34,6 +34,14 @@ def condition(node: ast.expr, names: Mapping[str, Any]) -> str:
         case ast.Call(func=ast.Name(id=name), keywords=[]):
             return _builtin(name, node.args, names) or ast.unparse(node)
     return ast.unparse(node)
+
+
+def _listed(container: ast.expr, names: Mapping[str, Any]) -> str:
+    """Write what `in` looks through as a list or tuple; a set and a dictionary make no array."""
+    if isinstance(container, ast.Set):
+        return ast.unparse(ast.List(container.elts))
+    text = ast.unparse(container)
+    return f"list({text})" if isinstance(value_of(container, names), set | frozenset | dict) else text
 
 
 def _truth(node: ast.expr, names: Mapping[str, Any]) -> str:
@@ -64,6 +72,8 @@ def expression(statement: ast.stmt, names: Mapping[str, Any], failing: ast.AST |
 
 def _around(failing: ast.AST, parts: Sequence[tuple[ast.expr, str]]) -> list[tuple[ast.expr, str]]:
     """Return the parts that need the value of `failing`: an outermost choice or condition first, else the innermost call."""
+    if isinstance(failing, ast.ListComp | ast.SetComp | ast.DictComp):  # Python 3.12 tells no more than that.
+        return [one for one in parts if one[0] in ast.walk(failing)]
     needing = [
         (part, new) for part, new in parts if failing in ast.walk(part.test if isinstance(part, ast.IfExp) else part)
     ]
@@ -156,9 +166,9 @@ def _reduced(name: str, argument: ast.expr, names: Mapping[str, Any]) -> str:
     return f"jnp.{name}(jnp.array({text}))" if is_list else f"jnp.{name}({text})"
 
 
-def list_argument(statement: ast.stmt, is_list: Callable[[ast.expr], bool]) -> list[str] | None:
+def list_argument(statement: ast.stmt, failing: ast.AST, is_list: Callable[[ast.expr], bool]) -> list[str] | None:
     """Rewrite what is given a list: `jnp.sum([1, 2])` -> `jnp.sum(jnp.array([1, 2]))`, `x + [1]`, `x[[0, 1]]`."""
-    for node in ast.walk(statement):
+    for node in (failing, *ast.walk(statement)):
         lists = [one for one in _operands(node) if is_list(one)]
         if lists:
             new = {one: f"jnp.array({ast.unparse(one)})" for one in lists}

@@ -194,11 +194,13 @@ def _bound(target: ast.expr, value: str, names: Mapping[str, Any]) -> str:
     """Return the line that binds a name, attribute or item to a value, by way of a copy of an owner that cannot change.
 
     Raises:
-      _UncertainError: the owner is a tuple, and the position in it is not known.
+      _UncertainError: the owner is an array, or it is a tuple and the position in it is not known.
     """
     owner = value_of(target.value, names) if isinstance(target, ast.Attribute | ast.Subscript) else None
     whole = ast.unparse(target.value) if isinstance(target, ast.Attribute | ast.Subscript) else ""
     match target:
+        case ast.Attribute() if is_array(owner):
+            raise _UncertainError  # A view of an array, such as `x.T`.
         case ast.Attribute(value=of, attr=name) if isinstance(owner, tuple):
             return _bound(of, f"{whole}._replace({name}={value})", names)
         case ast.Attribute(value=of, attr=name) if copy := _copy_with(owner, whole, name, value, names):

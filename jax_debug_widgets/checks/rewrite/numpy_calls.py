@@ -1,4 +1,4 @@
-"""Rewrite calls of NumPy on traced arrays: `np.sin(x)` -> `jnp.sin(x)`."""
+"""Rewrite what NumPy is to do with traced arrays: `np.sin(x)` -> `jnp.sin(x)`, `table[i]` -> `jnp.asarray(table)[i]`."""
 
 from __future__ import annotations
 
@@ -15,17 +15,28 @@ from jax_debug_widgets.checks.namespace import is_traced, value_of
 
 
 def numpy_calls(statement: ast.stmt, names: Mapping[str, Any]) -> list[str] | None:
-    """Rewrite all calls of NumPy in a statement; return None if there is none, or if jax.numpy lacks one of them."""
+    """Rewrite all calls of NumPy in a statement, and NumPy arrays that a traced value indexes.
+
+    Returns:
+      None if there are none, or if jax.numpy lacks one of the functions.
+    """
     changed = copy.deepcopy(statement)
     for node in ast.walk(changed):
-        if isinstance(node, ast.Call) and (numpys := _path(node.func, names)):
-            if not _is_in_jax(numpys):
-                if any(isinstance(one, ast.Name) and is_traced(names.get(one.id)) for one in ast.walk(node)):
+        match node:
+            case ast.Call(func=function) if numpys := _path(function, names):
+                if _is_in_jax(numpys):
+                    node.func = ast.parse(f"jnp.{numpys}", mode="eval").body
+                elif _has_traced(node, names):
                     return None
-                continue
-            node.func = ast.parse(f"jnp.{numpys}", mode="eval").body
+            case ast.Subscript(value=array, slice=index) if isinstance(value_of(array, names), np.ndarray):
+                if _has_traced(index, names):
+                    node.value = ast.parse(f"jnp.asarray({ast.unparse(array)})", mode="eval").body
     lines = ast.unparse(ast.fix_missing_locations(changed)).splitlines()
     return None if lines == ast.unparse(statement).splitlines() else lines
+
+
+def _has_traced(node: ast.AST, names: Mapping[str, Any]) -> bool:
+    return any(isinstance(one, ast.Name) and is_traced(names.get(one.id)) for one in ast.walk(node))
 
 
 def _path(function: ast.expr, names: Mapping[str, Any]) -> str:
