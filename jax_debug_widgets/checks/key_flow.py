@@ -33,6 +33,7 @@ from jax_debug_widgets.checks.key_uses import (
     repeated,
     taken_key,
 )
+from jax_debug_widgets.watch import is_library
 
 _USES = {
     "random_bits": "draws",
@@ -167,8 +168,7 @@ class KeyFlow:
         if name in _USES and (name == "threefry2x32" or is_key(equation.invars[0])):
             return self._used(equation, key)
         if name in ("random_clone", "random_seed"):
-            seeded = ("seed", self._value(equation.invars[0])), ()
-            return [seeded if name == "random_seed" else self._uses.new("clone")]
+            return [self._seeded(equation) if name == "random_seed" else self._uses.new("clone")]
         if name in _SAME:
             return [key or (self._uses.new() if name == "random_wrap" else None)]
         if name == "select_n" and is_key(equation.outvars[0]):
@@ -180,6 +180,12 @@ class KeyFlow:
         follow = {"cond": self._branches, "scan": self._loop, "while": self._loop}.get(name, self._call)
         part = self._part(equation, key)
         return follow(equation) if part is None else [part]
+
+    def _seeded(self, equation: Any) -> Key:
+        """Return the key of a seed; a library's own is another key than the user's of the same seed."""
+        frames = self._frames(equation)
+        is_librarys = bool(frames) and is_library(frames[0].file)
+        return self._uses.new() if is_librarys else (("seed", self._value(equation.invars[0])), ())
 
     def _used(self, equation: Any, key: Key | None) -> list[Key | None]:
         name, key = equation.primitive.name, key or self._known(equation.invars[0])
