@@ -239,6 +239,20 @@ def _concretized(raised: _Raised) -> _Said:
     return _Said(kind, expression(statement, names, raised.failing), advice=_traced_argument(raised))
 
 
+def _ambiguous(raised: _Raised) -> _Said | None:
+    """Handle an array of several elements that is a condition; None if it is not an array of JAX."""
+    statement, names = raised.statement, raised.names
+    tested = _head(statement) if isinstance(statement, ast.If | ast.While) else raised.failing
+    values = [value_of(node, names) for node in ast.walk(tested) if isinstance(node, ast.expr)]
+    if not any(is_array(value) and value.ndim for value in values):
+        return None
+    is_block = isinstance(statement, ast.While | ast.For)
+    is_choice = isinstance(statement, ast.If)
+    fix = branch(statement, raised.place.after, names) if is_choice else expression(statement, names, raised.failing)
+    is_for_each = bool(fix) and "jax.lax" not in "".join(fix) and not is_block
+    return _Said(Kind.TRUTH, fix if is_for_each else None)
+
+
 def _is_formatted(raised: _Raised) -> bool:
     """Return whether the failing value is needed for a text: in an f-string, after `%`, or as an argument of `print`."""
     around = [
@@ -460,6 +474,13 @@ _ERRORS: tuple[tuple[tuple[type[BaseException], ...], str, Callable[[_Raised], _
     ((ValueError,), r"^(?:assignment destination|output array|sort array) is read-only", _read_only),
     ((NotImplementedError,), r"^(?:out argument of|The 'out' argument to) ", _out),
     ((jax.errors.NonConcreteBooleanIndexError,), "", _mask),
+    ((ValueError,), r"^The truth value of an array with more than one element is ambiguous", _ambiguous),
+    (
+        (TypeError,),
+        r"^cond_fun must return a boolean scalar, but got output type\(s\) \[\S*\[\d|"
+        r"^Pred must be a scalar, got [\s\S]* of shape \(\d",
+        lambda _raised: _Said(Kind.TRUTH),
+    ),
     ((jax.errors.TracerArrayConversionError,), "", _by_numpy),
     ((jax.errors.TracerBoolConversionError, jax.errors.TracerIntegerConversionError), "", _concretized),
     ((jax.errors.ConcretizationTypeError,), "", _concretized),

@@ -30,6 +30,7 @@ class Kind(enum.Enum):
     IN_PLACE = ("in-place", "S5", 0)
     ITERATOR_OPERAND = ("iterator-operand", "S4", 0)
     CONTROL_FLOW = ("control-flow", "S9", 0)
+    TRUTH = ("truth", "S9", 0)
     SHAPE = ("shape", "S10", 0)
     LIST = ("lists", "S7", 0)
     NUMPY_CALL = ("numpy-call", "S9", 0)

@@ -27,6 +27,11 @@ WORDS = {
         "Use jnp.where for values, jax.lax.cond for branches, jax.lax.while_loop or fori_loop for loops; or make an argument "
         "that is a setting static: jax.jit(f, static_argnames=...).",
     ),
+    Kind.TRUTH: FindingText(
+        "`{code}` has an answer for each element",
+        "Python's `if`, `while`, `and`, `or` and `not` need one answer, and this array has several.",
+        "Choose for each element with jnp.where(condition, x, y); or make one answer: jnp.any(...) or jnp.all(...).",
+    ),
     Kind.SHAPE: FindingText(
         "the shape of `{code}` depends on values",
         "Shapes must be known while JAX traces. How many elements there are is known only when the program runs.",

@@ -48,6 +48,30 @@ RAISING = (
         "@jax.jit\ndef f(x, n):\n    for k in range(n):  #!\n        x = x + k\n    return x\nf(1., 3)",
         ("fori_loop(0, n, body, x)",),
     ),
+    Program(
+        "if of an array",
+        "S9",
+        "@jax.jit\ndef relu(x):\n    if x > 0:  #!\n        return x\n    return 0.0\nrelu(jnp.ones(2))",
+        ("an answer for each element", "return jnp.where(x > 0, x, 0.0)"),
+    ),
+    Program(
+        "while of an array",
+        "S9",
+        "x = jnp.ones(2)\nwhile x < 3:  #!\n    x = x * 2",
+        ("an answer for each element", "jnp.any"),
+    ),
+    Program(
+        "condition of a loop that is an array",
+        "S9",
+        "out = jax.lax.while_loop(lambda x: x < 3, lambda x: x + 1, jnp.zeros(2))  #!",
+        ("an answer for each element", "jnp.any"),
+    ),
+    Program(
+        "condition of a branch that is an array",
+        "S9",
+        "x = jnp.ones(2)\nout = jax.jit(lambda x: jax.lax.cond(x > 0, jnp.sin, jnp.cos, x))(x)  #!",
+        ("an answer for each element", "jnp.where"),
+    ),
     Program("float", "S9", "f = jax.jit(lambda x: float(x))  #!\nf(1.)", ("Python needs the value",)),
     Program("numpy", "S9", "@jax.jit\ndef f(x):\n    y = np.sin(x)  #!\n    return y\nf(1.)", ("y = jnp.sin(x)",)),
     Program(

@@ -64,6 +64,11 @@ PROGRAMS = {
         "out = jax.lax.scan(f, (0.0, jnp.zeros(3)), jnp.arange(2))[0][1]",
         [1, 1, 0],
     ),
+    "an if of an array": Program(
+        "@jax.jit\ndef f(x):\n    if x < 0 or x > 2:\n        x = x * 0\n    return x\nout = f(jnp.array([-1.0, 1.0, 3.0]))",
+        [0, 1, 0],
+    ),
+    "a choice of arrays": Program("x = jnp.array([-1.0, 2.0])\nout = x if x > 0 else -x", [1, 2]),
     "an if on one line": Program(
         "def body(c, x):\n    if x > c: c = x\n    return c, c\n"
         "out = jax.lax.scan(body, 0.0, jnp.array([1.0, 3.0, 2.0]))[0]",
