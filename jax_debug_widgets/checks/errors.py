@@ -477,7 +477,11 @@ _ERRORS: tuple[tuple[tuple[type[BaseException], ...], str, Callable[[_Raised], _
     ((ValueError,), r"^The truth value of an array with more than one element is ambiguous", _ambiguous),
     (
         (TypeError,),
-        r"^cond_fun must return a boolean scalar, but got output type\(s\) \[\S*\[\d|"
+        r"^cond_fun must return a boolean scalar, but got output type\(s\) \[\S*\[\d",
+        lambda _raised: _Said(Kind.TRUTH),
+    ),
+    (
+        (TypeError,),
         r"^Pred must be a scalar, got [\s\S]* of shape \(\d",
         lambda _raised: _Said(Kind.TRUTH),
     ),
