@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import math
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -83,8 +84,18 @@ def with_argument(finding: Finding, given: LineHits) -> Finding:
     """Say of a NaN that was born of infinite numbers that an argument was infinite when its function was called."""
     facts: ArgumentRecord = given.checked.facts
     also = f"Argument `{facts.names[given.numbers[1]]}` of `{facts.function}` arrives with infinite numbers."
-    told = (finding.kind, finding.where, finding.headline, f"{finding.why} {also}", finding.fix)
-    return Finding.at(*told, file=finding.file, span=finding.span, seen=finding.seen, lane=finding.lane)
+    return _with(finding, also, advice="")  # What to mask is not in the program.
+
+
+def with_later(finding: Finding, later: Finding) -> Finding:
+    """Say of what was born first that a later call, with infinite numbers as an argument, made a NaN of them."""
+    return _with(finding, f"Then {later.where}: {later.headline}.", finding.advice)
+
+
+def _with(finding: Finding, also: str, advice: str) -> Finding:
+    parts = (finding.kind, finding.where, finding.headline, f"{finding.why} {also}", finding.fix, advice)
+    told = Finding.at(*parts, file=finding.file, span=finding.span, seen=finding.seen, lane=finding.lane)
+    return replace(told, event=finding.event)
 
 
 def _given(seen: LineHits, name_file: NameFile) -> Finding:

@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from jax_debug_widgets._jax.passes.births import ARGUMENTS
-from jax_debug_widgets.checks.births import born, is_infinite_argument, with_argument
+from jax_debug_widgets.checks.births import born, is_infinite_argument, with_argument, with_later
 from jax_debug_widgets.checks.casts import nan_argument, unsafe_cast
 from jax_debug_widgets.checks.key_calls import key_of_two_calls
 from jax_debug_widgets.checks.kinds import Kind
@@ -61,11 +61,16 @@ def found_while_running(
         (one, with_argument(finding, infinite[id(one)]) if finding and id(one) in infinite else finding)
         for one, finding in told
     ]
-    shown = [
-        replace(finding, event=event_of(one)) if finding.kind == Kind.NONFINITE.word else finding
-        for one, finding in told
-        if finding is not None
-    ]
+    shown: list[Finding] = []
+    for one, finding in told:
+        if finding is None:
+            continue
+        is_birth = finding.kind == Kind.NONFINITE.word
+        earlier = next((number for number, other in enumerate(shown) if other.kind == Kind.NONFINITE.word), None)
+        if is_birth and earlier is not None and id(one) in infinite:
+            shown[earlier] = with_later(shown[earlier], finding)
+        else:
+            shown.append(replace(finding, event=event_of(one)) if is_birth else finding)
     findings = {(one.file, one.span, one.kind): one for one in reversed(shown)}
     # A read out of bounds may give NaN: only the index is a finding.
     outside = {(one.file, one.span) for one in findings.values() if one.kind == Kind.OUT_OF_BOUNDS.word}

@@ -24,12 +24,23 @@ from jax_debug_widgets.checks.kinds import Kind
 from jax_debug_widgets.checks.leaks import trace_is_over, where_from
 from jax_debug_widgets.checks.namespace import MISSING, is_array, is_traced, leaves_of, value_of
 from jax_debug_widgets.checks.rewrite.branches import branch
-from jax_debug_widgets.checks.rewrite.expressions import checkified, expression, list_argument, numpy_call
+from jax_debug_widgets.checks.rewrite.expressions import checkified, expression, list_argument
 from jax_debug_widgets.checks.rewrite.in_place import by_method, copied, in_place, without_out
 from jax_debug_widgets.checks.rewrite.loops import for_loop, while_loop
 from jax_debug_widgets.checks.rewrite.masks import boolean_mask, sized
+from jax_debug_widgets.checks.rewrite.numpy_calls import numpy_calls
 from jax_debug_widgets.checks.statement import PlacedStatement, place_at
-from jax_debug_widgets.checks.words import ARGUMENT, BOTH_BRANCHES, FORMAT, READ_ONLY, SLICE, WORDS
+from jax_debug_widgets.checks.words import (
+    ARGUMENT,
+    BOTH_BRANCHES,
+    CHECKED,
+    FORMAT,
+    PAIR,
+    READ_ONLY,
+    SLICE,
+    STRUCTURE,
+    WORDS,
+)
 from jax_debug_widgets.watch import is_library
 
 _OUR_FILES = os.path.dirname(os.path.dirname(__file__)) + os.sep
@@ -127,6 +138,8 @@ def _head(statement: ast.stmt) -> ast.stmt | ast.expr:
     """Return the part of a statement to show: for a compound statement its head."""
     if isinstance(statement, ast.If | ast.While):
         return statement.test
+    if isinstance(statement, ast.Match):
+        return statement.subject
     return statement.iter if isinstance(statement, ast.For) else statement
 
 
@@ -194,33 +207,64 @@ def _out(raised: _Raised) -> _Said:
 
 
 def _mask(raised: _Raised) -> _Said:
-    block = raised.place.after
-    return _Said(Kind.SHAPE, boolean_mask(raised.statement, block))
+    assigned = in_place(raised.statement, raised.names)
+    if assigned and "jnp.where" in assigned[0]:
+        return _Said(Kind.IN_PLACE, assigned)
+    return _Said(Kind.SHAPE, boolean_mask(raised.statement, raised.place.after, raised.names))
 
 
 def _concretized(raised: _Raised) -> _Said:
     """Handle an error that says that a value was needed: for a branch or loop, for a size, or by NumPy."""
     statement, names = raised.statement, raised.names
-    if re.search(r"\bsize\b.*argument|jnp\.nonzero|nonzero\(|unique\(", raised.text):
-        by_size = sized(statement)
-        if by_size:
-            return _Said(Kind.SHAPE, by_size, advice="N is the largest number of elements that there can be.")
+    if type(raised.error) is jax.errors.ConcretizationTypeError and (by_size := sized(statement, raised.failing)):
+        return _Said(Kind.SHAPE, by_size, advice="N is the largest number of elements that there can be.")
     after = raised.place.after
     if isinstance(statement, ast.If):
         fix = branch(statement, after, names)
         by_where = bool(fix) and "jnp.where" in fix[0]
         return _Said(Kind.CONTROL_FLOW, fix, advice=BOTH_BRANCHES if by_where else "")
-    if isinstance(statement, ast.While):
-        return _Said(Kind.CONTROL_FLOW, while_loop(statement, after, names))
-    if isinstance(statement, ast.For):
-        return _Said(Kind.CONTROL_FLOW, for_loop(statement, after, names))
-    if isinstance(statement, ast.Assert):
-        return _Said(Kind.CONTROL_FLOW, advice="Check values in the program with jax.experimental.checkify.check.")
+    if isinstance(statement, ast.While | ast.For):
+        is_while = isinstance(statement, ast.While)
+        fix = while_loop(statement, after, names) if is_while else for_loop(statement, after, names)
+        return _Said(Kind.CONTROL_FLOW, fix, advice="" if fix else _traced_argument(raised))
+    if isinstance(statement, ast.Match | ast.Assert):
+        advice = _traced_argument(raised) if isinstance(statement, ast.Match) else CHECKED
+        return _Said(Kind.CONTROL_FLOW, advice=advice)
+    if _is_formatted(raised):
+        return _Said(Kind.CONTROL_FLOW, advice=FORMAT)
     # A size is needed by a JAX function, which names the argument in the message; Python's `float` needs a value.
     of_python = r"problem arose with|\b(?:item|tolist)\(\) method"
     is_size = type(raised.error) is jax.errors.ConcretizationTypeError and not re.search(of_python, raised.text)
     kind = Kind.SHAPE if is_size else Kind.CONTROL_FLOW
-    return _Said(kind, expression(statement, names), advice=_traced_argument(raised))
+    return _Said(kind, expression(statement, names, raised.failing), advice=_traced_argument(raised))
+
+
+def _ambiguous(raised: _Raised) -> _Said | None:
+    """Handle an array of several elements that is a condition; None if it is not an array of JAX."""
+    statement, names = raised.statement, raised.names
+    tested = _head(statement) if isinstance(statement, ast.If | ast.While) else raised.failing
+    values = [value_of(node, names) for node in ast.walk(tested) if isinstance(node, ast.expr)]
+    if not any(is_array(value) and value.ndim for value in values):
+        return None
+    is_block = isinstance(statement, ast.While | ast.For)
+    is_choice = isinstance(statement, ast.If)
+    fix = branch(statement, raised.place.after, names) if is_choice else expression(statement, names, raised.failing)
+    is_for_each = bool(fix) and "jax.lax" not in "".join(fix) and not is_block
+    return _Said(Kind.TRUTH, fix if is_for_each else None)
+
+
+def _is_formatted(raised: _Raised) -> bool:
+    """Return whether the failing value is needed for a text: in an f-string, after `%`, or as an argument of `print`."""
+    around = [
+        node for node in ast.walk(raised.statement) if raised.failing is not node and raised.failing in ast.walk(node)
+    ]
+    for node in around:
+        match node:
+            case ast.JoinedStr() | ast.BinOp(left=ast.Constant(value=str()), op=ast.Mod()):
+                return True
+            case ast.Call(func=ast.Name(id="print")) | ast.Call(func=ast.Attribute(attr="format")):
+                return True
+    return False
 
 
 def _sliced(raised: _Raised) -> _Said:
@@ -228,7 +272,7 @@ def _sliced(raised: _Raised) -> _Said:
 
 
 def _by_numpy(raised: _Raised) -> _Said:
-    return _Said(Kind.NUMPY_CALL, numpy_call(raised.statement, raised.names))
+    return _Said(Kind.NUMPY_CALL, numpy_calls(raised.statement, raised.names))
 
 
 def _list(raised: _Raised) -> _Said:
@@ -236,7 +280,7 @@ def _list(raised: _Raised) -> _Said:
         literal = isinstance(node, ast.List | ast.Tuple | ast.ListComp)
         return literal or isinstance(value_of(node, raised.names), list | tuple)
 
-    return _Said(Kind.LIST, list_argument(raised.statement, is_list))
+    return _Said(Kind.LIST, list_argument(raised.statement, raised.failing, is_list))
 
 
 def _leak(raised: _Raised) -> _Said:
@@ -274,17 +318,47 @@ def _named(node: ast.AST) -> Iterator[ast.expr]:
         yield from _named(child)
 
 
+_TYPE = r"[^\s,\[]+(?:\[[^\]]*\])?"
+"""The pattern of a type in JAX's messages: `float32[2,3]`."""
+
 _CARRY = re.compile(
-    r"The input carry (?:component )?(\S+) has type (\S+) but the corresponding output carry component has type ([^\s,]+)"
+    rf"The input carry (?:component )?(\S+) has type ({_TYPE}) but the corresponding output carry component has type ({_TYPE})"
+)
+
+
+_STRUCTURE = re.compile(
+    r"The input carry (?:component )?(\S+) is an? (.+?) but the corresponding component of the carry output is an? (.+?), so|"
+    r"the input tree structure is:\s+()PyTreeDef\((.*)\)\s+the output tree structure is:\s+PyTreeDef\((.*)\)"
 )
 
 
 def _carry(raised: _Raised) -> _Said:
     changed = [f"`{name}` {before} → {after}" for name, before, after in _CARRY.findall(raised.text)]
-    words = ", ".join(changed) or "see JAX's message"
+    structures = [
+        f"{_carried(one[0])}{_structure(one[1] or one[4])} → {_structure(one[2] or one[5])}"
+        for one in _STRUCTURE.findall(raised.text)
+    ]
+    words = ", ".join([*changed, *structures]) or "see JAX's message"
     begins = [f"`{name}` with jnp.full({shape}, ..., jnp.{dtype})" for name, shape, dtype in _begins(raised.text)]
     advice = f"{WORDS[Kind.CARRY].advice.format(names=words)} For example {', '.join(begins)}." if begins else ""
-    return _Said(Kind.CARRY, names=words, advice=advice)
+    return _Said(Kind.CARRY, names=words, advice=STRUCTURE if structures else advice)
+
+
+def _carried(name: str) -> str:
+    """Write the name of a carry; the carry of a `fori_loop` has no name of the user's."""
+    return f"`{name}` " if name and not name.startswith("loop_carry") else ""
+
+
+def _structure(words: str) -> str:
+    """Write a structure of JAX's messages shorter: `<class 'dict'> with 1 child` as `dict with 1 child`."""
+    named = re.sub(r"<class '(?:\w+\.)*(\w+)'>", r"\1", words)
+    known = dict.fromkeys(("ShapedArray", "ArrayImpl", "*"), "an array") | {"NoneType": "None"}
+    return known.get(named, named)
+
+
+def _no_pair(raised: _Raised) -> _Said:
+    returned = raised.text.partition("got ")[2].rstrip(". ")
+    return _Said(Kind.CARRY, names=f"the body returns {returned}, and no pair", advice=PAIR)
 
 
 def _begins(text: str) -> Iterator[tuple[str, str, str]]:
@@ -296,7 +370,7 @@ def _begins(text: str) -> Iterator[tuple[str, str, str]]:
 
 
 _DIFFER = re.compile(
-    r"The output of (.+?) has type (\S+) but the corresponding output of (.+?) has type ([^\s,]+)|"
+    rf"The output of (.+?) has type ({_TYPE}) but the corresponding output of (.+?) has type ({_TYPE})|"
     r"(\S+) output(?: at path \S+)? is (.+?) but (\S+) output(?: at path \S+)? is ([^,]+)"
 )
 
@@ -330,7 +404,15 @@ def _overflow(raised: _Raised) -> _Said:
 
 def _static(raised: _Raised) -> _Said:
     kind = re.search(r"type <class '([\w.]+)'>", raised.text)
-    return _Said(Kind.STATIC, names=f"an argument of type {kind[1]}" if kind else "")
+    if kind is None:
+        return _Said(Kind.STATIC)
+    literals = {ast.List: "list", ast.Dict: "dict", ast.Set: "set"}
+    keywords = [one for node in ast.walk(raised.failing) if isinstance(node, ast.Call) for one in node.keywords]
+    types = {
+        one.arg: literals.get(type(one.value)) or type(value_of(one.value, raised.names)).__name__ for one in keywords
+    }
+    name = next((name for name, of in types.items() if name and of == kind[1].rpartition(".")[2]), "")
+    return _Said(Kind.STATIC, names=f"{f'`{name}`' if name else 'an argument'} of type {kind[1]}")
 
 
 def _traced_argument(raised: _Raised) -> str:
@@ -348,16 +430,23 @@ def _traced_argument(raised: _Raised) -> str:
     }
     todo: list[ast.AST] = [raised.failing]
     seen: set[str] = set()
+    numbers: list[str] = []
     while todo:
         for node in ast.walk(todo.pop()):
             if isinstance(node, ast.Name) and node.id not in seen and is_traced(raised.names.get(node.id)):
                 seen.add(node.id)
                 if node.id in arguments:
-                    if getattr(raised.names[node.id], "ndim", 1) == 0:
-                        return ARGUMENT.format(name=node.id, function=function.name)
+                    numbers += [node.id] if _is_number(raised.names[node.id]) else []
                 elif node.id in defined:
                     todo.append(defined[node.id])
-    return ""
+    # A size is an integer more often than not.
+    numbers.sort(key=lambda name: raised.names[name].dtype.kind not in "iub")
+    return ARGUMENT.format(name=numbers[0], function=function.name) if numbers else ""
+
+
+def _is_number(value: Any) -> bool:
+    """Return whether a traced value is one number; a PRNG key is none."""
+    return value.ndim == 0 and not jax.dtypes.issubdtype(value.dtype, jax.dtypes.prng_key)
 
 
 _ITERATOR = (
@@ -365,6 +454,14 @@ _ITERATOR = (
     r"(?:is not a valid JAX type|no leading axis to scan|passed to the function at path)"
 )
 """The pattern of JAX's message about an iterator."""
+
+_ARRAY = r"'(?:[\w.]*Tracer|(?:jaxlib\._jax\.)?ArrayImpl)'"
+
+_LIST = (
+    r"requires ndarray or scalar arguments|Using a non-tuple sequence for multidimensional indexing|"
+    rf"(?:unsupported operand|not supported between).*(?:{_ARRAY} and '(?:list|tuple)'|'(?:list|tuple)' and {_ARRAY})"
+)
+"""The pattern of JAX's and Python's messages about a list where an array belongs."""
 
 _ERRORS: tuple[tuple[tuple[type[BaseException], ...], str, Callable[[_Raised], _Said | None]], ...] = (
     (
@@ -377,6 +474,17 @@ _ERRORS: tuple[tuple[tuple[type[BaseException], ...], str, Callable[[_Raised], _
     ((ValueError,), r"^(?:assignment destination|output array|sort array) is read-only", _read_only),
     ((NotImplementedError,), r"^(?:out argument of|The 'out' argument to) ", _out),
     ((jax.errors.NonConcreteBooleanIndexError,), "", _mask),
+    ((ValueError,), r"^The truth value of an array with more than one element is ambiguous", _ambiguous),
+    (
+        (TypeError,),
+        r"^cond_fun must return a boolean scalar, but got output type\(s\) \[\S*\[\d",
+        lambda _raised: _Said(Kind.TRUTH),
+    ),
+    (
+        (TypeError,),
+        r"^Pred must be a scalar, got [\s\S]* of shape \(\d",
+        lambda _raised: _Said(Kind.TRUTH),
+    ),
     ((jax.errors.TracerArrayConversionError,), "", _by_numpy),
     ((jax.errors.TracerBoolConversionError, jax.errors.TracerIntegerConversionError), "", _concretized),
     ((jax.errors.ConcretizationTypeError,), "", _concretized),
@@ -408,10 +516,11 @@ _ERRORS: tuple[tuple[tuple[type[BaseException], ...], str, Callable[[_Raised], _
         lambda raised: _Said(Kind.SHAPE, advice=_traced_argument(raised)),
     ),
     ((IndexError,), r"slice indices must have static start/stop/step|Slice entries must be static integers", _sliced),
-    ((TypeError,), r"requires ndarray or scalar arguments", _list),
+    ((TypeError,), _LIST, _list),
     ((TypeError, ValueError), _ITERATOR, lambda _raised: _Said(Kind.ITERATOR_OPERAND)),
     ((TypeError,), r"Error interpreting argument to .* as an abstract array", _no_array),
     ((TypeError,), r"carry input and carry output must have|body_fun output and input must have", _carry),
+    ((TypeError,), r"^scan body output must be a pair", _no_pair),
     ((ValueError,), r"[Cc]heckify-of-vmap-of-while", lambda raised: _Said(Kind.CHECKIFY, checkified(raised.statement))),
     ((ValueError,), r"Non-hashable static arguments", _static),
     ((RuntimeError, ValueError), r"Array has been deleted|[Bb]uffer has been deleted or donated", _deleted),

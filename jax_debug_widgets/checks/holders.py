@@ -133,6 +133,8 @@ class _Way:
             return self._to_place(owner, held)
         if isinstance(owner, FunctionType) and owner.__closure__ is held:
             return _Way(f" → its variable {owner.__code__.co_freevars[self.place]}{self.rest}")
+        if _is_jitted(owner):
+            return self if isinstance(held, FunctionType) else _Way(self.rest, rest=self.rest)
         if _are_attributes(owner, held, self.place):
             return _Way(f".{self.place}{self.rest}")
         step = _step(owner, held)
@@ -209,9 +211,16 @@ def _is_question(owner: Any, mark: object) -> bool:
     return isinstance(owner, tuple) and bool(owner) and owner[-1] is mark
 
 
+def _is_jitted(owner: Any) -> bool:
+    """Return whether an owner is what `jax.jit` returns: the user's function, which it holds, goes by its name."""
+    return type(owner).__name__ == "PjitFunction"
+
+
 def _is_machinery(owner: Any) -> bool:
     """Return whether an owner belongs to JAX or to this package: such references go away by themselves."""
     module = type(owner).__module__ or ""
+    if _is_jitted(owner):
+        return False
     if module.startswith(("jax._src", "jaxlib", "jax_debug_widgets")) or isinstance(owner, ModuleType):
         return True
     if isinstance(owner, GeneratorType):

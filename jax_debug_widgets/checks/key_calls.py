@@ -25,6 +25,7 @@ from jax_debug_widgets.checks.keys import KeyFacts, facts_of
 from jax_debug_widgets.checks.kinds import Kind
 from jax_debug_widgets.events import Finding
 from jax_debug_widgets.events.function_names import short_function
+from jax_debug_widgets.watch import is_library
 
 if TYPE_CHECKING:
     from jax_debug_widgets.taps.check_log import CheckLog, LineHits
@@ -133,9 +134,10 @@ class KeyWatch:
         if program not in self._facts:
             self._facts[program] = facts_of(program)
         facts = self._facts[program]
-        if facts is None:
-            return None
         uses = self._uses.setdefault(self._log(), KeyUses())
+        if facts is None:
+            # The user's seeds are observed as well: else C++ would dispatch those of libraries.
+            return partial(_seeded, uses, is_own=not _is_in_library()) if _is_jaxs(name, program, "seed") else None
         small = [one for one in operands if may_be_key(one) and one.nbytes <= _LARGEST_KEYS]
         line = calling_line() if facts.consumed and not _is_jaxs(name, program, "fold_in") else None
         if line is not None:
@@ -171,6 +173,17 @@ def _tags(uses: KeyUses, key: Any) -> Sequence[int]:
     if known is None:
         return uses.tags.get(_numbers(key), ()) if uses.tags else ()
     return (known,) if known else ()
+
+
+def _seeded(uses: KeyUses, results: Sequence[Any], *, is_own: bool) -> None:
+    """Note a key that a library has made from a seed of its own: it is another key than the user's of the same seed."""
+    for made in () if is_own else results:
+        uses.know(made, next(uses.clones))
+
+
+def _is_in_library() -> bool:
+    stack = calling_stack()
+    return bool(stack) and is_library(stack[0][0])
 
 
 def _given(uses: KeyUses, facts: KeyFacts, tags: set[int], results: Sequence[Any], *, is_known: bool) -> None:

@@ -10,7 +10,7 @@ rule of a backward pass computes again is not a second use.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -18,9 +18,9 @@ import jax
 import numpy as np
 from jax.extend.core import ClosedJaxpr, Jaxpr, Literal
 
-from jax_debug_widgets._jax.compat.versions import scan_counts
 from jax_debug_widgets._jax.origins.frames import Frame, frames_in_body
 from jax_debug_widgets.checks.key_choices import CHOICES, kind_of
+from jax_debug_widgets.checks.key_equations import batches, is_recomputed, loop_of, vmaps_at
 from jax_debug_widgets.checks.key_results import inner_bodies, primitives, returned
 from jax_debug_widgets.checks.key_uses import (
     Key,
@@ -33,6 +33,7 @@ from jax_debug_widgets.checks.key_uses import (
     repeated,
     taken_key,
 )
+from jax_debug_widgets.watch import is_library
 
 _USES = {
     "random_bits": "draws",
@@ -96,8 +97,10 @@ def may_be_key(array: Any) -> bool:
 class KeyFlow:
     """Follows keys through one body; maps variables to keys."""
 
-    def __init__(self, uses: UsesInProgram, around: tuple[Frame, ...], *, recomputes: bool, vmaps: int = 0) -> None:
-        self._uses, self.around, self._recomputes, self._vmaps = uses, around, recomputes, vmaps
+    def __init__(
+        self, uses: UsesInProgram, around: tuple[Frame, ...], *, recomputes: bool, vmaps: int = 0, way: Hashable = ()
+    ) -> None:
+        self._uses, self.around, self._recomputes, self._vmaps, self._way = uses, around, recomputes, vmaps, way
         self._keys: dict[Any, Key] = {}
         self._values: dict[Any, Any] = {}
         self._number = next(uses.numbers)
@@ -155,12 +158,17 @@ class KeyFlow:
         own = frames_in_body(equation.source_info.traceback, self._jaxpr, self.around)
         return (*own, *self.around)
 
+    def _way_to(self, equation: Any) -> Hashable:
+        traceback = equation.source_info.traceback
+        codes, offsets = traceback.raw_frames() if traceback is not None else ((), ())
+        return self._way, tuple(map(id, codes)), tuple(offsets)
+
     def _results(self, equation: Any) -> list[Key | None]:
         name, key = equation.primitive.name, self._key(equation.invars[0]) if equation.invars else None
         if name in _USES and (name == "threefry2x32" or is_key(equation.invars[0])):
             return self._used(equation, key)
         if name in ("random_clone", "random_seed"):
-            return [self._uses.new("clone" if name == "random_clone" else "made")]
+            return [self._seeded(equation) if name == "random_seed" else self._uses.new("clone")]
         if name in _SAME:
             return [key or (self._uses.new() if name == "random_wrap" else None)]
         if name == "select_n" and is_key(equation.outvars[0]):
@@ -173,19 +181,26 @@ class KeyFlow:
         part = self._part(equation, key)
         return follow(equation) if part is None else [part]
 
+    def _seeded(self, equation: Any) -> Key:
+        """Return the key of a seed; a library's own is another key than the user's of the same seed."""
+        frames = self._frames(equation)
+        is_librarys = bool(frames) and is_library(frames[0].file)
+        return self._uses.new() if is_librarys else (("seed", self._value(equation.invars[0])), ())
+
     def _used(self, equation: Any, key: Key | None) -> list[Key | None]:
         name, key = equation.primitive.name, key or self._known(equation.invars[0])
         if key is not None and name == "threefry2x32":  # Its operands are the words of one key.
             key = key[0], key[1][:-1]
-        if key is not None and not (self._recomputes or _is_recomputed(equation)):
+        if key is not None and not (self._recomputes or is_recomputed(equation)):
             is_once = name == "threefry2x32" or equation.outvars[0] in self._returned
-            is_shared = not is_once and _batches(equation.invars[0]) < self._vmaps_at(equation)
-            self._uses.add(key, [Use(_USES[name], self._frames(equation), is_shared=is_shared)])
+            is_shared = not is_once and batches(equation.invars[0]) < self._vmaps_at(equation)
+            use = Use(_USES[name], self._frames(equation), is_shared=is_shared, way=self._way_to(equation))
+            self._uses.add(key, [use])
         return [(("split", key), ())] if name == "random_split" else []
 
     def _vmaps_at(self, equation: Any) -> int:
         """Return how many `vmap`s are around an equation, also around the calls that it is in."""
-        return self._vmaps + str(equation.source_info.name_stack).count("vmap(")
+        return self._vmaps + vmaps_at(equation)
 
     def _part(self, equation: Any, key: Key | None) -> Key | None:
         """Return the key that an equation derives from another one; None for other equations."""
@@ -220,12 +235,17 @@ class KeyFlow:
         is_number = all(isinstance(one, tuple) and one[:1] == ("number",) for one in values)
         return ("number" if is_number else "indices", values)
 
+    def _inside(self, equation: Any, uses: UsesInProgram, *, recomputes: bool) -> KeyFlow:
+        """Return what follows the keys through a body that an equation runs."""
+        frames, vmaps, way = self._frames(equation), self._vmaps_at(equation), self._way_to(equation)
+        return KeyFlow(uses, frames, recomputes=recomputes, vmaps=vmaps, way=way)
+
     def _call(self, equation: Any) -> list[Key | None]:
         inner = inner_bodies(equation)
         if len(inner) != 1 or len(inner[0].invars) != len(equation.invars):
             return []
-        is_recomputed = self._recomputes or _is_recomputed(equation) or bool(equation.params.get("differentiated"))
-        body = KeyFlow(self._uses, self._frames(equation), recomputes=is_recomputed, vmaps=self._vmaps_at(equation))
+        is_again = self._recomputes or is_recomputed(equation) or bool(equation.params.get("differentiated"))
+        body = self._inside(equation, self._uses, recomputes=is_again)
         values = [self._value(atom) for atom in equation.invars]
         keys = [self._known(atom) for atom in equation.invars]
         return body.run(inner[0], keys, values, [one in self._returned for one in equation.outvars])
@@ -236,8 +256,7 @@ class KeyFlow:
         given, values, ends = [self._known(atom) for atom in operands], [self._value(atom) for atom in operands], []
         for number, branch in enumerate(equation.params["branches"]):
             apart = UsesInProgram(numbers=self._uses.numbers)
-            vmaps = self._vmaps_at(equation)
-            body = KeyFlow(apart, self._frames(equation), recomputes=self._recomputes, vmaps=vmaps)
+            body = self._inside(equation, apart, recomputes=self._recomputes)
             ends.append(body.run(branch.jaxpr, given, values))
             chosen = self._value(chooses), number
             for key, found in apart.uses.items():
@@ -245,7 +264,7 @@ class KeyFlow:
         return [chosen_key(self._value(chooses), keys) for keys in zip(*ends, strict=True)]
 
     def _loop(self, equation: Any) -> list[Key | None]:
-        body, operands, constants, carried, length = _loop_of(equation)
+        body, operands, constants, carried, length = loop_of(equation)
         given = [self._known(atom) for atom in operands]
         mark = object()
         inside: list[Key | None] = [
@@ -254,8 +273,7 @@ class KeyFlow:
         ]
         apart = UsesInProgram(numbers=self._uses.numbers)
         values = [self._value(atom) for atom in operands[:constants]]
-        vmaps = self._vmaps_at(equation)
-        flow = KeyFlow(apart, self._frames(equation), recomputes=self._recomputes, vmaps=vmaps)
+        flow = self._inside(equation, apart, recomputes=self._recomputes)
         ends = flow.run(body, inside, values)
         for number, key in enumerate(inside):
             outside = given[number]
@@ -276,24 +294,3 @@ class KeyFlow:
             stays = base != key and any(overlap(base, one) for one in fixed)
             self._uses.add(key, repeated(found, length, flow.around) if stays else found)
         return [self._uses.new() if key is not None else None for key in ends[:carried]]
-
-
-def _loop_of(equation: Any) -> tuple[Jaxpr, Sequence[Any], int, int, str]:
-    """Return the body of a loop, its operands, the number of constants and of carries, and the length as text."""
-    params = equation.params
-    if equation.primitive.name == "scan":
-        constants, carried = scan_counts(params)
-        return params["jaxpr"].jaxpr, equation.invars, constants, carried, str(params["length"])
-    operands = equation.invars[params["cond_nconsts"] :]
-    constants = params["body_nconsts"]
-    return params["body_jaxpr"].jaxpr, operands, constants, len(operands) - constants, "all"
-
-
-def _batches(atom: Any) -> int:
-    """Return how many axes an array of keys has."""
-    is_typed = jax.dtypes.issubdtype(atom.aval.dtype, jax.dtypes.prng_key)
-    return len(atom.aval.shape) - (not is_typed)
-
-
-def _is_recomputed(equation: Any) -> bool:
-    return any(scope in str(equation.source_info.name_stack) for scope in ("rematted_computation", "transpose("))

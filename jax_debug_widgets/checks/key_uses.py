@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +28,7 @@ class Use:
       iterations: how often a loop repeats it; empty for once.
       chosen: the branches of `cond` around it: the value that chooses, and the number of the branch.
       is_shared: whether the lanes of a `vmap` around it have this one key.
+      way: the whole way to it on Python's stack, with JAX's frames. Uses with one way are made by a loop of Python.
     """
 
     what: str
@@ -35,6 +36,7 @@ class Use:
     iterations: str = ""
     chosen: frozenset[tuple[Any, int]] = frozenset()
     is_shared: bool = False
+    way: Hashable = ()
 
     def excludes(self, other: Use) -> bool:
         """Return whether at most one of two uses happens, because of the branches that they are in."""

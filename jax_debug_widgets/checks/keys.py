@@ -7,6 +7,7 @@ function of JAX, such as `jax.random.poisson`. `key_flow` describes how keys are
 from __future__ import annotations
 
 import itertools
+from collections import Counter
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -16,7 +17,9 @@ from jax_debug_widgets.checks.calling import are_within_library
 from jax_debug_widgets.checks.key_flow import KeyFlow, has_uses, inputs_of, is_key
 from jax_debug_widgets.checks.key_results import primitives
 from jax_debug_widgets.checks.key_uses import Key, Use, UsesInProgram, is_any_element, is_clone, origin_of, overlap
+from jax_debug_widgets.checks.python_loops import is_in_loop
 from jax_debug_widgets.checks.reuse import Reuse
+from jax_debug_widgets.watch import is_library
 
 if TYPE_CHECKING:
     from jax.extend.core import ClosedJaxpr
@@ -97,7 +100,13 @@ def _found(uses: Mapping[Key, list[Use]]) -> Iterator[Reuse]:
             told.add(stacks)
             first, again = pair
             here, before = _parting(again.frames, first.frames)
-            yield Reuse(here, again.what, before, first.what)
+            if (here, before) not in told:  # What is split from the key is used again there as well.
+                told.add((here, before))
+                yield Reuse(here, again.what, before, first.what)
+        elif (often := _in_python_loop(own)) is not None and often.frames not in told:
+            told.add(often.frames)
+            count = sum((use.way, use.chosen) == (often.way, often.chosen) for use in own)
+            yield Reuse(_looping(often), often.what, iterations=str(count))
 
 
 def _pairs(uses: Sequence[Use]) -> Iterator[tuple[Use, Use]]:
@@ -109,6 +118,19 @@ def _pairs(uses: Sequence[Use]) -> Iterator[tuple[Use, Use]]:
         for first, again in pairs
         if first.frames != again.frames and not first.excludes(again) and not _is_librarys_own(first, again)
     )
+
+
+def _in_python_loop(uses: Sequence[Use]) -> Use | None:
+    """Return a use that a loop of Python has repeated at a line of the user's; None if there is none."""
+    counts = Counter((use.way, use.chosen) for use in uses if use.frames)
+    often = (use for use in uses if counts[use.way, use.chosen] > 1)
+    return next((use for use in often if not is_library(_looping(use).file)), None)
+
+
+def _looping(use: Use) -> Frame:
+    """Return the user's line that is in a loop; the innermost line if a function runs the loop, such as `jax.tree.map`."""
+    own = (frame for frame in use.frames if not is_library(frame.file))
+    return next((frame for frame in own if is_in_loop(frame.file, frame.line, frame.column)), use.frames[0])
 
 
 def _is_librarys_own(first: Use, again: Use) -> bool:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import gc
 import re
 import traceback
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+from jax.core import Tracer
 
 from jax_debug_widgets._jax.origins.frames import Frame, is_users
 from jax_debug_widgets._jax.passes.checked import Checked
@@ -90,8 +93,26 @@ def where_from(error: BaseException, named: Sequence[tuple[str, Any]], name_file
     here = ((name, one) for name, one in named if is_traced(one) and (refused is None or one is refused))
     name, tracer = next(here, ("", refused))
     if tracer is None:
-        return ""
+        return _made_in(error, name_file)
     holder, origin = holder_of(tracer) or name, origin_of(tracer)
     what = f"argument `{origin.argument}`, {origin.type}," if origin.argument else f"a value, {origin.type},"
     made = "".join(f", made at {name_file(one.file)}:{one.line}" for one in origin.frames[:1])
     return f"{f'`{holder}` holds' if holder else 'It is'} {what} of the trace of `{origin.function}`{made}."
+
+
+_MADE = re.compile(
+    r"The leaked intermediate value was created on line (?P<file>.+):(?P<line>\d+):\d+ \((?P<function>.+)\)"
+)
+
+
+def _made_in(error: BaseException, name_file: NameFile) -> str:
+    """Say where the tracer was made, as JAX's message has it, and which name holds what that line makes."""
+    found = _MADE.search(str(error))
+    if found is None:
+        return ""
+    made = found["file"], int(found["line"])
+    tracers = [one for one in gc.get_objects() if issubclass(type(one), Tracer)]
+    there = [one for one in tracers if [(frame.file, frame.line) for frame in origin_of(one).frames[:1]] == [made]]
+    holder = next((name for name in holders_of(there) if name), "")
+    held = f"; `{holder}` holds what that line makes" if holder else ""
+    return f"The value was made at {name_file(made[0])}:{made[1]}, in {found['function']}{held}."

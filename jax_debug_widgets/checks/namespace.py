@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import inspect
 from collections.abc import Iterator, Mapping
+from types import MemberDescriptorType
 from typing import Any
 
 import jax
@@ -25,7 +26,7 @@ def value_of(node: ast.expr, names: Mapping[str, Any]) -> Any:
         return names.get(node.id, MISSING)
     if isinstance(node, ast.Attribute):
         owner = value_of(node.value, names)
-        return MISSING if owner is MISSING else inspect.getattr_static(owner, node.attr, MISSING)
+        return MISSING if owner is MISSING else _attribute(owner, node.attr)
     if isinstance(node, ast.Subscript):
         owner, key = value_of(node.value, names), value_of(node.slice, names)
         if type(owner) in (dict, list, tuple) and key is not MISSING:
@@ -34,6 +35,15 @@ def value_of(node: ast.expr, names: Mapping[str, Any]) -> Any:
             except (LookupError, TypeError):
                 return MISSING
     return MISSING
+
+
+def _attribute(owner: Any, name: str) -> Any:
+    """Return an attribute of an object: also a field of a named tuple, and one that is in `__slots__`."""
+    fields = getattr(type(owner), "_fields", ()) if isinstance(owner, tuple) else ()
+    if name in fields:
+        return owner[fields.index(name)]
+    found = inspect.getattr_static(owner, name, MISSING)
+    return getattr(owner, name, MISSING) if isinstance(found, MemberDescriptorType) else found
 
 
 def is_array(value: Any) -> bool:

@@ -13,6 +13,7 @@ _TO_NUMPY = "101/errors.html#jax.errors.TracerArrayConversionError"
 
 _SECTIONS = {
     "branches": _CONTROL_FLOW,
+    "callback": "_autosummary/jax.pure_callback.html",
     "carry": _CONTROL_FLOW,
     "casts": _DTYPES,
     "checkify": "debugging/checkify_guide.html",
@@ -36,6 +37,7 @@ _SECTIONS = {
     "shape": f"{_SHARP_BITS}#dynamic-shapes",
     "stale": _PURE,
     "static": f"{_JIT}#marking-arguments-as-static",
+    "truth": _CONTROL_FLOW,
     "x64": _DTYPES,
 }
 """Kind of finding -> page and section, as JAX 0.12 names them in its own messages, where it does."""

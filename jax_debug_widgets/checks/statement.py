@@ -38,6 +38,7 @@ def place_at(file: str, line: int, column: int = -1) -> PlacedStatement | None:
         tree = ast.parse("".join(linecache.getlines(file)))
     except (SyntaxError, ValueError):
         return None
+    on_line: PlacedStatement | None = None
     found: PlacedStatement | None = None
     todo: list[tuple[ast.AST, ast.FunctionDef | ast.AsyncFunctionDef | None]] = [(tree, None)]
     while todo:
@@ -45,10 +46,13 @@ def place_at(file: str, line: int, column: int = -1) -> PlacedStatement | None:
         inner = node if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) else function
         for block in _blocks(node):
             for number, statement in enumerate(block):
+                placed = PlacedStatement(statement, inner, tuple(block[number + 1 :]))
+                if any(_is_on(part, line) for part in _heads(statement)):
+                    on_line = placed
                 if any(_holds(part, line, column) for part in _heads(statement)):
-                    found = PlacedStatement(statement, inner, tuple(block[number + 1 :]))
+                    found = placed
                 todo.append((statement, inner))
-    return found
+    return found or on_line
 
 
 def _blocks(node: ast.AST) -> list[list[ast.stmt]]:
@@ -58,7 +62,7 @@ def _blocks(node: ast.AST) -> list[list[ast.stmt]]:
     return [block for block in blocks if isinstance(block, list)]
 
 
-def _heads(statement: ast.stmt) -> list[ast.expr | ast.stmt]:
+def _heads(statement: ast.stmt) -> list[ast.expr | ast.stmt | ast.pattern]:
     """Return the parts of a statement that run by themselves: for a compound statement its head."""
     if isinstance(statement, ast.If | ast.While):
         return [statement.test]
@@ -67,14 +71,17 @@ def _heads(statement: ast.stmt) -> list[ast.expr | ast.stmt]:
     if isinstance(statement, ast.With | ast.AsyncWith):
         return [item.context_expr for item in statement.items]
     if isinstance(statement, ast.Match):
-        return [statement.subject]
+        guards = [case.guard for case in statement.cases if case.guard is not None]
+        return [statement.subject, *(case.pattern for case in statement.cases), *guards]
     if isinstance(statement, ast.Try | ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
         return []
     return [statement]
 
 
-def _holds(node: ast.expr | ast.stmt, line: int, column: int) -> bool:
+def _is_on(node: ast.expr | ast.stmt | ast.pattern, line: int) -> bool:
+    return node.lineno <= line <= (node.end_lineno or node.lineno)
+
+
+def _holds(node: ast.expr | ast.stmt | ast.pattern, line: int, column: int) -> bool:
     end = node.end_lineno or node.lineno, node.end_col_offset or 0
-    if column < 0:
-        return node.lineno <= line <= end[0]
-    return (node.lineno, node.col_offset) <= (line, column) < end or node.lineno == line == end[0]
+    return column >= 0 and (node.lineno, node.col_offset) <= (line, column) < end

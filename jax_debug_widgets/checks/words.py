@@ -27,6 +27,11 @@ WORDS = {
         "Use jnp.where for values, jax.lax.cond for branches, jax.lax.while_loop or fori_loop for loops; or make an argument "
         "that is a setting static: jax.jit(f, static_argnames=...).",
     ),
+    Kind.TRUTH: FindingText(
+        "`{code}` has an answer for each element",
+        "Python's `if`, `while`, `and`, `or` and `not` need one answer, and this array has several.",
+        "Choose for each element with jnp.where(condition, x, y); or make one answer: jnp.any(...) or jnp.all(...).",
+    ),
     Kind.SHAPE: FindingText(
         "the shape of `{code}` depends on values",
         "Shapes must be known while JAX traces. How many elements there are is known only when the program runs.",
@@ -80,6 +85,10 @@ WORDS = {
         "If it is a setting, such as a string or a function: jax.jit(f, {setting}). An object that holds arrays must be "
         "a pytree: jax.tree_util.register_dataclass.",
     ),
+    Kind.CALLBACK: FindingText(
+        "JAX refuses `{code}` {names}",
+        "JAX cannot look into a Python function, and has no rule for it there.",
+    ),
     Kind.OVERFLOW: FindingText(
         "{names} not fit int32",
         "JAX computes in 32 bits unless jax_enable_x64 is set.",
@@ -103,6 +112,9 @@ BOTH_BRANCHES = (
 )
 """The advice for a rewrite with `jnp.where`."""
 
+CHECKED = "Check values in the program with jax.experimental.checkify.check."
+"""The advice for an `assert` about traced values."""
+
 ARGUMENT = (
     "`{name}` is an argument of {function}, which JAX traces. "
     "If it is a setting: jax.jit({function}, static_argnames={name!r})."
@@ -120,3 +132,11 @@ SLICE = (
     "For a slice of changing size, mask with jnp.where(jnp.arange(x.shape[0]) < n, x, neutral)."
 )
 """The advice for a slice with traced bounds."""
+
+STRUCTURE = (
+    "Return a carry with the structure that the loop begins with: the same keys and lengths, and no None in its place."
+)
+"""The advice for a loop whose body returns a carry of another structure."""
+
+PAIR = "Return a pair from the body: the carry, and what scan stacks, which may be None: return carry, None."
+"""The advice for a `scan` whose body returns no pair."""

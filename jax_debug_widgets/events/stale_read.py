@@ -18,6 +18,7 @@ class StaleRead:
       why: why JAX ran the cached program; only if it is not known what has changed.
       call: how to call the function with the value as an argument, `f(x, lr)`; empty if it is not known.
       is_code: whether what has changed is a function.
+      is_certain: whether one of `names` is the new value; if not, the value may be computed from one of them.
     """
 
     where: str
@@ -30,6 +31,7 @@ class StaleRead:
     why: str = ""
     call: str = ""
     is_code: bool = False
+    is_certain: bool = True
 
     @property
     def message(self) -> str:
@@ -43,6 +45,9 @@ class StaleRead:
         if self.why:
             return ""
         what = self._named or f"something that `{self.function}` reads"
+        if not self.is_certain:
+            used = f"cached value {self.before} was used, not {self.after}" if self.before and self.after else ""
+            return ": ".join(filter(None, (used, f"{what} {'may have' if self._named else 'has'} changed")))
         if self.before and self.after:
             return f"cached value {self.before} was used although {what} is now {self.after}"
         return f"{what} has changed, and the program that was compiled before ran"

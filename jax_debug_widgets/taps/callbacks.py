@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from jax_debug_widgets.taps.outcomes import OutcomeBook, ResultCounts
-from jax_debug_widgets.taps.refusals import explain
+from jax_debug_widgets.taps.refusals import refused
 
 if TYPE_CHECKING:
     from jax_debug_widgets._jax.origins.equation import DebugCall, Recorder
@@ -40,6 +40,4 @@ class CallbackListener:
 
     def refused(self, refusal: Refusal) -> None:
         """See `_jax.running.callback_hooks.Listener`."""
-        frame = refusal.frame
-        where = f"{self._sites.name_file(frame.file)}:{frame.line}" if frame.line else ""
-        self._book().notes.append(explain(refusal, where))
+        self._book().refused.append(refused(refusal))

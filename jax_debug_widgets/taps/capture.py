@@ -177,9 +177,10 @@ class Capture:
             try:
                 yield
             except Exception as error:
-                notes = self._outcomes_here().notes
-                for _ in range(len(notes)):
-                    error.add_note(notes.popleft())
+                refused = self._outcomes_here().refused
+                for one in [refused.popleft() for _ in range(len(refused))]:
+                    where = f"{self.sites.name_file(one.frame.file)}:{one.frame.line}"
+                    error.add_note(f"{one.call} at {where if one.frame.line else 'an unknown place'}: {one.why}")
                 raise
 
     def _note_here(self, note: str) -> None:

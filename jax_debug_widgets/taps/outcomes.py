@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from jax_debug_widgets._jax.origins.equation import DebugCall
     from jax_debug_widgets._jax.origins.frames import Frame
     from jax_debug_widgets.taps.gate import Gate
+    from jax_debug_widgets.taps.refusals import RefusedCallback
     from jax_debug_widgets.taps.sites import Switch
 
 CALLING = frozenset({"callback", "breakpoint", "pure", "io"})
@@ -62,6 +63,8 @@ class OutcomeBook:
         self.staged: deque[ResultCounts] = deque()
         self.notes: deque[str] = deque()
         """The notes about errors that JAX has raised."""
+        self.refused: deque[RefusedCallback] = deque()
+        """The callbacks that JAX has refused."""
         self.stale: dict[Any, StaleRead | None] = {}
         """Cached program -> the changed value that it still uses; None if the value is again as the program was traced with."""
         self.checked = CheckLog()

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from jax_debug_widgets._jax.origins.frames import Frame
     from jax_debug_widgets._jax.running.callback_hooks import Refusal
 
 _PARTLY_MANUAL = (
@@ -47,17 +49,33 @@ _WAYS = {
 """Primitive and reason of a refusal -> why JAX refuses it, and what to write instead."""
 
 
-def explain(refusal: Refusal, where: str) -> str:
-    """Make the note for an error that JAX has raised.
+@dataclass(frozen=True)
+class RefusedCallback:
+    """A callback that JAX has refused.
 
-    Args:
-      refusal: the callback that JAX refused.
-      where: the place as the panel names it, `train.py:41`; empty if it is not known.
+    Attributes:
+      frame: the user's frame that calls it.
+      primitive: `pure_callback`, `io_callback` or `debug`.
+      reason: the reason, see `Refusal`.
+      call: the call, as text: `pure_callback(host)`.
+      why: why JAX refuses it, and what to write instead.
+      error: JAX's message.
     """
+
+    frame: Frame
+    primitive: str
+    reason: str
+    call: str
+    why: str
+    error: str
+
+
+def refused(refusal: Refusal) -> RefusedCallback:
+    """Describe a callback that JAX has refused, without the exception, which would keep the user's arrays alive."""
     primitive = "debug" if refusal.primitive.startswith("debug") else refusal.primitive
     reason = "jvp" if refusal.reason == "transpose" else refusal.reason
     why = _WAYS[primitive, reason].format(name=refusal.format)
-    return f"{_call(refusal)} at {where or 'an unknown place'}: {why}"
+    return RefusedCallback(refusal.frame, primitive, reason, _call(refusal), why, str(refusal.error))
 
 
 def _call(refusal: Refusal) -> str:

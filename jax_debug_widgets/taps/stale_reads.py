@@ -40,9 +40,13 @@ class StaleReads:
         function, frames = retraced.function(), retraced.frames
         name = getattr(function, "__name__", type(function).__name__)
         file, line = (frames[0][0].co_filename, frames[0][1]) if frames else ("", 0)
-        reads = _changed(frames, function, retraced.after)
-        if retraced.changed and not 0 < len(reads) <= _MOST_NAMES:
-            return self._by_name(retraced.changed, name)
+        exact = _equal(frames, function, retraced.after)
+        if retraced.changed:
+            changed = {one.name for one in retraced.changed}
+            exact = [one for one in exact if one.expression in changed]
+            if not 0 < len(exact) <= _MOST_NAMES:
+                return self._by_name(retraced.changed, name)
+        reads = exact or _possible(frames, function)
         return StaleRead(
             where=f"{self._name_file(file)}:{line}" if file else "",
             file=file,
@@ -53,6 +57,7 @@ class StaleReads:
             after=_text(retraced.after),
             why=retraced.why,
             call=_called_with(function, reads),
+            is_certain=bool(exact),
         )
 
     def _by_name(self, changed: Sequence[ChangedName], function: str) -> StaleRead:
@@ -93,16 +98,18 @@ def _called_with(function: Any, reads: Sequence[Read]) -> str:
     return f"{code.co_name}({', '.join((*code.co_varnames[: code.co_argcount], reads[0].expression))})"
 
 
-def _changed(frames: Sequence[tuple[CodeType, int]], function: Any, after: Any) -> list[Read]:
-    """Return the reads that may have changed: at the line, else at the lines that call it, else anywhere in these functions."""
-    anywhere = [(code, None) for code, _ in frames]
-    found: list[Read] = []
-    for places in (frames[:1], frames[1:], anywhere):
-        reads = [one for code, line in places for one in reads_at(code, line, function)]
-        if same := [one for one in reads if _is(one.value, after)]:
-            return _once(same)
-        found = found or [one for one in reads if _may_be(one.value)]
-    return _once(found)
+def _equal(frames: Sequence[tuple[CodeType, int]], function: Any, after: Any) -> list[Read]:
+    """Return the reads that are the new number: at the line, else at the lines that call it, else in these functions."""
+    for places in (frames[:1], frames[1:], [(code, None) for code, _ in frames]):
+        found = [one for code, line in places for one in reads_at(code, line, function) if _is(one.value, after)]
+        if found:
+            return _once(found)
+    return []
+
+
+def _possible(frames: Sequence[tuple[CodeType, int]], function: Any) -> list[Read]:
+    """Return what these functions read from which the number may be computed."""
+    return _once(one for code, _ in frames for one in reads_at(code, None, function) if _may_be(one.value))
 
 
 def _once(reads: Iterable[Read]) -> list[Read]:

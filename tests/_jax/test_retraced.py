@@ -314,3 +314,25 @@ def test_what_is_looked_up_is_no_trace_to_what_counts_them(monkeypatch):
         told()
         assert told() == plain
     assert len(plain) > 5
+
+
+class Dropout:
+    def __init__(self) -> None:
+        self.rate = 0.75
+        self.training = True
+
+    def apply(self, x):
+        keep = 1.0 - self.rate
+        return x * keep if self.training else x
+
+
+def test_a_value_that_is_computed_from_an_attribute_is_not_told_as_the_attribute():
+    layer = Dropout()
+    jitted = jax.jit(layer.apply)
+    jitted(2.0)
+    layer.rate = 0.5
+    with jdw.capture(watch=True) as run:
+        jitted(2.0)
+    assert run.stale_reads[0].headline == (
+        "cached value 0.25 was used, not 0.5: `self.rate` or `self.training` may have changed"
+    )

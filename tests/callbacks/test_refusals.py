@@ -1,4 +1,4 @@
-"""JAX's own errors about callbacks, unchanged, and a note that says which call, why, and what to write instead."""
+"""JAX's own errors about callbacks, unchanged, and a finding that says which call, why, and what to write instead."""
 
 from __future__ import annotations
 
@@ -84,23 +84,36 @@ def raised_by(program):
 
 @pytest.mark.behaviour("C3")
 @pytest.mark.parametrize("refused", REFUSED)
-def test_the_error_is_jaxs_and_a_note_says_which_call_and_what_to_write(refused):
+def test_the_error_is_jaxs_and_a_finding_says_which_call_and_what_to_write(refused):
     program, call, way_out = REFUSED[refused]
     expected = raised_by(program)
     with jdw.capture() as run:
         assert raised_by(program) == expected
-    (note,) = run.status().notes
-    assert note.startswith(f"{call} at {line_of(call)}: ")
-    assert way_out in note
+    (finding,) = run.findings
+    assert (finding.kind, finding.where) == ("callback", line_of(call))
+    assert f"JAX refuses `{call}`" in finding.headline
+    assert way_out in finding.advice
+    assert finding.message in run.notes
     assert raised_by(program) == expected, "and nothing is left behind"
 
 
 @pytest.mark.behaviour("C3")
-def test_the_error_ends_the_capture_and_its_note_stays():
+def test_the_error_ends_the_capture_and_its_finding_stays():
     with pytest.raises(ValueError, match="do not support JVP"), jdw.capture() as run:
         differentiated(pure)
     assert run.status().state == "failed"
-    assert any("jax.custom_jvp" in note for note in run.status().notes)
+    assert ["jax.custom_jvp" in finding.advice for finding in run.findings] == [True]
+
+
+def test_the_call_is_written_with_a_method_for_vmap():
+    with pytest.raises(NotImplementedError) as raised, jdw.capture() as run:
+        jax.vmap(pure)(X)
+    (finding,) = run.findings
+    assert any("vmap_method='sequential'" in note for note in raised.value.__notes__)
+    assert finding.fix == ("jax.pure_callback(host, like(x), x, vmap_method='sequential')",)
+    names = dict(globals())
+    exec(f"def fixed(x):\n    return {finding.fix[0]}", names)  # noqa: S102 - the fix is to run.
+    np.testing.assert_array_equal(jax.vmap(names["fixed"])(X), X)
 
 
 WAYS_OUT = {

@@ -93,6 +93,7 @@ def in_a_context_variable(x):
 
 
 keeper = in_closure()
+jitted_keeper = jax.jit(in_closure())
 
 LEAKS = {
     "a global": (in_global, "last"),
@@ -100,6 +101,7 @@ LEAKS = {
     "an attribute of an element": (layers[0].run, "layers[0].last"),
     "a cache": (lambda x: x + doubled(3), "doubled (its functools.lru_cache)[3]"),
     "a variable of a function around": (keeper, "keeper → its variable held[0]"),
+    "a variable around a jitted function": (jitted_keeper, "jitted_keeper → its variable held[0]"),
     "a tuple of it alone": (in_a_tuple, "last[0]"),
     "an argument": (argument, "kept['x']"),
     "an argument of a partial": (lambda x: kept.update(f=functools.partial(max, x * 2)) or x, "kept['f'].args[0]"),

@@ -48,6 +48,30 @@ RAISING = (
         "@jax.jit\ndef f(x, n):\n    for k in range(n):  #!\n        x = x + k\n    return x\nf(1., 3)",
         ("fori_loop(0, n, body, x)",),
     ),
+    Program(
+        "if of an array",
+        "S9",
+        "@jax.jit\ndef relu(x):\n    if x > 0:  #!\n        return x\n    return 0.0\nrelu(jnp.ones(2))",
+        ("an answer for each element", "return jnp.where(x > 0, x, 0.0)"),
+    ),
+    Program(
+        "while of an array",
+        "S9",
+        "x = jnp.ones(2)\nwhile x < 3:  #!\n    x = x * 2",
+        ("an answer for each element", "jnp.any"),
+    ),
+    Program(
+        "condition of a loop that is an array",
+        "S9",
+        "out = jax.lax.while_loop(lambda x: x < 3, lambda x: x + 1, jnp.zeros(2))  #!",
+        ("an answer for each element", "jnp.any"),
+    ),
+    Program(
+        "condition of a branch that is an array",
+        "S9",
+        "x = jnp.ones(2)\nout = jax.jit(lambda x: jax.lax.cond(x > 0, jnp.sin, jnp.cos, x))(x)  #!",
+        ("an answer for each element", "jnp.where"),
+    ),
     Program("float", "S9", "f = jax.jit(lambda x: float(x))  #!\nf(1.)", ("Python needs the value",)),
     Program("numpy", "S9", "@jax.jit\ndef f(x):\n    y = np.sin(x)  #!\n    return y\nf(1.)", ("y = jnp.sin(x)",)),
     Program(
@@ -110,6 +134,49 @@ RAISING = (
         "S14",
         "f = jax.jit(lambda x, n: x, static_argnums=1)\nf(1., [1, 2])  #!",
         ("list", "tuple"),
+    ),
+    Program(
+        "static by its name",
+        "S14",
+        "f = jax.jit(lambda x, sizes: x, static_argnames='sizes')\nf(1., sizes=[1, 2])  #!",
+        ("`sizes` of type list",),
+    ),
+    Program(
+        "carry of two axes",
+        "S9",
+        "def f(x):\n    return jax.lax.scan(lambda c, r: (c + r, r), jnp.zeros(3), x)  #!\nf(jnp.ones((2, 4, 3)))",
+        ("`c` float32[3] → float32[4,3]",),
+    ),
+    Program(
+        "carry that is None",
+        "S9",
+        "def body(i, b):\n    b.at[i].set(1.0)\nout = jax.lax.fori_loop(0, 3, body, jnp.zeros(3))  #!",
+        ("an array → None", "no None in its place"),
+    ),
+    Program(
+        "carry with another key",
+        "S9",
+        "def f(xs):\n    body = lambda c, x: ({**c, 'last': x}, x)\n    return jax.lax.scan(body, {'sum': 0.0}, xs)  #!\n"
+        "f(jnp.ones(3))",
+        ("`c` dict with 1 child → dict with 2 children",),
+    ),
+    Program(
+        "no pair",
+        "S9",
+        "out = jax.lax.scan(lambda c, x: c + x, 0.0, jnp.ones(3))  #!",
+        ("float32[], and no pair", "a pair"),
+    ),
+    Program(
+        "key and size",
+        "S10",
+        "@jax.jit\ndef noise(key, n):\n    return jax.random.normal(key, (n, 2))  #!\nnoise(jax.random.key(0), 3)",
+        ("static_argnames='n'",),
+    ),
+    Program(
+        "number of repeats",
+        "S10",
+        "@jax.jit\ndef f(x, n):\n    return jnp.repeat(x, n)  #!\nf(jnp.ones(2), jnp.array([1, 2]))",
+        ("total_repeat_length=N",),
     ),
     Program("deleted item", "S5", "a = jnp.arange(4)\ndel a[0]  #!", ("a = jnp.delete(a, 0, axis=0)",)),
     Program(

@@ -386,3 +386,17 @@ def test_the_loss_of_a_classifier_compiles_under_the_check():
         checked = jax.grad(picks)(logits, labels)
     assert run.findings == []
     np.testing.assert_allclose(checked, plain, rtol=1e-6)
+
+
+def test_a_nan_of_a_later_call_with_infinite_arguments_follows_from_what_made_them():
+    @jax.jit
+    def step(w):
+        return w * 1e30 - w
+
+    w = jnp.full(3, 1e5)
+    with jdw.capture(check="nonfinite") as run:
+        for _ in range(4):
+            w = step(w)
+    (finding,) = run.findings
+    assert "`w * 1e30` is inf, call 1" in finding.headline
+    assert "`w * 1e30 - w` is NaN, call 2" in finding.why

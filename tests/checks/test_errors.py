@@ -83,7 +83,13 @@ def deletes_of_a_bag():
     del Bag()[0]  # pyright: ignore[reportIndexIssue]
 
 
-@pytest.mark.parametrize("mistake", [changes_a_tuple, changes_numpys_view, appends_to_a_bag, deletes_of_a_bag])
+def asks_numpys_array():
+    return 1 if np.ones(2) else 0
+
+
+@pytest.mark.parametrize(
+    "mistake", [asks_numpys_array, changes_a_tuple, changes_numpys_view, appends_to_a_bag, deletes_of_a_bag]
+)
 def test_mistakes_that_are_not_about_jax_are_left_alone(mistake):
     with pytest.raises(ERRORS), jdw.capture() as run:
         mistake()

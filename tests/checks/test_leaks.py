@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import importlib.util
+import inspect
 import linecache
 from functools import partial
 
@@ -14,6 +15,7 @@ import pytest
 from jax import lax
 
 import jax_debug_widgets as jdw
+from jax_debug_widgets._jax.compat import versions
 from tests.checks import leak_programs
 
 X = leak_programs.X
@@ -83,6 +85,13 @@ def test_the_line_is_one_of_the_users_where_a_library_has_begun_the_trace(progra
         eqx.filter_grad(lambda x: programs.in_global(x).sum())(X)
     (finding,) = run.findings
     assert finding.file == __file__ and "programs.in_global(x).sum()" in linecache.getline(__file__, finding.span[0])
+
+
+def test_a_value_that_a_derivative_wraps_is_shown_at_the_line_that_makes_it(programs):
+    with jdw.capture(check="leaks") as run:
+        jax.jit(jax.grad(lambda x: programs.in_global(x).sum()))(X)
+    (finding,) = run.findings
+    assert finding.file == FILE and "jnp.sin(x)" in linecache.getline(FILE, finding.span[0])
 
 
 def test_an_exception_that_is_kept_holds_none():
@@ -193,3 +202,28 @@ def test_jax_finds_no_leak_of_ours(program, options):
     with jax.checking_leaks(), jdw.capture(**options) as run:
         program(jnp.arange(3.0))
     assert run.findings == []
+
+
+class RunningMean:
+    def __init__(self) -> None:
+        self.mean = jnp.zeros(2)
+
+    def __call__(self, x) -> jax.Array:
+        self.mean = 0.9 * self.mean + 0.1 * x
+        return x - self.mean
+
+
+def test_a_leak_that_the_next_trace_meets_is_told_with_its_line_and_its_holder():
+    norm = RunningMean()
+    with jdw.capture(check="leaks") as before:
+        jax.jit(norm)(jnp.ones(2))
+    (finding,) = before.findings
+    called = "<unknown>" if versions.TRACEBACKS_LEAVE_THEIR_PROGRAM else "RunningMean.__call__"
+    assert f"`norm.mean` holds a value of the trace of `{called}`" in finding.headline
+    with jdw.capture() as run:
+        with pytest.raises(jax.errors.UnexpectedTracerError) as raised:
+            jax.jit(lambda x: norm(x) + 0)(jnp.ones(2))
+        run.returned(raised.value)
+    (finding,) = run.findings
+    line = inspect.getsourcelines(RunningMean)[1] + 5
+    assert f"made at test_leaks.py:{line}, in RunningMean.__call__; `norm.mean` holds" in finding.advice

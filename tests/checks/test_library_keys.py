@@ -23,6 +23,9 @@ def increment(k):
 def walk(k):
     return lax.fori_loop(0, 3, lambda i, x: x + random.normal(k), 0.0)
 
+def seeded():
+    return random.normal(random.split(random.PRNGKey(0))[0])
+
 def fit(model, k):
     a, b = random.split(k)
     return model(lambda: sample(k)) + sample(a)
@@ -92,3 +95,18 @@ def test_what_a_library_does_with_a_key_by_itself_is_silent(program, library, ji
 def test_what_the_user_does_with_it_is_told(program, library, jitted):
     (finding,) = findings(program, library, jitted=jitted)
     assert finding.kind == "keys"
+
+
+def test_a_seed_of_a_library_makes_another_key_than_the_users(library):
+    with jdw.capture(check="keys") as run:
+        random.normal(random.split(random.PRNGKey(0))[0])
+        library.seeded()
+        jax.jit(lambda: random.normal(random.split(random.PRNGKey(0))[0]) + library.seeded())()
+    assert run.findings == []
+
+
+def test_a_seed_that_the_user_gives_twice_makes_one_key():
+    with jdw.capture(check="keys") as run:
+        random.normal(random.PRNGKey(0))
+        random.uniform(random.PRNGKey(0))
+    assert len(run.findings) == 1

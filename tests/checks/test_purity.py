@@ -529,3 +529,101 @@ def test_few_numbers_and_many_arrays_are_silent():
         f([X] * 20, tuple(range(30)))
         f([1.0, 2.0, 3.0], ())
     assert run.findings == []
+
+
+class Keeping:
+    def __init__(self) -> None:
+        self.rate = 0.75
+        self.weight = jnp.ones(3)
+
+    def __call__(self, x) -> jax.Array:
+        keep = 1.0 - self.rate  # here
+        return x * self.weight * keep
+
+
+def test_a_value_that_is_computed_from_a_changed_one_is_told_with_the_changed_one():
+    layer = Keeping()
+    jitted = jax.jit(layer)
+    with jdw.capture(check="stale") as run:
+        jitted(X)
+        layer.rate = 0.5
+        jitted(X)
+    (finding,) = run.findings
+    assert finding.where == f"test_purity.py:{line_of(Keeping)}"
+    assert finding.headline == "cached value 0.75 was used although `self.rate` is now 0.5"
+
+
+class Window:
+    def __init__(self) -> None:
+        self.first = None
+        self.size = 3
+        self.reads = 0
+
+    @property
+    def weights(self):
+        if self.first is None:
+            self.first = np.ones(self.size, np.float32)
+        return self.first
+
+    @property
+    def counted(self):
+        self.reads += 1  # here
+        return 2.0
+
+
+def test_a_property_that_keeps_its_value_is_silent_and_one_that_counts_is_told():
+    window = Window()
+    jitted = jax.jit(lambda x: x * window.weights)
+    with jdw.capture(check=["purity", "stale"]) as run:
+        jitted(X)
+        jitted(X)
+    assert run.findings == []
+    with jdw.capture(check="purity") as run:
+        jax.jit(lambda x: x * window.counted)(X)
+    (finding,) = run.findings
+    assert finding.where == f"test_purity.py:{line_of(Window)}"
+
+
+class Counting:
+    def __init__(self) -> None:
+        self.calls = 0
+        self.scale = 2.0
+
+    def __call__(self, x, shift=0.0) -> jax.Array:
+        self.calls += 1  # here
+        return x * self.scale + shift
+
+
+def scaled_by(model, x) -> jax.Array:
+    return x * model.scale
+
+
+@pytest.mark.parametrize("jitted", [lambda one: one, lambda one: functools.partial(one, shift=1.0)])
+def test_an_object_that_is_called_and_a_partial_are_functions(jitted):
+    with jdw.capture(check="purity") as run:
+        jax.jit(jitted(Counting()))(X)
+    (finding,) = run.findings
+    assert finding.where == f"test_purity.py:{line_of(Counting)}"
+    assert "`self.calls` changed" in finding.headline and finding.headline.endswith("0 → 1")
+
+
+def test_the_state_of_an_object_that_a_partial_has_bound_is_followed():
+    model = Counting()
+    jitted = jax.jit(functools.partial(scaled_by, model))
+    with jdw.capture(check="stale") as run:
+        jitted(X)
+        model.scale = 5.0
+        jitted(X)
+    (read,) = run.stale_reads
+    assert (read.names, read.before, read.after) == (("model.scale",), "2.0", "5.0")
+
+
+def test_what_a_partial_inside_a_derivative_has_bound_is_followed():
+    model = Counting()
+    jitted = jax.jit(jax.grad(functools.partial(lambda model, x: (x * model.scale).sum(), model)))
+    with jdw.capture(check="stale") as run:
+        jitted(X)
+        model.scale = 5.0
+        jitted(X)
+    (read,) = run.stale_reads
+    assert (read.before, read.after) == ("2.0", "5.0")

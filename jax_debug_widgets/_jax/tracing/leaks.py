@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from types import CodeType
 from typing import Any
 
-from jax_debug_widgets._jax.compat import features
+from jax_debug_widgets._jax.compat import features, versions
 from jax_debug_widgets._jax.compat.names import unwrapped
 from jax_debug_widgets._jax.compat.private import ad, batching, core, pe
 from jax_debug_widgets._jax.compat.replacements import Replacements, Replacing
@@ -93,13 +93,12 @@ def origin_of(tracer: Any) -> Origin:
     frame = getattr(trace, "frame", None)
     info = getattr(frame, "debug_info", None)
     type_ = tracer.aval.str_short(short_dtypes=False) if hasattr(tracer.aval, "str_short") else str(tracer.aval)
-    line = getattr(getattr(tracer, "_line_info", None), "traceback", None) or getattr(
-        getattr(tracer, "source_info", None), "traceback", None
-    )
-    made = frames_of(line)
+    made = _made_at(tracer)
     if info is None:
         return Origin(type_, _WORDS.get(type(trace).__name__, "a transformation"), made)
     name, _, place = info.func_src_info.partition(" at ")
+    if name == "<unknown>" and made and not versions.TRACEBACKS_LEAVE_THEIR_PROGRAM:  # An object that is called.
+        name = made[-1].function
     variables = list(getattr(frame, "invars", ()))
     number = next((k for k, one in enumerate(variables) if one is getattr(tracer, "val", None)), -1)
     names = info.arg_names or ()
@@ -108,3 +107,15 @@ def origin_of(tracer: Any) -> Origin:
         made = (Frame(file, int(first), -1, int(first), -1, name),) if first.isdigit() else ()
         return Origin(type_, unwrapped(name), made, str(names[number]))
     return Origin(type_, unwrapped(name), made)
+
+
+def _made_at(tracer: Any) -> tuple[Frame, ...]:
+    """Return the user's frames that made a tracer; the tracer of a derivative has those of the value that it wraps."""
+    while isinstance(tracer, core.Tracer):
+        line = getattr(getattr(tracer, "_line_info", None), "traceback", None) or getattr(
+            getattr(tracer, "source_info", None), "traceback", None
+        )
+        if frames := frames_of(line):
+            return frames
+        tracer = getattr(tracer, "primal", None)
+    return ()

@@ -41,7 +41,7 @@ def reached(function: Any, static: Given | None = None) -> Reached:
         if is_library(plain.__code__.co_filename):
             todo += [(held, depth + 1) for held in _held(plain, one)]
             continue
-        own = {} if owner is None else dict.fromkeys(plain.__code__.co_varnames[:1], owner)
+        own = _bound(one, plain, owner)
         found[plain] = given = own if found else {**(static or {}), **own}
         todo += [(value, 0) for _, value, _ in named(plain, given) if _is_code(value)]
         todo += [(value, 0) for value in (plain.__defaults__ or ()) if _is_code(value)]
@@ -97,18 +97,26 @@ def code_of(value: Any) -> CodeType | None:
     return plain.__code__ if plain is not None and is_own else None
 
 
-def static_objects(code: CodeType, args: tuple[Any, ...], kwargs: Mapping[str, Any], jit: Any) -> Given:
+def own_code(function: Any) -> CodeType | None:
+    """Return the code that a call of a function, a method, a partial or an object runs; None if it is not Python's."""
+    plain, _ = _plain(function) if callable(function) else (None, None)
+    return None if plain is None else plain.__code__
+
+
+def static_objects(function: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], jit: Any) -> Given:
     """Return the static arguments of a call that may change but stay equal, such as `self` of a jitted method."""
-    if jit is None:
+    plain, owner = _plain(function)
+    if jit is None or plain is None:
         return {}
-    numbers, names = set(jit.static_argnums or ()), set(jit.static_argnames or ())
-    called = zip(code.co_varnames[: code.co_argcount], args, strict=False)
+    names, known = plain.__code__.co_varnames[: plain.__code__.co_argcount], set(_bound(function, plain, owner))
+    numbers, static_names = set(jit.static_argnums or ()), set(jit.static_argnames or ())
+    called = zip([name for name in names if name not in known], args, strict=False)
     static = {
         name: value
         for number, (name, value) in enumerate(called)
-        if number in numbers or number - len(args) in numbers or name in names
+        if number in numbers or number - len(args) in numbers or name in static_names
     }
-    static |= {name: value for name, value in kwargs.items() if name in names}
+    static |= {name: value for name, value in kwargs.items() if name in static_names}
     return {name: value for name, value in static.items() if is_state(value) and hasattr(value, "__dict__")}
 
 
@@ -123,8 +131,18 @@ def _is_cached(value: Any, step: Any) -> bool:
 def _step(value: Any, step: Any) -> Any:
     if isinstance(value, ModuleType) and is_library(getattr(value, "__file__", None) or "<frozen "):
         return UNKNOWN
+    if (computing := _property(value, step)) is not None:
+        return MethodType(computing, value)
     found = inside(value, step)
     return MethodType(found, value) if isinstance(found, FunctionType) and not isinstance(value, ModuleType) else found
+
+
+def _property(value: Any, step: Any) -> FunctionType | None:
+    """Return the user's function that computes an attribute; None if the attribute is no property of a class of the user."""
+    if isinstance(value, ModuleType) or not (isinstance(step, str) and step.startswith(".")):
+        return None
+    computing = getattr(inspect.getattr_static(type(value), step[1:], None), "fget", None)
+    return computing if isinstance(computing, FunctionType) and not is_library(computing.__code__.co_filename) else None
 
 
 def _is_code(value: Any) -> bool:
@@ -156,6 +174,21 @@ def _plain(function: Any) -> tuple[FunctionType | None, Any]:
         return function, None
     called = inspect.getattr_static(type(function), "__call__", None)
     return (called, function) if isinstance(called, FunctionType) else (None, None)
+
+
+def _bound(function: Any, plain: FunctionType, owner: Any) -> Given:
+    """Return the arguments that a method or a `functools.partial` has bound: the object, and those of the partial."""
+    given: list[Any] = []
+    by_name: dict[str, Any] = {}
+    for _ in range(_DEEPEST):
+        if isinstance(function, partial):
+            given[:0] = function.args
+            by_name = {**function.keywords, **by_name}
+            function = function.func
+        elif (wrapped := inspect.getattr_static(function, "__wrapped__", None)) is not None:
+            function = wrapped
+    bound = given if owner is None else [owner, *given]
+    return {**dict(zip(plain.__code__.co_varnames, bound, strict=False)), **by_name}
 
 
 def _held(function: FunctionType, given: Any) -> Iterator[Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import threading
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -23,7 +22,7 @@ from jax_debug_widgets.checks.purity.harmless import may_run_again
 from jax_debug_widgets.checks.purity.impure import calls_seen, random_state
 from jax_debug_widgets.checks.purity.marks import Marks
 from jax_debug_widgets.checks.purity.prints import ABSENT, PartChange, Print, change_of, is_cleared, print_of
-from jax_debug_widgets.checks.purity.reached import Reached, code_of, is_state, named, reached, static_objects
+from jax_debug_widgets.checks.purity.reached import Reached, code_of, is_state, named, own_code, reached, static_objects
 
 FUNCTION = "function"
 """The kind of the print of a function of the user: its code, which a new definition replaces."""
@@ -90,12 +89,12 @@ class PurityWatch:
 
     def look(self, function: Any, args: Any, kwargs: Any, jit: Any) -> _Look | None:
         """See `TraceObserver`."""
-        code = getattr(inspect.unwrap(function), "__code__", None) if callable(function) else None
+        code = own_code(function)
         # Among JAX's own functions, only bodies of loops and branches hold a function of the user.
         is_asked = self._wants("purity") or (jit is not None and (self._wants("stale") or self._wants("lists")))
         if code is None or not (is_asked and (jit is None or is_users(code.co_filename))):
             return None
-        functions = reached(function, static_objects(code, args, kwargs, jit))
+        functions = reached(function, static_objects(function, args, kwargs, jit))
         if not functions:
             return None
         look = _Look(self, function, functions, is_body=jit is None)
@@ -205,7 +204,7 @@ class _Look:
         self._watch, self.functions, self.is_body = watch, functions, is_body
         plain = next(iter(functions))
         name = getattr(function, "__name__", "") or type(function).__name__
-        self.name = plain.__name__ if is_body else name
+        self.name = plain.__name__ if is_body or isinstance(function, partial) else name
         self.before = self.snapshot()
         self._random = random_state()
         self.called: list[Checked] = []

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import types
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -12,57 +11,98 @@ import jax.numpy as jnp
 import numpy as np
 
 from jax_debug_widgets.checks.namespace import is_traced, value_of
+from jax_debug_widgets.checks.rewrite.choices import choice
 
 _PAIR = 2
 
 
-def condition(node: ast.expr) -> str:
+def condition(node: ast.expr, names: Mapping[str, Any]) -> str:
     """Write a condition as an expression of arrays: `a and not b < c < d` -> `a & ~((b < c) & (c < d))`."""
-    if isinstance(node, ast.BoolOp):
-        sign = " & " if isinstance(node.op, ast.And) else " | "
-        return sign.join(f"({_truth(value)})" for value in node.values)
-    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
-        return f"~({_truth(node.operand)})"
-    if isinstance(node, ast.Compare) and len(node.ops) > 1:
-        operands = [node.left, *node.comparators]
-        pairs = zip(operands, node.ops, operands[1:], strict=False)
-        return " & ".join(f"({ast.unparse(ast.Compare(left, [op], [right]))})" for left, op, right in pairs)
+    match node:
+        case ast.BoolOp(op=operator, values=values):
+            sign = " & " if isinstance(operator, ast.And) else " | "
+            return sign.join(f"({_truth(value, names)})" for value in values)
+        case ast.UnaryOp(op=ast.Not(), operand=operand):
+            return f"~({_truth(operand, names)})"
+        case ast.Compare(left=left, ops=[ast.In() | ast.NotIn() as operator], comparators=[container]):
+            text = f"jnp.isin({ast.unparse(left)}, jnp.array({_listed(container, names)}))"
+            return text if isinstance(operator, ast.In) else f"~{text}"
+        case ast.Compare(ops=[_, _, *_]):
+            operands = [node.left, *node.comparators]
+            pairs = zip(operands, node.ops, operands[1:], strict=False)
+            return " & ".join(f"({condition(ast.Compare(left, [op], [right]), names)})" for left, op, right in pairs)
+        case ast.Call(func=ast.Name(id=name), keywords=[]):
+            return _builtin(name, node.args, names) or ast.unparse(node)
     return ast.unparse(node)
 
 
-def _truth(node: ast.expr) -> str:
+def _listed(container: ast.expr, names: Mapping[str, Any]) -> str:
+    """Write what `in` looks through as a list or tuple; a set and a dictionary make no array."""
+    if isinstance(container, ast.Set):
+        return ast.unparse(ast.List(container.elts))
+    text = ast.unparse(container)
+    return f"list({text})" if isinstance(value_of(container, names), set | frozenset | dict) else text
+
+
+def _truth(node: ast.expr, names: Mapping[str, Any]) -> str:
     """Write an operand of `and`, `or` or `not` as a boolean array, because `&` of numbers works on their bits."""
     is_boolean = isinstance(node, ast.Compare | ast.BoolOp) or (
         isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not | ast.Invert)
     )
     is_call = isinstance(node, ast.Call)  # `jnp.isnan(x)`, `x.any()`
-    return condition(node) if is_boolean or is_call else f"{ast.unparse(node)} != 0"
+    return condition(node, names) if is_boolean or is_call else f"{ast.unparse(node)} != 0"
 
 
-def expression(statement: ast.stmt, names: Mapping[str, Any]) -> list[str] | None:
-    """Rewrite the first part of a statement that needs a value; return None if there is none."""
-    for old, new in _rewritten(statement, names):
-        replaced = replace(statement, old, new)
-        return ast.unparse(ast.fix_missing_locations(replaced)).splitlines()
+def expression(statement: ast.stmt, names: Mapping[str, Any], failing: ast.AST | None = None) -> list[str] | None:
+    """Rewrite the part of a statement that needs a value; return None if there is none.
+
+    Args:
+      statement: the statement.
+      names: the variables of its frame.
+      failing: the part that was computed when the value was needed. If it is not known, the first part that may need
+        one is rewritten.
+    """
+    parts = list(_rewritten(statement, names))
+    if failing is not None and failing is not statement:
+        parts = _around(failing, parts)
+    for old, new in parts[:1]:
+        return ast.unparse(ast.fix_missing_locations(replaced(statement, {old: new}))).splitlines()
     return None
+
+
+def _around(failing: ast.AST, parts: Sequence[tuple[ast.expr, str]]) -> list[tuple[ast.expr, str]]:
+    """Return the parts that need the value of `failing`: an outermost choice or condition first, else the innermost call."""
+    if isinstance(failing, ast.ListComp | ast.SetComp | ast.DictComp):  # Python 3.12 tells no more than that.
+        return [one for one in parts if one[0] in ast.walk(failing)]
+    needing = [
+        (part, new) for part, new in parts if failing in ast.walk(part.test if isinstance(part, ast.IfExp) else part)
+    ]
+    conditions = [one for one in needing if isinstance(one[0], ast.IfExp | ast.BoolOp | ast.UnaryOp | ast.Compare)]
+    return conditions or sorted(needing, key=lambda one: sum(1 for _ in ast.walk(one[0])))
 
 
 def _rewritten(statement: ast.stmt, names: Mapping[str, Any]) -> Iterator[tuple[ast.expr, str]]:
     parts = [node for node in ast.walk(statement) if isinstance(node, ast.expr)]
     for node in parts:
-        if isinstance(node, ast.IfExp):
-            yield node, f"jnp.where({condition(node.test)}, {ast.unparse(node.body)}, {ast.unparse(node.orelse)})"
+        if isinstance(node, ast.IfExp) and (
+            chosen := choice(condition(node.test, names), node.body, node.orelse, names)
+        ):
+            yield node, chosen
     for node in parts:
-        is_chain = isinstance(node, ast.Compare) and len(node.ops) > 1
         is_not = isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not)
-        if isinstance(node, ast.BoolOp) or is_chain or is_not:
-            yield node, condition(node)
+        if isinstance(node, ast.BoolOp) or is_not or (isinstance(node, ast.Compare) and _needs_value(node)):
+            yield node, condition(node, names)
     for node in parts:
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and not node.keywords:
             rewritten = _builtin(node.func.id, node.args, names)
             if rewritten:
                 yield node, rewritten
     yield from _of_numbers(parts, names)
+
+
+def _needs_value(comparison: ast.Compare) -> bool:
+    """Return whether Python needs the value of a comparison: of a chain, or of `in`."""
+    return len(comparison.ops) > 1 or isinstance(comparison.ops[0], ast.In | ast.NotIn)
 
 
 def _of_numbers(parts: list[ast.expr], names: Mapping[str, Any]) -> Iterator[tuple[ast.expr, str]]:
@@ -73,7 +113,7 @@ def _of_numbers(parts: list[ast.expr], names: Mapping[str, Any]) -> Iterator[tup
                 function = value_of(node.func, names)
                 name = getattr(function, "__name__", "")
                 texts = list(map(ast.unparse, node.args))
-                if getattr(function, "__module__", "") == "math" and hasattr(jnp, name):
+                if getattr(function, "__module__", "") == "math" and hasattr(jnp, name) and not _has_base(node):
                     yield node, f"jnp.{name}({', '.join(texts)})"
                 elif isinstance(node.func, ast.Attribute) and node.func.attr == "item" and not node.args:
                     yield node, ast.unparse(node.func.value)
@@ -88,6 +128,11 @@ def _of_numbers(parts: list[ast.expr], names: Mapping[str, Any]) -> Iterator[tup
                     yield node, f"jnp.array({ast.unparse(several)})[{ast.unparse(index)}]"
 
 
+def _has_base(call: ast.Call) -> bool:
+    """Return whether a call is that of a logarithm with a base, which jax.numpy does not take."""
+    return len(call.args) == _PAIR and "log" in ast.unparse(call.func)
+
+
 def _are_numbers(values: Sequence[Any]) -> bool:
     """Return whether these are numbers, or arrays of one shape."""
     known = all(isinstance(one, int | float | complex | np.ndarray | np.generic | jax.Array) for one in values)
@@ -100,42 +145,60 @@ def _builtin(name: str, arguments: list[ast.expr], names: Mapping[str, Any]) -> 
     texts = list(map(ast.unparse, arguments))
     if name in ("max", "min") and len(arguments) == _PAIR:
         return f"jnp.{name}imum({', '.join(texts)})"
+    if name in ("max", "min") and len(arguments) > _PAIR:
+        return f"jnp.{name}(jnp.array([{', '.join(texts)}]))"
     if name in ("max", "min", "sum", "any", "all") and len(arguments) == 1:
-        return f"jnp.{name}({texts[0]})"
+        return _reduced(name, arguments[0], names)
     if name in ("float", "int", "bool") and len(arguments) == 1:
         return f"jnp.asarray({texts[0]}).astype({name})"
     return ""
 
 
-def numpy_call(statement: ast.stmt, names: Mapping[str, Any]) -> list[str] | None:
-    """Rewrite a call of NumPy on a traced array: `np.sin(x)` -> `jnp.sin(x)`."""
-    for node in ast.walk(statement):
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-            module = value_of(node.func.value, names)
-            is_numpy = isinstance(module, types.ModuleType) and module.__name__.split(".")[0] == "numpy"
-            if is_numpy and hasattr(jnp, node.func.attr):
-                new = ast.unparse(ast.Call(ast.Attribute(ast.Name("jnp"), node.func.attr), node.args, node.keywords))
-                return ast.unparse(ast.fix_missing_locations(replace(statement, node, new))).splitlines()
+def _reduced(name: str, argument: ast.expr, names: Mapping[str, Any]) -> str:
+    """Write a reduction of an array, or of a list of numbers; empty if a condition chooses what is in the list."""
+    match argument:
+        case ast.GeneratorExp() | ast.ListComp():
+            if any(one.ifs for one in argument.generators):
+                return ""
+            return f"jnp.{name}(jnp.array({ast.unparse(ast.ListComp(argument.elt, argument.generators))}))"
+    is_list = isinstance(argument, ast.List | ast.Tuple) or isinstance(value_of(argument, names), list | tuple)
+    text = ast.unparse(argument)
+    return f"jnp.{name}(jnp.array({text}))" if is_list else f"jnp.{name}({text})"
+
+
+def list_argument(statement: ast.stmt, failing: ast.AST, is_list: Callable[[ast.expr], bool]) -> list[str] | None:
+    """Rewrite what is given a list: `jnp.sum([1, 2])` -> `jnp.sum(jnp.array([1, 2]))`, `x + [1]`, `x[[0, 1]]`."""
+    for node in (failing, *ast.walk(statement)):
+        lists = [one for one in _operands(node) if is_list(one)]
+        if lists:
+            new = {one: f"jnp.array({ast.unparse(one)})" for one in lists}
+            return ast.unparse(ast.fix_missing_locations(replaced(statement, new))).splitlines()
     return None
 
 
-def list_argument(statement: ast.stmt, is_list: Callable[[ast.expr], bool]) -> list[str] | None:
-    """Rewrite a call that is given a list: `jnp.sum([1, 2])` -> `jnp.sum(jnp.array([1, 2]))`."""
-    for node in ast.walk(statement):
-        if isinstance(node, ast.Call) and node.args and is_list(node.args[0]):
-            new = f"jnp.array({ast.unparse(node.args[0])})"
-            return ast.unparse(ast.fix_missing_locations(replace(statement, node.args[0], new))).splitlines()
-    return None
+def _operands(node: ast.AST) -> list[ast.expr]:
+    match node:
+        case ast.Call(args=operands):
+            return operands
+        case ast.BinOp(left=left, right=right):
+            return [left, right]
+        case ast.Compare(left=left, comparators=others):
+            return [left, *others]
+        case ast.AugAssign(value=value):
+            return [value]
+        case ast.Subscript(slice=index) if not isinstance(index, ast.Tuple):
+            return [index]
+    return []
 
 
-def replace(statement: ast.stmt, old: ast.expr, new: str) -> ast.stmt:
-    """Return a copy of the statement with the expression `old` replaced by `new`."""
-    expression = ast.parse(new, mode="eval").body
+def replaced(statement: ast.stmt, changes: Mapping[ast.expr, str]) -> ast.stmt:
+    """Return a copy of the statement with each expression of `changes` replaced by the one given for it."""
+    expressions: dict[ast.AST, ast.expr] = {old: ast.parse(new, mode="eval").body for old, new in changes.items()}
 
     class Replacing(ast.NodeTransformer):
         def visit(self, node: ast.AST) -> Any:
-            if node is old:
-                return expression
+            if node in expressions:
+                return expressions[node]
             fields = {name: self._field(value) for name, value in ast.iter_fields(node)}
             return ast.copy_location(type(node)(**fields), node) if hasattr(node, "lineno") else type(node)(**fields)
 
@@ -155,7 +218,7 @@ def checkified(statement: ast.stmt) -> list[str] | None:
             if isinstance(mapped, ast.Call) and _called(mapped) == "vmap" and mapped.args:
                 inner = ast.Call(node.func, [mapped.args[0], *node.args[1:]], node.keywords)
                 new = ast.unparse(ast.Call(mapped.func, [inner, *mapped.args[1:]], mapped.keywords))
-                return ast.unparse(ast.fix_missing_locations(replace(statement, node, new))).splitlines()
+                return ast.unparse(ast.fix_missing_locations(replaced(statement, {node: new}))).splitlines()
     return None
 
 

@@ -8,7 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from jax_debug_widgets.checks.namespace import is_array, is_whole_number, value_of
+from jax_debug_widgets.checks.namespace import is_array, is_traced, is_whole_number, value_of
+from jax_debug_widgets.checks.rewrite.expressions import replaced
+from jax_debug_widgets.checks.rewrite.masks import broadcast_mask, is_mask
 
 _METHODS: dict[type[ast.operator], str] = {
     ast.Add: "add",
@@ -18,6 +20,9 @@ _METHODS: dict[type[ast.operator], str] = {
     ast.Pow: "power",
 }
 """The methods of `.at[...]` for augmented assignments; for a subtraction the negative is added."""
+
+_OPERATORS = {"add": ast.Add, "multiply": ast.Mult, "divide": ast.Div, "power": ast.Pow}
+"""The methods of `.at[...]` -> the operators."""
 
 
 class _UncertainError(Exception):
@@ -34,9 +39,11 @@ def in_place(statement: ast.stmt, names: Mapping[str, Any]) -> list[str] | None:
       names: the variables of its frame. They tell which part of `d["w"][0]` is the array.
     """
     try:
-        return _rewritten(statement, names)
+        lines = _rewritten(statement, names)
     except _UncertainError:
         return None
+    is_unknown = "dataclasses" not in names and any("dataclasses.replace" in line for line in lines or ())
+    return ["import dataclasses", *lines] if is_unknown and lines else lines
 
 
 _FUNCTIONS = {"fill": "full_like", "append": "append", "put": "put"}
@@ -152,8 +159,71 @@ def _set(target: ast.Subscript, value: str, names: Mapping[str, Any], method: st
     base = ast.unparse(array)
     if len(indices) > 1 and all(is_whole_number(value_of(one.slice, names)) for one in indices):
         # `x[i][j]` is `x[i, j]` if both are numbers.
-        return f"{base} = {base}.at[{', '.join(map(_index, indices))}].{method}({value})"
-    return f"{base} = {_nested(base, indices, value, method)}"
+        return _bound(array, f"{base}.at[{', '.join(map(_index, indices))}].{method}({value})", names)
+    if len(indices) == 1 and is_mask(target.slice, names) and _is_traced(target, names):
+        return _bound(array, _chosen(target, value, names, method), names)
+    return _bound(array, _nested(base, indices, value, method), names)
+
+
+def _is_traced(target: ast.Subscript, names: Mapping[str, Any]) -> bool:
+    return any(is_traced(value_of(node, names)) for node in ast.walk(target) if isinstance(node, ast.expr))
+
+
+def _chosen(target: ast.Subscript, value: str, names: Mapping[str, Any], method: str) -> str:
+    """Write `x[mask] = value` as a choice, because `.at[mask]` takes no traced mask.
+
+    Raises:
+      _UncertainError: the value may have one element for each that the mask chooses.
+    """
+    mask, whole = ast.unparse(target.slice), ast.unparse(target.value)
+    expression = ast.parse(value, mode="eval").body
+    chosen = [
+        node for node in ast.walk(expression) if isinstance(node, ast.Subscript) and ast.unparse(node.slice) == mask
+    ]
+    others = [node for node in ast.walk(expression) if isinstance(node, ast.Name)]
+    inside = [node for one in chosen for node in ast.walk(one)]
+    if any(getattr(value_of(one, names), "ndim", 0) for one in others if one not in inside):
+        raise _UncertainError
+    new = ast.unparse(replaced(ast.Expr(expression), {one: ast.unparse(one.value) for one in chosen}))
+    if method in _OPERATORS:
+        new = ast.unparse(ast.BinOp(target.value, _OPERATORS[method](), ast.parse(new, mode="eval").body))
+    return f"jnp.where({broadcast_mask(target, names)}, {new}, {whole})"
+
+
+def _bound(target: ast.expr, value: str, names: Mapping[str, Any]) -> str:
+    """Return the line that binds a name, attribute or item to a value, by way of a copy of an owner that cannot change.
+
+    Raises:
+      _UncertainError: the owner is an array, or it is a tuple and the position in it is not known.
+    """
+    owner = value_of(target.value, names) if isinstance(target, ast.Attribute | ast.Subscript) else None
+    whole = ast.unparse(target.value) if isinstance(target, ast.Attribute | ast.Subscript) else ""
+    match target:
+        case ast.Attribute() if is_array(owner):
+            raise _UncertainError  # A view of an array, such as `x.T`.
+        case ast.Attribute(value=of, attr=name) if isinstance(owner, tuple):
+            return _bound(of, f"{whole}._replace({name}={value})", names)
+        case ast.Attribute(value=of, attr=name) if copy := _copy_with(owner, whole, name, value, names):
+            return _bound(of, copy, names)
+        case ast.Subscript(value=of, slice=index) if isinstance(owner, tuple):
+            position = value_of(index, names)
+            if not isinstance(position, int) or position < 0:
+                raise _UncertainError
+            before = f"*{whole}[:{position}], " if position else ""
+            return _bound(of, f"({before}{value}, *{whole}[{position + 1}:])", names)
+    return f"{ast.unparse(target)} = {value}"
+
+
+def _copy_with(owner: Any, whole: str, name: str, value: str, names: Mapping[str, Any]) -> str:
+    """Write a copy of a frozen dataclass with another value of one field; empty if the owner is none.
+
+    A module of equinox, whose fields cannot change either, has a function of equinox for that.
+    """
+    if any(one.__module__.partition(".")[0] == "equinox" for one in type(owner).__mro__):
+        equinox = next((alias for alias, one in names.items() if getattr(one, "__name__", "") == "equinox"), "equinox")
+        return f"{equinox}.tree_at(lambda tree: tree.{name}, {whole}, {value})"
+    is_frozen = getattr(getattr(type(owner), "__dataclass_params__", None), "frozen", False)
+    return f"dataclasses.replace({whole}, {name}={value})" if is_frozen else ""
 
 
 def _nested(base: str, indices: list[ast.Subscript], value: str, method: str) -> str:

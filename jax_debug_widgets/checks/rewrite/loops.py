@@ -6,6 +6,7 @@ import ast
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from jax_debug_widgets.checks.rewrite.choices import can_be_traced
 from jax_debug_widgets.checks.rewrite.expressions import condition
 from jax_debug_widgets.checks.rewrite.names import assigned_in, has_jump, read_in, state_of
 
@@ -28,7 +29,7 @@ def while_loop(statement: ast.While, after: Sequence[ast.stmt], names: Mapping[s
         return None
     given = state_of(state)
     return [
-        *_function("unfinished", state, [f"return {condition(statement.test)}"]),
+        *_function("unfinished", state, [f"return {condition(statement.test, names)}"]),
         *_function("body", state, [*_lines(statement.body), f"return {given}"]),
         f"{', '.join(state)} = jax.lax.while_loop(unfinished, body, {given})",
     ]
@@ -58,10 +59,15 @@ def for_loop(statement: ast.For, after: Sequence[ast.stmt], names: Mapping[str, 
 
 
 def _state(block: Sequence[ast.stmt], later: Sequence[ast.AST], names: Mapping[str, Any]) -> list[str] | None:
-    """Return the names that a loop carries, sorted; None if a name read later does not exist before the loop."""
+    """Return the names that a loop carries, sorted.
+
+    Returns:
+      None if a name read later does not exist before the loop, or has a value that no loop can carry.
+    """
     changed = assigned_in(block)
     carried = sorted(name for name in changed if name in names)
-    return None if (changed - set(carried)) & read_in(*later) else carried
+    is_known = not (changed - set(carried)) & read_in(*later)
+    return carried if is_known and all(can_be_traced(ast.Name(name), names) for name in carried) else None
 
 
 def _function(name: str, state: Sequence[str], lines: Sequence[str], before: str = "") -> list[str]:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
-from jax_debug_widgets.checks.rewrite.expressions import replace
+from jax_debug_widgets.checks.namespace import is_array, value_of
+from jax_debug_widgets.checks.rewrite.expressions import replaced
 
 _NEUTRAL = {"sum": "0", "prod": "1", "max": "-jnp.inf", "min": "jnp.inf", "any": "False", "all": "True"}
 """Each reduction and its neutral element, which does not change its result."""
@@ -13,45 +15,63 @@ _NEUTRAL = {"sum": "0", "prod": "1", "max": "-jnp.inf", "min": "jnp.inf", "any":
 _BY_WHERE = ("mean", "std", "var")
 """The reductions that take `where=`."""
 
-_SIZED = ("nonzero", "flatnonzero", "argwhere", "unique", "where", "union1d", "intersect1d", "setdiff1d")
-"""The functions of `jax.numpy` that take `size=`."""
+_SIZES = {
+    **dict.fromkeys(("nonzero", "flatnonzero", "argwhere", "where", "compress", "extract"), "size"),
+    **dict.fromkeys(("unique", "unique_values", "union1d", "intersect1d", "setdiff1d"), "size"),
+    "repeat": "total_repeat_length",
+    "bincount": "length",
+}
+"""The functions of `jax.numpy` with a result whose size depends on values -> the argument that says the size."""
 
 
-def boolean_mask(statement: ast.stmt, block: Sequence[ast.stmt]) -> list[str] | None:
-    """Rewrite `x[mask]` if it is reduced in this statement or a later one; else return None.
+def boolean_mask(statement: ast.stmt, block: Sequence[ast.stmt], names: Mapping[str, Any]) -> list[str] | None:
+    """Rewrite each `x[mask]` if it is reduced in this statement or a later one; else return None.
 
     Args:
       statement: the statement.
       block: the statements that follow.
+      names: the variables of its frame.
     """
-    for node in ast.walk(statement):
-        if not (isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load)):
-            continue
-        array, mask = ast.unparse(node.value), ast.unparse(node.slice)
-        for call, name in _reductions(statement, node):
-            return ast.unparse(
-                ast.fix_missing_locations(replace(statement, call, _reduced(array, mask, name)))
-            ).splitlines()
-        if isinstance(statement, ast.Assign) and statement.value is node and isinstance(statement.targets[0], ast.Name):
-            return _reduced_later(statement.targets[0].id, array, mask, block)
+    selected = [one for one in ast.walk(statement) if isinstance(one, ast.Subscript) and isinstance(one.ctx, ast.Load)]
+    masked = [one for one in selected if is_mask(one.slice, names)] or selected[:1]
+    changes: dict[ast.expr, str] = {}
+    for one in masked:
+        reduction = next(_reductions(statement, one, names), None)
+        if reduction is None:
+            changes = {}
+            break
+        changes[reduction[0]] = _reduced(one, *reduction, names)
+    if changes:
+        return ast.unparse(ast.fix_missing_locations(replaced(statement, changes))).splitlines()
+    match statement:
+        case ast.Assign(targets=[ast.Name(id=name)], value=ast.Subscript() as value) if value in masked:
+            return _reduced_later(name, value, block, names)
     return None
 
 
-def _reduced_later(name: str, array: str, mask: str, block: Sequence[ast.stmt]) -> list[str] | None:
+def _reduced_later(
+    name: str, of: ast.Subscript, block: Sequence[ast.stmt], names: Mapping[str, Any]
+) -> list[str] | None:
     uses = [node for later in block for node in ast.walk(later) if isinstance(node, ast.Name) and node.id == name]
-    reduced = {reduction: call for later in block for node in uses for call, reduction in _reductions(later, node)}
-    if len(uses) != 1 or len(reduced) != 1:
+    found = [one for later in block for node in uses for one in _reductions(later, node, names)]
+    if len(uses) != 1 or len(found) != 1 or found[0][0].keywords:
         return None  # The selection has other uses, such as its length.
-    ((reduction, call),) = reduced.items()
+    call, reduction = found[0]
     if reduction in _NEUTRAL:
-        return [f"{name} = jnp.where({mask}, {array}, {_NEUTRAL[reduction]})"]
-    return [f"{_reduced(array, mask, reduction)}  # in place of {ast.unparse(call)}, without this line"]
+        return [f"{name} = {_filled(of, reduction, names)}"]
+    return [f"{_reduced(of, call, reduction, names)}  # in place of {ast.unparse(call)}, without this line"]
 
 
-def _reductions(statement: ast.stmt, of: ast.expr) -> Iterator[tuple[ast.Call, str]]:
-    """Yield each call that reduces `of` to one number (`of.sum()`, `jnp.sum(of)`), and the reduction's name."""
+def _reductions(statement: ast.stmt, of: ast.expr, names: Mapping[str, Any]) -> Iterator[tuple[ast.Call, str]]:
+    """Yield each call that reduces `of` (`of.sum()`, `jnp.sum(of)`), and the reduction's name.
+
+    A call with an axis counts if `of` is chosen by a mask of one axis, so that the other axes keep their places.
+    """
+    keeps_axes = isinstance(of, ast.Subscript) and _ndim(of.slice, names) == 1
     for node in ast.walk(statement):
-        if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)) or node.keywords:
+        if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)):
+            continue
+        if node.keywords and not (keeps_axes and [one.arg for one in node.keywords] == ["axis"]):
             continue
         name = node.func.attr
         if name not in (*_NEUTRAL, *_BY_WHERE):
@@ -60,20 +80,78 @@ def _reductions(statement: ast.stmt, of: ast.expr) -> Iterator[tuple[ast.Call, s
             yield node, name
 
 
-def _reduced(array: str, mask: str, name: str) -> str:
+def _reduced(of: ast.Subscript, call: ast.Call, name: str, names: Mapping[str, Any]) -> str:
+    axis = "".join(f"axis={ast.unparse(one.value)}" for one in call.keywords)
     if name in _BY_WHERE:
-        return f"jnp.{name}({array}, where={mask})"
-    return f"jnp.where({mask}, {array}, {_NEUTRAL[name]}).{name}()"
+        array, mask = ast.unparse(of.value), broadcast_mask(of, names)
+        return f"jnp.{name}({', '.join(filter(None, (array, axis, f'where={mask}')))})"
+    return f"{_filled(of, name, names)}.{name}({axis})"
 
 
-def sized(statement: ast.stmt) -> list[str] | None:
-    """Add `size=N` to `jnp.nonzero(x)` and similar calls."""
+def _filled(of: ast.Subscript, name: str, names: Mapping[str, Any]) -> str:
+    """Write `x[mask]` with all elements of `x`, those outside of the mask replaced by the neutral one of a reduction."""
+    array, neutral = ast.unparse(of.value), _NEUTRAL[name]
+    kind = getattr(getattr(value_of(of.value, names), "dtype", None), "kind", "")
+    if "inf" in neutral and kind in ("i", "u"):
+        neutral = f"jnp.iinfo({array}.dtype).{'min' if name == 'max' else 'max'}"
+    return f"jnp.where({broadcast_mask(of, names)}, {array}, {neutral})"
+
+
+def is_mask(index: ast.expr, names: Mapping[str, Any]) -> bool:
+    """Return whether an index is known to be an array of booleans."""
+    match index:
+        case ast.Compare(ops=[operator]):
+            return not isinstance(operator, ast.In | ast.NotIn | ast.Is | ast.IsNot)
+        case ast.UnaryOp(op=ast.Invert(), operand=operand):
+            return is_mask(operand, names)
+        case ast.BinOp(left=left, op=ast.BitAnd() | ast.BitOr() | ast.BitXor(), right=right):
+            return is_mask(left, names) or is_mask(right, names)
+        case ast.Call(func=ast.Attribute(attr=name)):
+            return name.startswith(("is", "logical_"))
+    value = value_of(index, names)
+    return getattr(getattr(value, "dtype", None), "kind", "") == "b" and getattr(value, "ndim", 0) > 0
+
+
+def broadcast_mask(of: ast.Subscript, names: Mapping[str, Any]) -> str:
+    """Write the mask of `x[mask]` so that it has as many axes as `x`, where both are known: `mask[..., None]`."""
+    text = ast.unparse(of.slice)
+    axes, own = getattr(value_of(of.value, names), "ndim", None), _ndim(of.slice, names)
+    if axes is None or own is None or own >= axes:
+        return text
+    return (
+        f"({text})[..., {', '.join(['None'] * (axes - own))}]"
+        if not text.isidentifier()
+        else (f"{text}[..., {', '.join(['None'] * (axes - own))}]")
+    )
+
+
+def _ndim(index: ast.expr, names: Mapping[str, Any]) -> int | None:
+    """Return the number of axes of a mask: that of the arrays in it; None if that is not known."""
+    if any(isinstance(node, ast.Call | ast.Subscript) for node in ast.walk(index)) and not _is_elementwise(index):
+        return None
+    values = [value_of(node, names) for node in ast.walk(index) if isinstance(node, ast.Name)]
+    return max((value.ndim for value in values if is_array(value)), default=None)
+
+
+def _is_elementwise(index: ast.expr) -> bool:
+    calls = [node for node in ast.walk(index) if isinstance(node, ast.Call | ast.Subscript)]
+    return all(isinstance(one, ast.Call) and is_mask(one, {}) for one in calls)
+
+
+def sized(statement: ast.stmt, failing: ast.AST) -> list[str] | None:
+    """Add `size=N`, or the argument of the same meaning, to `jnp.nonzero(x)` and similar calls.
+
+    Args:
+      statement: the statement.
+      failing: the part of it that raised; the whole statement if it is not known.
+    """
     for node in ast.walk(statement):
-        if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)):
+        if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and failing in (node, statement)):
             continue
-        has_size = any(keyword.arg == "size" for keyword in node.keywords)
+        size = _SIZES.get(node.func.attr)
+        has_size = any(keyword.arg == size for keyword in node.keywords)
         is_choice = node.func.attr == "where" and len(node.args) > 1
-        if node.func.attr in _SIZED and not has_size and not is_choice:
-            call = ast.Call(node.func, node.args, [*node.keywords, ast.keyword("size", ast.Name("N"))])
-            return ast.unparse(ast.fix_missing_locations(replace(statement, node, ast.unparse(call)))).splitlines()
+        if size and not has_size and not is_choice:
+            call = ast.Call(node.func, node.args, [*node.keywords, ast.keyword(size, ast.Name("N"))])
+            return ast.unparse(ast.fix_missing_locations(replaced(statement, {node: ast.unparse(call)}))).splitlines()
     return None

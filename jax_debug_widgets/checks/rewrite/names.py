@@ -21,6 +21,15 @@ def assigned_in(block: Iterable[ast.stmt]) -> set[str]:
     return {node.id for node in _walk(block) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
 
 
+def values_in(block: Iterable[ast.stmt]) -> list[ast.expr]:
+    """Return the expressions that a block assigns to names."""
+    return [
+        node.value
+        for node in _walk(block)
+        if isinstance(node, ast.Assign) and all(isinstance(target, ast.Name) for target in node.targets)
+    ]
+
+
 def read_in(*nodes: ast.AST) -> set[str]:
     """Return the names that are read, in inner functions too; `x += 1` reads `x`."""
     read = set()
@@ -34,14 +43,28 @@ def read_in(*nodes: ast.AST) -> set[str]:
 
 
 def has_jump(block: Iterable[ast.stmt]) -> bool:
-    """Return whether a block leaves its flow (return, raise, yield, break) or changes attributes, items or globals."""
+    """Return whether a block leaves its flow (return, raise, yield, break) or changes attributes, items, lists or globals."""
     jumps = ast.Return | ast.Raise | ast.Break | ast.Continue | ast.Yield | ast.YieldFrom | ast.Await
     outside = ast.Global | ast.Nonlocal | ast.Delete
     return any(
         isinstance(node, jumps | outside)
         or (isinstance(node, ast.Attribute | ast.Subscript) and isinstance(node.ctx, ast.Store))
+        or _changes_a_container(node)
         for node in _walk(block)
     )
+
+
+def _changes_a_container(node: ast.AST) -> bool:
+    match node:
+        case ast.Expr(value=ast.Call(func=ast.Attribute(attr=method))):
+            return method in _CHANGING
+    return False
+
+
+_CHANGING = frozenset(
+    {"add", "append", "appendleft", "clear", "extend", "insert", "pop", "remove", "setdefault", "update"}
+)
+"""Methods of lists, dictionaries and sets that change them."""
 
 
 def state_of(names: Sequence[str]) -> str:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from jax_debug_widgets.session.run.ports import Values
     from jax_debug_widgets.session.run.spans import SpanLog
     from jax_debug_widgets.taps.outcomes import OutcomeBook, ResultCounts, Running
+    from jax_debug_widgets.taps.refusals import RefusedCallback
 
 MAX_HOST_CALLS = 100_000
 """The most single calls that are kept. The summaries count all calls."""
@@ -52,6 +53,7 @@ class RunCallbacks(Sequence[CallbackSummary]):
         self._tallies: dict[int, _Tally] = {}
         self._staged: dict[int, ResultCounts] = {}
         self._notes: dict[str, None] = {}
+        self._refused: dict[RefusedCallback, None] = {}
         self._calls: deque[HostCall] = deque()
         self._by_event: dict[tuple[Tap, int, tuple[int, ...]], HostCall] = {}
         self._keys: deque[tuple[Tap, int, tuple[int, ...]]] = deque()
@@ -99,6 +101,14 @@ class RunCallbacks(Sequence[CallbackSummary]):
                 self._take_staged(self._book.staged.popleft())
             for _ in range(len(self._book.notes)):
                 self._notes[self._book.notes.popleft()] = None
+            for _ in range(len(self._book.refused)):
+                self._refused[self._book.refused.popleft()] = None
+
+    def refused(self) -> list[RefusedCallback]:
+        """Return the callbacks that JAX has refused."""
+        self._run.collect()
+        with self._lock:
+            return list(self._refused)
 
     def stuck(self) -> list[Running]:
         """Return the functions that have run for longer than the option `stuck_after`, the oldest first."""

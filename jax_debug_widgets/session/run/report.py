@@ -11,6 +11,7 @@ from jax_debug_widgets._jax.running.checking import CHECKERS
 from jax_debug_widgets.breakpoints import unmet, unwatched
 from jax_debug_widgets.checks import Kind
 from jax_debug_widgets.checks.device import found_while_running
+from jax_debug_widgets.checks.refused import refused_callback
 from jax_debug_widgets.checks.retraces import retraced
 from jax_debug_widgets.checks.written import is_muted
 from jax_debug_widgets.events import Finding, NonFinite, Status
@@ -123,6 +124,7 @@ def _found(run: Reported) -> list[Finding]:
     formatted = map(formatted_while_tracing, run.store.sites())
     return [
         *(explained(one, run.name_file) for one in run.explained),
+        *(refused_callback(one, run.name_file) for one in run.callbacks.refused()),
         *(of_stale(one) for one in run.stale_reads),
         # A line that is traced for several types shows several tracers, but needs only one correction.
         *{finding.message: finding for finding in formatted if finding}.values(),

@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING, Any
 
 from jax_debug_widgets._jax.passes.lane_loops import lane_loops
 from jax_debug_widgets._jax.running.dispatch import is_compiled_function
-from jax_debug_widgets.checks import Explanation, Kind, excerpt, explain
+from jax_debug_widgets.checks import Explanation, Kind, excerpt, explain, text_of
 from jax_debug_widgets.checks.keys import Reuse, reuses
 from jax_debug_widgets.checks.leaks import leaks_of
+from jax_debug_widgets.checks.refused import refused_callback
 from jax_debug_widgets.events import CallSite, StaleRead, Status, Tap, TracePrint
 from jax_debug_widgets.events.errors import error_line
 from jax_debug_widgets.events.host_call import place_of
@@ -321,6 +322,9 @@ class Run(RunView):
         if explanation is not None:
             self.explained.append(explanation)
             error.add_note(excerpt(explanation, self.name_file))
+        for refused in self.callbacks.refused():
+            if refused.error == str(error):
+                error.add_note(text_of(refused_callback(refused, self.name_file)))
 
     def gave_up_waiting(self, *, interrupted: bool = False) -> None:
         """Note that the automatic barrier has timed out, or was interrupted."""

@@ -1,0 +1,49 @@
+"""Read from an equation what matters for PRNG keys: its loop, the `vmap`s around it, whether it computes something again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import jax
+
+from jax_debug_widgets._jax.compat.versions import scan_counts
+
+if TYPE_CHECKING:
+    from jax.extend.core import Jaxpr
+
+
+def vmaps_at(equation: Any) -> int:
+    """Return how many `vmap`s of the user are around an equation.
+
+    `jax.jacfwd` and `jax.hessian` push all tangents at once by a `vmap` of their own: the function that they
+    differentiate has no lanes there.
+    """
+    count = str(equation.source_info.name_stack).count("vmap(")
+    traceback = equation.source_info.traceback if count else None
+    codes = traceback.raw_frames()[0] if traceback is not None else ()
+    names = [code.co_name for code in codes if code.co_name != "reraise_with_filtered_traceback"]
+    return max(count - sum(pair == ("vmap_f", "jacfun") for pair in pairwise(names)), 0)
+
+
+def loop_of(equation: Any) -> tuple[Jaxpr, Sequence[Any], int, int, str]:
+    """Return the body of a loop, its operands, the number of constants and of carries, and the length as text."""
+    params = equation.params
+    if equation.primitive.name == "scan":
+        constants, carried = scan_counts(params)
+        return params["jaxpr"].jaxpr, equation.invars, constants, carried, str(params["length"])
+    operands = equation.invars[params["cond_nconsts"] :]
+    constants = params["body_nconsts"]
+    return params["body_jaxpr"].jaxpr, operands, constants, len(operands) - constants, "all"
+
+
+def batches(atom: Any) -> int:
+    """Return how many axes an array of keys has."""
+    is_typed = jax.dtypes.issubdtype(atom.aval.dtype, jax.dtypes.prng_key)
+    return len(atom.aval.shape) - (not is_typed)
+
+
+def is_recomputed(equation: Any) -> bool:
+    """Return whether a backward pass computes an equation again."""
+    return any(scope in str(equation.source_info.name_stack) for scope in ("rematted_computation", "transpose("))

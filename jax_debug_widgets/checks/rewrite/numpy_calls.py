@@ -1,0 +1,60 @@
+"""Rewrite what NumPy is to do with traced arrays: `np.sin(x)` -> `jnp.sin(x)`, `table[i]` -> `jnp.asarray(table)[i]`."""
+
+from __future__ import annotations
+
+import ast
+import copy
+import types
+from collections.abc import Mapping
+from typing import Any
+
+import jax
+import numpy as np
+
+from jax_debug_widgets.checks.namespace import is_traced, value_of
+
+
+def numpy_calls(statement: ast.stmt, names: Mapping[str, Any]) -> list[str] | None:
+    """Rewrite all calls of NumPy in a statement, and NumPy arrays that a traced value indexes.
+
+    Returns:
+      None if there are none, or if jax.numpy lacks one of the functions.
+    """
+    changed = copy.deepcopy(statement)
+    for node in ast.walk(changed):
+        match node:
+            case ast.Call(func=function) if numpys := _path(function, names):
+                if _is_in_jax(numpys):
+                    node.func = ast.parse(f"jnp.{numpys}", mode="eval").body
+                elif _has_traced(node, names):
+                    return None
+            case ast.Subscript(value=array, slice=index) if isinstance(value_of(array, names), np.ndarray):
+                if _has_traced(index, names):
+                    node.value = ast.parse(f"jnp.asarray({ast.unparse(array)})", mode="eval").body
+    lines = ast.unparse(ast.fix_missing_locations(changed)).splitlines()
+    return None if lines == ast.unparse(statement).splitlines() else lines
+
+
+def _has_traced(node: ast.AST, names: Mapping[str, Any]) -> bool:
+    return any(isinstance(one, ast.Name) and is_traced(names.get(one.id)) for one in ast.walk(node))
+
+
+def _path(function: ast.expr, names: Mapping[str, Any]) -> str:
+    """Return where a function is in NumPy: `linalg.norm`; empty if it is not NumPy's."""
+    value = value_of(function, names)
+    if isinstance(function, ast.Attribute):
+        module = value_of(function.value, names)
+        own = module.__name__ if isinstance(module, types.ModuleType) else ""
+        name = function.attr
+    else:
+        own = "numpy" if isinstance(value, np.ufunc) else getattr(value, "__module__", None) or ""
+        name = getattr(value, "__name__", "")
+    package, _, inner = own.partition(".")
+    return f"{inner}.{name}".lstrip(".") if package == "numpy" and name else ""
+
+
+def _is_in_jax(path: str) -> bool:
+    found: Any = jax.numpy
+    for name in path.split("."):
+        found = getattr(found, name, None)
+    return found is not None
