@@ -203,10 +203,7 @@ def of_what_was_not_found(run: Reported) -> Iterator[str]:
 
 
 def _of_failure(run: Reported) -> Iterator[str]:
-    """Yield the note about the program's exception, or that of the first failed call if the user caught it.
-
-    There is none if a finding explains the exception or the note of a callback tells it.
-    """
+    """Yield a note about the exception, or the first failed call, that no finding explains and no callback's note tells."""
     error, told = run.life.error, f"The program raised {run.life.error}{run.life.raised_at}"
     if not error:
         call = next((one for one in run.call_log.calls()[0] if one.error and one.state == "failed"), None)

@@ -1,0 +1,115 @@
+"""Explain errors that say that a value is needed while JAX traces: for a branch, a loop, a mask, a size or a text."""
+
+from __future__ import annotations
+
+import ast
+import re
+from typing import Any
+
+import jax
+
+from jax_debug_widgets.checks.kinds import Kind
+from jax_debug_widgets.checks.namespace import is_array, is_traced, value_of
+from jax_debug_widgets.checks.raised import Raised, Said, head
+from jax_debug_widgets.checks.rewrite.branches import branch
+from jax_debug_widgets.checks.rewrite.expressions import expression
+from jax_debug_widgets.checks.rewrite.in_place import in_place
+from jax_debug_widgets.checks.rewrite.loops import for_loop, while_loop
+from jax_debug_widgets.checks.rewrite.masks import boolean_mask, sized
+from jax_debug_widgets.checks.words import ARGUMENT, BOTH_BRANCHES, CHECKED, FORMAT
+
+
+def mask(raised: Raised) -> Said:
+    """Explain an array of booleans as an index: the number of its elements is not known while JAX traces."""
+    assigned = in_place(raised.statement, raised.names)
+    if assigned and "jnp.where" in assigned[0]:
+        return Said(Kind.IN_PLACE, assigned)
+    return Said(Kind.SHAPE, boolean_mask(raised.statement, raised.place.after, raised.names))
+
+
+def concretized(raised: Raised) -> Said:
+    """Handle an error that says that a value was needed: for a branch or loop, for a size, or by NumPy."""
+    statement, names = raised.statement, raised.names
+    if type(raised.error) is jax.errors.ConcretizationTypeError and (by_size := sized(statement, raised.failing)):
+        return Said(Kind.SHAPE, by_size, advice="N is the largest number of elements that there can be.")
+    after = raised.place.after
+    if isinstance(statement, ast.If):
+        fix = branch(statement, after, names)
+        by_where = bool(fix) and "jnp.where" in fix[0]
+        return Said(Kind.CONTROL_FLOW, fix, advice=BOTH_BRANCHES if by_where else "")
+    if isinstance(statement, ast.While | ast.For):
+        is_while = isinstance(statement, ast.While)
+        fix = while_loop(statement, after, names) if is_while else for_loop(statement, after, names)
+        return Said(Kind.CONTROL_FLOW, fix, advice="" if fix else traced_argument(raised))
+    if isinstance(statement, ast.Match | ast.Assert):
+        advice = traced_argument(raised) if isinstance(statement, ast.Match) else CHECKED
+        return Said(Kind.CONTROL_FLOW, advice=advice)
+    if _is_formatted(raised):
+        return Said(Kind.CONTROL_FLOW, advice=FORMAT)
+    # A size is needed by a JAX function, which names the argument in the message; Python's `float` needs a value.
+    of_python = r"problem arose with|\b(?:item|tolist)\(\) method"
+    is_size = type(raised.error) is jax.errors.ConcretizationTypeError and not re.search(of_python, raised.text)
+    kind = Kind.SHAPE if is_size else Kind.CONTROL_FLOW
+    return Said(kind, expression(statement, names, raised.failing), advice=traced_argument(raised))
+
+
+def ambiguous(raised: Raised) -> Said | None:
+    """Handle an array of several elements that is a condition; None if it is not an array of JAX."""
+    statement, names = raised.statement, raised.names
+    tested = head(statement) if isinstance(statement, ast.If | ast.While) else raised.failing
+    values = [value_of(node, names) for node in ast.walk(tested) if isinstance(node, ast.expr)]
+    if not any(is_array(value) and value.ndim for value in values):
+        return None
+    is_block = isinstance(statement, ast.While | ast.For)
+    is_choice = isinstance(statement, ast.If)
+    fix = branch(statement, raised.place.after, names) if is_choice else expression(statement, names, raised.failing)
+    is_for_each = bool(fix) and "jax.lax" not in "".join(fix) and not is_block
+    return Said(Kind.TRUTH, fix if is_for_each else None)
+
+
+def _is_formatted(raised: Raised) -> bool:
+    """Return whether the failing value is needed for a text: in an f-string, after `%`, or as an argument of `print`."""
+    around = [
+        node for node in ast.walk(raised.statement) if raised.failing is not node and raised.failing in ast.walk(node)
+    ]
+    for node in around:
+        match node:
+            case ast.JoinedStr() | ast.BinOp(left=ast.Constant(value=str()), op=ast.Mod()):
+                return True
+            case ast.Call(func=ast.Name(id="print")) | ast.Call(func=ast.Attribute(attr="format")):
+                return True
+    return False
+
+
+def traced_argument(raised: Raised) -> str:
+    """Say why the failing value is traced: the argument that it comes from, through earlier assignments."""
+    function = raised.place.function
+    if function is None:
+        return ""
+    arguments = {one.arg for one in (*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs)}
+    defined = {
+        target.id: node.value
+        for node in ast.walk(function)
+        if isinstance(node, ast.Assign)
+        for target in node.targets
+        if isinstance(target, ast.Name)
+    }
+    todo: list[ast.AST] = [raised.failing]
+    seen: set[str] = set()
+    numbers: list[str] = []
+    while todo:
+        for node in ast.walk(todo.pop()):
+            if isinstance(node, ast.Name) and node.id not in seen and is_traced(raised.names.get(node.id)):
+                seen.add(node.id)
+                if node.id in arguments:
+                    numbers += [node.id] if _is_number(raised.names[node.id]) else []
+                elif node.id in defined:
+                    todo.append(defined[node.id])
+    # A size is an integer more often than not.
+    numbers.sort(key=lambda name: raised.names[name].dtype.kind not in "iub")
+    return ARGUMENT.format(name=numbers[0], function=function.name) if numbers else ""
+
+
+def _is_number(value: Any) -> bool:
+    """Return whether a traced value is one number; a PRNG key is none."""
+    return value.ndim == 0 and not jax.dtypes.issubdtype(value.dtype, jax.dtypes.prng_key)

@@ -1,0 +1,114 @@
+"""Explain errors about types, which JAX's messages tell: carries of loops, branches, arguments of jitted functions."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from jax_debug_widgets.checks.kinds import Kind
+from jax_debug_widgets.checks.namespace import value_of
+from jax_debug_widgets.checks.raised import Raised, Said
+from jax_debug_widgets.checks.words import PAIR, STRUCTURE, WORDS
+
+_TYPE = r"[^\s,\[]+(?:\[[^\]]*\])?"
+"""The pattern of a type in JAX's messages: `float32[2,3]`."""
+
+_CARRY = re.compile(
+    rf"The input carry (?:component )?(\S+) has type ({_TYPE}) but the corresponding output carry component has type ({_TYPE})"
+)
+
+
+_STRUCTURE = re.compile(
+    r"The input carry (?:component )?(\S+) is an? (.+?) but the corresponding component of the carry output is an? (.+?), so|"
+    r"the input tree structure is:\s+()PyTreeDef\((.*)\)\s+the output tree structure is:\s+PyTreeDef\((.*)\)"
+)
+
+
+def carry(raised: Raised) -> Said:
+    """Explain a loop whose body returns a carry of another type or structure than it was given."""
+    changed = [f"`{name}` {before} → {after}" for name, before, after in _CARRY.findall(raised.text)]
+    structures = [
+        f"{_carried(one[0])}{_structure(one[1] or one[4])} → {_structure(one[2] or one[5])}"
+        for one in _STRUCTURE.findall(raised.text)
+    ]
+    words = ", ".join([*changed, *structures]) or "see JAX's message"
+    begins = [f"`{name}` with jnp.full({shape}, ..., jnp.{dtype})" for name, shape, dtype in _begins(raised.text)]
+    advice = f"{WORDS[Kind.CARRY].advice.format(names=words)} For example {', '.join(begins)}." if begins else ""
+    return Said(Kind.CARRY, names=words, advice=STRUCTURE if structures else advice)
+
+
+def _carried(name: str) -> str:
+    """Write the name of a carry; the carry of a `fori_loop` has no name of the user's."""
+    return f"`{name}` " if name and not name.startswith("loop_carry") else ""
+
+
+def _structure(words: str) -> str:
+    """Write a structure of JAX's messages shorter: `<class 'dict'> with 1 child` as `dict with 1 child`."""
+    named = re.sub(r"<class '(?:\w+\.)*(\w+)'>", r"\1", words)
+    known = dict.fromkeys(("ShapedArray", "ArrayImpl", "*"), "an array") | {"NoneType": "None"}
+    return known.get(named, named)
+
+
+def no_pair(raised: Raised) -> Said:
+    """Explain the body of a `scan` that returns no pair of carry and output."""
+    returned = raised.text.partition("got ")[2].rstrip(". ")
+    return Said(Kind.CARRY, names=f"the body returns {returned}, and no pair", advice=PAIR)
+
+
+def _begins(text: str) -> Iterator[tuple[str, str, str]]:
+    """Yield name, shape and dtype for each scalar that a loop begins with and returns as an array."""
+    for name, before, after in _CARRY.findall(text):
+        known = re.fullmatch(r"([a-z]+\d+)\[([\d,]+)\]", after)
+        if known and before.endswith("[]"):
+            yield name, f"({known[2]},)", known[1]
+
+
+_DIFFER = re.compile(
+    rf"The output of (.+?) has type ({_TYPE}) but the corresponding output of (.+?) has type ({_TYPE})|"
+    r"(\S+) output(?: at path \S+)? is (.+?) but (\S+) output(?: at path \S+)? is ([^,]+)"
+)
+
+
+def branches(raised: Raised) -> Said:
+    """Explain branches of a `cond` or `switch` that return other types or structures."""
+    found = _DIFFER.search(raised.text)
+    one, type_one, other, type_other = filter(None, found.groups()) if found else ("", "", "", "")
+    types = (re.sub(r"<class '(?:\w+\.)*(\w+)'>", r"\1", name) for name in (type_one, type_other))
+    first, second = (name.replace("a pytree leaf", "one array") for name in types)
+    return Said(Kind.BRANCHES, names=f": {first} of {one}, {second} of {other}" if found else "")
+
+
+def no_array(raised: Raised) -> Said | None:
+    """Explain an argument of a jitted function that is no array; None if the message does not tell its type."""
+    kind = re.search(r"type <class '([\w.]+)'>", raised.text)
+    path = re.search(r"passed to the function at path ([^\s.]+)", raised.text)
+    if kind is None:
+        return None
+    name = path[1] if path else ""
+    setting = f"static_argnames={re.split(r'[.[]', name)[0]!r}" if name.isidentifier() else "static_argnames=..."
+    return Said(
+        Kind.NO_ARRAY,
+        names=f"{f'`{name}`' if name else 'an argument'} is of type {kind[1].removeprefix('builtins.')}",
+        advice=WORDS[Kind.NO_ARRAY].advice.format(setting=setting),
+    )
+
+
+def overflow(raised: Raised) -> Said:
+    """Explain a whole number that does not fit into the dtype of an argument."""
+    found = re.search(r"value (-?\d+)|Python int\w* (-?\d+)", raised.text)
+    return Said(Kind.OVERFLOW, names=f"{found[1] or found[2]} does" if found else "a number here does")
+
+
+def static(raised: Raised) -> Said:
+    """Explain a static argument that has no hash."""
+    kind = re.search(r"type <class '([\w.]+)'>", raised.text)
+    if kind is None:
+        return Said(Kind.STATIC)
+    literals = {ast.List: "list", ast.Dict: "dict", ast.Set: "set"}
+    keywords = [one for node in ast.walk(raised.failing) if isinstance(node, ast.Call) for one in node.keywords]
+    types = {
+        one.arg: literals.get(type(one.value)) or type(value_of(one.value, raised.names)).__name__ for one in keywords
+    }
+    name = next((name for name, of in types.items() if name and of == kind[1].rpartition(".")[2]), "")
+    return Said(Kind.STATIC, names=f"{f'`{name}`' if name else 'an argument'} of type {kind[1]}")
