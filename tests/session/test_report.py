@@ -147,6 +147,10 @@ def test_a_note_says_at_which_line_the_program_raised_unless_a_finding_does():
         jax.jit(lambda x: x if x > 0 else -x)(1.0)
     assert [one.kind for one in run.findings] == ["control-flow"]
     assert not any("TracerBoolConversionError" in one for one in run.notes)
+    with pytest.raises(NotImplementedError), jdw.capture() as run:
+        jax.jit(jax.vmap(lambda x: jax.pure_callback(np.sin, x, x)))(jnp.ones(2))
+    assert [one.kind for one in run.findings] == ["callback"]
+    assert not any("The program raised" in one for one in run.notes)
 
 
 def test_rows_of_values_of_one_name_say_where_each_is():

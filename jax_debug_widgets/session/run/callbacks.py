@@ -115,11 +115,12 @@ class RunCallbacks(Sequence[CallbackSummary]):
         before = time.perf_counter_ns() - self._run.options.stuck_after * 1e9
         return [one for one in self._running() if one.began_ns < before]
 
-    def has_raised(self, error: str) -> bool:
-        """Whether the last error of a host function has this line, see `error_line`."""
+    def tells_of(self, error: str) -> bool:
+        """Whether a note, or the finding of a refused callback, is about the exception with this line, see `error_line`."""
         with self._lock:
-            errors = [tally.error for tally in self._tallies.values() if tally.error]
-        return any(error_line(one) == error for one in errors)
+            raised = [error_line(tally.error) for tally in self._tallies.values() if tally.error]
+            refused = [one.error.strip().partition("\n")[0] for one in self._refused]
+        return error in raised or any(error.endswith(f": {one}") for one in refused)
 
     def notes(self) -> list[str]:
         """Return the notes about host functions, as sentences."""

@@ -208,7 +208,7 @@ def _of_failure(run: Reported) -> Iterator[str]:
     if not error:
         call = next((one for one in run.call_log.calls()[0] if one.error and one.state == "failed"), None)
         error, told = (call.error, f"Call {call.id} `{call.name}` failed: {call.error}") if call else ("", "")
-    if error and not run.explained and not run.callbacks.has_raised(error):
+    if error and not run.explained and not run.callbacks.tells_of(error):
         yield told
 
 
