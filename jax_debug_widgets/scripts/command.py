@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -72,9 +71,8 @@ class Command:
 
     @property
     def title(self) -> str:
-        """The name of the program for people, with its arguments: two runs of a script mostly differ in these."""
-        name = {"code": "-c", "stdin": "<stdin>"}.get(self.kind) or self.target.rstrip("/").rpartition("/")[2]
-        return " ".join((name, *map(shlex.quote, self.arguments)))
+        """The name of the program for people."""
+        return {"code": "-c", "stdin": "<stdin>"}.get(self.kind) or self.target.rstrip("/").rpartition("/")[2]
 
 
 def _options_at_the_start(words: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:

@@ -106,7 +106,6 @@ class RunCallbacks(Sequence[CallbackSummary]):
 
     def refused(self) -> list[RefusedCallback]:
         """Return the callbacks that JAX has refused."""
-        self._run.collect()
         with self._lock:
             return list(self._refused)
 

@@ -322,6 +322,7 @@ class Run(RunView):
         if explanation is not None:
             self.explained.append(explanation)
             error.add_note(excerpt(explanation, self.name_file))
+        self.collect()
         for refused in self.callbacks.refused():
             if refused.error == str(error):
                 error.add_note(text_of(refused_callback(refused, self.name_file)))
