@@ -61,6 +61,8 @@ class Watched:
         if it was recorded under another name, nearer to the operation that makes it.
       vmapped: sizes of the `vmap` axes, outermost first, if the site has the statistic `bad lane`, the first lane that is not
         finite.
+      position: the numbers of the equations around it, each in its own program, outermost first, and of the one that makes
+        it (-1 for an argument). In a loop it ends with the outermost one. It tells what comes before a loop.
       has_ended_lanes: whether its statistics count lanes that have left their vmapped `while`, because JAX computes them too.
       given_on: the names of the value as an argument of the next iteration of its loop.
       merges: for each of the site's values how the values of lanes that fire one by one are merged, see `merges_of`.
@@ -84,6 +86,7 @@ class Watched:
     vmapped: tuple[int, ...] = ()
     given_on: tuple[str, ...] = ()
     has_ended_lanes: bool = False
+    position: tuple[int, ...] = field(default=(), compare=False)
 
     def lane(self, number: int) -> tuple[int, ...]:
         """Return the lane with this number in `bad lane`, outermost axis first; () for no lane."""

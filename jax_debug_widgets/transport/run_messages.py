@@ -68,6 +68,7 @@ class WatchMessage(TypedDict):
     `given_on` are the names of the value in the next iteration of its loop.
     `has_ended_lanes` says whether its statistics count lanes that have left their vmapped `while`.
     `vmapped` are the sizes of its `vmap` axes, outermost first, also if it is not recorded by lane.
+    `position` compares values outside of loops with loops: see `events.Watched`.
     The range of its site is the right-hand side of the assignment to `name`. Its columns count characters, as those of
     `answers.NameMessage`.
     """
@@ -89,6 +90,7 @@ class WatchMessage(TypedDict):
     given_on: list[str]
     has_ended_lanes: bool
     vmapped: list[int]
+    position: list[int]
 
 
 class SiteMessage(TypedDict):

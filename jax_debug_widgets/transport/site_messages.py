@@ -72,4 +72,5 @@ def _watch_message(watched: Watched) -> WatchMessage:
         "given_on": list(watched.given_on),
         "has_ended_lanes": watched.has_ended_lanes,
         "vmapped": list(watched.vmapped),
+        "position": list(watched.position),
     }

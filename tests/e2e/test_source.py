@@ -83,12 +83,15 @@ SHRINK = """
 
 @jax.jit
 def shrink(x):
+    width = x.max() - x.min()
     def body(x, i):
         rest = x - 0.25
         logs = jnp.log(rest)
         x = rest + 0.0 * jnp.maximum(logs, -1.0)
         return x, logs.sum()
-    return lax.scan(body, x, jnp.arange(12))
+    last, sums = lax.scan(body, x + 0.0 * width, jnp.arange(12))
+    total = sums.sum()
+    return last, total
 """
 
 BROKEN = """%%jaxdebug --watch-all
@@ -137,7 +140,7 @@ _ = shrink(jnp.linspace(1.1, 2.1, 8))
 
 REPEATED = """%%jaxdebug --watch-all
 for start in (1.0, 10.0, 100.0):
-    _ = shrink(jnp.full(8, start))
+    _ = shrink(jnp.linspace(start, 2 * start, 8))
 """
 
 VERIFY = """verified = %jaxdebug verify shrink(jnp.linspace(1.1, 2.1, 8))"""
@@ -381,12 +384,15 @@ def test_a_name_is_added_to_what_the_cell_watches_when_it_runs_again(notebook, l
     expect(value(panel, "rest")).to_have_count(0)
 
 
-def test_an_argument_is_that_of_the_call_whose_step_is_looked_at(notebook, lab_page):
+def test_what_comes_before_a_loop_is_of_the_call_whose_step_is_looked_at(notebook, lab_page):
     """Values outside of the loop arrive when the loop is over."""
     panel = panel_of(notebook, lab_page, 9)
     for step, wanted in ((0, 1), (11, 1), (12, 10), (18, 10), (24, 100)):
         panel.root.get_by_test_id("step").fill(str(step))
-        tells(panel, "x", wanted, "mean", "value")
+        tells(panel, "x", 1.5 * wanted, "mean", "value")
+        tells(panel, "width", wanted, "value")
+        is_over = step == 11
+        expect(value(panel, "total").get_by_text("not yet")).to_have_count(0 if is_over else 1)
 
 
 def test_a_verified_call_says_so_in_the_text_and_in_the_panel(notebook, lab_page):

@@ -375,6 +375,7 @@ def watched(number: int, name: str, role: str, *, line: int, **changes: Any) -> 
         "given_on": [],
         "has_ended_lanes": False,
         "vmapped": [],
+        "position": [],
     }
     values = changes.pop("values", STATISTICS)
     about["merges"] = [MERGES.get(name, "sum") for name in values]

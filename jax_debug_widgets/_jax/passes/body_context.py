@@ -38,6 +38,8 @@ class BodyContext:
       outer: for a body run by a backward rule or a transposed `jax.checkpoint`: whether each derivative around it, except
         the one that runs the rule, has transposed it; None: the name stack says it.
       path: the operations of the equations around the body, outermost first; equal in the forward and the backward pass.
+      position: the numbers of the equations around the body, each in its own body, outermost first. It ends with the
+        outermost loop.
     """
 
     equation: Any = None
@@ -57,6 +59,7 @@ class BodyContext:
     meant: Mapping[core.Var, frozenset[str]] = field(default_factory=dict["core.Var", frozenset[str]])
     outer: tuple[bool, ...] | None = None
     path: tuple[Hashable, ...] = ()
+    position: tuple[int, ...] = ()
 
     @property
     def pushes_through(self) -> bool:

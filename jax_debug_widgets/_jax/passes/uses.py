@@ -97,6 +97,7 @@ class VariableUses:
             given=None,
             equation=equation,
             path=(*self._around.path, *self._way_into(equation)),
+            position=self._around.position if self._place.loops else (*self._around.position, number),
             primal=frozenset(used),
             cotangents=frozenset(cotangents),
             tangents=self._tangents_given(equation, key),

@@ -88,9 +88,10 @@ class WatchedTaps:
         site = self._site(one, values, sizes, order, partner, **about)
         later = given_on.get(one.variable, ()) if one.role == "value" else ()
         ended = any(loop.ends_by_lane for loop in place.loops)
-        if site.watch and (again or later or ended):
-            about_loop = {"again": again, "given_on": later, "has_ended_lanes": ended}
-            site = replace(site, watch=replace(site.watch, **about_loop))
+        if site.watch:
+            position = around.position if place.loops else (*around.position, one.equation)
+            about_body = {"again": again, "given_on": later, "has_ended_lanes": ended, "position": position}
+            site = replace(site, watch=replace(site.watch, **about_body))
         self._partners.add(one, site)
         return Tap(
             site=site,

@@ -50,22 +50,26 @@ function executions(count: number, about: (i: number) => Record<string, number>)
 }
 
 describe("a value outside of a loop, which comes when the loop is over", () => {
-  const rowsIn = (primitive: string, isLast = false) => {
+  const rowsIn = (position: number[], isLast = false) => {
     const batch = executions(3, (i) => ({ call: i }));
-    for (const site of batch.sites) Object.assign(site, { watch: { ...site.watch, primitive } });
+    for (const site of batch.sites) Object.assign(site, { watch: { ...site.watch, position } });
     const run = new TestRun();
     run.store.apply(batch);
     const own = table(run, LOGITS);
     return [undefined, 0, 1, 2].map((during) =>
-      own.rowAt({ moment: 0, call: null, ...(during === undefined ? {} : { during, isLast }) }),
+      own.rowAt({ moment: 0, call: null, ...(during === undefined ? {} : { during, loop: [2, 1], isLast }) }),
     );
   };
 
-  it("is that of the call, if it is an argument", () => expect(rowsIn("argument")).toEqual([0, 0, 1, 0]));
+  it("is that of the call, if the program computes it before the loop or is given it", () => {
+    for (const position of [[-1], [0], [1, 7], [2, 0], [2, 0, 9]]) expect(rowsIn(position)).toEqual([0, 0, 1, 0]);
+  });
 
-  it("is not that of the call before, and that of the call at its last step", () => {
-    expect(rowsIn("mul")).toEqual([0, 0, -1, 0]);
-    expect(rowsIn("mul", true)).toEqual([0, 0, 1, 0]);
+  it("is else not that of the call before, and that of the call at its last step", () => {
+    for (const position of [[], [2], [2, 1], [2, 2], [2, 1, 0], [3]]) {
+      expect(rowsIn(position)).toEqual([0, 0, -1, 0]);
+      expect(rowsIn(position, true)).toEqual([0, 0, 1, 0]);
+    }
   });
 });
 

@@ -45,8 +45,9 @@ export type WatchSite = SiteMessage & { watch: WatchMessage };
 export interface Look {
   moment: number | null;
   call: number | null;
-  /** The call of that event, and whether the step that is looked at is its last. */
+  /** The call of that event if it is in a loop, the loop's position, and whether the step that is looked at is its last. */
   during?: number;
+  loop?: readonly number[];
   isLast?: boolean;
 }
 
@@ -82,6 +83,12 @@ export function firstPlace(
 export function guiltyPlace(site: WatchSite): { file: string; line: number; index: number } {
   const { file, line } = guilty(site) ?? site;
   return { file, line, index: 0 };
+}
+
+/** Whether the program computes what is at one position before the loop at the other; false where that is not known. */
+function isBefore(position: readonly number[], loop: readonly number[]): boolean {
+  const apart = position.findIndex((number, depth) => number !== loop[depth]);
+  return apart >= 0 && (position[apart] as number) < (loop[apart] ?? -1);
 }
 
 export class WatchTable {
@@ -192,17 +199,18 @@ export class WatchTable {
   }
 
   /**
-   * The newest row at or before the moment, of that call; -1 for none. What is outside of a loop may come after the loop: it is
-   * that of the call from the last step on, an argument from the beginning, and it is never that of the call before.
+   * The newest row at or before the moment, of that call; -1 for none. What is outside of a loop may come after the loop: what
+   * the program computes before the loop is there from the first step on, the rest from the last one on. It is never that of
+   * the call before.
    */
-  rowAt({ moment, call, during, isLast = false }: Look): number {
+  rowAt({ moment, call, during, loop = [], isLast = false }: Look): number {
     const next = moment === null ? this.length : this.after(moment);
     let row = next - 1;
     while (call !== null && row >= 0 && this.at(row, "call") !== call) row--;
     const isLate = (at: number) => this.at(at, "call") === during && this.at(at, "step") === -1;
     if (during === undefined || next >= this.length || !isLate(next)) return row;
     if (row >= 0 && this.at(row, "call") === during) return row;
-    if (!isLast && this.siteAt(next)?.watch?.primitive !== "argument") return -1;
+    if (!isLast && !isBefore(this.siteAt(next)?.watch?.position ?? [], loop)) return -1;
     for (row = next; row + 1 < this.length && isLate(row + 1); ) row++;
     return row;
   }

@@ -46,6 +46,8 @@ export interface WatchMessage {
   has_ended_lanes: boolean;
   /** Sizes of its `vmap` axes, outermost first, also where nothing is recorded by lane. */
   vmapped: number[];
+  /** The numbers of the equations around it and of its own, outermost first; in a loop it ends with the outermost one. */
+  position: number[];
 }
 
 /** A value that had a NaN after the one that a finding is about. */
@@ -721,6 +723,7 @@ const UNTOLD_WATCH = {
   given_on: [],
   has_ended_lanes: false,
   vmapped: [],
+  position: [],
 };
 
 /** With what a kernel that is a little older than this page leaves out. */

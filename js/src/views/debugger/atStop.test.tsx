@@ -48,8 +48,8 @@ describe("the values beside the lines, at a stop", () => {
     standAt([]);
     expect([isMarked("logits"), isMarked("loss")]).toEqual([false, true]);
     expect(of("loss").querySelector(".of-earlier")?.textContent?.trim()).toBe("call 1");
-    expect(of("loss").getAttribute("aria-description")).toContain("(the program stopped at a later one)");
-    expect(find("[data-testid=inspect-when]").textContent).toContain("not computed yet where the program stopped");
+    expect(of("loss").getAttribute("aria-description")).toContain("(this step's has not come yet)");
+    expect(find("[data-testid=inspect-when]").textContent).toContain("this step's has not come yet");
     expect(all(".name-row.earlier").map((row) => row.dataset.of)).toEqual(["loss"]);
   });
 

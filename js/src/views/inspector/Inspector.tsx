@@ -75,7 +75,7 @@ function Head({ run, ui, value, found }: Pick<Props, "run" | "ui" | "value"> & {
       <div class="muted number inspector-when" data-testid="inspect-when">
         {[
           found ? found.when : "not computed yet",
-          found?.earlier ? "not computed yet where the program stopped" : "",
+          found?.earlier ? "this step's has not come yet" : "",
           found && found.rows.length > 1 ? `${found.rows.length} lanes` : "",
           path.length > 1 ? path.join(" / ") : "",
           value.nth,

@@ -224,6 +224,22 @@ describe("the source", () => {
     });
   });
 
+  it("says of what is outside of a running loop which call it is of", () => {
+    const batch = goldenBatch("watch");
+    // `logits` is in a loop, which is in call 2; `loss` of call 2 has not come yet.
+    for (const event of [0, 3]) batch.events.step[event] = event;
+    batch.events.call[4] = 1;
+    withHeight(600, () => {
+      const { ui } = open(batch);
+      const marked = () => all(".of-earlier").map((mark) => mark.textContent?.trim());
+      expect([shownAs("loss"), marked()]).toEqual([expect.stringContaining("call 1"), ["call 1"]]);
+      act(() => {
+        ui.moment.value = 2;
+      });
+      expect(marked()).toEqual([]);
+    });
+  });
+
   it("shows one call where only that is wanted", () => {
     withHeight(600, () => {
       const { ui } = open();

@@ -22,7 +22,7 @@ export interface Seen {
   rows: number[];
   /** `call 3 · step 12`. */
   when: string;
-  /** At a stop: the earlier call or step that it is of; "" where it is of the stop's own, and where nothing is stopped. */
+  /** The earlier call, or at a stop the earlier step, that it is of; "" where it is of the one that is looked at. */
   earlier: string;
   /** At a stop whose step has no row yet: the variable of the frame, which has its value. */
   local: LocalMessage | null;
@@ -41,6 +41,8 @@ export interface SeenValue extends Seen {
 /** What is looked at: a moment, and where that is live and the program stands or was ended at a stop, the stop. */
 export interface LookAtStop extends Look {
   stop?: AtStop | null;
+  /** The call whose loop is looked at. */
+  inLoopOf?: number;
 }
 
 /** Where the panel is live that is `newest`. */
@@ -49,17 +51,19 @@ export function lookOf(run: RunStore, ui: UiState, newest: number): LookAtStop {
   const standing = standsAt(run) ? run.debugger.stop : endedAt(run, ui);
   const stop = moment === null && call === null ? atStop(run, standing) : null;
   const look = { moment: run.log.endOf(moment ?? newest), call, stop };
-  const clock = moment === null ? undefined : clockOf(run);
+  const clock = stop ? undefined : clockOf(run);
   const row = clock?.rowAt(look) ?? -1;
   const [during, after] = [row, row + 1].map((at) => clock?.at(at, "call"));
-  const isInLoop = (clock?.at(row, "step") ?? -1) >= 0;
-  return isInLoop && during !== undefined ? { ...look, during, isLast: after !== during } : look;
+  if (during === undefined || (clock?.at(row, "step") ?? -1) < 0) return look;
+  const inLoop = { ...look, inLoopOf: during };
+  const loop = clock?.siteAt(row)?.watch?.position ?? [];
+  return moment === null ? inLoop : { ...inLoop, during, loop, isLast: after !== during };
 }
 
 /** Of one site; null where it had not been computed. */
 export function seenOf(run: RunStore, { id }: WatchSite, look: LookAtStop): Seen | null {
   const table = run.watched.tables.get(id);
-  const found = table ? seenAt(run, table, table.rowAt(look), look.stop) : null;
+  const found = table ? seenAt(run, table, table.rowAt(look), look) : null;
   const local = look.stop && found?.earlier ? localOf(run, found.site, look.stop.stop) : null;
   return local && found && look.stop ? { ...found, rows: [found.row], ...asTold(local, look.stop) } : found;
 }
@@ -69,7 +73,7 @@ export function seen(run: RunStore, { site, gradient }: Value, look: LookAtStop)
   const found = seenOf(run, site, look);
   if (!found) return null;
   const beside = gradient && gradient !== site && run.watched.tables.get(gradient.id);
-  const other = beside ? seenAt(run, beside, beside.rowBeside(found.table, found.row, look), look.stop) : null;
+  const other = beside ? seenAt(run, beside, beside.rowBeside(found.table, found.row, look), look) : null;
   // Of an earlier step than the value it would be taken for that of the value.
   return { ...found, gradient: other?.earlier === found.earlier ? other : null };
 }
@@ -80,14 +84,22 @@ export function seenBefore(run: RunStore, { id }: WatchSite, { table, row }: See
   return other ? seenAt(run, other, other.rowBefore(table, row)) : null;
 }
 
-function seenAt(run: RunStore, table: WatchTable, row: number, stop: AtStop | null = null): Seen | null {
+function seenAt(run: RunStore, table: WatchTable, row: number, look: Partial<LookAtStop> = {}): Seen | null {
   if (row < 0) return null;
   const rows = table.together(row);
   const site = table.siteAt(row) as WatchSite;
   const told = (statistic: string) => table.combined(rows, statistic);
-  const about = { when: whenOf(table, row), earlier: stop ? earlier(table, row, stop) : "", local: null };
+  const about = { when: whenOf(table, row), earlier: earlierThan(run, look, table, row), local: null };
   const mask = () => (table.isBad(row) && isMasked(run, site, table.event(row)) ? site.watch.choice : "");
   return { table, row, site, rows, ...about, mask, told, get: (statistic) => told(statistic) ?? Number.NaN };
+}
+
+/** While a loop runs, what is outside of it is still that of the call before: it comes when the loop is over. */
+function earlierThan(run: RunStore, { stop, inLoopOf }: Partial<LookAtStop>, table: WatchTable, row: number): string {
+  if (stop) return earlier(table, row, stop);
+  const call = table.at(row, "call") as number;
+  const [before, now] = [call, inLoopOf ?? -1].map((id) => run.calls.get(id));
+  return before && now && call < now.id && before.name === now.name ? `call ${call}` : "";
 }
 
 function asTold(local: LocalMessage, { when, stop: { lanes } }: AtStop) {
@@ -167,7 +179,7 @@ export function factsOf({ site: newest, nth }: Value, found: SeenValue | null): 
   const known = table.statistics.filter((name) => (get(name) !== 0 || !COUNTS.has(name)) && told(name) !== undefined);
   const numbers = known.map((name) => `${labelOf(found, name)} ${exact(get(name))}`);
   const { size, ratio } = gradientOf(found);
-  const left = found.earlier && " (the program stopped at a later one)";
+  const left = found.earlier && " (this step's has not come yet)";
   const lines = [head, found.when + left + lanes, numbers.join(" · "), ...notesOf(found)];
   return size ? [...lines, `‖gradient‖ ${size}${ratio && ` · ${ratio} of the value's`}`] : lines;
 }
