@@ -112,6 +112,8 @@ class Status:
       when: the condition under which watched values are recorded, "" for always.
       cost: what watching is expected to cost, "" if nothing is watched.
       apart: how many programs were compiled that are of no call, such as un-jitted operations, and in how many seconds.
+      checked: the checks that ran and found nothing, `oob, keys` or `All checks`; empty if the user asked for none, or there
+        are findings, or the run is not over.
     """
 
     state: RunState
@@ -142,3 +144,4 @@ class Status:
     cost: str = ""
     lines: tuple[str, ...] = ()
     apart: tuple[int, float] = (0, 0.0)
+    checked: str = ""

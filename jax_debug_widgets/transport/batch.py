@@ -240,6 +240,7 @@ def status_message(status: Status) -> StatusMessage:
         "cost": status.cost,
         "lines": list(status.lines),
         "apart": list(status.apart),
+        "checked": status.checked,
     }
 
 

@@ -240,6 +240,7 @@ class StatusMessage(TypedDict):
     `nonfinite` counts the NaN and infinite values in the streams. `findings` is the number of findings.
     `processes` are the processes of a run of several. `copies`: site -> the site of another process with the same values.
     `when` is the condition under which watched values are recorded. `cost`, one of `notes`, says what watching costs.
+    `checked` are the checks that ran and found nothing, in words.
     `apart` is how many programs were compiled that are of no call, such as un-jitted operations, and in how many seconds.
     """
 
@@ -270,3 +271,4 @@ class StatusMessage(TypedDict):
     cost: str
     lines: list[str]
     apart: list[float]
+    checked: str

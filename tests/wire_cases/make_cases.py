@@ -136,6 +136,7 @@ def status(events: int, **changes: Any) -> dict[str, Any]:
         "captured": True,
         "cost": "",
         "apart": [0, 0.0],
+        "checked": "",
         "commands": "in the shell channel's thread",
         **changes,
     }

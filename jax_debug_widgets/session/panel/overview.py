@@ -189,6 +189,8 @@ def facts(run: RunView, drawn: Sequence[tuple[ScalarSeries, int]], calls: Sequen
         found.append(born)
     if findings:
         found.append(Fact("Findings", str(len(findings)), "wrong or slow", True))
+    elif checked := run.status().checked:
+        found.append(Fact(checked, "found nothing", ""))
     compiled = _compiled(calls)
     return [*found, compiled] if compiled else found
 

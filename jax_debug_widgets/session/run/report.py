@@ -7,7 +7,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 from jax_debug_widgets._jax.compat import features
-from jax_debug_widgets._jax.running.checking import CHECKERS
 from jax_debug_widgets.breakpoints import unmet, unwatched
 from jax_debug_widgets.checks import Kind
 from jax_debug_widgets.checks.device import found_while_running
@@ -20,6 +19,7 @@ from jax_debug_widgets.session.run.callbacks import MAX_HOST_CALLS
 from jax_debug_widgets.session.run.expectations import phantoms_in
 from jax_debug_widgets.session.run.first_nonfinite import birth, event_after, first_event, joined
 from jax_debug_widgets.session.run.misordered import misordered_notes
+from jax_debug_widgets.session.run.not_checked import of_checking, quiet_checks
 from jax_debug_widgets.session.run.ports import RunPorts, Values, WithSources
 from jax_debug_widgets.session.run.report_findings import explained, of_key, of_retraces, of_stale
 from jax_debug_widgets.taps import formatted_while_tracing
@@ -174,10 +174,11 @@ def status(run: Reported, ports: RunPorts) -> Status:
             *of_what_is_let_go(run),
             *([cost] if cost else []),
             *_of_watching(run),
-            *_of_checking(run, state),
+            *of_checking(run, state),
         ),
         findings=len(joined(found, run, run.noted)),
         cost=cost,
+        checked="" if found or state != "done" else quiet_checks(run, state, ports.muted_checks()),
         apart=run.call_log.compiled_apart(),
         when=run.options.watch.when if run.options.watch else "",
         resumed=max(0, run.policy.resumed_ns - run.life.origin_ns) * 1e-9,
@@ -275,17 +276,6 @@ def _of_watching(run: Reported) -> Iterator[str]:
     ):
         nan = " A comparison with NaN is never true: write isnan(name)." if re.search(r"[<>=]", watch.when) else ""
         yield f"Nothing was recorded: `{watch.when}` was true in none of the executions.{nan}"
-
-
-def _of_checking(run: Reported, state: str) -> Iterator[str]:
-    """Yield the note that no program had an operation for a check of compiled programs."""
-    checks = [one for one in run.options.check if one in CHECKERS]
-    if checks and state == "done" and not run.checked.calls:
-        yield (
-            f"Not checked ({', '.join(checks)}): no jitted function of yours that ran has an operation that this check covers. "
-            "Outside jax.jit only x[i] and x.at[i] are checked, by oob: call jax.jit(f)(x), or jax.jit(jax.grad(f))(x). JAX's "
-            "own functions are not checked: instead of jax.jit(jnp.log) write jax.jit(lambda x: jnp.log(x))."
-        )
 
 
 def _nonfinite_in_streams(run: Reported) -> NonFinite | None:

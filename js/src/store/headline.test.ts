@@ -49,6 +49,7 @@ const NOTHING = {
   quality: null,
   nan: null,
   findings: 0,
+  checked: "",
   compiled: null,
 };
 
@@ -205,6 +206,13 @@ describe("the facts", () => {
       factsOf({ ...NOTHING, steps: 40, elapsed, compiled: { times: 1, functions: 1, seconds, numba: 0 } })[0]?.note;
     expect(note(31.1, 23.5)).toBe("in 31.1 s, 23.5 s of it compiling");
     expect([note(31.1, 1), note(1, 2)]).toEqual(["in 31.1 s", "in 1.00 s"]);
+  });
+
+  it("say which checks found nothing", () => {
+    const words = (findings: number) =>
+      factsOf({ ...NOTHING, findings, checked: "oob, keys" }).map(({ label, value, bad }) => [label, value, bad]);
+    expect(words(0)).toEqual([["oob, keys", "found nothing", false]]);
+    expect(words(2)).toEqual([["Findings", "2", true]]);
   });
 
   it("mark what is wrong", () => {

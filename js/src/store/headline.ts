@@ -151,6 +151,8 @@ export interface Known {
     nan: boolean;
   } | null;
   findings: number;
+  /** The checks that ran and found nothing, in words; "" for none. */
+  checked: string;
   compiled: Compiled | null;
 }
 
@@ -169,7 +171,7 @@ export function bornOf(
 }
 
 /** What is not known is not among them. */
-export function factsOf({ steps, pace, elapsed, loss, quality, nan, findings, compiled }: Known): Fact[] {
+export function factsOf({ steps, pace, elapsed, loss, quality, nan, findings, checked, compiled }: Known): Fact[] {
   const fact = (id: FactId, label: string, value: string, note: string, bad = false): Fact => ({
     id,
     label,
@@ -203,7 +205,11 @@ export function factsOf({ steps, pace, elapsed, loss, quality, nan, findings, co
           ),
         ]
       : []),
-    ...(findings > 0 ? [fact("findings", "Findings", count(findings), "wrong or slow", true)] : []),
+    ...(findings > 0
+      ? [fact("findings", "Findings", count(findings), "wrong or slow", true)]
+      : checked
+        ? [fact("findings", checked, "found nothing", "")]
+        : []),
     ...(compiled ? [fact("compiled", "Compiled", ...timesOf(compiled))] : []),
   ];
 }

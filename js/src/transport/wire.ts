@@ -282,6 +282,8 @@ export interface StatusMessage {
   cost: string;
   /** How many programs were compiled that are of no call, as operations outside `jit`, and in how many seconds. */
   apart: readonly [number, number];
+  /** The checks that ran and found nothing, `oob, keys`; "" where none was asked for, or something was found. */
+  checked: string;
 }
 
 export interface BatchHeader {
@@ -688,6 +690,7 @@ const UNTOLD_STATUS = {
   nonfinite: null,
   first_nonfinite: null,
   findings: 0,
+  checked: "",
   resumed: 0,
   breakpoints: [],
   paused: false,

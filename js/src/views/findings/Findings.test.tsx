@@ -41,8 +41,8 @@ const KEY: FindingMessage = {
   following: 0,
 };
 
-function open(findings: FindingMessage[]) {
-  const shown = showTab("findings", goldenBatch("watch", { status: status({ findings: findings.length }) }));
+function open(findings: FindingMessage[], checked = "") {
+  const shown = showTab("findings", goldenBatch("watch", { status: status({ findings: findings.length, checked }) }));
   act(() => {
     shown.run.answer({ type: "findings", version: 1, run: "run-1", id: 1, findings });
     shown.run.draw();
@@ -92,6 +92,16 @@ describe("the findings", () => {
     open([]);
     expect(all("#tab-findings")).toEqual([]);
     expect(find(".empty").textContent).toContain("No findings");
+  });
+
+  it("say which checks found none", () => {
+    const shown = (checked: string) => {
+      open([], checked);
+      expect(all("#tab-findings").length).toBe(1);
+      return find(".empty").textContent;
+    };
+    expect(shown("All checks")).toBe("No findingsAll checks ran.");
+    expect(shown("oob, keys")).toContain("No findingsoob, keys ran.Run the cell with %%jaxdebug --check all");
   });
 
   it("say why they could not be read", () => {

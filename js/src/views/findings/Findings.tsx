@@ -48,7 +48,10 @@ export function Findings({ run, ui }: Props) {
     return (
       <div class="empty">
         <strong>No findings</strong>
-        <span>Run the cell with %%jaxdebug --check all to look for more.</span>
+        {run.status?.checked && <span>{run.status.checked} ran.</span>}
+        {run.status?.checked !== "All checks" && (
+          <span>Run the cell with %%jaxdebug --check all to look for more.</span>
+        )}
       </div>
     );
   }

@@ -7,7 +7,7 @@ const GOES: Readonly<Record<Fact["id"], string>> = {
   loss: "Show this value",
   quality: "Show this value",
   nan: "Go to its line, at that step (!)",
-  findings: "Go to the worst finding",
+  findings: "Show the worst of them, or what was checked",
   compiled: "Show what was compiled, and why",
 };
 

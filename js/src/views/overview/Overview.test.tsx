@@ -274,6 +274,12 @@ describe("the overview", () => {
     vi.useRealTimers();
   });
 
+  it("gives no advice to check where checks have found nothing", () => {
+    show(goldenBatch("empty", { status: status({ events: 0, checked: "All checks" }) }));
+    const words = find("[data-testid=nothing-drawn]").textContent;
+    expect([words?.includes("--watch-all"), words?.includes("--check")]).toEqual([true, false]);
+  });
+
   it("gives no advice to watch where the program has failed", () => {
     show(goldenBatch("empty", { status: status({ state: "failed", events: 0 }) }));
     expect(find("[data-testid=nothing-drawn]").textContent).toBe(

@@ -81,6 +81,7 @@ function Contents({ run, ui, dark, at }: Props & { at: number }) {
           prepares={run.calls.size > 0 && ![...run.calls.values()].some(launched)}
           watched={run.watched.tables.size}
           apart={run.status?.apart}
+          checked={run.status?.checked ?? ""}
         />
       ) : (
         <>
@@ -200,10 +201,12 @@ interface NothingProps {
   watched: number;
   /** What JAX has compiled that is of no call. */
   apart: StatusMessage["apart"] | undefined;
+  /** The checks that ran and found nothing. */
+  checked: string;
 }
 
 /** What to do where nothing can be drawn. */
-function Nothing({ ui, goesOn, failed, prepares, watched, apart }: NothingProps) {
+function Nothing({ ui, goesOn, failed, prepares, watched, apart, checked }: NothingProps) {
   if (failed && watched === 0) {
     return (
       <div class="empty" data-testid="nothing-drawn">
@@ -248,8 +251,14 @@ function Nothing({ ui, goesOn, failed, prepares, watched, apart }: NothingProps)
       ) : (
         <span>
           To see every value, every gradient and the first NaN without a print, begin the cell with{" "}
-          <CellLine text={WATCH_ALL} />. To find a NaN, an index out of bounds or a key that is used twice, begin it
-          with <CellLine text={CHECK_ALL} />.
+          <CellLine text={WATCH_ALL} />.
+          {!checked && (
+            <>
+              {" "}
+              To find a NaN, an index out of bounds or a key that is used twice, begin it with{" "}
+              <CellLine text={CHECK_ALL} />.
+            </>
+          )}
         </span>
       )}
     </div>

@@ -231,6 +231,7 @@ export function knownOf(run: RunStore, scalars: readonly Scalar[], findings: rea
     quality: courseOf(scalars, 1),
     nan: badOf(run) ?? bornOf(findings),
     findings: run.status?.findings ?? 0,
+    checked: run.status?.checked ?? "",
     compiled: compiledOf(run.calls.values()),
   };
 }
