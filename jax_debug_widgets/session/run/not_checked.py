@@ -30,8 +30,15 @@ _NEEDS = {
 class Checked(Protocol):
     """A run as this module uses it."""
 
-    options: Options
-    checked: CheckLog
+    @property
+    def options(self) -> Options:
+        """See `Run`."""
+        ...
+
+    @property
+    def checked(self) -> CheckLog:
+        """See `Run`."""
+        ...
 
 
 def quiet_checks(run: Checked, state: RunState, muted: Collection[str]) -> str:
