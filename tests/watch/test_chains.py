@@ -173,21 +173,87 @@ def test_what_the_program_writes_anyway_is_read_and_not_made_again():
     assert [names[one] for one in made] == ["mul", "dot_general", "mul"]
 
 
-def test_what_needs_others_that_nobody_reads_is_read_itself():
-    """To make it again its operands would have to be written: two arrays in the place of one."""
+def test_a_product_is_made_of_exponentials_that_nobody_reads():
+    """To write the product would round it before it is added to something; to write the exponentials changes no bit."""
     program, _ = op_by_op(lambda x, y: jnp.exp(x) * jnp.exp(y), jnp.ones(5), jnp.ones(5))
     first, second, product = (one.outvars[0] for one in program.eqns[:3])
-    assert chains_of(program, [product]) == []
+    (chain,) = chains_of(program, [product])
+    assert (set(chain.sources), chain.watched) == ({first, second}, (product,))
     (chain,) = chains_of(program, [first, second, product])
     assert set(chain.sources) == {first, second} and set(chain.watched) == {first, second, product}
 
 
-def test_a_value_that_is_made_of_more_arrays_than_are_watched_is_read_itself():
-    program, _ = op_by_op(lambda x, y: (x - y) * 2, jnp.ones(5), jnp.ones(5))
-    difference, doubled = (one.outvars[0] for one in program.eqns[:2])
-    assert chains_of(program, [difference]) == []
-    (chain,) = chains_of(program, [difference, doubled])
-    assert chain.watched == (difference, doubled)
+def test_what_needs_others_that_nobody_reads_is_read_itself():
+    """To make it again its operands would have to be written: they are made of sums that XLA may contract."""
+    program, _ = op_by_op(lambda x, y: jnp.sort(x.cumsum() * y) * jnp.floor(x + y), jnp.ones(5), jnp.ones(5))
+    last = program.eqns[-1].outvars[0]
+    assert chains_of(program, [last]) == []
+
+
+def test_a_value_that_is_made_of_many_more_arrays_than_are_watched_is_read_itself():
+    program, _ = op_by_op(lambda x, y, z: (x - y) * z * 2, jnp.ones(5), jnp.ones(5), jnp.ones(5))
+    difference, product, doubled = (one.outvars[0] for one in program.eqns[:3])
+    assert chains_of(program, [product]) == []
+    (chain,) = chains_of(program, [product, doubled])
+    assert chain.watched == (product, doubled)
+    (chain,) = chains_of(program, [difference])
+    assert chain.watched == (difference,)
+
+
+ACTIVATIONS = [
+    jax.nn.gelu,
+    partial(jax.nn.gelu, approximate=False),
+    jax.nn.silu,
+    jax.nn.mish,
+    lambda x: x * jax.nn.softplus(x),
+    lambda x: x / (1 + jnp.abs(x)) * 0.5 * (1 + jnp.tanh(x)),
+]
+
+
+@pytest.mark.cpu("chains are the CPU's")
+@pytest.mark.parametrize("watch", [True, "x", "error"])
+@pytest.mark.parametrize("act", ACTIVATIONS, ids=["gelu", "exact gelu", "silu", "mish", "softplus", "own"])
+def test_watching_what_an_activation_gives_changes_no_bit(act, watch):
+    """XLA contracts its product with the sum after it, which it could not do with a product that it writes."""
+
+    def loss_of(params, x, y):
+        for w in params:
+            h = x @ w
+            x = act(h)
+        error = x - y
+        return (error * error).mean()
+
+    def train(params, x, y):
+        def step(params, _):
+            loss, gradients = jax.value_and_grad(loss_of)(params, x, y)
+            return jax.tree.map(lambda p, g: p - 0.1 * g, params, gradients), loss
+
+        return jax.lax.scan(step, params, length=3)
+
+    keys = jax.random.split(jax.random.key(0), 3)
+    params, x = [jax.random.normal(key, (48, 48)) / 7 for key in keys[1:]], jax.random.normal(keys[0], (32, 48))
+    run_it = jax.jit(train)
+    plain = run_it(params, x, jnp.sin(x))
+    with jdw.capture(watch=watch) as run:
+        watched = run_it(params, x, jnp.sin(x))
+    assert run.watched
+    jax.tree.map(np.testing.assert_array_equal, plain, watched)
+
+
+@pytest.mark.parametrize("act", ACTIVATIONS, ids=["gelu", "exact gelu", "silu", "mish", "softplus", "own"])
+@pytest.mark.parametrize("transform", [lambda f: f, jax.grad, jax.vmap], ids=["jit", "grad", "vmap"])
+def test_what_an_activation_gives_is_what_it_gives_un_jitted(act, transform):
+    def f(x):
+        h = x @ jnp.eye(6) * 3
+        out = act(h)
+        return ((out - x) ** 2).sum()
+
+    x = jax.random.normal(jax.random.key(1), (3, 5, 6) if transform is jax.vmap else (5, 6))
+    with jdw.capture(watch="out") as run:
+        jax.jit(transform(f))(x)
+    wanted = np.asarray(act(3 * x))
+    for name, number in (("mean", wanted.mean()), ("l2", np.linalg.norm(wanted)), ("min", wanted.min())):
+        np.testing.assert_allclose(run["out"][name][0], number, rtol=1e-5, atol=1e-6)
 
 
 @st.composite

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import jax
 
+from jax_debug_widgets._jax.passes.elementwise_calls import Copied, copied, with_calls_inlined
 from jax_debug_widgets.watch.choosing.bad_lane import BadLanes
 from jax_debug_widgets.watch.choosing.lanes import by_lane
 from jax_debug_widgets.watch.choosing.select import Watch
@@ -30,6 +31,7 @@ class ReadPlan:
       rows: for each value the number of the variable that has its statistics, or beyond those the one that a chain makes.
       lanes: for each value its axes that are lanes; it has statistics of each.
       chains: what makes values that are not read.
+      copied: what computes arrays for the chains that are not variables of the body; they come after `variables`.
       bad_lanes: what tells the first lane that is not finite; what it reads comes after `variables`.
     """
 
@@ -38,6 +40,7 @@ class ReadPlan:
     rows: Sequence[int]
     lanes: Sequence[Axes]
     chains: Sequence[ChainOf]
+    copied: Copied | None
     bad_lanes: BadLanes
 
     @property
@@ -48,6 +51,9 @@ class ReadPlan:
     def compute(self, *arrays: jax.Array) -> list[Any]:
         """Compute the arrays that a bundle of taps hands over from those that were read: see `events.Bundle`."""
         arrays, further = arrays[: len(self.variables)], arrays[len(self.variables) :]
+        if self.copied:
+            taken = [arrays[self.variables.index(one)] for one in self.copied.inputs]
+            arrays = (*arrays, *self.copied.compute(taken))
         table = stacked(arrays, self.rows, self.chains)
         if self.watch.histograms and any(array.size > 1 for array in arrays):
             table = histogram.beside(table, arrays, self.rows)
@@ -69,18 +75,23 @@ def reading_of(
     is_plain = not (watch.values or watch.histograms) and replicas == 1
     is_native = jax.default_backend() == "cpu" and native_target()
     plain = [one for one, axes in zip(values, lanes, strict=True) if not axes] if is_plain and is_native else []
-    chains = chains_of(jaxpr, plain)
+    inlined = with_calls_inlined(jaxpr) if plain else jaxpr
+    chains = chains_of(inlined, plain)
     made = [one for chain in chains for one in chain.watched]
     read = {*values}.difference(made).union(one for one, axes in zip(values, lanes, strict=True) if axes)
-    sources = itertools.chain.from_iterable(chain.sources for chain in chains)
-    variables = list(dict.fromkeys([*(one for one in values if one in read), *sources]))
-    number_of = {variable: number for number, variable in enumerate(variables)}
-    row_of = {**number_of, **{variable: number for number, variable in enumerate(made, len(variables))}}
+    sources = list(dict.fromkeys(itertools.chain.from_iterable(chain.sources for chain in chains)))
+    copies = copied(jaxpr, inlined, sources)
+    inputs, results = (copies.inputs, copies.results) if copies else ((), ())
+    own = [one for one in sources if one not in results]
+    variables = list(dict.fromkeys([*(one for one in values if one in read), *own, *inputs]))
+    number_of = {variable: number for number, variable in enumerate([*variables, *results])}
+    row_of = {**number_of, **{variable: number for number, variable in enumerate(made, len(number_of))}}
     return ReadPlan(
         watch=watch,
         variables=variables,
         rows=[(number_of if axes else row_of)[one] for one, axes in zip(values, lanes, strict=True)],
         lanes=lanes,
         chains=[(chain, [number_of[source] for source in chain.sources]) for chain in chains],
+        copied=copies,
         bad_lanes=bad_lanes,
     )

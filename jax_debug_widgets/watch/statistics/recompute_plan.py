@@ -1,9 +1,10 @@
 """Plan which watched values are computed again, element by element, from others instead of being read.
 
 XLA computes such values inside its kernels and never writes them. To read one would make XLA write it, by a kernel of its
-own: that breaks the program's fusions, and is most of what watching costs, to run and to compile. So the arrays that they
-are made of are read, and `native` makes them again, some hundred elements at a time, and takes their statistics while they
-are in the processor's first cache. The program's own kernels stay as they are.
+own: that breaks the program's fusions, is most of what watching costs, to run and to compile, and changes last bits: a product
+that is written is rounded before it is added to something. So the arrays that they are made of are read, and `native` makes them
+again, some hundred elements at a time, and takes their statistics while they are in the processor's first cache. The program's
+own kernels stay as they are.
 
 Each operation is rounded as if it stood alone: as in the un-jitted program, and in XLA's, except where that contracts a
 product and a sum.
@@ -35,6 +36,11 @@ _WRITTEN = frozenset({
 _READ = frozenset({"conv_general_dilated", "dot_general", "fft", "scan", "sort", "while"})
 """And whose operands are."""
 
+_APART = frozenset(
+    "cbrt convert_element_type cos cosh erf erf_inv erfc exp exp2 expm1 log log1p logistic pow select_n sin sinh tan tanh".split()
+)
+"""The primitives whose results XLA contracts with no product or sum (`a * b + c` rounded once). To write them changes no bit."""
+
 _POWERS = range(2, 9)
 """The powers that are worth multiplying out."""
 
@@ -65,8 +71,8 @@ def chains_of(jaxpr: Any, wanted: Sequence[Any]) -> list[Chain]:
         ends = {one.origin for step in steps for one in step.operands if one.is_array and not one.repeated}
         ends -= together.keys()
         made_again = {one for one in wanted if together.get(one) is group}
-        if len(ends.difference(wanted)) > len(made_again):
-            continue  # More would be read for them than they are.
+        if len(ends.difference(wanted)) > 2 * len(made_again):
+            continue  # To read all of them costs more than to make XLA write what is wanted.
         taken_in = made_again | (ends - taken)
         # As they are wanted: what one chain makes is the table then, see `stacked`.
         watched = [one for one in wanted if one in taken_in]
@@ -84,13 +90,17 @@ def _made(jaxpr: Any, wanted: set[Any]) -> dict[Any, Step]:
     in_memory = _in_memory(jaxpr, folded)
     made: dict[Any, Step] = {}
     shown: dict[Any, ChainOperand] = {}
+    apart = {equation.outvars[0] for equation in jaxpr.eqns if equation.primitive.name in _APART}
     for equation in jaxpr.eqns:
         _show(equation, shown, folded)
         if not _can_do(equation) or equation.outvars[0] in in_memory:
             continue
         operands = [replace(_shown(one, shown), repeated=_repeats(one, equation)) for one in equation.invars]
         arrays = [one for one in operands if one.is_array]
-        known = (one.origin in in_memory or one.origin in wanted or one.origin in made for one in arrays)
+        known = (
+            one.origin in in_memory or one.origin in wanted or one.origin in made or one.origin in apart
+            for one in arrays
+        )
         # In another order than it shows, if all its operands are: but nothing is broadcast to that.
         orders = [*dict.fromkeys(one.order for one in arrays)]
         if all(known) and len(orders) <= 1 and not (any(orders) and any(one.repeated for one in arrays)):
