@@ -1,4 +1,6 @@
-/** Tells the kernel that somebody can see a stop: without that it lets the program go on, so that nothing hangs. */
+/**
+ * Tells the kernel that somebody can see a stop. Otherwise the kernel lets the program go on, so that nothing hangs.
+ */
 
 const AGAIN_MS = 15_000;
 
@@ -7,7 +9,7 @@ export class Presence {
 
   constructor(private readonly say: (run: string, stop: number) => void) {}
 
-  /** `run` stands at `stop`, or at none. */
+  /** Notes the stop of a run; undefined if the run is not at a stop. */
   tell(run: string, stop: number | undefined): void {
     const known = this.timers.get(run);
     if (known?.stop === stop) return;
