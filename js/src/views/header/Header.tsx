@@ -1,4 +1,4 @@
-/** One line about the run as a whole, and what can be asked of it. */
+/** The header: one line about the whole run, with its buttons. */
 import { count, plural, pluralFired, rate } from "../../kit/format";
 import { stateWords } from "../../kit/states";
 import type { RunStore } from "../../store/run";
@@ -73,7 +73,7 @@ export function Header({ run, ui, status }: Props & { ui: UiState }) {
   );
 }
 
-/** The cell that it ran in, and what its user calls it. */
+/** The execution number of the run's cell, and the name that the user gave the run. */
 function Called({ run }: { run: RunStore }) {
   const row = run.table.rows.value.find(({ key }) => key === run.key);
   if (!row?.cell && !row?.name) return null;
@@ -85,13 +85,13 @@ function Called({ run }: { run: RunStore }) {
   );
 }
 
-/** When the last event came, by the clock. */
+/** Returns the time of day of the last event. */
 function lastTime(run: RunStore, { started }: StatusMessage): string {
   const at = new Date(1000 * (started + run.log.time(run.log.length - 1)));
   return at.toLocaleTimeString([], { hour12: false });
 }
 
-/** How much has arrived, and how fast. */
+/** Says how much has arrived, and how fast. */
 function amountsOf(run: RunStore): string {
   const { received } = run.watched;
   return [
@@ -103,13 +103,13 @@ function amountsOf(run: RunStore): string {
     .join(" · ");
 }
 
-/** Why nothing comes any more. */
+/** Says why no more events come; "" if they may. */
 function endOf(run: RunStore, status: StatusMessage): string {
   if (run.gone && !run.active) return "kernel gone";
   return status.state === "loaded" && run.log.length > 0 ? `last event ${lastTime(run, status)}` : "";
 }
 
-/** The kinds of the sites that the program itself has: a watched value is none of them. */
+/** Yields the kinds of the sites that are in the program itself, without watched values. */
 function* firedKinds(run: RunStore): Iterable<string> {
   for (const site of run.sites.values()) if (!isWatched(site)) yield site.kind;
 }
@@ -122,13 +122,13 @@ function stateOf(run: RunStore, { state }: StatusMessage): { name: string; words
   return { name: state, words: stateWords(state) };
 }
 
-/** Pausing and ending the program: both at its next event, where it can be held. At a stop, Code has the ways to go on. */
+/** The buttons that pause and end the program at its next event. At a stop, the Code view has buttons to continue. */
 function Control({ run, ui, status }: Props & { ui: UiState }) {
   run.watch();
   const { stop, resuming, wanted } = run.debugger;
   if (stop && !run.gone && tabOf(ui) === "source") return null;
   const held = status.stoppable || stop !== null;
-  // Of a run that is read from a file nobody can say how requests reach its program.
+  // For a run that was loaded from a file, nobody knows how requests reach the program.
   const running = status.commands ? ELSEWHERE : FOLLOWED;
   const elsewhere = status.state === "running" ? running : RETURNED;
   const why = run.over || (held ? "" : elsewhere);

@@ -1,4 +1,4 @@
-/** The run in few facts; each leads to where it is seen. */
+/** The facts of the run. Each leads to the view with its details. */
 import type { Fact } from "../../store/headline";
 
 const GOES: Readonly<Record<Fact["id"], string>> = {
@@ -11,7 +11,7 @@ const GOES: Readonly<Record<Fact["id"], string>> = {
   compiled: "Show what was compiled, and why",
 };
 
-/** So many have room beside each other in a narrow panel. */
+/** The number of facts that fit into one row of a narrow panel. */
 const ONE_ROW = 4;
 
 export function Facts({ facts, go }: { facts: readonly Fact[]; go: (fact: Fact) => void }) {
