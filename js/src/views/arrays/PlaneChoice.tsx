@@ -1,4 +1,4 @@
-/** Which two axes of an array are its picture, which are tiled, and where along the others it is looked at. */
+/** Selects which two axes of an array are shown as its picture, which are tiled, and the index along the others. */
 import { useState } from "preact/hooks";
 import { axesOf, hidden, type Plane, type Slot, tilings, usualPlane, withAxis } from "./plane";
 import { inRange, Slider } from "./Slider";
@@ -8,7 +8,10 @@ export interface Shown {
   axes?: number[];
 }
 
-/** What is asked of the kernel, and what chooses it; `isImage`: the last three axes are a picture in colours. */
+/**
+ * Returns what to request from the kernel, and the properties of the selection. With `isImage`, the last three axes are
+ * a picture in colours.
+ */
 export function usePlane(shape: readonly number[], isImage: boolean): [Shown, PlaneProps] {
   const [index, setIndex] = useState<readonly number[]>([]);
   const [chosen, setChosen] = useState<{ of: string; plane: Plane } | null>(null);
@@ -33,9 +36,9 @@ export function usePlane(shape: readonly number[], isImage: boolean): [Shown, Pl
 
 interface PlaneProps {
   shape: readonly number[];
-  /** Null where the picture has the axes of its colours. */
+  /** Null if the array is shown as a picture in colours, which has fixed axes. */
   plane: Plane | null;
-  /** The axes that are not shown, and the place along each. */
+  /** The axes that are not shown, and the index along each. */
   free: readonly number[];
   index: readonly number[];
   setIndex: (axis: number, at: number) => void;

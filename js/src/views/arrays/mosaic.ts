@@ -1,10 +1,10 @@
-/** Pictures beside each other, a pixel apart; and which element of the value a pixel shows. */
+/** Arranges pictures in a grid with a gap of one pixel, and finds the element that a pixel shows. */
 import type { ArraySlice } from "../../transport/wire";
 import type { Picture } from "./colours";
 
 export interface Mosaic {
   picture: Picture;
-  /** The whole index of the element, and its numbers; null between the pictures. */
+  /** Returns the full index of the element and its numbers; null between the pictures. */
   at(row: number, column: number): { index: number[]; numbers: number[] } | null;
 }
 
@@ -37,7 +37,10 @@ export function mosaicOf(slice: ArraySlice): Mosaic {
   return { picture: { rows, columns, pixels, blank }, at };
 }
 
-/** How many stand in a row: as many as the second tiled axis has, else so that the whole is as wide as high, about. */
+/**
+ * Returns the number of pictures in a row: the size of the second tiled axis, otherwise so that the grid is about
+ * square.
+ */
 function acrossOf(count: number, tiled: readonly number[], { rows, columns }: ArraySlice): number {
   if (tiled.length > 1) return Math.max(1, tiled.at(-1) as number);
   return Math.max(1, Math.min(count, Math.ceil(Math.sqrt((count * (rows + 1)) / (columns + 1)))));
@@ -64,7 +67,7 @@ function unravel(tile: number, lengths: readonly number[]): number[] {
   return index;
 }
 
-/** Where it stands in the whole value, and the number; as many as the picture has channels. */
+/** Returns the index of the element in the whole value, and a number for each channel. */
 function elementOf(slice: ArraySlice, row: number, column: number): { index: number[]; numbers: number[] } {
   const { shape, index, stride, channels = 1, pixels } = slice;
   const own = [row * (stride[0] ?? 1), column * (stride[1] ?? 1)];

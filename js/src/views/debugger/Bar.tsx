@@ -1,4 +1,4 @@
-/** What stopped and where in the program, the ways to go on, and what must be known before. */
+/** The bar of a stop: why and where the program stopped, buttons to continue, and warnings. */
 import { plural, seconds } from "../../kit/format";
 import type { RunStore } from "../../store/run";
 import type { UiState } from "../../store/ui";

@@ -1,4 +1,4 @@
-/** Where the program may stop; switched at run time, without recompiling. */
+/** The places where the program may stop. They can be switched while it runs, without compiling again. */
 import { plural } from "../../kit/format";
 import type { RunStore } from "../../store/run";
 import type { BreakpointMessage, StatusMessage } from "../../transport/wire";

@@ -1,4 +1,4 @@
-/** Expressions that are evaluated at each stop, in the frame and the lane that are looked at. */
+/** Expressions that are evaluated at each stop, in the selected frame and lane. */
 import type { RunStore } from "../../store/run";
 
 interface Props {
@@ -37,7 +37,7 @@ export function Expressions({ run, stands }: Props) {
           placeholder="evaluate at each stop"
           title="A Python expression over this frame, evaluated now and at each stop"
           disabled={!stands}
-          // JupyterLab keeps a form from being submitted by Enter.
+          // In JupyterLab, Enter does not submit a form.
           onKeyDown={(event) => {
             if (event.key !== "Enter") return;
             stops.addExpression(event.currentTarget.value);

@@ -1,4 +1,4 @@
-/** The value itself at the step, where it was taken: two of its axes as a picture, its numbers, the array as a file. */
+/** The value itself at the shown step, if the array was recorded: two of its axes as a picture, its numbers, a file. */
 import { whenOf } from "../../store/clock";
 import type { RunStore } from "../../store/run";
 import type { UiState } from "../../store/ui";

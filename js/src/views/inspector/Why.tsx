@@ -1,4 +1,4 @@
-/** Of a value that is not finite: what computes it, and what that was computed from at the step. */
+/** For a value that is not finite: the expression that computes it, and the operands of that expression at the step. */
 import { count, value as exact } from "../../kit/format";
 import type { RunStore } from "../../store/run";
 import type { UiState } from "../../store/ui";
@@ -68,7 +68,7 @@ export function Why({ run, ui, found, look }: Props) {
   );
 }
 
-/** What was the first in the call that was not finite, the operation that computes it, and its operands. */
+/** The first value of the call that was not finite, the operation that computes it, and its operands. */
 function Began({ run, ui, site, look }: { run: RunStore; ui: UiState; site: WatchSite; look: LookAtStop }) {
   const by = guilty(site);
   const text = by?.text ?? expressionOf(run, site);
@@ -92,7 +92,7 @@ function Began({ run, ui, site, look }: { run: RunStore; ui: UiState; site: Watc
   );
 }
 
-/** A value that another is computed from, as the expression calls it; `isBefore`: the iteration before has made it. */
+/** An operand and its name in the expression. `isBefore` says whether its value is from the previous iteration. */
 export interface OperandOf {
   site: WatchSite;
   name: string;
@@ -101,7 +101,7 @@ export interface OperandOf {
 
 function seenAs(run: RunStore, { site, isBefore }: OperandOf, found: Seen, look: LookAtStop): Seen | null {
   if (!isBefore) return seenOf(run, site, look);
-  // A backward pass counts steps of its own.
+  // A backward pass counts its own steps.
   return found.site.watch.role === "value" ? seenBefore(run, site, found) : null;
 }
 
@@ -135,7 +135,7 @@ function inShort({ table, get }: Seen): string {
   return `${exact(get("min"))} … ${exact(get("max"))}${zeros}`;
 }
 
-/** What computes it, as far as that stands in one line; the line, where the file is not here. */
+/** Returns the expression that computes a value if it is in one line; without the file, returns the whole line. */
 function expressionOf(run: RunStore, { file, source, line, end_line, column, end_column }: WatchSite): string {
   const known = run.sources.get(file, false);
   const text = typeof known === "object" ? known.lines[line - known.first_line] : undefined;
@@ -151,8 +151,8 @@ interface Wanted {
 }
 
 /**
- * The values whose names stand in `text`: of each name the one that was computed last before that line, else what the
- * iteration before has handed on under that name.
+ * Returns the values whose names are in `text`. For each name, it is the last value computed before the line, otherwise
+ * the value that the previous iteration passed on under that name.
  */
 export function operandsOf(run: RunStore, { text, file, line, of }: Wanted): OperandOf[] {
   const wanted = new Set(text.match(NAME));

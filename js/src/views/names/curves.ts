@@ -1,4 +1,6 @@
-/** The curves of names that are plotted together: of what is watched the chosen statistic, of a print its numbers. */
+/**
+ * The curves of the names that are plotted together: the selected statistic of watched values, the numbers of prints.
+ */
 import { lineOf } from "../../store/apart";
 import { sameIn } from "../../store/earlier";
 import { numbered } from "../../store/groups";
@@ -14,12 +16,12 @@ import { seriesKey } from "./statistic";
 export interface Curve {
   series: Series;
   name: string;
-  /** The same in earlier runs, where they are wanted. */
+  /** The same curve in earlier runs, if they are shown. */
   ghosts: Ghosts;
   isPrinted: boolean;
 }
 
-/** In the order of their sites; none of a name without that statistic. */
+/** Returns the curves, in the order of their sites. A name without that statistic has none. */
 export function curvesOf(run: RunStore, ui: UiState, keys: Iterable<string>): Curve[] {
   const leaves = [...new Set(keys)].flatMap((key) => leafOf(run, key) ?? []);
   leaves.sort((a, b) => a.site.id - b.site.id || a.value - b.value);
@@ -43,7 +45,7 @@ function curvesOfLeaf(run: RunStore, ui: UiState, { name, site, value }: Leaf): 
   });
 }
 
-/** The sites of one line in all processes of a job; what is the same in some of them is there once. */
+/** Returns the sites of one line in all processes of a job, without copies of the same values. */
 function inEachProcess(run: RunStore, id: number): number[] {
   const own = run.sites.get(id);
   if (!own || !run.status?.processes.length) return [id];
@@ -51,7 +53,7 @@ function inEachProcess(run: RunStore, id: number): number[] {
   return run.streamSites.filter((one) => !run.isCopy(one.id) && key(one) === key(own)).map((one) => one.id);
 }
 
-/** Each once, and with its line where several are called the same. */
+/** Removes duplicates, and adds the line to names that several curves have. */
 function toldApart(run: RunStore, all: readonly Curve[]): Curve[] {
   const curves = all.filter(({ series }, i) => all.findIndex((other) => other.series === series) === i);
   const names = curves.map(({ name }) => name);

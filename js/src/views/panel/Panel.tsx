@@ -54,7 +54,7 @@ export function Panel({ run, ui, dark }: Props) {
   return (
     <section
       ref={root}
-      tabIndex={-1} // A click anywhere in it leaves the keys to it, and not to the notebook's cell.
+      tabIndex={-1} // A click focuses the panel, so that its shortcuts work and not those of the notebook.
       onKeyDown={(event) => {
         if (root.current && pressed({ run, ui, root: root.current }, event)) event.preventDefault();
       }}

@@ -1,4 +1,4 @@
-/** One chart with its heading: names, place, last value or the one under the pointer, and what can be done with it. */
+/** A chart with its heading: names, place, the last value or the one under the pointer, and buttons. */
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { count, plural, seconds, value } from "../../kit/format";
 import { download } from "../../kit/give";
@@ -16,7 +16,7 @@ import { stepped } from "./zoom";
 interface Props {
   run: RunStore;
   ui: UiState;
-  /** Those drawn together. */
+  /** The curves that are drawn together. */
   curves: readonly Curve[];
   plotKey: string;
   look: Omit<Look, "zoom" | "logarithmic">;
@@ -27,7 +27,7 @@ export function Plot({ run, ui, curves, plotKey, look, dark }: Props) {
   run.watch();
   const canvas = useRef<HTMLDivElement>(null);
   const [hover, setHover] = useState<Reading | null>(null);
-  // What one chart is zoomed to, all are.
+  // All charts share one zoom.
   const zoom = ui.zoom.value;
   const setZoom = (next: Range | null) => {
     ui.zoom.value = next;
@@ -117,7 +117,7 @@ export function Plot({ run, ui, curves, plotKey, look, dark }: Props) {
   );
 }
 
-/** The chart in `canvas`, brought up to date when its points, or how they are looked at, change. */
+/** Creates the chart in `canvas`, and draws it again when its points or the look change. */
 function useChart(
   canvas: { current: HTMLDivElement | null },
   all: readonly Series[],
@@ -138,7 +138,7 @@ function useChart(
   const lines = lineCount(all) + Math.max(0, ...agoOf(ghosts));
   const names = Array.from({ length: lines }, (_, line) => colour(line)).join();
   const { zoom, during, moment, smoothing, logarithmic, axis } = look;
-  // The totals are what changes in the series.
+  // A series has changed if its total has.
   const totals = [...all, ...ghosts.flat()].map((series) => series?.total).join();
   const colours = useRef({ of: "", worth: {} as ChartColours });
   useLayoutEffect(() => {
@@ -151,7 +151,7 @@ function useChart(
   return chart;
 }
 
-/** What the colours are worth, in the theme of now. */
+/** Returns the computed colours in the current theme. */
 function coloursAt(target: HTMLElement, names: string[]): ChartColours {
   const worth = (name: string) => colourAt(target, name);
   return {
@@ -163,7 +163,7 @@ function coloursAt(target: HTMLElement, names: string[]): ChartColours {
   };
 }
 
-/** Charts that are scrolled away need not be drawn. */
+/** Whether the element is on the screen. A hidden chart is not drawn. */
 function useVisible(element: { current: HTMLElement | null }): boolean {
   const [visible, setVisible] = useState(true);
   useEffect(() => {
@@ -233,7 +233,7 @@ function lanesNote(series: Series): string {
   return strands > 1 ? `${elementsNote} · ${count(strands)} ${hasLanes ? "lanes" : "devices"}` : elementsNote;
 }
 
-/** How many runs ago those were that have a line. */
+/** Returns how many runs ago the earlier runs with a line were. */
 function agoOf(ghosts: readonly Ghosts[]): number[] {
   return [...new Set(ghosts.flatMap((runs) => runs.flatMap((series, i) => (series ? i + 1 : []))))];
 }
@@ -253,7 +253,7 @@ interface ReadProps {
   colour: (line: number) => string;
 }
 
-/** Where the pointer is, and the values there: each in the colour of its line. */
+/** The position of the pointer, and the values there in the colours of their lines. */
 function Read({ reading: { x, time, values }, axis, colour }: ReadProps) {
   const at = { seconds: seconds(x), call: `call ${Math.floor(x)}`, step: count(x) }[axis];
   return (

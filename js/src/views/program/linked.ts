@@ -1,4 +1,7 @@
-/** Rows of columns that stand for the same equations light up together; a click keeps it. The twin of `linked_html.py`. */
+/**
+ * Highlights all rows that stand for the same equations as the row under the pointer; a click keeps the highlight. The
+ * twin of `linked_html.py`.
+ */
 export function linkColumns(root: HTMLElement): () => void {
   const rows = [...root.querySelectorAll<HTMLElement>(".jd-row")];
   const numbers = new Map(rows.map((row) => [row, (row.dataset.e ?? "").split(" ").filter(Boolean)]));

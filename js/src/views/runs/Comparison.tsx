@@ -1,4 +1,4 @@
-/** What several runs have in common and in what they differ: their curves over each other, their config, where they part. */
+/** The comparison of several runs: their curves in shared charts, their configurations, and the values that differ. */
 import { useState } from "preact/hooks";
 import { plural, value } from "../../kit/format";
 import { siteColour } from "../../kit/theme";
@@ -17,10 +17,10 @@ interface Props {
 
 export function Charts({ compared, rows, dark }: Props) {
   const [byTime, setByTime] = useState(false);
-  // What one chart is zoomed to, all are.
+  // All charts share one zoom.
   const [zoom, setZoom] = useState<Range | null>(null);
   const twins = apart(rows);
-  // A run is called as it is below: by what the runs differ in, or by its name.
+  // A run has the same name as in the table below: the settings that differ, or its own name.
   const labels = compared.groups.map(({ label, runs: [only = -1, ...others] }) =>
     compared.config.length > 0 || others.length > 0 ? label : shortOf(compared.runs[only] ?? label, rows, twins),
   );
@@ -177,7 +177,7 @@ function cellOf(place: number, { runs }: Compared, rows: readonly RunRow[]): str
   return row?.cell ? `In [${row.cell}]` : "";
 }
 
-/** Its name, if it has one, else its cell; of several the how-maniest. */
+/** Returns the name of a run or its cell, with a number if several runs share it. */
 function shortOf(key: string, rows: readonly RunRow[], twins: ReadonlyMap<string, number>): string {
   const row = rows.find((one) => one.key === key);
   if (!row) return key;

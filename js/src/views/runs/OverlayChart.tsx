@@ -1,4 +1,4 @@
-/** One value of several runs in one chart; a run, or those that differ in a seed alone, is a colour. */
+/** A chart of one value of several runs. Each run has a colour; runs that differ only in a seed share one. */
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { seconds, value } from "../../kit/format";
 import { colourAt, siteColour } from "../../kit/theme";
@@ -10,11 +10,11 @@ import { drawnOf, oddOf } from "./overlay";
 
 interface Props {
   chart: SentChart;
-  /** By group. */
+  /** The label of each group. */
   labels: readonly string[];
   byTime: boolean;
   dark: boolean;
-  /** That of all charts. */
+  /** The zoom that all charts share; null for all of the axis. */
   zoom: Range | null;
   onZoom: (zoom: Range | null) => void;
 }
@@ -104,7 +104,7 @@ export function OverlayChart({ chart, labels, byTime, dark, zoom, onZoom }: Prop
   );
 }
 
-/** What the picture shows, for those who do not see it. */
+/** Describes the chart for a screen reader. */
 function summaryOf({ name, lines }: SentChart, labels: readonly string[]): string {
   const ends = lines.map(({ group, y }) => `${labels[group]} from ${y[0]} to ${y.at(-1)}`);
   return `${name}: ${ends.join("; ")}`;

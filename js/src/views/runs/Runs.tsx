@@ -1,4 +1,4 @@
-/** The runs of this kernel, in the panel of one of them: for front ends without a side panel. */
+/** The runs of this kernel, shown in the panel of one of them for front ends without a side panel. */
 
 import { useEffect } from "preact/hooks";
 import { goesOn } from "../../kit/states";
@@ -24,7 +24,7 @@ export function Runs({ run, ui, dark }: Props) {
     const timer = setInterval(() => run.table.refresh(run.key), AGAIN_MS);
     return () => clearInterval(timer);
   }, [run, someGoOn]);
-  // With this run ticked, one more tick compares it with another.
+  // This run is ticked by default, so that one more tick compares it with another run.
   const ticked = (ui.compared.value ?? [run.key]).filter((key) => rows.some((row) => row.key === key));
   return (
     <RunsView

@@ -1,4 +1,4 @@
-/** A menu: copies the selected lines, and exports the rows shown. */
+/** The menu that copies the selected lines and exports the shown events. */
 import { useEffect, useRef, useState } from "preact/hooks";
 import { plural } from "../../kit/format";
 import { copy, download } from "../../kit/give";

@@ -1,4 +1,6 @@
-/** The terms of the filter as chips, and below the field what may come next; ↑ ↓ choose, Enter or Tab takes it. */
+/**
+ * The terms of the filter as chips, and completions below the field. ↑ ↓ select a completion, Enter or Tab inserts it.
+ */
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { Query } from "../../store/query";
 import type { RunStore } from "../../store/run";
@@ -8,9 +10,9 @@ interface Props {
   run: RunStore;
   input: { current: HTMLInputElement | null };
   chips: readonly string[];
-  /** What stands beside the chips. */
+  /** The text beside the chips. */
   text: string;
-  /** The field has the focus. */
+  /** Whether the field has the focus. */
   typing: boolean;
   set: (text: string, chips?: string[]) => void;
 }
@@ -35,7 +37,7 @@ export function Terms({ run, input, chips, text, typing, set }: Props) {
     );
     input.current?.focus();
   };
-  // They have one row, which is scrolled to the last of them.
+  // The chips are in one row, which is scrolled to its end.
   const row = useRef<HTMLSpanElement>(null);
   useLayoutEffect(() => {
     if (row.current) row.current.scrollLeft = row.current.scrollWidth;
