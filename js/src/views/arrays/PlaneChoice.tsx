@@ -14,9 +14,9 @@ export interface Shown {
  */
 export function usePlane(shape: readonly number[], isImage: boolean): [Shown, PlaneProps] {
   const [index, setIndex] = useState<readonly number[]>([]);
-  const [chosen, setChosen] = useState<{ of: string; plane: Plane } | null>(null);
-  const of = shape.length.toString();
-  const plane = chosen?.of === of ? chosen.plane : usualPlane(shape);
+  const [chosen, setChosen] = useState<{ rank: number; plane: Plane } | null>(null);
+  const rank = shape.length;
+  const plane = chosen?.rank === rank ? chosen.plane : usualPlane(shape);
   const axes = isImage ? undefined : axesOf(plane, shape);
   const free = isImage ? shape.map((_, axis) => axis).slice(0, -3) : hidden(plane, shape);
   const place = inRange(
@@ -29,7 +29,7 @@ export function usePlane(shape: readonly number[], isImage: boolean): [Shown, Pl
     free,
     index: place,
     setIndex: (axis: number, at: number) => setIndex(shape.map((_, i) => (i === axis ? at : (index[i] ?? 0)))),
-    setPlane: (next: Plane) => setChosen({ of, plane: next }),
+    setPlane: (next: Plane) => setChosen({ rank, plane: next }),
   };
   return [{ index: place, ...(axes && { axes }) }, props];
 }

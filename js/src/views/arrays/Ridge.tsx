@@ -29,8 +29,8 @@ export function Ridge({ found, dark, label, onRead }: Props) {
   const [at, setAt] = useState<{ hill: number; bin: number } | null>(null);
   const { event, bins, low, high } = found;
   const hills = useMemo(() => hillsOf(event.length, height), [event, height]);
-  const apart = Math.min(MOST_APART, (height - AXIS) / (hills.length + OVERLAP - 1));
-  const base = (hill: number) => height - AXIS - (hills.length - 1 - hill) * apart;
+  const distance = Math.min(MOST_APART, (height - AXIS) / (hills.length + OVERLAP - 1));
+  const base = (hill: number) => height - AXIS - (hills.length - 1 - hill) * distance;
 
   // `dark` changes the computed colours.
   useLayoutEffect(() => {
@@ -40,7 +40,7 @@ export function Ridge({ found, dark, label, onRead }: Props) {
     const [line, ground, ink] = ["--accent", "--bg", "--fg2"].map((name) => colourAt(element, name)) as string[];
     const most = hills.reduce((most, column) => Math.max(most, ...histogram(found, column)), 1);
     hills.forEach((column, hill) => {
-      const top = (n: number) => base(hill) - (n / most) * OVERLAP * apart;
+      const top = (n: number) => base(hill) - (n / most) * OVERLAP * distance;
       context.beginPath();
       context.moveTo(0, base(hill));
       histogram(found, column).forEach((n, bin) => {
@@ -75,7 +75,7 @@ export function Ridge({ found, dark, label, onRead }: Props) {
   const within = (i: number, length: number) => Math.min(length - 1, Math.max(0, i));
   const onPointer = ({ offsetX, offsetY }: PointerEvent) =>
     read({
-      hill: within(Math.ceil((offsetY - base(0)) / apart), hills.length),
+      hill: within(Math.ceil((offsetY - base(0)) / distance), hills.length),
       bin: within(Math.floor((offsetX * bins) / width), bins),
     });
   const onKeyDown = (event: KeyboardEvent) => {

@@ -64,14 +64,14 @@ export function useLast(answer: SliceAnswer | undefined): ArraySlice | undefined
 
 function Statistics({ slice }: { slice: ArraySlice }) {
   const { stats, stride, tiles } = slice;
-  const odd = [
+  const nonFinite = [
     [stats.nan, "nan", NAN_COLOUR],
     [stats.inf, "infinite", INF_COLOUR],
   ] as const;
   return (
     <>
       <b>{typeName(slice.dtype, slice.shape)}</b> {statistics(slice)}
-      {odd.map(
+      {nonFinite.map(
         ([n, name, colour]) =>
           n > 0 && (
             <span key={name} class="bad-text">

@@ -29,10 +29,10 @@ export function mosaicOf(slice: ArraySlice): Mosaic {
   }
   const at = (row: number, column: number) => {
     const tile = Math.floor(row / high) * across + Math.floor(column / wide);
-    const [own, ownColumn] = [row % high, column % wide];
-    if (own >= slice.rows || ownColumn >= slice.columns || tile >= count) return null;
-    const index = indexOf(slice, axes, unravel(tile, tiled), own, ownColumn);
-    return { index, numbers: [slice.pixels[(tile * slice.rows + own) * slice.columns + ownColumn] as number] };
+    const [tileRow, tileColumn] = [row % high, column % wide];
+    if (tileRow >= slice.rows || tileColumn >= slice.columns || tile >= count) return null;
+    const index = indexOf(slice, axes, unravel(tile, tiled), tileRow, tileColumn);
+    return { index, numbers: [slice.pixels[(tile * slice.rows + tileRow) * slice.columns + tileColumn] as number] };
   };
   return { picture: { rows, columns, pixels, blank }, at };
 }
@@ -53,9 +53,9 @@ function indexOf(
   row: number,
   column: number,
 ): number[] {
-  const left = [...index];
+  const others = [...index];
   const shown = [row * (stride[0] ?? 1), column * (stride[1] ?? 1), ...tile];
-  return shape.map((_, axis) => (axes.includes(axis) ? shown[axes.indexOf(axis)] : left.shift()) ?? 0);
+  return shape.map((_, axis) => (axes.includes(axis) ? shown[axes.indexOf(axis)] : others.shift()) ?? 0);
 }
 
 function unravel(tile: number, lengths: readonly number[]): number[] {
@@ -70,8 +70,8 @@ function unravel(tile: number, lengths: readonly number[]): number[] {
 /** Returns the index of the element in the whole value, and a number for each channel. */
 function elementOf(slice: ArraySlice, row: number, column: number): { index: number[]; numbers: number[] } {
   const { shape, index, stride, channels = 1, pixels } = slice;
-  const own = [row * (stride[0] ?? 1), column * (stride[1] ?? 1)];
+  const shown = [row * (stride[0] ?? 1), column * (stride[1] ?? 1)];
   const first = (row * slice.columns + column) * channels;
   const numbers = [...pixels.subarray(first, first + channels)];
-  return { index: [...index, ...(shape.length === 1 ? own.slice(1) : own)], numbers };
+  return { index: [...index, ...(shape.length === 1 ? shown.slice(1) : shown)], numbers };
 }

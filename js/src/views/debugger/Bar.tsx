@@ -85,10 +85,10 @@ function factsOf({ name, phase, step, device, thread, hits, frames, kind }: Stop
 
 function Deadline({ run, timeout }: { run: RunStore; timeout: number }) {
   run.watch();
-  const left = timeout - (performance.now() - run.debugger.began) / 1000;
+  const remaining = timeout - (performance.now() - run.debugger.began) / 1000;
   return (
     <span data-testid="deadline">
-      goes on by itself in {seconds(Math.max(0, Math.ceil(left)))}{" "}
+      goes on by itself in {seconds(Math.max(0, Math.ceil(remaining)))}{" "}
       <button type="button" class="mini" title="Stay here until you go on" onClick={() => run.debugger.keepWaiting()}>
         keep waiting
       </button>

@@ -97,12 +97,12 @@ function sitesOf(run: RunStore, condition: string): WatchSite[] {
   const named = [...run.sites.values()].filter(isWatched).filter((site) => words.has(last(site)));
   const isGradient = (site: WatchSite) => Number(site.watch.role === "gradient");
   const wantsGradient = words.has("grad") ? 1 : 0;
-  const told = named
+  const recorded = named
     .filter((site) => (run.watched.tables.get(site.id)?.length ?? 0) > 0)
     .sort(
       (a, b) => Math.abs(isGradient(a) - wantsGradient) - Math.abs(isGradient(b) - wantsGradient) || a.order - b.order,
     );
-  if (told.length > 0) return told;
+  if (recorded.length > 0) return recorded;
   const clock = watchedSteps(run);
   return [...run.sites.values()].filter(isWatched).filter(({ id }) => run.watched.tables.get(id) === clock);
 }
@@ -112,11 +112,11 @@ function sitesOf(run: RunStore, condition: string): WatchSite[] {
  */
 function tableOf(run: RunStore, sites: readonly WatchSite[]): WatchTable | undefined {
   const named = sites.flatMap(({ id }) => run.watched.tables.get(id) ?? []);
-  const most = named.reduce<WatchTable | undefined>(
-    (one, next) => (one && one.total >= next.total ? one : next),
+  const longest = named.reduce<WatchTable | undefined>(
+    (best, next) => (best && best.total >= next.total ? best : next),
     undefined,
   );
-  return most ?? watchedSteps(run);
+  return longest ?? watchedSteps(run);
 }
 
 function inWords(run: RunStore, site: WatchSite, hits: WatchTable, row: number): string {

@@ -202,7 +202,7 @@ function LaneSwitch({ run, site }: { run: RunStore; site: WatchSite }) {
   const { watch, transforms } = site;
   if (watch.lanes.length === 0 && !transforms.includes("vmap")) return null;
   const pattern = `lanes/${watch.name}`;
-  const isAdded = run.status?.added.some((one) => one === pattern || one.startsWith(`${pattern}@`)) ?? false;
+  const isAdded = run.status?.added.some((added) => added === pattern || added.startsWith(`${pattern}@`)) ?? false;
   const isShown = watch.lanes.length > 0;
   if (isShown && !isAdded) return null;
   return (

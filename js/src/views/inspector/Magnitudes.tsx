@@ -69,12 +69,12 @@ export function Magnitudes({ ui, site, found: { table, row, get }, newest, dark 
 /** The labels of the axis: the numbers at the edges between magnitudes. */
 function Edges({ bars }: { bars: readonly Bar[] }) {
   const edges = edgesOf(bars);
-  const apart = Math.ceil(edges.length / MOST_EDGES);
+  const interval = Math.ceil(edges.length / MOST_EDGES);
   const middle = edges.find(({ y }) => y === 0)?.at ?? Number.NaN;
   return (
     <div class="axis-up number muted" aria-hidden="true">
       {edges
-        .filter(({ y, at }, i) => y === 0 || (i % apart === 0 && !(Math.abs(at - middle) < LEAST_APART)))
+        .filter(({ y, at }, i) => y === 0 || (i % interval === 0 && !(Math.abs(at - middle) < LEAST_APART)))
         .map(({ y, at }) => (
           <small key={y} style={{ bottom: `${100 * at}%` }}>
             {brief(y)}

@@ -24,11 +24,11 @@ export function Why({ run, ui, found, look }: Props) {
   const { site } = found;
   const first = found.local ? null : firstOfCall(run, found.table.event(found.row));
   const { derivatives } = site.watch;
-  const own = { text: expressionOf(run, site), file: site.file, line: site.line };
-  const makers = derivatives.length > 0 ? derivatives.slice(0, MOST_MAKERS) : [own];
+  const byItself = { text: expressionOf(run, site), file: site.file, line: site.line };
+  const makers = derivatives.length > 0 ? derivatives.slice(0, MOST_MAKERS) : [byItself];
   const all = makers.flatMap(({ text, file, line }) => operandsOf(run, { text, file, line, of: site }));
   const operands = all.filter(
-    (one, i) => all.findIndex(({ name, site: { id } }) => id === one.site.id && name === one.name) === i,
+    (operand, i) => all.findIndex(({ name, site: { id } }) => id === operand.site.id && name === operand.name) === i,
   );
   const go = (to: { file: string; line: number }) => {
     ui.place.value = { file: to.file, line: to.line, index: 0 };
@@ -38,8 +38,8 @@ export function Why({ run, ui, found, look }: Props) {
       <table class="why-table mono">
         <tbody>
           {first && <Began run={run} ui={ui} site={first} look={look} />}
-          {operands.slice(0, MOST_OPERANDS).map((one) => (
-            <Operand key={one.name} ui={ui} operand={one} found={seenAs(run, one, found, look)} />
+          {operands.slice(0, MOST_OPERANDS).map((operand) => (
+            <Operand key={operand.name} ui={ui} operand={operand} found={seenAs(run, operand, found, look)} />
           ))}
           {makers.length > 1 && (
             <tr>
@@ -48,16 +48,16 @@ export function Why({ run, ui, found, look }: Props) {
               </td>
             </tr>
           )}
-          {makers.map((one, i) => (
+          {makers.map((maker, i) => (
             <tr key={i}>
               <td>
-                <button type="button" class="link" title="Show the line" onClick={() => go(one)}>
-                  line {one.line}
+                <button type="button" class="link" title="Show the line" onClick={() => go(maker)}>
+                  line {maker.line}
                 </button>
               </td>
               <td colSpan={2}>
                 {derivatives.length > 0 ? "derivative of " : ""}
-                {one.text} {i === makers.length - 1 && <span class="bad-text number">{badOf(found)}</span>}
+                {maker.text} {i === makers.length - 1 && <span class="bad-text number">{badOf(found)}</span>}
               </td>
             </tr>
           ))}
@@ -84,8 +84,13 @@ function Began({ run, ui, site, look }: { run: RunStore; ui: UiState; site: Watc
       </tr>
       {operandsOf(run, { text, file, line, of: site })
         .slice(0, MOST_OPERANDS)
-        .map((one) => (
-          <Operand key={`first ${one.name}`} ui={ui} operand={one} found={found && seenAs(run, one, found, look)} />
+        .map((operand) => (
+          <Operand
+            key={`first ${operand.name}`}
+            ui={ui}
+            operand={operand}
+            found={found && seenAs(run, operand, found, look)}
+          />
         ))}
       <Operand ui={ui} operand={{ site, name: watchedName(site), isBefore: false }} found={found} />
     </>
@@ -156,7 +161,7 @@ interface Wanted {
  */
 export function operandsOf(run: RunStore, { text, file, line, of }: Wanted): OperandOf[] {
   const wanted = new Set(text.match(NAME));
-  const stands = (name: string) => {
+  const occurs = (name: string) => {
     const [root = ""] = /^[A-Za-z_]\w*/.exec(name) ?? [];
     return name === root ? wanted.has(name) : wanted.has(root) && text.includes(name);
   };
@@ -168,10 +173,10 @@ export function operandsOf(run: RunStore, { text, file, line, of }: Wanted): Ope
     const { name, given_on } = site.watch;
     const known = found.get(name);
     const isEarlier = site.line < line || (site.line === line && site.id !== of.id);
-    if (isEarlier && stands(name) && (!known || known.isBefore || known.site.line <= site.line))
+    if (isEarlier && occurs(name) && (!known || known.isBefore || known.site.line <= site.line))
       found.set(name, { site, name, isBefore: false });
     for (const other of given_on)
-      if (stands(other) && !found.has(other)) found.set(other, { site, name: other, isBefore: true });
+      if (occurs(other) && !found.has(other)) found.set(other, { site, name: other, isBefore: true });
   }
   return [...found.values()].sort((a, b) => a.site.line - b.site.line);
 }

@@ -24,9 +24,9 @@ export function barsOf(values: readonly string[]): Bar[] {
 
 /** Lists the bars that are not empty, the largest first: `+2^-3 12 · +2^0 4`. */
 export function inWords(bars: readonly Bar[], get: (statistic: string) => number): string {
-  const told = bars.map(({ name, from }) => ({ from, n: get(name) })).filter(({ n }) => n > 0);
-  told.sort((a, b) => b.n - a.n);
-  return told.map(({ from, n }) => `${from} ${n}`).join(" · ");
+  const filled = bars.map(({ name, from }) => ({ from, n: get(name) })).filter(({ n }) => n > 0);
+  filled.sort((a, b) => b.n - a.n);
+  return filled.map(({ from, n }) => `${from} ${n}`).join(" · ");
 }
 
 /**
@@ -74,9 +74,9 @@ export function overSteps(table: WatchTable, bars: readonly Bar[], at: number | 
     });
   });
   for (let column = 0; column < columns; column++) {
-    const own = shares.subarray(column * bars.length, (column + 1) * bars.length);
-    const all = own.reduce((sum, n) => sum + n, 0);
-    if (all > 0) own.set(own.map((n) => n / all));
+    const counts = shares.subarray(column * bars.length, (column + 1) * bars.length);
+    const all = counts.reduce((sum, n) => sum + n, 0);
+    if (all > 0) counts.set(counts.map((n) => n / all));
   }
   return { columns, shares, at: at === null || columns === 0 ? null : (columnOf(at) + 0.5) / columns };
 }

@@ -70,8 +70,8 @@ export function ranked(lanes: readonly Lane[]): number[] {
   };
   const key = lanes.map((lane) => [bad(lane), size(lane)] as const);
   const compare = (a: number, b: number) => {
-    const [one, other] = [key[a] as readonly [number, number], key[b] as readonly [number, number]];
-    return other[0] - one[0] || other[1] - one[1] || a - b;
+    const [first, second] = [key[a] as readonly [number, number], key[b] as readonly [number, number]];
+    return second[0] - first[0] || second[1] - first[1] || a - b;
   };
   return lanes.map((_, i) => i).sort(compare);
 }

@@ -30,8 +30,8 @@ function ofWatched(run: RunStore, ui: UiState, look: LookAtStop, { site }: Leaf)
   if (!found) return NOT_KNOWN;
   const { earlier } = found;
   const bad = badOf(found);
-  const told = statisticOf(found, ui.statistic.value);
-  return { text: bad || (told === undefined ? "–" : brief(told)), isBad: bad !== "" && !earlier, earlier };
+  const number = statisticOf(found, ui.statistic.value);
+  return { text: bad || (number === undefined ? "–" : brief(number)), isBad: bad !== "" && !earlier, earlier };
 }
 
 function ofPrinted(run: RunStore, ui: UiState, { site, value }: Leaf): Told {

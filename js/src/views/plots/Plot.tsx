@@ -32,8 +32,8 @@ export function Plot({ run, ui, curves, plotKey, look, dark }: Props) {
   const setZoom = (next: Range | null) => {
     ui.zoom.value = next;
   };
-  const all = curves.map((one) => one.series);
-  const ghosts = curves.map((one) => one.ghosts);
+  const all = curves.map(({ series }) => series);
+  const ghosts = curves.map(({ ghosts }) => ghosts);
   const names = curves.map(({ name }) => name);
   const [series] = all as [Series];
   const together = all.length > 1;
@@ -140,26 +140,26 @@ function useChart(
   const { zoom, during, moment, smoothing, logarithmic, axis } = look;
   // A series has changed if its total has.
   const totals = [...all, ...ghosts.flat()].map((series) => series?.total).join();
-  const colours = useRef({ of: "", worth: {} as ChartColours });
+  const colours = useRef({ key: "", computed: {} as ChartColours });
   useLayoutEffect(() => {
     const target = canvas.current;
     if (!chart || !visible || !target) return;
-    const of = `${names} ${dark}`;
-    if (colours.current.of !== of) colours.current = { of, worth: coloursAt(target, names.split(",")) };
-    chart.update(drawnOf(all, look, ghosts), look, colours.current.worth);
+    const key = `${names} ${dark}`;
+    if (colours.current.key !== key) colours.current = { key, computed: coloursAt(target, names.split(",")) };
+    chart.update(drawnOf(all, look, ghosts), look, colours.current.computed);
   }, [chart, visible, names, dark, totals, zoom, during?.from, during?.to, moment, smoothing, logarithmic, axis]);
   return chart;
 }
 
 /** Returns the computed colours in the current theme. */
 function coloursAt(target: HTMLElement, names: string[]): ChartColours {
-  const worth = (name: string) => colourAt(target, name);
+  const colour = (name: string) => colourAt(target, name);
   return {
-    text: worth("--fg2"),
-    grid: worth("--grid"),
-    mark: worth("--bad"),
-    moment: worth("--accent"),
-    lines: names.map(worth),
+    text: colour("--fg2"),
+    grid: colour("--grid"),
+    mark: colour("--bad"),
+    moment: colour("--accent"),
+    lines: names.map(colour),
   };
 }
 

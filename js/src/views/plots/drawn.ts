@@ -74,17 +74,17 @@ export function drawnOf(all: readonly Series[], look: Look, ghosts: readonly Gho
   const curves: Curve[] = [];
   const behind: Curve[] = [];
   const marks: Mark[] = [];
-  const own = lineCount(all);
+  const ownLines = lineCount(all);
   for (const [i, series] of all.entries()) {
-    const odd = marksOf(series, look, curves.length);
-    marks.push(...odd);
+    const ownMarks = marksOf(series, look, curves.length);
+    marks.push(...ownMarks);
     const { traces } = series;
     // With several lines, a mark does not tell which of them was not finite, so there are no gaps.
-    const gaps = traces.length === 1 && !(traces[0] instanceof Band) ? odd.map(({ x }) => x) : [];
+    const gaps = traces.length === 1 && !(traces[0] instanceof Band) ? ownMarks.map(({ x }) => x) : [];
     for (const trace of traces) curves.push({ line: curves.length, ago: 0, ...curveOf(trace, look, gaps) });
     ghosts[i]?.forEach((ghost, k) => {
       for (const trace of ghost?.traces.slice(0, series.traces.length) ?? []) {
-        behind.push({ line: own + k, ago: k + 1, ...curveOf(trace, { ...look, during: null }) });
+        behind.push({ line: ownLines + k, ago: k + 1, ...curveOf(trace, { ...look, during: null }) });
       }
     });
   }
@@ -234,7 +234,7 @@ export function valuesAt({ curves, marks }: Drawn, x: number): (number | undefin
     const k = ago === 0 ? nearest(xs, x) : -1;
     if (k < 0) continue;
     const away = Math.abs((xs[k] as number) - x);
-    const mark = marks.find((one) => one.line === line && Math.abs(one.x - x) < away);
+    const mark = marks.find((candidate) => candidate.line === line && Math.abs(candidate.x - x) < away);
     values[line] = mark ? mark.y : y[k];
   }
   return values;
@@ -256,7 +256,7 @@ export function readingAt({ curves }: Drawn, x: number): Reading | null {
     const k = nearest(xs, at);
     if (k < 0 || (ago === 0 && xs[k] !== at)) continue;
     const [low, high] = [band?.low[k] ?? (y[k] as number), band?.high[k] ?? (y[k] as number)];
-    const same = values.find((one) => one.ago === ago && (ago > 0 || own.length > MOST_READ));
+    const same = values.find((other) => other.ago === ago && (ago > 0 || own.length > MOST_READ));
     if (same) Object.assign(same, { low: Math.min(same.low, low), high: Math.max(same.high, high) });
     else values.push({ line, ago, low, high });
   }

@@ -25,8 +25,8 @@ export function readoutOf(series: Series, moment: number | null, axis: Axis): Re
   }
   const found = traces.map((trace) => pointAt(trace, moment)).filter((point) => point !== null);
   const since = Math.max(Number.NEGATIVE_INFINITY, ...found.map(({ time }) => time));
-  const odd = markAt(marks, moment);
-  if (odd && (found.length === 0 || odd.time >= since)) return { low: odd.y, high: odd.y };
+  const mark = markAt(marks, moment);
+  if (mark && (found.length === 0 || mark.time >= since)) return { low: mark.y, high: mark.y };
   const values = found.map(({ y }) => y);
   if (values.length === 0) return null;
   return { low: Math.min(...values), high: Math.max(...values) };

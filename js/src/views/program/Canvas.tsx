@@ -35,8 +35,8 @@ export function Canvas({ scene, name, zoom, chosen, choose, turn }: Props) {
   };
   const hot = ({ start, end }: SceneWire) =>
     [start, end].some((at) => {
-      const one = scene.boxes[at];
-      return one !== undefined && !one.open && keyOf(one) === chosen;
+      const box = scene.boxes[at];
+      return box !== undefined && !box.open && keyOf(box) === chosen;
     });
   const lit = ({ start, end }: SceneWire) => Boolean(scene.boxes[start]?.lit && scene.boxes[end]?.lit);
   const wires = scene.wires.filter((wire) => wire.shown || hot(wire));

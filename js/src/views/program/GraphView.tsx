@@ -78,7 +78,7 @@ export function GraphView({ ask, about }: Props) {
   if (!scene) return <div class="plane loading" role="status" aria-label="Loading the graph" />;
 
   const change = (changes: Partial<Wanted>) => setWanted({ ...wanted, opened: scene.opened, reveal: null, ...changes });
-  const box = scene.boxes.find((one) => keyOf(one) === chosen);
+  const box = scene.boxes.find((candidate) => keyOf(candidate) === chosen);
   const turn = (one: SceneBox) => {
     if (!one.opens) return;
     setChosen(keyOf(one));

@@ -39,7 +39,7 @@ export function Program({ ask, program, call }: Props) {
     let isNewest = true;
     setAll(null);
     setProblem("");
-    asked(ask, program, ofCall).then(
+    requestPrograms(ask, program, ofCall).then(
       (answer) => {
         if (!isNewest) return;
         setAll(answer.programs);
@@ -140,8 +140,8 @@ interface Programs {
   told?: string;
 }
 
-function asked(ask: Ask, program: string | undefined, call: number | null): Promise<Programs> {
-  if (program) return ask<About>("about", { key: program }).then((one) => ({ programs: [one] }));
+function requestPrograms(ask: Ask, program: string | undefined, call: number | null): Promise<Programs> {
+  if (program) return ask<About>("about", { key: program }).then((about) => ({ programs: [about] }));
   return call === null ? ask<Programs>("programs") : ask<Programs>("call", { call });
 }
 

@@ -90,13 +90,13 @@ export function cut(words: string, most: number): string {
 export function neighbour(boxes: readonly SceneBox[], from: SceneBox, key: string): SceneBox | undefined {
   const middle = ({ at: [x, y, width] }: SceneBox) => [x + width / 2, y] as const;
   const [x, y] = middle(from);
-  const others = boxes.filter((one) => one !== from);
+  const others = boxes.filter((box) => box !== from);
   const nearest = (fits: (dx: number, dy: number) => boolean, cost: (dx: number, dy: number) => number) => {
     let [best, least]: [SceneBox | undefined, number] = [undefined, Number.POSITIVE_INFINITY];
-    for (const one of others) {
-      const [otherX, otherY] = middle(one);
+    for (const other of others) {
+      const [otherX, otherY] = middle(other);
       const [dx, dy] = [otherX - x, otherY - y];
-      if (fits(dx, dy) && cost(dx, dy) < least) [best, least] = [one, cost(dx, dy)];
+      if (fits(dx, dy) && cost(dx, dy) < least) [best, least] = [other, cost(dx, dy)];
     }
     return best;
   };

@@ -179,7 +179,7 @@ function cellOf(place: number, { runs }: Compared, rows: readonly RunRow[]): str
 
 /** Returns the name of a run or its cell, with a number if several runs share it. */
 function shortOf(key: string, rows: readonly RunRow[], twins: ReadonlyMap<string, number>): string {
-  const row = rows.find((one) => one.key === key);
+  const row = rows.find((row) => row.key === key);
   if (!row) return key;
   const twin = twins.get(key);
   return `${row.name || (row.cell ? `In [${row.cell}]` : calledOf(row))}${twin ? ` #${twin}` : ""}`;

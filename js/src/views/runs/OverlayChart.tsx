@@ -33,20 +33,20 @@ export function OverlayChart({ chart, labels, byTime, dark, zoom, onZoom }: Prop
   useLayoutEffect(() => {
     const element = target.current;
     if (!drawing || !element) return;
-    const worth = (name: string) => colourAt(element, name);
+    const colour = (name: string) => colourAt(element, name);
     drawing.update(
       drawnOf(chart, byTime, zoom),
       { logarithmic, axis: byTime ? "seconds" : "step" },
       {
-        text: worth("--fg2"),
-        grid: worth("--grid"),
-        mark: worth("--bad"),
-        moment: worth("--accent"),
-        lines: labels.map((_, group) => worth(siteColour(group))),
+        text: colour("--fg2"),
+        grid: colour("--grid"),
+        mark: colour("--bad"),
+        moment: colour("--accent"),
+        lines: labels.map((_, group) => colour(siteColour(group))),
       },
     );
   }, [drawing, chart, byTime, zoom, logarithmic, dark, labels.join()]);
-  const odd = oddOf(chart);
+  const nonFinite = oddOf(chart);
   const onKeyDown = (event: KeyboardEvent) => {
     const next = drawing && stepped(event.key, zoom, drawing.seen);
     if (next === null ? zoom === null : !next) return;
@@ -62,7 +62,7 @@ export function OverlayChart({ chart, labels, byTime, dark, zoom, onZoom }: Prop
         </b>
         {chart.where && <span class="muted">{chart.where}</span>}
         {!hover &&
-          odd.map(({ group, from, words }) => (
+          nonFinite.map(({ group, from, words }) => (
             <span key={group} class="bad-text">
               {labels[group]} is {words} from step {from}
             </span>

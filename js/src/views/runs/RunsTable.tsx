@@ -322,9 +322,10 @@ function Last({ row }: { row: RunRow }) {
 
 /** Returns the configuration as text: `lr=0.003 seed=1`. */
 function configWords(config: NonNullable<RunRow["config"]>): string {
-  const told = (it: unknown) => (typeof it === "number" ? brief(it) : typeof it === "string" ? it : JSON.stringify(it));
+  const text = (value: unknown) =>
+    typeof value === "number" ? brief(value) : typeof value === "string" ? value : JSON.stringify(value);
   return Object.entries(config)
-    .map(([name, it]) => `${name}=${told(it)}`)
+    .map(([name, value]) => `${name}=${text(value)}`)
     .join(" ");
 }
 

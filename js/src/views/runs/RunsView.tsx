@@ -21,7 +21,7 @@ interface Props {
 export function RunsView({ rows, ports, dark, ticked, onTicked, ...opening }: Props) {
   const { compared, problem, awaited } = useCompared(rows, ports, ticked);
   const tick = (key: string) => {
-    onTicked(ticked.includes(key) ? ticked.filter((one) => one !== key) : [...ticked, key]);
+    onTicked(ticked.includes(key) ? ticked.filter((other) => other !== key) : [...ticked, key]);
   };
   const hint = (rows.length > 1 && HINTS[ticked.length]) || "";
   return (

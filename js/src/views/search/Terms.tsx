@@ -24,16 +24,16 @@ export function Terms({ run, input, chips, text, typing, set }: Props) {
   const { hint, problem } = new Query(text);
   const found = typing && !closed && !problem ? completionsOf(run, text) : [];
   const take = (i: number) => {
-    const one = found[i];
-    if (!one) return;
-    set(completed(text, one.term) + (one.isField ? "" : " "));
+    const completion = found[i];
+    if (!completion) return;
+    set(completed(text, completion.term) + (completion.isField ? "" : " "));
     input.current?.focus();
     setAt(-1);
   };
   const without = (chip: string) => {
     set(
       text,
-      chips.filter((one) => one !== chip),
+      chips.filter((other) => other !== chip),
     );
     input.current?.focus();
   };

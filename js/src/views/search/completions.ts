@@ -41,8 +41,8 @@ export function completionsOf(run: RunStore, text: string): Completion[] {
   const fields = FIELDS.filter((field) => field.startsWith(word) && (values.get(field)?.size ?? 0) > 0);
   const named =
     word === "" ? [] : [...values.keys()].flatMap((field) => (field === "step" ? [] : valueTerms(field, word)));
-  const own = fields.map((field) => ({ term: `${minus}${field}:`, words: WORDS[field], isField: true }));
-  return [...own, ...named].slice(0, MOST);
+  const fieldTerms = fields.map((field) => ({ term: `${minus}${field}:`, words: WORDS[field], isField: true }));
+  return [...fieldTerms, ...named].slice(0, MOST);
 }
 
 /** Returns the text with its last word replaced. */

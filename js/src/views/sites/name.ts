@@ -6,8 +6,8 @@ import type { SiteMessage } from "../../transport/wire";
 
 export function siteName(run: RunStore, site: SiteMessage, value?: string): string {
   const caller = run.apart.get(site.id);
-  const said = value || plain(site.label) || site.source.trim() || site.where;
-  const name = isWatched(site) ? ofWatched(site, value) : said;
+  const printed = value || plain(site.label) || site.source.trim() || site.where;
+  const name = isWatched(site) ? ofWatched(site, value) : printed;
   return `${name}${caller ? ` · ${caller}` : ""}`;
 }
 

@@ -87,8 +87,9 @@ export function Row({ run, ui, position, find }: Props) {
 
 /** Returns CSS classes: selected, or later than the shown moment. */
 function stateOf({ event, anchor, moment }: UiState, number: number): string {
-  const [one, other] = [event.value, anchor.value ?? event.value];
-  const selected = one !== null && other !== null && number >= Math.min(one, other) && number <= Math.max(one, other);
+  const [last, first] = [event.value, anchor.value ?? event.value];
+  const selected =
+    last !== null && first !== null && number >= Math.min(first, last) && number <= Math.max(first, last);
   const later = moment.value !== null && number > moment.value;
   return `${selected ? " selected" : ""}${later ? " later" : ""}`;
 }
