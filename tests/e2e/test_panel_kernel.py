@@ -1,4 +1,4 @@
-"""What the panel asks of a real kernel: arrays, their steps, switches of sites, the order of the program."""
+"""Test the panel with a real kernel: arrays, their steps, muted sites, the order of the program."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How fast the panel is with a real kernel, measured in the browser; the figures are printed."""
+"""Measure in the browser how fast the panel is with a real kernel; the figures are printed."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ print(json.dumps({"started": run.status().started, "pump_s": pump_s, "times": ti
 
 
 def measured(lab_page: LabPage, script: str) -> Any:
-    """What the script returns, with the functions of `IN_PANEL`; milliseconds."""
+    """Run a script that can use the functions of `IN_PANEL`; return its result, in milliseconds."""
     return lab_page.page.evaluate(f"async () => {{ {IN_PANEL} {script} }}")
 
 
@@ -201,13 +201,13 @@ def test_frames_and_latency_while_ten_thousand_events_a_second_come_in(lab, lab_
         + ", ".join(f"{name} {ms:.0f}" for name, ms in spent.items())
     )
     assert is_kept(rate, at_least=0.9 * PER_SECOND)
-    # The best second: in the others the processor may have been busy with something else.
+    # The best second, because the processor may have been busy with other work in the others.
     assert is_kept(max(frames["fps"]), at_least=FRAMES)
     assert is_kept(min(p95), at_most=LATENCY_MS)
 
 
 def page_ms(devtools: CDPSession) -> dict[str, float]:
-    """What the page's main thread has done so far, JupyterLab's part too, in milliseconds; `all` includes painting."""
+    """Return the work of the page's main thread so far, including JupyterLab's, in milliseconds. `all` includes painting."""
     names = {
         "TaskDuration": "all",
         "ScriptDuration": "script",
@@ -219,12 +219,12 @@ def page_ms(devtools: CDPSession) -> dict[str, float]:
 
 
 def latencies_of(told: dict[str, Any], drawn: list[tuple[float, int]], time_origin: float) -> list[float]:
-    """Milliseconds from when each 50th event fired until the first frame that had counted it had been painted."""
+    """Return, for every 50th event, the milliseconds from its firing until a frame that counts it was painted."""
     found, shown = [], 0
     for number, time in enumerate(told["times"]):
         while shown < len(drawn) and drawn[shown][1] <= 50 * number:
             shown += 1
-        # What was drawn before we looked tells nothing.
+        # Frames from before the recording have no known time.
         if 0 < shown < len(drawn):
             found.append(time_origin + drawn[shown][0] - 1000 * (told["started"] + time))
     return found
@@ -251,5 +251,5 @@ def test_the_memory_of_the_tab_is_flat_when_a_cell_is_run_again_and_again(lab, l
         panel.wait(state="done", events=events)
         after.append(megabytes())
     print("MB of the tab after each run: " + ", ".join(f"{each:.0f}" for each in after))
-    # Some earlier runs are kept, to compare with: it is flat from then on, through ten more runs.
+    # Some earlier runs are kept for comparison. After that, memory must not grow for ten more runs.
     assert after[-1] - after[4] < 8
