@@ -1,8 +1,7 @@
 /**
- * Replaces the widget model while a kernel runs a cell and the page was loaded meanwhile: then the page gets its
- * widgets only after the cell (ipykernel 6 with its control channel). A cell at a breakpoint would never end, because
- * nobody could continue it. When the page's own model comes, it leaves the session to the stand-in
- * (`js/src/entry/panel.ts`).
+ * A stand-in for the widget model, on a page that was loaded while the kernel runs a cell. Such a page gets its widgets
+ * only after the cell (ipykernel 6 with its control channel). A cell at a breakpoint would never end, because nobody
+ * could continue it. When the page's own model comes, it leaves the session to the stand-in (`js/src/entry/panel.ts`).
  */
 import type { Kernel, KernelMessage } from "@jupyterlab/services";
 import type { Model } from "../../src/entry/model";

@@ -51,7 +51,7 @@ export function value(y: number): string {
   return size >= 1e6 || size < 1e-4 ? y.toExponential(3) : String(Number(y.toPrecision(5)));
 }
 
-/** Formats a tick of an axis in at most seven characters. */
+/** Formats a tick of an axis. Ticks are round numbers, so six digits are enough. */
 export function tick(y: number): string {
   const [size, round] = [Math.abs(y), Number(y.toPrecision(6))];
   return y !== 0 && (size >= 1e6 || size < 1e-3) ? round.toExponential().replace("+", "") : String(round);

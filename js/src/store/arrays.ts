@@ -1,6 +1,7 @@
 /**
- * A cache of the array slices that the kernel has sent. It sends one request at a time. While a request is pending, it
- * remembers only the newest wish, so that dragging over a thousand steps does not request a thousand arrays.
+ * A cache of the array slices that the kernel has sent. Only one request is pending at a time. Of the slices that are
+ * wanted meanwhile, only the newest is requested next, so that dragging over a thousand steps does not request a
+ * thousand arrays.
  */
 import type { ArraySlice } from "../transport/wire";
 

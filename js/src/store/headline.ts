@@ -26,7 +26,7 @@ export function rankOf(name: string, { forward, watched }: { forward: boolean; w
   return plain ? 3 : 4;
 }
 
-/** Whether a series is a step counter: each integer is one more than the last, or it starts again at the first. */
+/** Whether a series is a step counter: each integer is one more than the previous one, or the first again. */
 export function counts(values: ArrayLike<number>, dtype: string): boolean {
   if (!INTEGER.test(dtype) || values.length < 2) return false;
   let again = 0;
@@ -71,9 +71,10 @@ function nameOf({ name }: Numbers): string {
 export type Timed = Pick<CallMessage, "name" | "started" | "compile" | "ready">;
 
 /**
- * Returns the seconds for each step of the calls of `name`, from the first call that compiled nothing to the end of the
- * last; null if that is not known. Calls that began before `since` are left out, because the debugger held the program
- * then. The times of single events do not serve: the events of short programs are read together.
+ * Returns the mean time of a step in the calls of `name`, in seconds; null if it is not known. It is measured from the
+ * first call that compiled nothing to the end of the last call. Calls that began before `since` are left out, because
+ * the debugger held the program then. The times of single events do not serve: the events of short programs are read
+ * together.
  */
 export function paceOfCalls(calls: readonly Timed[], name: string, steps: number, since = 0): number | null {
   const ofName = calls.filter((call) => call.name === name);
@@ -88,7 +89,7 @@ export function paceOfCalls(calls: readonly Timed[], name: string, steps: number
   return (last.ready - first.started) / (finished.length * each);
 }
 
-/** Returns the recent seconds for each step of a long loop; null if that is not known. */
+/** Returns the recent mean time of a step of a long loop, in seconds; null if it is not known. */
 export function paceOf(x: ArrayLike<number>, time: ArrayLike<number>): number | null {
   const [end, start] = [x.length - 1, Math.max(0, x.length - NEWEST)];
   const steps = (x[end] as number) - (x[start] as number);

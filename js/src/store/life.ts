@@ -40,7 +40,7 @@ export function launched(call: CallMessage): boolean {
   return call.dispatched !== null || call.state === "dispatched";
 }
 
-/** Names the programs that JAX compiles outside `jit`. */
+/** Says how many programs JAX compiles outside `jit`, and how long it takes. */
 export function apartInWords([programs, took]: StatusMessage["apart"]): string {
   return `JAX compiles operations outside jit: ${count(programs)} so far, in ${seconds(took)}.`;
 }

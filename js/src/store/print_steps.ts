@@ -1,4 +1,4 @@
-/** The steps of a run that watches nothing. They come from the print that fired most weight. */
+/** The steps of a run that watches nothing. They come from the print that fired most often. */
 import type { Clock } from "./clock";
 import { FilteredStream } from "./filter";
 import { Query } from "./query";
@@ -7,7 +7,7 @@ import type { Positions } from "./stream";
 import type { Look } from "./watched";
 
 /**
- * Another print replaces the current one only if it fired this many times as weight. Otherwise the steps would change
+ * Another print replaces the current one only if it fired this many times as often. Otherwise the steps would change
  * while a run goes on.
  */
 const MORE_OFTEN = 2;
@@ -95,7 +95,7 @@ export function printSteps(run: RunStore): Clock | undefined {
   return steps.update();
 }
 
-/** Chooses the print that fired most weight. Prints with lanes are chosen only if there are no others. */
+/** Chooses the print that fired most often. Prints with lanes are chosen only if there are no others. */
 function mostOften(run: RunStore, current: number): number | undefined {
   const all = run.streamSites.filter(({ id, kind }) => kind !== "breakpoint" && (run.fired.get(id) ?? 0) > 0);
   const withoutLanes = all.filter(({ id }) => !run.lanes.has(id));

@@ -126,7 +126,7 @@ function whyNot({ field, wanted }: Pick<Term, "field" | "wanted">): string {
   return range && !isEmpty ? "" : `${field}: ${RANGE_WORDS}.`;
 }
 
-/** Whether `n` is in a range such as `12`, `10-20`, `10-` or `-20`. The empty range has every number. */
+/** Whether `n` is in a range such as `12`, `10-20`, `10-` or `-20`. The empty text has every number. */
 function isIn(n: number, wanted: string): boolean {
   const [from = "", to = from] = wanted.split("-");
   return n >= Number(from) && n <= (to === "" ? Number.POSITIVE_INFINITY : Number(to));

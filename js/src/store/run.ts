@@ -28,11 +28,11 @@ import { isWatched, Watched } from "./watched";
 const MOST_EVENTS = 2_000_000;
 const ASK_AGAIN_FROM = 64;
 const RATE_HOLDS_MS = 1500;
-/** Milliseconds between two updates while no view is on the screen. Other readers of the run get these updates. */
+/** Milliseconds between two updates while no view is on the screen. A view that comes back is then up to date. */
 const UNSEEN_MS = 500;
 
 type Without<Body, Key extends PropertyKey> = Body extends unknown ? Omit<Body, Key> : never;
-/** A request that one place of a view makes. */
+/** A request of one view, which gets the answer itself. */
 export type Question = Without<
   Extract<
     RequestBody,
@@ -235,7 +235,7 @@ export class RunStore {
     return goesOn(this.status?.state ?? "");
   }
 
-  /** Why the program can no longer be asked; "" while the run goes on. */
+  /** Why the program takes no more requests; "" while the run goes on. */
   get over(): string {
     if (this.gone) return "The kernel is gone";
     if (this.status?.state === "loaded") return "The run was loaded from a file, and goes on in another process";

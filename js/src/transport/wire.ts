@@ -28,9 +28,9 @@ export interface WatchMessage {
   full: boolean;
   /** The sizes of its `vmap` axes, outermost first, if statistics are recorded for each lane; otherwise empty. */
   lanes: number[];
-  /** For a gradient: the id of its value's site; -1 if no site before it has the value. */
+  /** For a gradient: the id of its value's site; -1 if no site before it has the value. Null for a value. */
   value: number | null;
-  /** For a value: the id of its gradient's site, if the gradient came first. */
+  /** For a value: the id of its gradient's site, if the gradient came first; otherwise null. */
   gradient: number | null;
   /** The infinities that the source puts there on purpose, such as those of a mask: `posinf`, `neginf` or both. */
   meant: string[];

@@ -55,7 +55,7 @@ export function Slice({ answer, name, dark, gone, children }: Props) {
   );
 }
 
-/** Returns the last slice, so that it stays on the screen until the next one arrives. */
+/** Returns the slice of the answer. Until there is one, returns the previous slice, which stays on the screen. */
 export function useLast(answer: SliceAnswer | undefined): ArraySlice | undefined {
   const last = useRef<ArraySlice>();
   if (typeof answer === "object") last.current = answer;

@@ -21,10 +21,7 @@ export function arraysOf(run: RunStore, site: SiteMessage): ArrayValue[] {
   });
 }
 
-/**
- * The largest height or width of floats that is taken for a table, such as eight positions in space, and not for a
- * picture.
- */
+/** Floats of up to this height or width are a table of numbers, such as eight positions in space, not a picture. */
 const LARGEST_TABLE = 8;
 
 /** Returns the type in JAX's notation: `float32[64,128]`. */
@@ -33,8 +30,8 @@ export function typeName(dtype: string, shape: readonly number[]): string {
 }
 
 /**
- * Whether the type can be a picture: height, width, and red, green, blue (and alpha). The kernel tells whether the
- * numbers are colours, see `is_picture`.
+ * Whether an array of this type can be a picture: its last axes are height, width, and red, green, blue (and alpha).
+ * The kernel tells whether the numbers are colours, see `is_picture`.
  */
 export function canBeImage(shape: readonly number[], dtype: string): boolean {
   const [height = 0, width = 0, channels = 0] = shape.slice(-3);

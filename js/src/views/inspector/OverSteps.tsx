@@ -60,8 +60,8 @@ export function OverSteps({ run, ui, own, dark }: Props) {
 }
 
 /**
- * Names the statistic. A step at which some elements were not finite has a mark, because the other elements do not
- * represent the value.
+ * Returns the name of the statistic, with a note if some elements were not finite. Such a step has a mark instead of a
+ * number, because the other elements do not represent the value.
  */
 function statisticOver(curves: readonly Curve[], statistic: string): string {
   const isPartial = curves.some(({ series, isPrinted }) => !isPrinted && series.marks.x.length > 0);

@@ -1,6 +1,6 @@
 /**
- * The fourth bundle, `static/lines.js`: what few lines need, such as colours, the filter's terms, and hits of a
- * condition. `load.ts` loads it.
+ * The fourth bundle, `static/lines.js`: views that few runs need, such as colours of printed text, terms of the filter,
+ * and hits of a condition. `load.ts` loads it.
  */
 import hitsCss from "../hits/hits.css";
 import termsCss from "../search/terms.css";

@@ -26,7 +26,7 @@ export interface Shared {
   dark: boolean;
   zoom: Range | null;
   onZoom: (zoom: Range | null) => void;
-  /** Where the first value was not finite, on the x axis; null if all were finite. */
+  /** The position on the x axis of the first value that was not finite; null if all were finite. */
   bad: number | null;
 }
 

@@ -242,7 +242,7 @@ function stepsOf({ first, marks }: Series): number {
   return Math.max(0, ...ends);
 }
 
-/** Returns the seconds for each step, from the times of calls or, in a long loop, from the times of its events. */
+/** Returns the mean time of a step in seconds, from the times of calls or, in a long loop, of its events. */
 function paceAt(run: RunStore, site: number, { x, time }: Line | Band, steps: number): number | null {
   const { log } = run;
   let at = log.length - 1;

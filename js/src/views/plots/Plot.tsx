@@ -233,7 +233,7 @@ function lanesNote(series: Series): string {
   return strands > 1 ? `${elementsNote} · ${count(strands)} ${hasLanes ? "lanes" : "devices"}` : elementsNote;
 }
 
-/** Returns how many runs ago the earlier runs with a line were. */
+/** Returns which earlier runs have a line: 1 for the previous run, 2 for the run before it, …. */
 function agoOf(ghosts: readonly Ghosts[]): number[] {
   return [...new Set(ghosts.flatMap((runs) => runs.flatMap((series, i) => (series ? i + 1 : []))))];
 }

@@ -226,7 +226,8 @@ function newestBy(points: Points, until: number, axis: Axis): number | null {
 }
 
 /**
- * Returns the value of each line nearest to `x`: NaN if it was not finite there, undefined if the line has no points.
+ * Returns the value of each line nearest to `x`: NaN or an infinity if it was not finite there, undefined if the line
+ * has no points.
  */
 export function valuesAt({ curves, marks }: Drawn, x: number): (number | undefined)[] {
   const values: (number | undefined)[] = [];

@@ -71,7 +71,7 @@ export type Pen = Pick<
 const FONT = '10.5px system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", sans-serif';
 const MARK = 4;
 const DASHES = [5, 3];
-/** The size of the text at the end of the x axis, in pixels. */
+/** The layout of the words below the x axis, in pixels: the gap between words, and the width of a character. */
 const WORD = { gap: 6, wide: 6 };
 /** The opacity of a single band. Several bands are fainter, so that the lines stand out. */
 const BAND = 0.2;

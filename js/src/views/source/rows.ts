@@ -84,9 +84,9 @@ export function paired(sites: WatchSite[]): Value[] {
   const gradients = byOrder.filter(({ watch }) => watch.role === "gradient");
   const found = values.map((site, i) => {
     // If there are several derivatives, the first one.
-    const paired = gradients.find(({ id, watch }) => watch.value === site.id || id === site.watch.gradient) ?? null;
+    const partner = gradients.find(({ id, watch }) => watch.value === site.id || id === site.watch.gradient) ?? null;
     const nth = values.length > 1 ? `${i + 1}/${values.length}` : "";
-    return { site, gradient: paired, isPart: false, nth };
+    return { site, gradient: partner, isPart: false, nth };
   });
   const unpaired = gradients.filter((site) => found.every(({ gradient }) => gradient !== site));
   return [...found, ...unpaired.map((site) => ({ site, gradient: site, isPart: false, nth: "" }))];
