@@ -154,9 +154,9 @@ def test_a_program_is_stopped_looked_into_and_sent_on(lab, lab_page, page, versi
     debugger.panel.wait(stop="", state="stopped")
     # Several devices end at the same step, perhaps one step later.
     assert notebook.printed(1).count("noted") in {options["devices"], 2 * options["devices"]}
-    said = str(notebook.outputs(1)[1:])
-    assert "stopped at" in said
-    assert "Error" not in said, "XLA's traceback is shown"
+    further = str(notebook.outputs(1)[1:])
+    assert "stopped at" in further
+    assert "Error" not in further, "XLA's traceback is shown"
 
     healthy = notebook.run_cell(2)
     assert [output.get("text", output) for output in healthy] == ["2.0 0.1.0\n"]
@@ -420,7 +420,7 @@ def test_nobody_is_waited_for_when_the_notebook_is_executed_without_a_person(lab
     path = lab.notebooks / lab.write_notebook("unattended.ipynb", SETUP.format(**PLAIN), RUN, RUN_UNCAPTURED, HEALTHY)
     command = [sys.executable, "-m", "jupyter", "nbconvert", "--to", "notebook", "--execute", "--stdout", path.name]
     done = subprocess.run(command, cwd=lab.notebooks, capture_output=True, text=True, timeout=120, check=True)
-    said = [line for line in done.stdout.splitlines() if "jaxdebug: breakpoint" in line and "skipped" in line]
-    assert len(said) == 2, "one line for each of the cells, captured or not"
-    assert all("skipped 6 times: nobody is there to continue the program" in line for line in said)
+    skipped = [line for line in done.stdout.splitlines() if "jaxdebug: breakpoint" in line and "skipped" in line]
+    assert len(skipped) == 2, "one line for each of the cells, captured or not"
+    assert all("skipped 6 times: nobody is there to continue the program" in line for line in skipped)
     assert done.stdout.count("noted 2.") == 12

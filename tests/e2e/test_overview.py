@@ -189,10 +189,10 @@ jax.jit(lambda x: jax.debug.print("x {{x}}", x=x))(1.0)"""
     notebook.run_cell(0)
     run = notebook.start_cell(1)
     root = PanelOnScreen(lab_page).root
-    told = re.compile(r"JAX compiles operations outside jit: [1-9]\d+ so far, in [\d.]+ m?s\.")
-    root.get_by_test_id("nothing-drawn").get_by_text(told).wait_for()
+    note = re.compile(r"JAX compiles operations outside jit: [1-9]\d+ so far, in [\d.]+ m?s\.")
+    root.get_by_test_id("nothing-drawn").get_by_text(note).wait_for()
     root.get_by_test_id("state").click()
-    expect(root.get_by_test_id("life")).to_contain_text(told)
+    expect(root.get_by_test_id("life")).to_contain_text(note)
     lab_page.screenshot("compiling-outside-jit")
     hold.go_on()
     run.wait()

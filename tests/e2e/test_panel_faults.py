@@ -62,9 +62,9 @@ def test_the_menu_closes(harness: Harness, close: str):
 def test_a_term_that_the_filter_does_not_know_is_told(harness: Harness):
     panel = harness.open(**TRAINED)
     panel.get_by_test_id("filter").press_sequentially("foo:3")
-    told = panel.get_by_text("There is no foo: to filter by").first
-    expect(told).to_be_in_viewport()
-    expect(told).to_contain_text("name: step: lane: device:")
+    hint = panel.get_by_text("There is no foo: to filter by").first
+    expect(hint).to_be_in_viewport()
+    expect(hint).to_contain_text("name: step: lane: device:")
 
 
 @pytest.mark.parametrize("width", [232, 320, 640, 830, 1280])

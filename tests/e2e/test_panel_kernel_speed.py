@@ -183,9 +183,9 @@ def test_frames_and_latency_while_ten_thousand_events_a_second_come_in(lab, lab_
     cell.wait(timeout_s=120)
     panel.wait(state="done", events=seconds * PER_SECOND)
     notebook.run_cell(2)
-    told = json.loads(notebook.printed(2))
+    fired = json.loads(notebook.printed(2))
     drawn = [(frame.at, frame.events) for frame in panel.frames()]
-    latencies = latencies_of(told, drawn, lab_page.page.evaluate("performance.timeOrigin"))
+    latencies = latencies_of(fired, drawn, lab_page.page.evaluate("performance.timeOrigin"))
     each_second = [latencies[at : at + 200] for at in range(0, len(latencies) - 100, 200)]
     p95 = [statistics.quantiles(of_second, n=20)[-1] for of_second in each_second]
     rate = came / frames["seconds"]
@@ -197,7 +197,7 @@ def test_frames_and_latency_while_ten_thousand_events_a_second_come_in(lab, lab_
     assert came > 0
     spent = {name: (busy[name] - busy_before[name]) * PER_SECOND / came for name in busy}
     print(
-        f"milliseconds of a processor for 10 000 events: kernel {told['pump_s'] * 1e3 / seconds:.0f}; page "
+        f"milliseconds of a processor for 10 000 events: kernel {fired['pump_s'] * 1e3 / seconds:.0f}; page "
         + ", ".join(f"{name} {ms:.0f}" for name, ms in spent.items())
     )
     assert is_kept(rate, at_least=0.9 * PER_SECOND)
@@ -218,15 +218,15 @@ def page_ms(devtools: CDPSession) -> dict[str, float]:
     return {short: metrics[name] for name, short in names.items()}
 
 
-def latencies_of(told: dict[str, Any], drawn: list[tuple[float, int]], time_origin: float) -> list[float]:
+def latencies_of(fired: dict[str, Any], drawn: list[tuple[float, int]], time_origin: float) -> list[float]:
     """Return, for every 50th event, the milliseconds from its firing until a frame that counts it was painted."""
     found, shown = [], 0
-    for number, time in enumerate(told["times"]):
+    for number, time in enumerate(fired["times"]):
         while shown < len(drawn) and drawn[shown][1] <= 50 * number:
             shown += 1
         # Frames from before the recording have no known time.
         if 0 < shown < len(drawn):
-            found.append(time_origin + drawn[shown][0] - 1000 * (told["started"] + time))
+            found.append(time_origin + drawn[shown][0] - 1000 * (fired["started"] + time))
     return found
 
 

@@ -58,14 +58,14 @@ CUT = """() => {
     text.selectNodeContents(element);
     const { left, right } = text.getBoundingClientRect();
     const words = element.textContent.match(/[\\p{L}\\p{N}]+/gu) ?? [];
-    const isToldBy = (title) => title && words.every((word) => title.includes(word));
+    const isInTitle = (title) => title && words.every((word) => title.includes(word));
     let isCut = false;
-    for (let around = element; around && around !== root; around = around.parentElement) {
-      const { overflowX } = getComputedStyle(around);
-      const box = around.getBoundingClientRect();
-      if (isToldBy(around.title)) return false;
+    for (let box = element; box && box !== root; box = box.parentElement) {
+      const { overflowX } = getComputedStyle(box);
+      const edges = box.getBoundingClientRect();
+      if (isInTitle(box.title)) return false;
       if (overflowX === 'auto' || overflowX === 'scroll') return isCut;
-      isCut ||= overflowX !== 'visible' && (right > box.right + 1 || left < box.left - 1);
+      isCut ||= overflowX !== 'visible' && (right > edges.right + 1 || left < edges.left - 1);
     }
     return isCut;
   }).map((element) => `${element.className || element.tagName}: ${element.textContent}`);

@@ -197,18 +197,18 @@ def value(panel: PanelOnScreen, name: str) -> Locator:
     return panel.root.locator(f"[data-testid=value][data-name={name}]").first
 
 
-def told(panel: PanelOnScreen, name: str) -> dict[str, float]:
+def numbers_beside(panel: PanelOnScreen, name: str) -> dict[str, float]:
     """Return the numbers beside `name` from the text for screen readers: `{"mean": 0.25, …}`."""
     words = value(panel, name).get_attribute("aria-description") or ""
     found = re.findall(r"(\w+)(?: of finite)? (-?[\d.]+(?:e[-+]\d+)?|nan|-?inf)\b", words)
     return {stat: float(number) for stat, number in found}
 
 
-def tells(panel: PanelOnScreen, name: str, wanted: object, *stats: str) -> None:
+def wait_for_number(panel: PanelOnScreen, name: str, wanted: object, *stats: str) -> None:
     """Wait until the first of these statistics that is shown for `name` has the wanted value."""
 
     def number() -> float | None:
-        numbers = told(panel, name)
+        numbers = numbers_beside(panel, name)
         return next((numbers[stat] for stat in stats if stat in numbers), None)
 
     shows(panel.root.page, number, wanted)
@@ -232,7 +232,7 @@ def test_values_stand_beside_their_lines_while_the_cell_runs(hold, notebook, lab
         f"() => {{ {FIND} const button = shown('logits'); return button && Number(button.dataset.event) > 2000; }}",
         timeout_s=120,
     )
-    first = told(panel, "loss")["value"]
+    first = numbers_beside(panel, "loss")["value"]
     lab_page.wait_for_js(
         f"before => {{ {FIND} return !shown('loss').ariaDescription.includes(`value ${{before}}`); }}",
         first,
@@ -250,13 +250,13 @@ def test_values_stand_beside_their_lines_while_the_cell_runs(hold, notebook, lab
     assert total >= STEPS
     for which, chosen in ((1, AT), (2, total - 1)):
         steps.fill(str(chosen))
-        for name, said in expected.items():
-            tells(panel, name, pytest.approx(said[which], rel=1e-4), "mean", "value")
+        for name, figures in expected.items():
+            wait_for_number(panel, name, pytest.approx(figures[which], rel=1e-4), "mean", "value")
     expect(panel.root.get_by_test_id("live")).to_have_attribute("aria-pressed", "true")
 
     # All views share the step of the panel.
     steps.fill(str(AT))
-    tells(panel, "loss", pytest.approx(loss, rel=1e-4), "value")
+    wait_for_number(panel, "loss", pytest.approx(loss, rel=1e-4), "value")
     event = value(panel, "loss").get_attribute("data-event") or ""
     panel.root.get_by_test_id("live").click()
     expect(value(panel, "loss")).not_to_have_attribute("data-event", event)
@@ -264,7 +264,7 @@ def test_values_stand_beside_their_lines_while_the_cell_runs(hold, notebook, lab
     panel.root.get_by_test_id("step").fill(str(AT))
     panel.open_tab("Code")
     expect(value(panel, "loss")).to_have_attribute("data-event", event)
-    tells(panel, "loss", pytest.approx(loss, rel=1e-4), "value")
+    wait_for_number(panel, "loss", pytest.approx(loss, rel=1e-4), "value")
 
     # Pointing at an expression shows its facts, a click inspects it.
     part = panel.root.locator("[data-line='6'] .can-point").filter(has_text="log_probs * y").last
@@ -300,15 +300,15 @@ def test_the_first_value_that_is_not_finite_is_jumped_to(notebook, lab_page):
     expect(why.locator("[data-operand=rest]")).to_contain_text("-0.15 …")
     # 1.1 - 0.25 n and 1.24 - 0.25 n are negative from the fifth step on: two of eight logarithms are NaN.
     expect(inspect).to_contain_text(re.compile("(execution|step) 4"))
-    tells(panel, "logs", 2, "NaN")
+    wait_for_number(panel, "logs", 2, "NaN")
     panel.root.locator(".source-row.current [data-name=logs]").wait_for()
     lab_page.screenshot("source-first-nan")
 
     # At the last step no element is finite, so there is no mean.
     panel.root.get_by_test_id("live").click()
     panel.root.locator("[data-testid=live][aria-pressed=true]").wait_for()
-    tells(panel, "logs", 8, "NaN")
-    last = told(panel, "logs")
+    wait_for_number(panel, "logs", 8, "NaN")
+    last = numbers_beside(panel, "logs")
     assert math.isnan(last["mean"]) and math.isnan(last["min"])
 
     panel.root.get_by_test_id("watch-toggle").click()
@@ -372,7 +372,7 @@ def test_a_name_is_added_to_what_the_cell_watches_when_it_runs_again(notebook, l
 
     panel = panel_of(notebook, lab_page, 4)
     value(panel, "rest").wait_for()
-    tells(panel, "rest", pytest.approx(1.1 - 4 * 0.25, rel=1e-4), "min")
+    wait_for_number(panel, "rest", pytest.approx(1.1 - 4 * 0.25, rel=1e-4), "min")
     expect(value(panel, "logs")).to_be_visible()
 
     # Switched off again: the next run watches only what the cell names.
@@ -389,8 +389,8 @@ def test_what_comes_before_a_loop_is_of_the_call_whose_step_is_looked_at(noteboo
     panel = panel_of(notebook, lab_page, 9)
     for step, wanted in ((0, 1), (11, 1), (12, 10), (18, 10), (24, 100)):
         panel.root.get_by_test_id("step").fill(str(step))
-        tells(panel, "x", 1.5 * wanted, "mean", "value")
-        tells(panel, "width", wanted, "value")
+        wait_for_number(panel, "x", 1.5 * wanted, "mean", "value")
+        wait_for_number(panel, "width", wanted, "value")
         is_over = step == 11
         expect(value(panel, "total").get_by_text("not yet")).to_have_count(0 if is_over else 1)
 
@@ -435,12 +435,12 @@ def test_what_a_derivative_rule_computes_stands_beside_its_lines(notebook, lab_p
     cotangent = 2 * (2 * x @ weights - 1) / x.size
     norm = np.linalg.norm(cotangent)
     back = cotangent * min(1.0, 0.5 / norm) * 2
-    tells(panel, "doubled", pytest.approx((2 * x).mean(), abs=1e-5), "mean")
-    tells(panel, "norm", pytest.approx(norm, rel=1e-4), "value")
-    tells(panel, "back", pytest.approx(back.mean(), rel=1e-3), "mean")
+    wait_for_number(panel, "doubled", pytest.approx((2 * x).mean(), abs=1e-5), "mean")
+    wait_for_number(panel, "norm", pytest.approx(norm, rel=1e-4), "value")
+    wait_for_number(panel, "back", pytest.approx(back.mean(), rel=1e-3), "mean")
     choice = panel.root.get_by_test_id("function-choice")
     choice.select_option(label=next(one for one in choice.locator("option").all_inner_texts() if "update" in one))
-    tells(panel, "grads", pytest.approx(np.linalg.norm(x.T @ back), rel=1e-3), "l2")
+    wait_for_number(panel, "grads", pytest.approx(np.linalg.norm(x.T @ back), rel=1e-3), "l2")
     assert violations(lab_page.page) == []
     lab_page.screenshot("source-rules")
 
