@@ -8,7 +8,7 @@ import { type Theme, watchTheme } from "../../src/kit/theme";
 import themeCss from "../../src/kit/theme.raw.css";
 import runsCss from "../../src/views/runs/runs.raw.css";
 
-const OWN =
+const HOST_CSS =
   ".themed{display:flex;height:100%;color:var(--fg);background:var(--bg);font:var(--size)/1.45 var(--ui)}:host{min-height:0}";
 
 interface Props {
@@ -34,7 +34,7 @@ export function Themed({ class: name, children }: Props) {
     const root = host.current.shadowRoot ?? host.current.attachShadow({ mode: "open" });
     render(
       <>
-        <style>{themeCss + runsCss + OWN}</style>
+        <style>{themeCss + runsCss + HOST_CSS}</style>
         <div class={`themed${isDark ? " dark" : ""}`}>{children(isDark)}</div>
       </>,
       root,

@@ -14,7 +14,7 @@ import type { Request } from "../transport/wire";
 const WAIT_MS = 3000;
 
 /** The requests that the page sends without a user's action. */
-const BY_ITSELF: readonly Request["type"][] = ["sync", "runs"];
+const AUTOMATIC: readonly Request["type"][] = ["sync", "runs"];
 
 export class EngineRequests {
   /** All engines. Their cells run together, so their requests are held back together. */
@@ -30,7 +30,7 @@ export class EngineRequests {
   }
 
   request(request: Request): void {
-    if (BY_ITSELF.includes(request.type)) {
+    if (AUTOMATIC.includes(request.type)) {
       this.held.push(request);
       if (!EngineRequests.someMayGoOn) this.wait(); // The run may have just begun.
     } else this.send(request);

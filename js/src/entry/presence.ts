@@ -2,7 +2,7 @@
  * Tells the kernel that somebody can see a stop. Otherwise the kernel lets the program go on, so that nothing hangs.
  */
 
-const AGAIN_MS = 15_000;
+const REPEAT_MS = 15_000;
 
 export class Presence {
   private readonly timers = new Map<string, { stop: number; timer: ReturnType<typeof setInterval> }>();
@@ -18,7 +18,7 @@ export class Presence {
     if (stop === undefined) return;
     const here = () => this.say(run, stop);
     here();
-    this.timers.set(run, { stop, timer: setInterval(here, AGAIN_MS) });
+    this.timers.set(run, { stop, timer: setInterval(here, REPEAT_MS) });
   }
 
   end(): void {

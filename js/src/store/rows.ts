@@ -118,7 +118,7 @@ export interface RunsPorts {
   load(path: string, answer: (problem: string) => void): void;
 }
 
-const APART_MS = 500;
+const REFRESH_MS = 500;
 
 type Ask = (body: RequestBody, answer: (answer: Message | string) => void) => void;
 
@@ -132,7 +132,7 @@ export class RunTable implements RunsPorts {
   /** `ask` sends a request to the kernel. */
   constructor(private readonly ask: Ask = () => {}) {}
 
-  /** Requests the rows for the panel of `run`. Calls within `APART_MS` are combined into one more request. */
+  /** Requests the rows for the panel of `run`. Calls within `REFRESH_MS` are combined into one more request. */
   refresh(run: string): void {
     this.run = run;
     this.asksAgain = this.isAsking;
@@ -142,7 +142,7 @@ export class RunTable implements RunsPorts {
     setTimeout(() => {
       this.isAsking = false;
       if (this.asksAgain) this.refresh(run);
-    }, APART_MS);
+    }, REFRESH_MS);
   }
 
   rename(of: string, name: string): void {

@@ -2,7 +2,7 @@
 import type { Batch } from "../transport/wire";
 import { Growable } from "./growable";
 
-const MOST = 200_000;
+const MOST_SPANS = 200_000;
 
 export interface ThreadSpan {
   /** The id of a site; -1 for a wait for effects, -2 for a wait for outputs. */
@@ -41,7 +41,7 @@ export class Threads {
     spans.site.forEach((id, i) => {
       if (id >= 0) this.busy.add(spans.thread[i] as number);
     });
-    if (this.length > MOST) for (const column of [site, thread, from, to]) column.dropFirst(MOST / 2);
+    if (this.length > MOST_SPANS) for (const column of [site, thread, from, to]) column.dropFirst(MOST_SPANS / 2);
     this.names = threads;
     this.next = first + spans.site.length;
     return complete;

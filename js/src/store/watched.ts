@@ -26,10 +26,20 @@ const MOST_ROWS = 1_000_000;
 const LEAST_ROWS = 1024;
 const FIRST_ROWS = 16;
 const MOST_LANES = 4096;
-const MOST_LOOKED = 1024;
+const MOST_SEARCHED = 1024;
 
 /** The columns besides the statistics; -1 means that the kernel sent no value. */
-const ABOUT = ["time", "occurrence", "lane", "call", "execution", "step", "inner", "device", "type"] as const;
+const EXECUTION_COLUMNS = [
+  "time",
+  "occurrence",
+  "lane",
+  "call",
+  "execution",
+  "step",
+  "inner",
+  "device",
+  "type",
+] as const;
 const EVENT = "event";
 /** Matches the statistics that count values that are not finite: `nan`, `posinf`, `neginf`. */
 const COUNTS_BAD = /(nan|inf)$/;
@@ -116,7 +126,8 @@ export class WatchTable {
   ) {
     const columns = values.filter((name, i) => (name !== ITSELF && name !== LANES) || i === 0);
     this.statistics = columns.filter((name) => name !== BAD_LANE && !name.startsWith("hist "));
-    for (const name of [EVENT, ...ABOUT, ...columns]) this.columns.set(name, new Growable(Float64Array, FIRST_ROWS));
+    for (const name of [EVENT, ...EXECUTION_COLUMNS, ...columns])
+      this.columns.set(name, new Growable(Float64Array, FIRST_ROWS));
   }
 
   get length(): number {
@@ -166,7 +177,7 @@ export class WatchTable {
 
   push({ events, first }: Batch, row: number): number {
     for (const [name, column] of this.columns) column.push(name === EVENT ? first + row : Number.NaN);
-    for (const name of ABOUT) this.columns.get(name)?.set(this.length - 1, events[name][row] ?? -1);
+    for (const name of EXECUTION_COLUMNS) this.columns.get(name)?.set(this.length - 1, events[name][row] ?? -1);
     this.total++;
     return this.length - 1;
   }
@@ -202,7 +213,7 @@ export class WatchTable {
 
   /** The columns about the executions, as in a batch. */
   get executions(): EventColumns {
-    return Object.fromEntries(ABOUT.map((name) => [name, this.columns.get(name)?.view()])) as never;
+    return Object.fromEntries(EXECUTION_COLUMNS.map((name) => [name, this.columns.get(name)?.view()])) as never;
   }
 
   /** Returns the first row after event `event`. */
@@ -243,9 +254,9 @@ export class WatchTable {
       columns.every((name) => this.at(row, name) === other.at(otherRow, name));
     // A gradient comes after its value, and the gradient of the last iteration comes first.
     const from = this.after(other.event(otherRow) - 1);
-    const end = Math.min(this.length, from + MOST_LOOKED);
+    const end = Math.min(this.length, from + MOST_SEARCHED);
     for (let row = from; row < end; row++) if (isSame(row, ["call", "step", "inner"])) return row;
-    for (let row = last; row >= 0 && row > last - MOST_LOOKED; row--) if (isSame(row, ["inner"])) return row;
+    for (let row = last; row >= 0 && row > last - MOST_SEARCHED; row--) if (isSame(row, ["inner"])) return row;
     return last;
   }
 
@@ -256,7 +267,7 @@ export class WatchTable {
     const wanted = site && before(site, otherAt("step"), otherAt("inner"));
     if (!wanted) return -1;
     const end = this.after(otherAt(EVENT));
-    for (let row = end - 1; row >= 0 && row >= end - MOST_LOOKED; row--) {
+    for (let row = end - 1; row >= 0 && row >= end - MOST_SEARCHED; row--) {
       const isIt = this.at(row, "step") === wanted.step && this.at(row, "inner") === wanted.inner;
       if (isIt && this.at(row, "call") === otherAt("call")) return row;
     }

@@ -702,11 +702,11 @@ function decodeBatch(header: BatchHeader, columns: Map<string, Column>): Batch {
     from: take(columns, "span_from", Float64Array),
     to: take(columns, "span_to", Float64Array),
   };
-  return { ...UNTOLD_HEADER, ...header, ...completed(header), events, points, spans, texts: unpackTexts(columns) };
+  return { ...DEFAULT_HEADER, ...header, ...withDefaults(header), events, points, spans, texts: unpackTexts(columns) };
 }
 
-const UNTOLD_HEADER = { threads: [], first_span: 0 };
-const UNTOLD_STATUS = {
+const DEFAULT_HEADER = { threads: [], first_span: 0 };
+const DEFAULT_STATUS = {
   muted: [],
   every: {},
   added: [],
@@ -725,7 +725,7 @@ const UNTOLD_STATUS = {
   when: "",
   lines: [],
 };
-const UNTOLD = {
+const DEFAULT_SITE = {
   type: 0,
   shapes: [],
   dtypes: [],
@@ -738,7 +738,7 @@ const UNTOLD = {
   callers: [],
   process: 0,
 };
-const UNTOLD_WATCH = {
+const DEFAULT_WATCH = {
   lanes: [],
   value: null,
   gradient: null,
@@ -753,10 +753,14 @@ const UNTOLD_WATCH = {
 };
 
 /** Adds default values for the fields that a slightly older kernel does not send. */
-function completed({ sites, calls, status }: BatchHeader): Pick<BatchHeader, "sites" | "calls" | "status"> {
+function withDefaults({ sites, calls, status }: BatchHeader): Pick<BatchHeader, "sites" | "calls" | "status"> {
   return {
-    sites: sites.map((site) => ({ ...UNTOLD, ...site, watch: site.watch ? { ...UNTOLD_WATCH, ...site.watch } : null })),
+    sites: sites.map((site) => ({
+      ...DEFAULT_SITE,
+      ...site,
+      watch: site.watch ? { ...DEFAULT_WATCH, ...site.watch } : null,
+    })),
     calls: calls.map((call) => ({ ...{ origin: "", prints: [], thread: "", numba: null, retraced: null }, ...call })),
-    status: { ...UNTOLD_STATUS, ...status },
+    status: { ...DEFAULT_STATUS, ...status },
   };
 }

@@ -11,7 +11,7 @@ import { Ridge } from "./Ridge";
 import type { ArrayValue } from "./values";
 
 /** Milliseconds between two requests while new events come. */
-const AGAIN_MS = 1000;
+const REFRESH_MS = 1000;
 
 interface Props {
   run: RunStore;
@@ -125,7 +125,7 @@ function useHistograms(run: RunStore, { site, value }: ArrayValue): Histograms |
           if (typeof answer === "string" || answer.type === "histograms") setFound(answer);
         });
       },
-      asked.current < 0 ? 0 : AGAIN_MS,
+      asked.current < 0 ? 0 : REFRESH_MS,
     );
     return () => clearTimeout(timer);
   }, [fired]);

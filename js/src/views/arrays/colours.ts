@@ -7,7 +7,7 @@ export const NAN_COLOUR: Rgb = [255, 0, 200];
 export const INF_COLOUR: Rgb = [255, 165, 0];
 export const MINUS_INF_COLOUR: Rgb = [0, 200, 200];
 
-/** From low through middle to high. The middle is close to the background, so that zero is inconspicuous. */
+/** The colours from low through middle to high. The middle is close to the background, so that zero is inconspicuous. */
 const DIVERGING: Readonly<Record<"light" | "dark", readonly Rgb[]>> = {
   light: [
     [5, 48, 97],

@@ -149,7 +149,7 @@ function CallRow({ call, ran, barrier, columns, chosen, isReached, choose, openP
           {duration(call.lower)}
         </td>
         <td class="number">{call.compile === null && launched(call) ? "cached" : duration(call.compile)}</td>
-        <td class="number" title={ran ? meaning(ran) : undefined}>
+        <td class="number" title={ran ? timeTitle(ran) : undefined}>
           {ran ? lasted(ran) : "–"}
         </td>
         <td class="number">{effectsOf(call, barrier)}</td>
@@ -180,7 +180,7 @@ function CallRow({ call, ran, barrier, columns, chosen, isReached, choose, openP
   );
 }
 
-function meaning({ of }: Ran): string {
+function timeTitle({ of }: Ran): string {
   return of > 1
     ? `The mean of ${plural(of, "call")} that followed one another without a pause: the end of each single call is not known exactly`
     : "From the dispatch until the outputs were ready";

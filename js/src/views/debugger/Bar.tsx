@@ -17,7 +17,7 @@ interface Props {
 
 export function Bar({ run, ui, stop, stands }: Props) {
   run.watch();
-  const reason = stands ? stop.reason : over(run);
+  const reason = stands ? stop.reason : stateAfter(run);
   return (
     <>
       <div class="toolbar">
@@ -30,7 +30,7 @@ export function Bar({ run, ui, stop, stands }: Props) {
             key={how}
             class={how === "quit" ? "button quit" : "button"}
             data-resume={how}
-            title={stands ? `${words} (${[key, also].filter(Boolean).join(", ")})` : over(run)}
+            title={stands ? `${words} (${[key, also].filter(Boolean).join(", ")})` : stateAfter(run)}
             aria-keyshortcuts={[key, also].filter(Boolean).join(" ")}
             disabled={!stands}
             onClick={() => run.debugger.resume(how)}
@@ -66,7 +66,7 @@ export function Bar({ run, ui, stop, stands }: Props) {
   );
 }
 
-function over(run: RunStore): string {
+function stateAfter(run: RunStore): string {
   if (run.gone) return "The kernel is gone, and with it the stopped program. Run the cell again.";
   return `${run.active ? "Running …" : `${meanwhile(run)}.`} Here it stopped last.`;
 }

@@ -11,7 +11,7 @@ type Value = NonNullable<StopBody["replaceable"]>;
 export function SetValue({ run, value: { name, shape, dtype } }: { run: RunStore; value: Value }) {
   const [text, setText] = useState("");
   const type = typeName(dtype, shape);
-  // It runs as a command, so that the console shows the result.
+  // The value is set by a command, so that the console shows the result.
   const set = () => text.trim() && run.debugger.run(`set ${text}`);
   return (
     <span>

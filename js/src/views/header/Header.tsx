@@ -9,8 +9,9 @@ import { tabOf } from "../panel/available";
 import { NonFinite } from "./NonFinite";
 
 const RETURNED = "The program has returned: only prints and callbacks can still arrive";
-const FOLLOWED = "Read from a file: its program runs in another process, and only the panel there can pause or stop it";
-const LOADED = "It is shown up to the moment of loading. jdw.load(path, follow=True) shows the rest";
+const FROM_FILE =
+  "Read from a file: its program runs in another process, and only the panel there can pause or stop it";
+const UP_TO_LOADING = "It is shown up to the moment of loading. jdw.load(path, follow=True) shows the rest";
 const ELSEWHERE = "The program runs in another process, or the processes of its job have not agreed on this capture";
 
 interface Props {
@@ -30,7 +31,7 @@ export function Header({ run, ui, status }: Props & { ui: UiState }) {
         class={`state ${name}`}
         data-testid="state"
         aria-expanded={ui.life.value}
-        title={status.state === "loaded" ? LOADED : "Show or hide the life of the last call"}
+        title={status.state === "loaded" ? UP_TO_LOADING : "Show or hide the life of the last call"}
         onClick={() => {
           ui.life.value = !ui.life.value;
           ui.call.value = null;
@@ -129,7 +130,7 @@ function Control({ run, ui, status }: Props & { ui: UiState }) {
   if (stop && !run.gone && tabOf(ui) === "source") return null;
   const held = status.stoppable || stop !== null;
   // For a run that was loaded from a file, nobody knows how requests reach the program.
-  const running = status.commands ? ELSEWHERE : FOLLOWED;
+  const running = status.commands ? ELSEWHERE : FROM_FILE;
   const elsewhere = status.state === "running" ? running : RETURNED;
   const why = run.over || (held ? "" : elsewhere);
   const can = !why && !resuming;

@@ -10,7 +10,7 @@ import type { Seen } from "../source/reading";
 import { type Bar, barsOf, edgesOf, inWords, type Over, overSteps, usedOf } from "./histogram";
 
 const MOST_EDGES = 6;
-/** `LEAST_APART` is a share of the axis. */
+/** The least distance between 0 and another label, as a share of the axis. */
 const LEAST_APART = 0.08;
 const MOST_STEPS = 4;
 

@@ -37,9 +37,9 @@ export function Why({ run, ui, found, look }: Props) {
     <Section ui={ui} name="Why" about={badOf(found)}>
       <table class="why-table mono">
         <tbody>
-          {first && <Began run={run} ui={ui} site={first} look={look} />}
+          {first && <FirstInCall run={run} ui={ui} site={first} look={look} />}
           {operands.slice(0, MOST_OPERANDS).map((operand) => (
-            <Operand key={operand.name} ui={ui} operand={operand} found={seenAs(run, operand, found, look)} />
+            <Operand key={operand.name} ui={ui} operand={operand} found={seenOperand(run, operand, found, look)} />
           ))}
           {makers.length > 1 && (
             <tr>
@@ -69,7 +69,7 @@ export function Why({ run, ui, found, look }: Props) {
 }
 
 /** The first value of the call that was not finite, the operation that computes it, and its operands. */
-function Began({ run, ui, site, look }: { run: RunStore; ui: UiState; site: WatchSite; look: LookAtStop }) {
+function FirstInCall({ run, ui, site, look }: { run: RunStore; ui: UiState; site: WatchSite; look: LookAtStop }) {
   const by = guilty(site);
   const text = by?.text ?? expressionOf(run, site);
   const [file, line] = [by?.file ?? site.file, by?.line ?? site.line];
@@ -89,7 +89,7 @@ function Began({ run, ui, site, look }: { run: RunStore; ui: UiState; site: Watc
             key={`first ${operand.name}`}
             ui={ui}
             operand={operand}
-            found={found && seenAs(run, operand, found, look)}
+            found={found && seenOperand(run, operand, found, look)}
           />
         ))}
       <Operand ui={ui} operand={{ site, name: watchedName(site), isBefore: false }} found={found} />
@@ -104,7 +104,7 @@ export interface OperandOf {
   isBefore: boolean;
 }
 
-function seenAs(run: RunStore, { site, isBefore }: OperandOf, found: Seen, look: LookAtStop): Seen | null {
+function seenOperand(run: RunStore, { site, isBefore }: OperandOf, found: Seen, look: LookAtStop): Seen | null {
   if (!isBefore) return seenOf(run, site, look);
   // A backward pass counts its own steps.
   return found.site.watch.role === "value" ? seenBefore(run, site, found) : null;
@@ -129,12 +129,12 @@ function Operand({ ui, operand, found }: { ui: UiState; operand: OperandOf; foun
         </button>
         {isBefore && <span class="muted"> {watchedName(site)}, an iteration before</span>}
       </td>
-      <td class={`number ${bad ? "bad-text" : ""}`}>{found ? bad || inShort(found) : "–"}</td>
+      <td class={`number ${bad ? "bad-text" : ""}`}>{found ? bad || summary(found) : "–"}</td>
     </tr>
   );
 }
 
-function inShort({ table, get }: Seen): string {
+function summary({ table, get }: Seen): string {
   if (table.isScalar) return exact(get("value"));
   const zeros = get("zeros") > 0 ? ` · ${exact(get("zeros"))} zero` : "";
   return `${exact(get("min"))} … ${exact(get("max"))}${zeros}`;

@@ -1,7 +1,7 @@
 /** The facts of the run. Each leads to the view with its details. */
 import type { Fact } from "../../store/headline";
 
-const GOES: Readonly<Record<Fact["id"], string>> = {
+const DESTINATIONS: Readonly<Record<Fact["id"], string>> = {
   steps: "Show them on the timeline",
   pace: "Show how long each call took",
   loss: "Show this value",
@@ -28,7 +28,7 @@ export function Facts({ facts, go }: { facts: readonly Fact[]; go: (fact: Fact) 
           key={fact.id}
           class="fact"
           data-testid={`fact-${fact.id}`}
-          title={`${fact.label} ${fact.value} · ${fact.note}. ${GOES[fact.id]}`}
+          title={`${fact.label} ${fact.value} · ${fact.note}. ${DESTINATIONS[fact.id]}`}
           onClick={() => go(fact)}
         >
           <span class="fact-label">{fact.label}</span>

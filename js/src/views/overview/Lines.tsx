@@ -81,7 +81,7 @@ export function Lines({ title, note, lines, logarithmic = false, open, ...shared
         )}
         <span class="muted lines-note">{hover === null ? note : onAxis(hover, ui.axis.value)}</span>
         <span class="grow" />
-        {single && <Told y={numberAt(0)} />}
+        {single && <ShownNumber y={numberAt(0)} />}
       </figcaption>
       <div class="lines-body">
         <div
@@ -107,7 +107,7 @@ export function Lines({ title, note, lines, logarithmic = false, open, ...shared
                 >
                   <span class={`swatch${line.dashed ? " dashed" : ""}`} style={{ color: `var(--hue-${line.hue})` }} />
                   <span class="mono legend-name">{line.name}</span>
-                  <Told y={numberAt(i)} />
+                  <ShownNumber y={numberAt(i)} />
                 </button>
               </li>
             ))}
@@ -122,7 +122,7 @@ function onAxis(x: number, axis: Axis): string {
   return axis === "seconds" ? seconds(x) : `${axis} ${count(Math.round(x))}`;
 }
 
-function Told({ y }: { y: number | undefined }) {
+function ShownNumber({ y }: { y: number | undefined }) {
   if (y === undefined) return <span class="mono number muted">–</span>;
   return (
     <span class={`mono number legend-value${Number.isFinite(y) ? "" : " bad-text"}`} title={value(y)}>

@@ -5,7 +5,7 @@ const KEY = "jaxdebug-height";
 const LOWEST = 200;
 const HIGHEST = 2400;
 
-/** Only a resizable panel: in a split or a side bar, the panel fills its space. */
+/** Applies to a resizable panel only. In a split or a side bar, a panel fills its space. */
 export function useHeightKept(root: { current: HTMLElement | null }, isThere: boolean): void {
   useEffect(() => {
     const panel = root.current;

@@ -86,7 +86,7 @@ export function Plot({ run, ui, curves, plotKey, look, dark }: Props) {
         )}
         {!hover &&
           earlier.map(([ago, name]) => (
-            <span key={ago} class="plot-ago" style={{ color: `var(${name})` }} title={whenWas(run, ago)}>
+            <span key={ago} class="plot-ago" style={{ color: `var(${name})` }} title={startTimeOf(run, ago)}>
               {inWords(ago)}
             </span>
           ))}
@@ -242,7 +242,7 @@ function inWords(ago: number): string {
   return `${plural(ago, "run")} ago`;
 }
 
-function whenWas(run: RunStore, ago: number): string {
+function startTimeOf(run: RunStore, ago: number): string {
   const { started } = run.earlier[ago - 1]?.status ?? {};
   return started === undefined ? "" : `Ran at ${new Date(1000 * started).toLocaleTimeString()}`;
 }

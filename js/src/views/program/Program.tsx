@@ -13,7 +13,7 @@ const VIEWS: readonly (readonly [View, string])[] = [
   ["diff", "Diff"],
 ];
 
-const SHOWING: Readonly<Record<View, string>> = {
+const DESCRIPTIONS: Readonly<Record<View, string>> = {
   table: "Its equations as rows: type, times, operations, bytes, source",
   linked: "Source, jaxpr, StableHLO and optimised HLO side by side: a row lights up what belongs to it",
   graph: "Functions as boxes, the backward pass beside the forward pass",
@@ -87,7 +87,7 @@ export function Program({ ask, program, call }: Props) {
               aria-pressed={shown === name}
               disabled={name !== "diff" && about.equations === 0}
               data-testid={`program-${name}`}
-              title={SHOWING[name]}
+              title={DESCRIPTIONS[name]}
               onClick={() => setView(name)}
             >
               {words}

@@ -95,11 +95,11 @@ export function WhatDiffers({ compared, rows }: Omit<Props, "dark">) {
           </tr>
         </thead>
         <tbody>
-          {config.map(({ name, values: told }) => (
+          {config.map(({ name, values: sent }) => (
             <tr key={`config ${name}`} class="config">
               <th>{name}</th>
               <td />
-              {told.map((one, i) => (
+              {sent.map((one, i) => (
                 <td key={i} class="number mono of-run" title={one}>
                   {one}
                 </td>
@@ -128,9 +128,9 @@ export function WhatDiffers({ compared, rows }: Omit<Props, "dark">) {
               <td class="number" title={`They differ from step ${one.first} on`}>
                 {one.at}
               </td>
-              {one.values.map((told, k) => (
-                <td key={k} class={`number mono${isOdd(told) ? " bad-text" : ""}`}>
-                  {shown(told)}
+              {one.values.map((sent, k) => (
+                <td key={k} class={`number mono${isNonFinite(sent) ? " bad-text" : ""}`}>
+                  {shown(sent)}
                 </td>
               ))}
             </tr>
@@ -162,13 +162,13 @@ function Place({ of: { name, where } }: { of: Difference }) {
   );
 }
 
-function isOdd(told: Sent | null): boolean {
-  return told !== null && !Number.isFinite(Number(told));
+function isNonFinite(sent: Sent | null): boolean {
+  return sent !== null && !Number.isFinite(Number(sent));
 }
 
-function shown(told: Sent | null): string {
-  if (told === null) return "–";
-  const number = Number(told);
+function shown(sent: Sent | null): string {
+  if (sent === null) return "–";
+  const number = Number(sent);
   return Number.isNaN(number) ? "NaN" : Number.isFinite(number) ? value(number) : number > 0 ? "∞" : "−∞";
 }
 

@@ -6,7 +6,7 @@ import type { RunStore } from "../../store/run";
 import type { UiState } from "../../store/ui";
 import { RunsView } from "./RunsView";
 
-const AGAIN_MS = 1500;
+const REFRESH_MS = 1500;
 
 interface Props {
   run: RunStore;
@@ -21,7 +21,7 @@ export function Runs({ run, ui, dark }: Props) {
   useEffect(() => run.table.refresh(run.key), [run]);
   useEffect(() => {
     if (!someGoOn) return;
-    const timer = setInterval(() => run.table.refresh(run.key), AGAIN_MS);
+    const timer = setInterval(() => run.table.refresh(run.key), REFRESH_MS);
     return () => clearInterval(timer);
   }, [run, someGoOn]);
   // This run is ticked by default, so that one more tick compares it with another run.

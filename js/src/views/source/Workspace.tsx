@@ -144,11 +144,11 @@ function useChosen(run: RunStore, ui: UiState, sites: number): Value | undefined
   return useMemo(() => {
     if (!site || !isWatched(site)) return undefined;
     const all = [...valuesOf(run, site.file).lines.values()].flat();
-    return all.find((one) => one.site.id === site.id) ?? alone(site);
+    return all.find((one) => one.site.id === site.id) ?? withoutGradient(site);
   }, [run, site, sites]);
 }
 
-function alone(site: WatchSite): Value {
+function withoutGradient(site: WatchSite): Value {
   return { site, gradient: null, isPart: false, nth: "" };
 }
 
