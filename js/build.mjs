@@ -1,5 +1,6 @@
-// Bundles `src/entry/panel.ts`, and the views that come later (`src/views/later/views.ts`, `program.ts`, `lines.ts`, `runs.ts`), into the files
-// that the Python package ships. Fails when one grows too large, or when a later one holds a module of the first.
+// Bundles `src/entry/panel.ts` and the views that load later (`src/views/later/views.ts`, `program.ts`, `lines.ts`,
+// `runs.ts`) into the files that the Python package ships. Fails if a bundle grows too large, or if a later bundle
+// contains a module of the first.
 import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import { dirname, join, relative } from "node:path";
 import { build, context, transform } from "esbuild";
@@ -11,17 +12,17 @@ const PROGRAM = { outfile: "../jax_debug_widgets/static/program.js", limitKb: 12
 const LINES = { outfile: "../jax_debug_widgets/static/lines.js", limitKb: 120 };
 const RUNS = { outfile: "../jax_debug_widgets/static/runs.js", limitKb: 120 };
 const SHARED = "src/views/later/shared.ts";
-/** Whose style sheets come with the later bundles. */
+/** The style sheets of the later bundles; all others are in the first. */
 const LATER = /^(source|names|inspector|debugger|findings|arrays|spread)\.css$/;
 const OF_PROGRAMS = /^program\.css$/;
 const OF_LINES = /^(ansi|hits|terms)\.css$/;
 const OF_RUNS = /^runs\.raw\.css$/;
 const OF_LATER = [LATER, OF_PROGRAMS, OF_LINES, OF_RUNS];
 
-/** By bundle its style sheets, minified. */
+/** The minified style sheets of each bundle. */
 const looks = {};
 
-/** A style sheet imported by a module arrives there as minified text; the panel puts it into its shadow root. */
+/** Makes an imported style sheet a string of minified CSS. The panel puts it into its shadow root. */
 const cssAsText = ({ outfile }, isMine) => ({
   name: "css-as-text",
   setup(esbuild) {
@@ -50,7 +51,7 @@ const cssAsText = ({ outfile }, isMine) => ({
   },
 });
 
-/** An import of a module that `inFirst` names takes what it imports out of the table that the first bundle hands over. */
+/** Replaces imports of modules in `inFirst` by the table that the first bundle passes to a later one. */
 const sharedFrom = (inFirst, names) => ({
   name: "shared",
   setup(esbuild) {
@@ -93,12 +94,12 @@ const options = {
   minify: !process.argv.includes("--watch"),
   target: "es2022",
   charset: "utf8",
-  // `h(tag, props, ...children)` is 3 kB less than the automatic runtime's objects.
+  // The classic `h(tag, props, ...children)` saves 3 kB against the automatic JSX runtime.
   jsx: "transform",
   jsxFactory: "h",
   jsxFragment: "Fragment",
   inject: ["src/kit/jsx.ts"],
-  // That of TypeScript would bring its own way of JSX.
+  // TypeScript's configuration would override the JSX settings.
   tsconfigRaw: {},
   legalComments: "none",
   logLevel: "warning",
@@ -112,7 +113,7 @@ const panel = {
   plugins: [cssAsText(PANEL, (sheet) => !OF_LATER.some((own) => own.test(sheet))), writeIfSmall(PANEL)],
 };
 
-/** Of a built bundle, the modules that it holds something of. */
+/** Returns the modules with code in a built bundle. */
 function modulesOf({ metafile }) {
   const [{ inputs }] = Object.values(metafile.outputs);
   return new Set(Object.keys(inputs).filter((path) => inputs[path].bytesInOutput > 0 && !path.startsWith("unpack:")));
@@ -125,7 +126,7 @@ async function laterBundle(first, entry, product, sheets) {
     ...options,
     entryPoints: [entry],
     outfile: product.outfile,
-    // A function of the table, which knows it by the name `shared`; it returns what the entry exports.
+    // The bundle is a function of the table `shared` that returns the exports of the entry.
     format: "iife",
     globalName: "views",
     banner: { js: "export default(shared)=>{" },

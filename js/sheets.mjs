@@ -1,8 +1,13 @@
-// Style sheets with what they have in common written once: less than half of their size in the bundle.
+// Compresses style sheets with a dictionary of their common parts, to less than half of their size.
 
-/** The characters that stand for what is in the dictionary: none of ours uses them, and they are two bytes. */
+/**
+ * The first of the characters that stand for entries of the dictionary. No style sheet uses them; each takes two bytes.
+ */
 const FIRST = 0x100;
-/** Of every declaration, property and variable; what costs more than it saves is left alone. */
+/**
+ * Candidates for the dictionary: declarations, properties and variables. A candidate that would cost more than it saves
+ * is not used.
+ */
 const CANDIDATES = [
   /[^{};]+;/g,
   /[^{};]+}/g,
@@ -16,13 +21,13 @@ const LEAST_SAVED = 4;
 const SYMBOL_BYTES = 2;
 const QUOTES = 3;
 
-/** The classes that a minified sheet gives a look wherever they are: those that stand alone, `.link`. */
+/** Returns the classes that a minified sheet styles by a selector of the class alone, such as `.link`. */
 export function classesOf(sheet) {
   const selectors = [...sheet.matchAll(/([^{}]+)\{/g)].flatMap(([, all]) => all.split(","));
   return new Set(selectors.flatMap((one) => /^\.([\w-]+)$/.exec(one)?.slice(1) ?? []));
 }
 
-/** What is wrong where a bundle gives a look to a class of another one: all of them share the panel's shadow root. */
+/** Returns an error for each class that two bundles style: all bundles share the panel's shadow root. */
 export function clashes(bundles) {
   const owners = new Map();
   return Object.entries(bundles).flatMap(([bundle, sheets]) =>
@@ -34,7 +39,7 @@ export function clashes(bundles) {
   );
 }
 
-/** The dictionary, and the sheets by name in its terms. */
+/** Returns the dictionary and the compressed sheets by name. */
 export function packed(sheets) {
   const names = Object.keys(sheets);
   let parts = Object.values(sheets);
@@ -56,7 +61,7 @@ export function packed(sheets) {
   return { dictionary, sheets: Object.fromEntries(names.map((name, i) => [name, parts[i]])) };
 }
 
-/** The module that puts the sheets together again. */
+/** Returns the module that decompresses the sheets. */
 export function unpacker(dictionary) {
   const last = FIRST + dictionary.length - 1;
   const range = [FIRST, last].map((code) => `\\u${code.toString(16).padStart(4, "0")}`).join("-");

@@ -1,4 +1,4 @@
-// The arrays of the made-up run: waves with a few values that are not finite, and a picture.
+// The arrays of the fake run: waves with some values that are not finite, and a picture.
 import { pack } from "./pack.js";
 
 export const SHAPES = { x: [4, 64, 128], picture: [48, 64, 3] };
@@ -31,7 +31,7 @@ export function answerArray({ label }, t, { id, event, value, index, image, axes
   return { content: { ...header, ...extra, stride: [1, 1], stats, data: specs }, buffer };
 }
 
-/** Pictures over the first two of `axes`, one for each place along the others. */
+/** Returns pictures over the first two of `axes`, one for each index along the others. */
 function tiled(shape, whole, header, [rowAxis, columnAxis, ...tiles], index) {
   const strides = shape.map((_, axis) => shape.slice(axis + 1).reduce((a, b) => a * b, 1));
   const others = shape.map((_, axis) => axis).filter((axis) => ![rowAxis, columnAxis, ...tiles].includes(axis));

@@ -1,5 +1,5 @@
-// What the kernel's debugger sends, made up: a breakpoint in a vmapped loss whose logarithm is not finite, or an
-// equation of a stepped jaxpr.
+// The messages of a fake debugger: a breakpoint in a vmapped loss with a logarithm that is not finite, or an equation
+// of a stepped jaxpr.
 import { answerArray, SHAPES } from "./fake_arrays.js";
 
 const SOURCE = `def loss_fn(params, x, y):

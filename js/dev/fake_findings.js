@@ -1,4 +1,4 @@
-// What was found in the made-up run: long lines, a fix, others that follow.
+// The findings of the fake run: long lines, a fix, followers.
 
 const FINDINGS = [
   {

@@ -1,5 +1,5 @@
-// What the kernel side sends, made up: ordered loss and grad_norm, unordered x (an array), a backward g, a callback
-// acc, a picture, a vmapped y; three calls or many. Now and then g overtakes x.
+// The messages of a fake kernel: ordered loss and grad_norm, unordered x (an array), a backward g, a callback acc, a
+// picture, a vmapped y; three calls or many. Sometimes g arrives before x.
 import { answerArray, SHAPES } from "./fake_arrays.js";
 import { FakeDebugger } from "./fake_debugger.js";
 import { fakeFindings } from "./fake_findings.js";
@@ -69,7 +69,7 @@ const LINES = [
 ];
 
 export class FakeKernel {
-  /** `rate` in events per second; at the start `seconds` of the run have passed; `calls` of the compiled function. */
+  /** `rate` is in events a second, `seconds` is the age of the run at the start, `calls` the number of calls. */
   constructor(
     run,
     {
@@ -143,7 +143,7 @@ export class FakeKernel {
 
   tick() {
     const end = Math.floor(this.elapsed() * this.rate);
-    // What is watched is not counted in the rate.
+    // Watched values are not counted in the rate.
     while (!this.debugger.stop && this.prints < end) this.fire();
     while (!this.debugger.stop && this.watch && this.watch.step < this.elapsed() * this.watchRate) this.execute();
     this.sendBatch(this.sent);
@@ -158,7 +158,7 @@ export class FakeKernel {
   fire() {
     const number = this.prints++;
     let site = PATTERN[number % PATTERN.length];
-    // The two first of a round change places.
+    // Sometimes swaps the first two events of a round.
     if (Math.floor(number / PATTERN.length) % 23 === 7 && number % PATTERN.length < 3)
       site = [0, G, X][number % PATTERN.length];
     if (this.muted.has(site + 1)) site = 0;
@@ -173,12 +173,12 @@ export class FakeKernel {
     this.events.push({ site, occurrence, y, lane, call, step, inner, device, time: number / this.rate, points });
   }
 
-  /** Once, the body of the loop whose values are watched. */
+  /** Executes the body of the loop with watched values once. */
   execute() {
     const { step } = this.watch;
     const about = { call: 3, time: step / this.watchRate, y: 0, step, inner: -1, device: -1 };
     for (const event of this.watch.execute()) {
-      // The value that breaks, and not the gradients that follow it.
+      // The value that becomes NaN, not the gradients that follow it.
       if (event.points[8]?.[1] > 0)
         this.firstBad ??= { site: event.site + 1, event: this.events.length, nan: false, masked: false };
       this.events.push({ ...event, ...about });
@@ -256,7 +256,7 @@ export class FakeKernel {
     this.listeners.get("msg:custom")?.(json, buffer ? [new DataView(buffer)] : []);
   }
 
-  /** Names as another script writes them. */
+  /** Replaces names by names in another script. */
   renamed(text) {
     return Object.entries(this.rename).reduce((all, [name, other]) => all.replaceAll(name, other), text);
   }

@@ -1,8 +1,8 @@
-// The table of runs of a made-up kernel, and what differs between them.
+// The table of runs of the fake kernel, and the comparison of runs.
 
 const NAMES = ["warm restart with a long name that nobody will read to its end", "baseline", "", "lr 0.3, seed 2"];
 
-/** So many rows; `key` is the newest. */
+/** Returns `count` rows; `key` is the newest run. */
 export function fakeRuns(key, count) {
   const now = Date.now() / 1000;
   return Array.from({ length: count }, (_, i) => ({

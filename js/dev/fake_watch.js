@@ -1,4 +1,4 @@
-// The watched values of the made-up run: a small network that trains, the code it stands in, and a library of 5 000 lines.
+// The watched values of the fake run: a small network that trains, its code, and a library of 5 000 lines.
 
 const MODEL = `import jax
 import jax.numpy as jnp
@@ -40,7 +40,7 @@ const LIBRARY_LINES = 5000;
 
 const noise = () => Math.random() + Math.random() + Math.random() - 1.5;
 
-/** Where `text` stands in the code: line, column, end. */
+/** Returns the position of `text` in the code: line, column, end. */
 function place(text, nth = 0) {
   const lines = MODEL.flatMap((line, i) => (line.includes(text) ? [i] : []));
   const line = lines[nth];
@@ -130,12 +130,14 @@ export class FakeWatch {
         scope: "layer0",
         full: full ?? false,
         lanes: [],
-        value: isGradient ? this.first + i - 1 : null, // It comes next to its value.
+        value: isGradient ? this.first + i - 1 : null, // The site of a gradient follows that of its value.
       },
     };
   }
 
-  /** The events of one execution: `{ site, occurrence, lane, points: [[value, y], …] }`, sites counted from 0. */
+  /**
+   * Returns the events of one execution: `{ site, occurrence, lane, points: [[value, y], …] }`. `site` counts from 0.
+   */
   execute() {
     const t = this.step++;
     return this.values.flatMap((one, i) =>

@@ -1,13 +1,13 @@
-// Feeds the built bundle with a made-up training run through a fake model. Options in the hash: theme, tab, rate
-// (events per second), seconds (of the run that have passed at the start), state, calls, stop (breakpoint, step); watch
-// (executions per second of code whose values are watched), sites (of a library, watched too), nan (the step from which
-// some are not finite), when (the condition); notes and findings (how many); runs (of the table of runs);
-// rename (a:b,c:d: names that are written otherwise).
+// Feeds the built bundle with a fake training run through a fake model. Options in the hash of the URL: theme; tab;
+// rate (events a second); seconds (age of the run at the start); state; calls; stop (breakpoint, step); watch
+// (executions a second of the watched code); sites (of a library, also watched); nan (the step from which on some
+// values are not finite); when (the condition); notes and findings (their numbers); runs (rows in the table of runs);
+// rename (a:b,c:d, replaces names).
 import { FakeKernel } from "./fake_kernel.js";
 
 const options = new URLSearchParams(location.hash.slice(1));
 const option = (name, otherwise) => options.get(name) ?? otherwise;
-/** Of JupyterLab's dark theme of high contrast. */
+/** JupyterLab's dark high-contrast theme. */
 const CONTRAST = {
   "layout-color1": "#111",
   "ui-font-color1": "#fff",
@@ -44,7 +44,7 @@ window.kernel = kernel;
 window.panelModule = panel;
 window.FakeKernel = FakeKernel;
 
-/** Frames per second and the longest frame, over the last `ms`. */
+/** Measures the frames per second and the longest frame over the next `ms` milliseconds. */
 window.measureFrames = (ms) =>
   new Promise((resolve) => {
     const stamps = [];

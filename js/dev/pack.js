@@ -1,4 +1,4 @@
-/** As `pack` in `wire.py`. */
+/** The twin of `pack` in `wire.py`. */
 export function pack(arrays) {
   const columns = [];
   let offset = 0;

@@ -1,5 +1,5 @@
-// What `@jupyter/builder` needs to know beside its own configuration: our sources are TypeScript with Preact.
-// It also wants to find `"dependencies": {}` in package.json, which npm takes out whenever it writes that file.
+// Further configuration for `@jupyter/builder`: the sources are TypeScript with Preact. The builder also needs
+// `"dependencies": {}` in package.json, which npm removes whenever it writes that file.
 module.exports = {
   module: {
     rules: [

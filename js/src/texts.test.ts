@@ -1,4 +1,7 @@
-/** What the panel says: each control has a tooltip, its own or that of what it stands in; no word is one of ours. */
+/**
+ * Tests the texts of the panel: each control or an element around it has a tooltip, and no text has a word that only
+ * our code uses.
+ */
 import { readdirSync, readFileSync } from "node:fs";
 import { parseAst } from "vite";
 import { expect, it } from "vitest";
@@ -7,7 +10,7 @@ const SOURCES = import.meta.dirname;
 const TOLD = new Set(["title", "aria-label", "placeholder"]);
 const CONTROLS = new Set(["button", "select", "input", "textarea"]);
 
-/** Words of the code that docs/panel.md has no room for: the panel says print, call, step. */
+/** Words of the code that the panel does not use; it says print, call, step (docs/panel.md). */
 const OURS = /\b(fired|firing|drained|occurrence|inversions?|rec|phantom site)\b/i;
 const FILES = readdirSync(SOURCES, { recursive: true, encoding: "utf8" }).filter(
   (file) => file.endsWith(".tsx") && !file.endsWith(".test.tsx"),
@@ -30,7 +33,7 @@ it("says it in the words of docs/panel.md", () => {
   expect(texts.filter((text) => OURS.test(text))).toEqual([]);
 });
 
-/** The texts between tags, and those of tooltips and labels. */
+/** Returns the text between tags, and that of tooltips and labels. */
 function textsIn(file: string): string[] {
   const found: string[] = [];
   const visit = (node: unknown, isText: boolean): void => {
@@ -49,7 +52,7 @@ function textsIn(file: string): string[] {
 function controlsIn(file: string): Control[] {
   const text = readFileSync(`${SOURCES}/${file}`, "utf8");
   const found: Control[] = [];
-  /** `isTold`: an element around it has a title. */
+  /** `isTold` says whether an element around the node has a title. */
   const visit = (node: unknown, isTold: boolean): void => {
     if (Array.isArray(node)) for (const one of node) visit(one, isTold);
     else if (isNode(node)) {
@@ -90,7 +93,7 @@ function attributesOf({ openingElement }: Node): Element["attributes"] {
   return (openingElement as Element).attributes;
 }
 
-/** A spread may bring one. */
+/** A spread attribute may contain a title. */
 function isTitle({ type, name }: Element["attributes"][number]): boolean {
   return type === "JSXSpreadAttribute" || name?.name === "title";
 }

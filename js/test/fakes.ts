@@ -1,4 +1,4 @@
-/** Small real stand-ins for what the panel is given: the model of anywidget, and the ports of a run. */
+/** Small implementations of what the panel gets: the model of anywidget, and the ports of a run. */
 import type { Model } from "../src/entry/model";
 import type { SliceAnswer } from "../src/store/arrays";
 import type { DebugRequest } from "../src/store/debugger";
@@ -37,17 +37,17 @@ export class FakeModel implements Model {
   }
 }
 
-/** A run whose requests are recorded and whose frames are drawn by `draw`. */
+/** A run that records its requests. `draw` draws its frames. */
 export class TestRun {
   readonly asked: string[] = [];
   /** Answers the last request for an array. */
   answerSlice: (slice: SliceAnswer) => void = () => {};
-  /** The requests of the debugger, and what answers the last. */
+  /** The requests of the debugger; `answerDebugger` answers the last one. */
   readonly debugged: DebugRequest[] = [];
   answerDebugger: (message: Partial<Message>) => void = () => {};
-  /** Answers the last question. */
+  /** Answers the last request of a view. */
   answer: (answer: Message | string) => void = () => {};
-  /** Other runs of the same session. */
+  /** The other runs of the session. */
   others: RunStore[] = [];
   private frames: (() => void)[] = [];
   readonly store = new RunStore("run-1", {

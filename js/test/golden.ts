@@ -6,7 +6,7 @@ import { type ArraySlice, type Batch, decode, type Rows } from "../src/transport
 
 const FOLDER = join(import.meta.dirname, "../../tests/wire_cases");
 const EXPECTED = ".expected.json";
-/** Beside an answer to `array`, whose `columns` are a number. */
+/** The file with the decoded answer to `array`, beside its message. */
 const DECODED = ".decoded.json";
 
 export interface GoldenCase {

@@ -1,4 +1,4 @@
-/** A panel drawn from a golden batch, and what a person sees and does there. */
+/** Renders a panel from a golden batch, and finds and clicks its elements. */
 import { signal } from "@preact/signals";
 import { render } from "preact";
 import { act } from "preact/test-utils";
@@ -27,13 +27,13 @@ export function showTab(tab: Tab, batch: Batch): { run: TestRun; ui: UiState } {
   return { run: show(batch, ui), ui };
 }
 
-/** A panel with the streams open. */
+/** Shows a panel with the streams open. */
 export function showStreams(batch: Batch, ui: UiState = createUi()): TestRun {
   ui.tab.value ??= "streams";
   return show(batch, ui);
 }
 
-/** A panel whose run goes on, or so the kernel said last, and stands at a stop. */
+/** Shows a panel with an active run that is at a stop. */
 export function showStop(stop: Partial<StopBody> | null = {}, changes: Partial<StatusMessage> = {}) {
   const ui = createUi();
   const run = show(goldenBatch("paused", { status: { ...goldenBatch("paused").status, ...changes } }), ui);

@@ -1,6 +1,6 @@
 /**
- * Test files share a page, and have modules of their own. Tests of what is shown import all views; that they come later is
- * tested in `views/later/Later.test.tsx`.
+ * Test files share a page, but each has its own modules. Tests of views import all bundles;
+ * `views/later/Later.test.tsx` tests that bundles load later.
  */
 
 import { vi } from "vitest";

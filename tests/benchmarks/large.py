@@ -77,8 +77,8 @@ def run(kind: str, devices: int, steps: int, runs: int) -> None:
         assert (result == steps).all()
         (count,) = captured.store.seen_by_site().values()
         assert count == devices * steps, f"{count} events"
-        said = sorted(float(event.values[0].max()) for event in captured.events)
-        assert said == sorted(devices * list(range(steps))), said
+        printed = sorted(float(event.values[0].max()) for event in captured.events)
+        assert printed == sorted(devices * list(range(steps))), printed
     assert len(seen) == (devices * steps * runs if kind == "callback" else 0)
     sys.stderr.write(f"finished {kind}\n")
 

@@ -144,8 +144,8 @@ def of_training(folder: Path) -> None:
         before = measure("captured")
         for turn in range(STEP_ROUNDS):
             for name in rotated([*ways][1:], turn):
-                own, after = measure(name), measure("captured")
-                wall, processor = (2 * one / (a + b) for one, a, b in zip(own, before, after, strict=True))
+                measured, after = measure(name), measure("captured")
+                wall, processor = (2 * one / (a + b) for one, a, b in zip(measured, before, after, strict=True))
                 ratios[name].append((wall, processor))
                 before = after
     rows = []

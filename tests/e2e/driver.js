@@ -1,4 +1,4 @@
-// Runs in the page under test: what the tests ask of JupyterLab's own objects. See notebook.py.
+// Functions that the tests call in the page, on JupyterLab's own objects. See notebook.py.
 window.notebookDriver = {
   runs: [],
 
@@ -23,16 +23,16 @@ window.notebookDriver = {
   async open(path) {
     const services = window.jupyterapp.serviceManager;
     await services.kernelspecs.refreshSpecs();
-    // A list that still has sessions of the test before is not one by which the session of this one is judged.
+    // The list may still have sessions of the previous test, so it is refreshed first.
     await services.sessions.refreshRunning();
     await window.jupyterapp.commands.execute("docmanager:open", { path });
   },
 
-  // Closes what the test opened, unsaved, and has the sides as in a page that was just loaded; false if it cannot.
+  // Closes everything without saving, and resets the side bars. Returns false if the page is not as if just loaded.
   clear() {
     const shell = window.jupyterapp?.shell;
     if (!shell?.expandLeft || document.querySelector(".jp-Dialog")) return false;
-    // What is in front goes last: a notebook that comes to the front while it is closed stumbles over its toolbar.
+    // Closes the front document last: a notebook that comes to the front while it is being closed raises in its toolbar.
     const opened = [...shell.widgets("main")].sort((a, b) => a.isVisible - b.isVisible);
     for (const widget of opened) widget.dispose();
     shell.collapseRight();
@@ -41,7 +41,7 @@ window.notebookDriver = {
     return true;
   },
 
-  // What a picture would show, for where there is only text.
+  // Describes the page in text, instead of a picture.
   state() {
     const panels = [...(window.jupyterapp?.shell.widgets("main") ?? [])].filter((widget) => widget.sessionContext);
     const notebooks = panels.map(({ context, content, sessionContext }) => ({
@@ -79,7 +79,7 @@ window.notebookDriver = {
     return Boolean(this.panel(path)?.sessionContext.hasNoKernel);
   },
 
-  // Starts a command on a notebook and returns at once; `runState` tells how it goes.
+  // Starts a command on a notebook and returns at once; `runState` returns its state.
   start(command, path, index = null) {
     const panel = this.panel(path);
     window.jupyterapp.shell.activateById(panel.id);
@@ -98,7 +98,7 @@ window.notebookDriver = {
     return this.runs.push(run) - 1;
   },
 
-  // Runs a command on a cell, to its end.
+  // Runs a command on a cell and waits for its end.
   async command(command, path, index) {
     const panel = this.panel(path);
     window.jupyterapp.shell.activateById(panel.id);
@@ -123,7 +123,7 @@ window.notebookDriver = {
     return this.cell(path, index).model.outputs.toJSON();
   },
 
-  // Far cells are not drawn until they are near the screen.
+  // Distant cells are rendered only when they come near the screen.
   async showCell(path, index) {
     await this.panel(path).content.scrollToItem(index, "smart");
   },

@@ -1,4 +1,4 @@
-"""Breakpoints, pause and stop in JupyterLab: a program that trains on the digits is stopped, looked into and sent on."""
+"""Test breakpoints, pause and stop in JupyterLab: stop a training program, inspect it and continue it."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ OWN = ipykernel.__version__
 def open_notebook(
     lab, lab_page, name: str, *cells: str, version: str = OWN, page: str = "lab", **options: Any
 ) -> Notebook:
-    """A notebook whose first cell has defined the program."""
+    """Open a notebook, and run its first cell, which defines the program."""
     kernel = "python3" if version == OWN else version
     if version != OWN:
         lab.add_kernel(version, spec_of(version))
@@ -108,7 +108,7 @@ every_kernel = pytest.mark.parametrize("version", all_of(versions(), (OWN,)))
 
 
 def some_ways() -> list[Any]:
-    """The environment's own kernel in the corner cases, the others and Notebook 7 in the first one."""
+    """Return the cases: the environment's own kernel with every option, other kernels and Notebook 7 with the first option."""
     of_lab = [pytest.param("lab", OWN, *case.values, id=case.id) for case in CASES[:: len(CASES) - 1]]
     [simple] = CASES[0].values
     others = [("lab", version) for version in versions() if version != OWN]
@@ -152,11 +152,11 @@ def test_a_program_is_stopped_looked_into_and_sent_on(lab, lab_page, page, versi
     debugger.resume("quit")
     run.wait(timeout_s=20)
     debugger.panel.wait(stop="", state="stopped")
-    # Several devices end at the same step, which may be the next one.
+    # Several devices end at the same step, perhaps one step later.
     assert notebook.printed(1).count("noted") in {options["devices"], 2 * options["devices"]}
-    said = str(notebook.outputs(1)[1:])
-    assert "stopped at" in said
-    assert "Error" not in said, "XLA's traceback is shown"
+    further = str(notebook.outputs(1)[1:])
+    assert "stopped at" in further
+    assert "Error" not in further, "XLA's traceback is shown"
 
     healthy = notebook.run_cell(2)
     assert [output.get("text", output) for output in healthy] == ["2.0 0.1.0\n"]
@@ -173,7 +173,7 @@ def test_a_program_is_stopped_looked_into_and_sent_on(lab, lab_page, page, versi
 
 
 @pytest.mark.behaviour("B1", "B4")
-@pytest.mark.parametrize("version", all_of(versions(), (versions()[0], OWN)))  # The oldest has a way of its own.
+@pytest.mark.parametrize("version", all_of(versions(), (versions()[0], OWN)))  # The oldest differs most.
 @pytest.mark.parametrize("page", all_of(["lab", "notebook"], ["lab"]))
 def test_a_page_that_is_loaded_anew_comes_back_to_the_stop(lab, lab_page, page, version):
     notebook = open_notebook(lab, lab_page, "reloaded", RUN, HEALTHY, version=version, page=page)
@@ -215,7 +215,7 @@ def test_a_page_that_is_loaded_anew_comes_back_to_the_stop(lab, lab_page, page, 
 
 @pytest.mark.behaviour("B1", "B4")
 @every_kernel
-@pytest.mark.parametrize("width", [16, 2000])  # In the main thread, in a thread of XLA's.
+@pytest.mark.parametrize("width", [16, 2000])  # 16 runs in the main thread, 2000 in XLA's pool.
 def test_a_breakpoint_outside_a_capture_opens_under_the_cell(lab, lab_page, width, version):
     cells = RUN_UNCAPTURED, HEALTHY, THREADS
     notebook = open_notebook(lab, lab_page, "uncaptured", *cells, width=width, version=version)
@@ -246,7 +246,7 @@ def test_a_breakpoint_outside_a_capture_opens_under_the_cell(lab, lab_page, widt
             case "quit":
                 debugger.resume("quit")
             case "halt":
-                debugger.panel.open_tab("Prints")  # In Code the ways to go on stand above the frames.
+                debugger.panel.open_tab("Prints")  # The Code view has its own buttons to continue.
                 debugger.root.get_by_test_id("halt").click()
             case "interrupt":
                 notebook.interrupt()
@@ -396,7 +396,7 @@ def test_the_values_beside_the_lines_are_those_of_the_step_at_which_it_stands(la
         return found.filter(has_text=re.compile(rf"(^|\s){number}$"))
 
     run = notebook.start_cell(1)
-    # In the last call `doubled` is above 3: at the breakpoint, which stops as well, and where it is watched.
+    # In the last call `doubled` is above 3, so both stop: the breakpoint, and the condition on the watched value.
     for call, tripled in ((0, None), (1, 0), (2, 3), (2, 3), (2, 6)):
         stop = debugger.wait_for_stop(after=stop)
         if call:
@@ -405,10 +405,10 @@ def test_the_values_beside_the_lines_are_those_of_the_step_at_which_it_stands(la
             pass
         elif tripled == 3 * call:
             value("tripled", tripled).wait_for()
-        else:  # It is computed after the breakpoint: what is there is of the call before.
+        else:  # It is computed after the breakpoint, so the value of the previous call is shown.
             value("tripled", tripled, ".earlier").get_by_text(f"call {call - 1}").wait_for()
         expect(debugger.root.get_by_test_id("locals").locator("h4")).to_contain_text(f"call {call}")
-        if call:  # Before that there is no step to go to.
+        if call:  # The first call has no earlier step.
             expect(debugger.root.get_by_test_id("when")).to_contain_text(f"call {call}")
         lab_page.screenshot(f"debugger-values-{stop}")
         debugger.resume("continue")
@@ -420,7 +420,7 @@ def test_nobody_is_waited_for_when_the_notebook_is_executed_without_a_person(lab
     path = lab.notebooks / lab.write_notebook("unattended.ipynb", SETUP.format(**PLAIN), RUN, RUN_UNCAPTURED, HEALTHY)
     command = [sys.executable, "-m", "jupyter", "nbconvert", "--to", "notebook", "--execute", "--stdout", path.name]
     done = subprocess.run(command, cwd=lab.notebooks, capture_output=True, text=True, timeout=120, check=True)
-    said = [line for line in done.stdout.splitlines() if "jaxdebug: breakpoint" in line and "skipped" in line]
-    assert len(said) == 2, "one line for each of the cells, captured or not"
-    assert all("skipped 6 times: nobody is there to continue the program" in line for line in said)
+    skipped = [line for line in done.stdout.splitlines() if "jaxdebug: breakpoint" in line and "skipped" in line]
+    assert len(skipped) == 2, "one line for each of the cells, captured or not"
+    assert all("skipped 6 times: nobody is there to continue the program" in line for line in skipped)
     assert done.stdout.count("noted 2.") == 12

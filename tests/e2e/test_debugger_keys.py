@@ -1,4 +1,4 @@
-"""Keys at a stop: those of JupyterLab's debugger, beside its icons; also while something is typed in the console."""
+"""Test the shortcuts at a stop, which are those of JupyterLab's debugger, also while the console has the focus."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests.e2e.debugger import DebuggerOnScreen
 from tests.e2e.side_panel import BESIDE, SIDE, SidePanel
 from tests.e2e.test_panel_harness import Harness, dev_server, harness
 
-__all__ = ["dev_server", "harness"]  # the fixtures of this page
+__all__ = ["dev_server", "harness"]  # the fixtures for tests of the harness page
 
 RESUMED = "kernel.requests.filter(({ type }) => type === 'resume').map(({ how }) => how)"
 STEP = """%load_ext jax_debug_widgets

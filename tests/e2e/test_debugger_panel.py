@@ -1,4 +1,4 @@
-"""A stop in the Code view, made up: the keyboard, the focus, axe-core. What needs a kernel is in `test_debugger.py`."""
+"""Test a fake stop in the Code view: keyboard, focus, axe-core. `test_debugger.py` tests real stops."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from tests.e2e.test_panel_harness import Harness, dev_server, harness
 if TYPE_CHECKING:
     from playwright.sync_api import Locator
 
-__all__ = ["dev_server", "harness"]  # the fixtures of this page
+__all__ = ["dev_server", "harness"]  # the fixtures for tests of the harness page
 
 THEMES = ["light", "dark"]
 LEAVE = "() => { kernel.stop(); kernel.listeners.get('comm:close')(); }"
 
 
 def stopped(harness: Harness, kind: str = "breakpoint", **options: object) -> Locator:
-    """The panel of a program that stands at a stop."""
+    """Return the panel of a program at a stop."""
     panel = harness.open(stop=kind, **options)
     panel.locator("[data-testid=debugger][data-stands=true]").wait_for()
     return panel
 
 
 def worked(panel: Locator) -> None:
-    """Have an array open, some commands run, and completions to choose from."""
+    """Open an array, run some commands, and open completions."""
     panel.locator("[data-local=scores] > button").click()
     panel.get_by_test_id("slice").wait_for()
     prompt = panel.get_by_test_id("prompt")
@@ -165,7 +165,7 @@ def test_at_any_width_the_code_comes_first_and_no_room_is_left(harness: Harness,
 
 @pytest.mark.parametrize("width", [232, 320, 640])
 def test_in_a_high_narrow_panel_the_code_has_what_the_variables_leave(harness: Harness, width: int):
-    """As at the side of JupyterLab."""
+    """The panel has the size that it has in JupyterLab's side panel."""
     harness.page.set_viewport_size({"width": width + 36, "height": 1300})
     panel = harness.open(rate=0, seconds=0)
     harness.page.add_style_tag(content="[data-jaxdebug-run] { --jaxdebug-height: 1100px }")
@@ -207,7 +207,7 @@ def test_before_anything_is_typed_the_code_has_the_room_of_the_console(harness: 
 
 @pytest.mark.parametrize("width", [380, 830, 1280])
 def test_a_long_reason_leaves_the_ways_to_go_on_in_one_place(harness: Harness, width: int):
-    """Beside them it is cut, with its text in the tooltip; in a narrow panel it is whole, above them."""
+    """A long reason is cut beside the buttons, with a tooltip. In a narrow panel it is above them, in full."""
     harness.page.set_viewport_size({"width": width + 36, "height": 800})
     panel = stopped(harness)
     words = "logarithms_of_probabilities is not finite: 17 infinite, 3 NaN, the first at [0, 2]; " * 3

@@ -1,4 +1,4 @@
-"""The engines of an ipyparallel client in JupyterLab: a live panel of each, or one panel of all."""
+"""Test the engines of an ipyparallel client in JupyterLab: a live panel for each, or one panel for all."""
 
 from __future__ import annotations
 
@@ -49,13 +49,13 @@ engines
 
 @pytest.fixture
 def connect(tmp_path):
-    """A controller and two engines; the cell by which a notebook connects to them."""
+    """Start a controller and two engines; return the code with which a notebook connects to them."""
     folder = tmp_path / "profile"
     command = [sys.executable, "-m", "ipyparallel.cluster", "start", "--n=2", f"--profile-dir={folder}"]
     with (tmp_path / "cluster.log").open("wb") as log:
         process = subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True)
     yield CONNECT.format(profile=str(folder))
-    process.send_signal(signal.SIGINT)  # It ends its engines.
+    process.send_signal(signal.SIGINT)  # The controller ends its engines.
     try:
         process.wait(60)
     except subprocess.TimeoutExpired:
@@ -64,13 +64,13 @@ def connect(tmp_path):
 
 
 def panels_of(notebook, cell, *, state, events):
-    """The panels in the output of a cell, when they have this state and number of events."""
+    """Return the panels in the output of a cell, once they have this state and this number of events."""
     panels = notebook.output(cell).get_by_test_id("jaxdebug-panel")
     return panels.and_(notebook.lab_page.page.locator(f"[data-state={state}][data-events='{events}']"))
 
 
 def wait_until_stored(notebook, cell, *words: str):
-    """Wait until these texts are among the outputs of a cell that a save would write, each as often as it is given."""
+    """Wait until the outputs of a cell, as they would be saved, contain each of these texts as often as it is given."""
     notebook.lab_page.wait_for_js(
         "([path, cell, words]) => { const texts = window.notebookDriver.outputs(path, cell)"
         ".map(({ data }) => [data?.['text/plain']].flat().join('')); return words.every((word) =>"
@@ -80,7 +80,7 @@ def wait_until_stored(notebook, cell, *words: str):
 
 
 def saved_states(lab, notebook, cell):
-    """The state and the numbers that the file has of each panel."""
+    """Return the state and the numbers of each panel in the file."""
     notebook.save()
     outputs = lab.read_notebook(notebook.path).cells[cell].outputs
     found = []
@@ -114,7 +114,7 @@ def test_two_engines_have_two_live_panels_whose_saved_states_are_true(lab, lab_p
 
     hold.go_on()
     running.wait()
-    expect(panels_of(notebook, 2, state="done", events=21)).to_have_count(4)  # Each is displayed once more at its end.
+    expect(panels_of(notebook, 2, state="done", events=21)).to_have_count(4)  # Each is displayed again at its end.
     wait_until_stored(
         notebook, 2, *["done after"] * 4, *(f"engine {number} has waited" for number in (0, 1)), "Out[0:2]"
     )

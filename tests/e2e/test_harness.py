@@ -1,4 +1,4 @@
-"""The moves that the end-to-end tests are made of, on a widget small enough to see through."""
+"""Test the helpers of the end-to-end tests on a small widget."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import pytest
 
 from tests.e2e.browser import ARTIFACTS, chromium
 
-# A widget that shows how many messages it got, and a cell that sends from a thread while it blocks the kernel until the
-# file `go` is there. The state is the model's, kept over any number of views.
+# A widget that shows how many messages it got, and a cell that sends messages from a thread while it blocks the kernel
+# until the file `go` exists. The model has the count, so all views show the same.
 WIDGET = """
 import pathlib, threading, time
 import anywidget, traitlets
@@ -89,7 +89,7 @@ def test_the_model_is_there_again_after_a_reload(lab_page, counting):
 
 
 def test_a_reload_loses_what_was_not_saved(lab_page, counting):
-    counting.cell(0).click()  # browsers ask "Leave the page?" only where a person was active
+    counting.cell(0).click()  # browsers ask "Leave the page?" only after a user action
     counting.run_cell(0)
     lab_page.reload()
     counting.wait_until_open()
@@ -108,7 +108,7 @@ def test_a_saved_notebook_opens_without_its_kernel(lab, lab_page, counting, hold
 
     reopened = lab_page.open_notebook(counting.path)
     assert reopened.printed(1) == "the cell ended\n"
-    # A live widget has nothing to show without its kernel; what a panel must bring for that is its own test's matter.
+    # A live widget shows nothing without its kernel.
     assert reopened.output(0).get_by_text("10 seen").count() == 0
     lab_page.screenshot("harness-reopened-without-its-kernel")
     assert not lab_page.clear(), "the page was loaded twice: what was open may come back"
@@ -146,7 +146,7 @@ def test_the_evidence_is_a_picture_and_what_can_be_read(lab, lab_page):
     assert '"path":"empty.ipynb"' in evidence
     assert '"cells":["idle [1]"]' in evidence
     assert f"Kernel started: {lab.kernel_ids()[0]}" in evidence
-    (ARTIFACTS / f"failed-{lab_page.name}.png").unlink()  # it is there, and nothing failed
+    (ARTIFACTS / f"failed-{lab_page.name}.png").unlink()  # The picture exists although nothing failed.
 
 
 def test_a_request_elsewhere_is_noticed(lab, lab_page):

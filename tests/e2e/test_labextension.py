@@ -1,4 +1,4 @@
-"""JupyterLab's extension: it follows the current notebook's kernel, and what it opens is alive."""
+"""Test JupyterLab's extension: it follows the current notebook's kernel, and its panels are live."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def side(lab_page):
 @pytest.mark.own_page
 def test_a_training_is_followed_beside_the_notebook_while_it_runs(lab, lab_page, side, hold):
     tour = open_tour(lab, lab_page, hold)
-    lab_page.page.keyboard.press("Control+b")  # The file browser's place is the panel's.
+    lab_page.page.keyboard.press("Control+b")  # Closes the file browser, which is in the same place.
     side.show()
     side.root.get_by_text("Nothing has been captured in this notebook.").wait_for()
     prepare(tour, held=True)
@@ -105,11 +105,11 @@ def test_the_commands_are_in_the_palette_and_the_keyboard_is_enough(lab, lab_pag
     notebook = lab_page.open_notebook(lab.write_notebook("keys.ipynb", SETUP, NEWTON.removeprefix("%%jaxdebug\n")))
     notebook.run_cell(0)
     keyboard = lab_page.page.keyboard
-    notebook.cell(1).locator(".jp-InputPrompt").click()  # Command mode; the rest is keys.
+    notebook.cell(1).locator(".jp-InputPrompt").click()  # Enters command mode; everything after this uses keys.
     keyboard.press("Alt+Shift+d")
     lab_page.wait_for_js("() => document.querySelectorAll('.jp-Cell .cm-line')[3].textContent === '%%jaxdebug'")
     keyboard.press("Shift+Enter")
-    # The cell that is added takes the focus, in JupyterLab 4.4 after a moment, and would close the palette.
+    # The added cell takes the focus, in JupyterLab 4.4 after a moment, which would close the palette.
     PanelOnScreen(lab_page).wait(state="done", events=30)
     lab_page.page.locator(".jp-Cell:nth-child(3) .cm-content:focus").wait_for()
     keyboard.press("Control+Shift+c")
@@ -132,7 +132,7 @@ def test_the_commands_have_their_keys_in_the_panel_too(lab, lab_page, side):
     panel.wait(state="done", events=30)
     panel.open_tab("Prints")
     keyboard = lab_page.page.keyboard
-    keyboard.press("4")  # of the panel, not of the notebook, which would make a heading of the cell
+    keyboard.press("4")  # a shortcut of the panel; in the notebook it would make the cell a heading
     panel.root.locator("#tab-timeline[aria-selected=true]").wait_for()
     keyboard.press("Control+s")
     lab_page.wait_for_js("() => !document.querySelector('.jp-mod-dirty')")
@@ -265,7 +265,7 @@ def test_twenty_panels_load_the_front_end_once_and_go_with_their_outputs(lab, la
     expect(side.runs).to_have_count(TWENTY)
     bundles = [size for size in lab_page.received if size > 100_000]
     assert len(bundles) == 1, f"the front end came {len(bundles)} times"
-    # JupyterLab draws what is far from the screen when it comes near.
+    # JupyterLab renders distant cells only when they come near the screen.
     lab_page.wait_for_js(f"() => __jaxDebug.views.size >= {TWENTY / 2}")
 
     last = notebook.output(TWENTY).get_by_test_id("jaxdebug-panel")

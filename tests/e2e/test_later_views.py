@@ -1,4 +1,4 @@
-"""The views of the later bundles, as they were built: while it is on its way, when it comes, and when it does not."""
+"""Test the views of the later bundles: while the bundle loads, after it has loaded, and if loading fails."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.e2e.test_panel_harness import Harness, dev_server, harness
 if TYPE_CHECKING:
     from playwright.sync_api import Route
 
-__all__ = ["dev_server", "harness"]  # the fixtures of this page
+__all__ = ["dev_server", "harness"]  # the fixtures for tests of the harness page
 
 SECOND = "**/static/views.js"
 
@@ -21,7 +21,7 @@ SECOND = "**/static/views.js"
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_a_stop_opens_the_debugger_at_once_and_fills_it_when_it_is_here(harness: Harness, theme: str):
     held: list[Route] = []
-    # Playwright takes no built-in function.
+    # Playwright does not accept a built-in function as a handler.
     harness.page.route(SECOND, lambda route: held.append(route))  # noqa: PLW0108
     panel = harness.open(theme=theme, stop="breakpoint")
     panel.get_by_test_id("view-loading").wait_for()

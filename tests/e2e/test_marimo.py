@@ -1,4 +1,4 @@
-"""The panel in marimo: as an app in the browser, and in the page that marimo exports."""
+"""Test the panel in marimo: in an app in the browser, and in the page that marimo exports."""
 
 from __future__ import annotations
 
@@ -101,9 +101,10 @@ def app(notebook: Path) -> Iterator[MarimoApp]:
 
 @pytest.fixture
 def lab_page(browser: Browser, app: MarimoApp, request: pytest.FixtureRequest) -> Iterator[LabPage]:
-    """Open the app in a page of its own; the test fails if the page complains."""
-    page = browser.new_page(cast("Any", app), request.node.name)  # Of the server it only asks for the log.
-    page.page.set_viewport_size({"width": 960, "height": 580})  # The slider and the panel below it, in the picture.
+    """Open the app in its own page; the test fails if the page reports an error."""
+    page = browser.new_page(cast("Any", app), request.node.name)  # The page only needs the log of the server.
+    # Large enough for a picture of the slider and the panel.
+    page.page.set_viewport_size({"width": 960, "height": 580})
     page.page.goto(app.url)
     yield page
     errors = page.errors
@@ -126,7 +127,7 @@ def test_an_app_shows_the_live_panel(lab_page: LabPage):
     panel.locator("[data-chart=loss] .chart canvas").wait_for()
     lab_page.screenshot("marimo")
 
-    # The kernel answers: it sends the view, and the program of a call.
+    # The kernel answers: it sends the bundle of the view, and the program of a call.
     panel.get_by_role("tab", name="Code").click()
     panel.locator("[data-testid=value][data-name=logits]").first.click()
     expect(panel.get_by_test_id("inspect")).to_contain_text("f32[16,2]")

@@ -1,4 +1,4 @@
-"""The overview after a training cell: what is there without a click, and what one click leads to."""
+"""Test the overview after a training cell: what it shows without a click, and where one click leads."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def notebook(lab, lab_page) -> Iterator:
 
 
 def all_steps_drawn(root):
-    """Wait for the last drawing, which comes a moment after the last event."""
+    """Wait for the last update, which comes a moment after the last event."""
     root.get_by_test_id("fact-steps").locator(f".fact-value:text-is('{STEPS}')").wait_for()
 
 
@@ -118,7 +118,7 @@ def test_after_a_training_cell_curves_and_gradients_are_there_and_one_click_lead
         fact.click()
         expect(root.locator("#tab-source")).to_have_attribute("aria-selected", "true")
         expect(root.locator(".source-row.current")).to_contain_text("jnp.sqrt(n2)")
-        # The derivative that makes it, and what that is computed from: one row of zeros.
+        # The derivative that makes the NaN, and its operand: one row of zeros.
         why = root.get_by_test_id("section-why")
         expect(why).to_contain_text("derivative of jnp.sqrt(n2)")
         operand = why.locator("[data-operand=n2]").last
@@ -135,7 +135,7 @@ def test_a_click_on_a_chart_moves_the_moment_and_the_names_have_their_numbers_th
     root.scroll_into_view_if_needed()
     all_steps_drawn(root)
     number = root.locator("[data-chart='Gradient norms'] .legend-value").first
-    root.get_by_test_id("facts").hover()  # Under the pointer the numbers are those of its place.
+    root.get_by_test_id("facts").hover()  # While the pointer is on the chart, the numbers are those at the pointer.
     last = number.inner_text()
     canvas = root.locator("[data-chart='Gradient norms'] canvas")
     [box] = boxes_at_rest(lab_page.page, canvas)
@@ -189,10 +189,10 @@ jax.jit(lambda x: jax.debug.print("x {{x}}", x=x))(1.0)"""
     notebook.run_cell(0)
     run = notebook.start_cell(1)
     root = PanelOnScreen(lab_page).root
-    told = re.compile(r"JAX compiles operations outside jit: [1-9]\d+ so far, in [\d.]+ m?s\.")
-    root.get_by_test_id("nothing-drawn").get_by_text(told).wait_for()
+    note = re.compile(r"JAX compiles operations outside jit: [1-9]\d+ so far, in [\d.]+ m?s\.")
+    root.get_by_test_id("nothing-drawn").get_by_text(note).wait_for()
     root.get_by_test_id("state").click()
-    expect(root.get_by_test_id("life")).to_contain_text(told)
+    expect(root.get_by_test_id("life")).to_contain_text(note)
     lab_page.screenshot("compiling-outside-jit")
     hold.go_on()
     run.wait()

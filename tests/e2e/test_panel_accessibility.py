@@ -1,6 +1,6 @@
-"""The panel for those who use a keyboard or a screen reader: every action is reached, what opens is read.
+"""Test the panel with a keyboard and a screen reader: every action can be reached, and what opens is announced.
 
-All views in all widths: `test_panel_axe.py`.
+`test_panel_axe.py` tests all views in all widths.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from tests.e2e.test_panel_harness import Harness, dev_server, harness
 if TYPE_CHECKING:
     from playwright.sync_api import Locator, Page
 
-__all__ = ["dev_server", "harness"]  # the fixtures of this page
+__all__ = ["dev_server", "harness"]  # the fixtures for tests of the harness page
 
 AXE = Path(__file__).parents[2] / "js" / "node_modules" / "axe-core" / "axe.min.js"
 THEMES = ["light", "dark"]
@@ -25,10 +25,10 @@ SERIOUS = {"serious", "critical"}
 
 
 def violations(page: Page, where: str = "[data-jaxdebug-run]") -> list[str]:
-    """What axe-core finds in the panel, or elsewhere in the page, that is serious, in words."""
+    """Return axe-core's serious violations in the panel or another part of the page, in words."""
     if not page.evaluate("'axe' in window"):
         page.add_script_tag(path=AXE)
-    # `color-contrast` needs what is scrolled away to be looked at too; it is, as far as it is drawn.
+    # `color-contrast` also checks elements outside the scrolled area, as far as they are rendered.
     found = page.evaluate("where => axe.run(where).then(({ violations }) => violations)", where)
     return [
         f"{violation['id']}: {node['failureSummary']} {node['html'][:160]}"
@@ -43,7 +43,7 @@ def test_what_opens_has_none_either(harness: Harness, theme: str):
     panel = harness.open(state="running", rate=300, seconds=4, theme=theme, notes=3)
     panel.locator(".note-text").first.click()
     panel.get_by_test_id("find").fill("loss")
-    harness.page.evaluate("() => kernel.stop()")  # Where rows run by, a slow machine cannot click one.
+    harness.page.evaluate("() => kernel.stop()")  # A slow machine cannot click a row while rows move.
     panel.locator(".row").nth(3).click()
     panel.locator("[data-mute='3']").click()
     panel.get_by_test_id("filter").fill("loss")
@@ -72,7 +72,7 @@ def test_a_run_that_lost_its_kernel_or_has_nothing_to_show_has_none(harness: Har
 
 
 def focused(page: Page) -> str:
-    """What has the focus, as a screen reader names it."""
+    """Return the name of the focused element, as a screen reader reads it."""
     return page.evaluate(
         """() => {
           let element = document.activeElement;
@@ -83,7 +83,7 @@ def focused(page: Page) -> str:
 
 
 def stops(page: Page, panel: Locator) -> Iterator[str]:
-    """What the Tab key stops at within the panel, one after the other; each shows that it has the focus."""
+    """Return the elements of the panel that Tab reaches, in order; assert that each shows its focus."""
     panel.get_by_label("Keys", exact=True).focus()
     for _ in range(80):
         page.keyboard.press("Tab")
@@ -157,7 +157,7 @@ def test_a_click_anywhere_in_the_panel_leaves_the_keys_to_it(harness: Harness, s
 
 
 def test_the_focus_stays_in_the_panel_when_what_has_it_goes_away(harness: Harness):
-    """Elsewhere a notebook takes the next key for a command: 4 makes a heading of a cell."""
+    """Otherwise a notebook would take the next key as a command: 4 makes a cell a heading."""
     panel = harness.open(state="done", rate=300, seconds=4, watch=2)
     keys = harness.page.keyboard
 

@@ -1,4 +1,4 @@
-"""axe-core finds nothing serious in any view, theme and width: on pages that are resized, as opening one takes longer."""
+"""Test that axe-core finds nothing serious in any view, theme and width. Resizing a page is faster than opening one."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.e2e.test_panel_harness import EVERYTHING, Harness, dev_server, harnes
 if TYPE_CHECKING:
     from playwright.sync_api import Locator
 
-__all__ = ["dev_server", "harness"]  # the fixtures of this page
+__all__ = ["dev_server", "harness"]  # the fixtures for tests of the harness page
 
 THEMES = ["light", "dark", "contrast"]
 WIDTHS = [320, 640, 1280, 1600]
@@ -49,7 +49,7 @@ def findings(panel: Locator) -> None:
 
 
 def runs(panel: Locator) -> None:
-    panel.get_by_role("checkbox").nth(1).check()  # This run is ticked already.
+    panel.get_by_role("checkbox").nth(1).check()  # The first run is ticked by default.
     panel.get_by_test_id("parted").wait_for()
 
 
@@ -77,7 +77,7 @@ def stop(panel: Locator) -> None:
 
 
 def at_each_width(harness: Harness, panel: Locator, view: str, show: Callable[[Locator], None]) -> dict:
-    """What axe-core finds in a view, by width; it is filled at the width where all of it is in reach."""
+    """Return axe-core's violations in a view by width. `show` runs in the widest panel, where everything can be reached."""
     harness.page.set_viewport_size({"width": 1280, "height": HEIGHT})
     if view in VIEWS:
         panel.get_by_test_id(f"tab-{view}").click()

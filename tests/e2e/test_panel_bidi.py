@@ -1,4 +1,4 @@
-"""Text of the user's program is shown as it is meant: from the right to the left, in colours."""
+"""Test text of the user's program: right-to-left scripts and colours."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from playwright.sync_api import expect
 from tests.e2e.browser import boxes_at_rest, shows
 from tests.e2e.test_panel_harness import EVERYTHING, Harness, dev_server, harness
 
-__all__ = ["dev_server", "harness"]  # the fixtures of this page
+__all__ = ["dev_server", "harness"]  # the fixtures for tests of the harness page
 
 HEBREW = {
     "loss": "\u05d4\u05e4\u05e1\u05d3",
@@ -78,7 +78,7 @@ def test_what_a_print_says_from_the_right_stands_between_its_step_and_its_place(
     panel = harness.open(state="done", rate=200, seconds=4, rename=RENAME)
     row = panel.get_by_test_id("stream-ordered").locator(".row", has_text=HEBREW["loss"]).first
     line = row.locator(".line")
-    # The line itself is written from the right: its number is at the left of its word.
+    # The line runs from right to left: its number is left of its word.
     word, number = line.evaluate(
         """(line) => [[0, 4], [5, 8]].map(([from, to]) => {
           const range = document.createRange();

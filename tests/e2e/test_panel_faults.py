@@ -1,4 +1,4 @@
-"""Faults that earlier panels had, each looked for on the screen."""
+"""Test for faults that earlier panels had, on the screen."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from playwright.sync_api import expect
 from tests.e2e.browser import boxes_at_rest, shows
 from tests.e2e.test_panel_harness import Harness, dev_server, harness
 
-__all__ = ["dev_server", "harness"]  # the fixtures of this page
+__all__ = ["dev_server", "harness"]  # the fixtures for tests of the harness page
 
 TRAINED = {"state": "done", "rate": 100, "seconds": 8, "watch": 50, "nan": 380}
 
@@ -62,9 +62,9 @@ def test_the_menu_closes(harness: Harness, close: str):
 def test_a_term_that_the_filter_does_not_know_is_told(harness: Harness):
     panel = harness.open(**TRAINED)
     panel.get_by_test_id("filter").press_sequentially("foo:3")
-    told = panel.get_by_text("There is no foo: to filter by").first
-    expect(told).to_be_in_viewport()
-    expect(told).to_contain_text("name: step: lane: device:")
+    hint = panel.get_by_text("There is no foo: to filter by").first
+    expect(hint).to_be_in_viewport()
+    expect(hint).to_contain_text("name: step: lane: device:")
 
 
 @pytest.mark.parametrize("width", [232, 320, 640, 830, 1280])
@@ -127,7 +127,7 @@ def test_at_a_stop_in_a_narrow_panel_the_code_is_before_costs_and_values_and_its
     assert frames["height"] < 30 and code["y"] + code["height"] <= beside["y"]
     assert code["y"] - whole["y"] < 0.66 * whole["height"]
     assert code["y"] <= line["y"] and line["y"] + line["height"] <= code["y"] + code["height"] + 1
-    # What breakpoints cost is told where the names are.
+    # The list of breakpoints, which has their cost, is where the names are.
     expect(panel.get_by_test_id("breakpoints")).to_be_hidden()
 
 
@@ -151,7 +151,7 @@ COLOURS = """(all, property) => all.map((one) => {
 
 
 def contrast(one: list[int], other: list[int]) -> float:
-    """How many times as bright the brighter of two colours is, by WCAG."""
+    """Return the contrast ratio of two colours, as WCAG defines it."""
 
     def brightness(colour: list[int]) -> float:
         parts = [part / 255 for part in colour]

@@ -1,4 +1,4 @@
-"""The filter of prints: nothing moves while one types, and what it does not know it says."""
+"""Test the filter of prints: nothing moves while the user types, and unknown terms are reported."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ import pytest
 from tests.e2e.browser import DRAWN, boxes_at_rest
 from tests.e2e.test_panel_harness import Harness, dev_server, harness
 
-__all__ = ["dev_server", "harness"]  # the fixtures of this page
+__all__ = ["dev_server", "harness"]  # the fixtures for tests of the harness page
 
 
 @pytest.mark.parametrize("width", [320, 400, 528, 640, 828, 1280])
 def test_nothing_jumps_while_one_filters(harness: Harness, width: int):
-    """The tools stay in their row; so do the lists, and a line that stays in its list."""
+    """Tools, lists and the remaining lines keep their positions."""
     harness.page.set_viewport_size({"width": width + 36, "height": 640})
     panel = harness.open(state="done", rate=5000, seconds=4, watch=2)
     field, find = panel.get_by_test_id("filter"), panel.get_by_test_id("find")

@@ -1,4 +1,4 @@
-"""The panel without a kernel: the built bundle on the page in `js/dev`, fed with a made-up run. Nothing is installed for it."""
+"""Test the panel without a kernel: the page in `js/dev` feeds the built bundle with a fake run. Nothing is installed."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ ROOT = Path(__file__).parents[2]
 
 class _Quiet(http.server.SimpleHTTPRequestHandler):
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
-        """Say nothing."""
+        """Log nothing."""
 
 
 EVERYTHING = {
@@ -39,20 +39,20 @@ EVERYTHING = {
     "findings": 3,
     "runs": 4,
 }
-"""A run with something in each view, for `Harness.open`."""
+"""The options of `Harness.open` for a run with content in each view."""
 
 
 class Harness:
-    """One page with the panels of made-up runs."""
+    """A page with panels of fake runs."""
 
     def __init__(self, browser: Browser, url: str, name: str) -> None:
-        # The page is no page of JupyterLab, whose server it would only use to find notebooks.
+        # It is not a page of JupyterLab, so it needs no server to find notebooks.
         self.lab_page = browser.new_page(cast("Any", None), name)
         self.page: Page = self.lab_page.page
         self.url = url
 
     def open(self, **options: object) -> Locator:
-        """The panel of a run with these options, see `harness.js`; with the streams open, unless a tab or a stop is named."""
+        """Open a run with these options, see `harness.js`; return its panel. The default tab is Prints, without a stop."""
         if "stop" not in options:
             options.setdefault("tab", "streams")
         hash_ = "&".join(f"{name}={value}" for name, value in options.items())
@@ -64,7 +64,7 @@ class Harness:
         return panel
 
     def requests_elsewhere(self) -> list[str]:
-        """What the page asked of any other origin than its server's."""
+        """Return the page's requests to any other origin than its server's."""
         return [url for url in self.lab_page.requests if not url.startswith((f"{self.url}/", "data:", "blob:"))]
 
 
@@ -82,7 +82,7 @@ def dev_server() -> Iterator[str]:
 
 @pytest.fixture
 def harness(browser: Browser, dev_server: str, request: pytest.FixtureRequest) -> Iterator[Harness]:
-    """Give the test a page; it fails when the page complained or asked for anything elsewhere."""
+    """Yield a page; the test fails if the page reports an error or makes a request to another origin."""
     page = Harness(browser, dev_server, request.node.name)
     yield page
     errors, elsewhere = page.lab_page.errors, page.requests_elsewhere()
@@ -159,7 +159,7 @@ def test_a_list_is_at_its_end_again_when_what_was_looked_at_is_closed(harness: H
     left.wait_for()
     stream.locator(".viewport").hover()
     harness.page.mouse.wheel(0, -2000)
-    detail.wait_for(state="detached")  # It is far below.
+    detail.wait_for(state="detached")  # The line is now far below.
     harness.page.keyboard.press("Escape")
     expect(left, "somebody has scrolled away and is brought back").to_be_visible()
 

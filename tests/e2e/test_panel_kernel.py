@@ -1,4 +1,4 @@
-"""What the panel asks of a real kernel: arrays, their steps, switches of sites, the order of the program."""
+"""Test the panel with a real kernel: arrays, their steps, muted sites, the order of the program."""
 
 from __future__ import annotations
 
@@ -104,12 +104,12 @@ def test_the_first_nan_is_a_click_or_a_key_away(lab, lab_page):
     notebook.run_cell(1, timeout_s=120)
     panel = PanelOnScreen(lab_page)
     panel.wait(state="done", events=200)
-    odd = panel.root.get_by_test_id("non-finite")
-    expect(odd).to_have_text("70 NaN, 1 ∞")
+    non_finite = panel.root.get_by_test_id("non-finite")
+    expect(non_finite).to_have_text("70 NaN, 1 ∞")
     first = panel.root.locator(".row.selected[data-event='0']")
     expect(first).to_have_count(0)
     panel.open_tab("Calls")
-    odd.click()
+    non_finite.click()
     first.wait_for()
     expect(panel.root.get_by_test_id("scrubber")).to_have_attribute("data-moment", "0")
     lab_page.screenshot("panel-first-nan")

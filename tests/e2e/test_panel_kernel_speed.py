@@ -1,4 +1,4 @@
-"""How fast the panel is with a real kernel, measured in the browser; the figures are printed."""
+"""Measure in the browser how fast the panel is with a real kernel; the figures are printed."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ print(json.dumps({"started": run.status().started, "pump_s": pump_s, "times": ti
 
 
 def measured(lab_page: LabPage, script: str) -> Any:
-    """What the script returns, with the functions of `IN_PANEL`; milliseconds."""
+    """Run a script that can use the functions of `IN_PANEL`; return its result, in milliseconds."""
     return lab_page.page.evaluate(f"async () => {{ {IN_PANEL} {script} }}")
 
 
@@ -183,9 +183,9 @@ def test_frames_and_latency_while_ten_thousand_events_a_second_come_in(lab, lab_
     cell.wait(timeout_s=120)
     panel.wait(state="done", events=seconds * PER_SECOND)
     notebook.run_cell(2)
-    told = json.loads(notebook.printed(2))
+    fired = json.loads(notebook.printed(2))
     drawn = [(frame.at, frame.events) for frame in panel.frames()]
-    latencies = latencies_of(told, drawn, lab_page.page.evaluate("performance.timeOrigin"))
+    latencies = latencies_of(fired, drawn, lab_page.page.evaluate("performance.timeOrigin"))
     each_second = [latencies[at : at + 200] for at in range(0, len(latencies) - 100, 200)]
     p95 = [statistics.quantiles(of_second, n=20)[-1] for of_second in each_second]
     rate = came / frames["seconds"]
@@ -197,17 +197,17 @@ def test_frames_and_latency_while_ten_thousand_events_a_second_come_in(lab, lab_
     assert came > 0
     spent = {name: (busy[name] - busy_before[name]) * PER_SECOND / came for name in busy}
     print(
-        f"milliseconds of a processor for 10 000 events: kernel {told['pump_s'] * 1e3 / seconds:.0f}; page "
+        f"milliseconds of a processor for 10 000 events: kernel {fired['pump_s'] * 1e3 / seconds:.0f}; page "
         + ", ".join(f"{name} {ms:.0f}" for name, ms in spent.items())
     )
     assert is_kept(rate, at_least=0.9 * PER_SECOND)
-    # The best second: in the others the processor may have been busy with something else.
+    # The best second, because the processor may have been busy with other work in the others.
     assert is_kept(max(frames["fps"]), at_least=FRAMES)
     assert is_kept(min(p95), at_most=LATENCY_MS)
 
 
 def page_ms(devtools: CDPSession) -> dict[str, float]:
-    """What the page's main thread has done so far, JupyterLab's part too, in milliseconds; `all` includes painting."""
+    """Return the work of the page's main thread so far, including JupyterLab's, in milliseconds. `all` includes painting."""
     names = {
         "TaskDuration": "all",
         "ScriptDuration": "script",
@@ -218,15 +218,15 @@ def page_ms(devtools: CDPSession) -> dict[str, float]:
     return {short: metrics[name] for name, short in names.items()}
 
 
-def latencies_of(told: dict[str, Any], drawn: list[tuple[float, int]], time_origin: float) -> list[float]:
-    """Milliseconds from when each 50th event fired until the first frame that had counted it had been painted."""
+def latencies_of(fired: dict[str, Any], drawn: list[tuple[float, int]], time_origin: float) -> list[float]:
+    """Return, for every 50th event, the milliseconds from its firing until a frame that counts it was painted."""
     found, shown = [], 0
-    for number, time in enumerate(told["times"]):
+    for number, time in enumerate(fired["times"]):
         while shown < len(drawn) and drawn[shown][1] <= 50 * number:
             shown += 1
-        # What was drawn before we looked tells nothing.
+        # Frames from before the recording have no known time.
         if 0 < shown < len(drawn):
-            found.append(time_origin + drawn[shown][0] - 1000 * (told["started"] + time))
+            found.append(time_origin + drawn[shown][0] - 1000 * (fired["started"] + time))
     return found
 
 
@@ -251,5 +251,5 @@ def test_the_memory_of_the_tab_is_flat_when_a_cell_is_run_again_and_again(lab, l
         panel.wait(state="done", events=events)
         after.append(megabytes())
     print("MB of the tab after each run: " + ", ".join(f"{each:.0f}" for each in after))
-    # Some earlier runs are kept, to compare with: it is flat from then on, through ten more runs.
+    # Some earlier runs are kept for comparison. After that, memory must not grow for ten more runs.
     assert after[-1] - after[4] < 8

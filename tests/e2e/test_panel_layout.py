@@ -1,6 +1,6 @@
-"""Where the parts of each view stand, compared with `layout.json`: a change of layout is noticed, one of a font is not.
+"""Compare the positions of the parts of each view with `layout.json`. The tolerance allows other fonts.
 
-After a change that is meant: `LAYOUT=write pytest tests/e2e/test_panel_layout.py`, and look at the pictures.
+After an intended change: `LAYOUT=write pytest tests/e2e/test_panel_layout.py`, and look at the pictures.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from tests.e2e.test_panel_harness import Harness, dev_server, harness
 if TYPE_CHECKING:
     from playwright.sync_api import Locator
 
-__all__ = ["dev_server", "harness"]  # the fixtures of this page
+__all__ = ["dev_server", "harness"]  # the fixtures for tests of the harness page
 
 STORED = Path(__file__).parent / "layout.json"
 TOLERANCE = 14
-"""Pixels: another machine has other fonts."""
+"""The tolerance in pixels: other machines have other fonts."""
 
 PARTS = {
     "overview": (".facts", ".fact", ".charts", ".lines", ".lines figcaption", ".lines .chart", ".scrubber"),
@@ -58,14 +58,14 @@ CUT = """() => {
     text.selectNodeContents(element);
     const { left, right } = text.getBoundingClientRect();
     const words = element.textContent.match(/[\\p{L}\\p{N}]+/gu) ?? [];
-    const isToldBy = (title) => title && words.every((word) => title.includes(word));
+    const isInTitle = (title) => title && words.every((word) => title.includes(word));
     let isCut = false;
-    for (let around = element; around && around !== root; around = around.parentElement) {
-      const { overflowX } = getComputedStyle(around);
-      const box = around.getBoundingClientRect();
-      if (isToldBy(around.title)) return false;
+    for (let box = element; box && box !== root; box = box.parentElement) {
+      const { overflowX } = getComputedStyle(box);
+      const edges = box.getBoundingClientRect();
+      if (isInTitle(box.title)) return false;
       if (overflowX === 'auto' || overflowX === 'scroll') return isCut;
-      isCut ||= overflowX !== 'visible' && (right > box.right + 1 || left < box.left - 1);
+      isCut ||= overflowX !== 'visible' && (right > edges.right + 1 || left < edges.left - 1);
     }
     return isCut;
   }).map((element) => `${element.className || element.tagName}: ${element.textContent}`);
@@ -80,7 +80,7 @@ APART = "numbers.length > 0 && numbers.every((box, i) => i === 0 || box.left >= 
 
 
 def at_rest(harness: Harness, parts: tuple[str, ...]) -> dict[str, Any]:
-    """The boxes of these parts, once they are the same in two frames."""
+    """Return the boxes of these parts, once they are the same in two frames."""
     found = None
     while (boxes := harness.page.evaluate(BOXES, list(parts))) != found:
         found = boxes
@@ -89,7 +89,7 @@ def at_rest(harness: Harness, parts: tuple[str, ...]) -> dict[str, Any]:
 
 
 def boxes(harness: Harness, panel: Locator, view: str) -> dict[str, Any]:
-    """Left, top, width and height of each part, in pixels of the panel; None where it is not there."""
+    """Return left, top, width and height of each part, in pixels relative to the panel; None if it is missing."""
     panel.get_by_test_id(f"tab-{view}").click()
     if view == "source":
         panel.locator("[data-of=loss] .name-tick").click()
@@ -99,7 +99,7 @@ def boxes(harness: Harness, panel: Locator, view: str) -> dict[str, Any]:
 
 
 def moved(stored: dict[str, Any], found: dict[str, Any]) -> list[str]:
-    """The parts that stand elsewhere, or are not there."""
+    """Return the parts that have moved or are missing."""
     return [
         f"{part}: {stored[part]} -> {found.get(part)}"
         for part in stored
@@ -131,7 +131,7 @@ OPTIONS = {"rate": 200, "seconds": 4, "calls": 4, "watch": 8, "nan": 12, "notes"
 
 @pytest.mark.parametrize("width", [320, 380, 400, 460, 528, 640, 828, 1280])
 def test_nothing_is_cut_that_cannot_be_read_otherwise(harness: Harness, width: int):
-    """By a scroll bar, or by a tooltip."""
+    """What is cut can be read by scrolling or in a tooltip."""
     harness.page.set_viewport_size({"width": width + 36, "height": 640})
     panel = harness.open(state="running", **OPTIONS)
     panel.get_by_test_id("non-finite").wait_for()
@@ -140,7 +140,7 @@ def test_nothing_is_cut_that_cannot_be_read_otherwise(harness: Harness, width: i
         panel.locator(f"#tab-{view}[aria-selected=true]").wait_for()
         shows(harness.page, lambda: harness.page.evaluate(CUT), [])
         assert panel.locator(".fact").evaluate_all(LOW) == [], view
-        # The table of calls has more columns than a narrow panel has room for.
+        # The table of calls has more columns than fit into a narrow panel.
         parts = panel.locator("*:not(.calls)")
         shows(harness.page, lambda parts=parts: parts.evaluate_all(SIDEWAYS), [])
 
@@ -183,7 +183,7 @@ def test_at_a_narrow_width_counts_fields_and_names_have_their_room(harness: Harn
 
 
 def test_beside_the_inspector_most_of_a_line_of_code_is_read(harness: Harness):
-    """At the width that a panel has in a window of 1280 pixels, with the file browser open."""
+    """The panel has the width that it has in a window of 1280 pixels with the file browser open."""
     harness.page.set_viewport_size({"width": 830 + 36, "height": 640})
     panel = harness.open(tab="source", state="done", rate=200, seconds=4, watch=2)
     panel.locator("[data-testid=name]").first.click()
@@ -234,7 +234,7 @@ def test_the_list_keeps_its_lines_whatever_stands_around_it(harness: Harness, wi
     panel = harness.open(state="done", rate=200, seconds=4, calls=4, watch=2, notes=3)
     notes = panel.locator(".note-text")
     heights = "notes => notes.map(note => note.offsetHeight)"
-    shows(harness.page, lambda: len(set(notes.evaluate_all(heights))), 1)  # A line each.
+    shows(harness.page, lambda: len(set(notes.evaluate_all(heights))), 1)  # Each note takes one line.
     notes.first.click()
     panel.get_by_test_id("tab-source").click()
     panel.locator("[data-testid=source]:not(:has(.source-note))").wait_for()
@@ -251,7 +251,7 @@ def test_the_numbers_of_an_axis_stand_apart(harness: Harness, width: int):
     panel = harness.open(state="done", rate=200, seconds=1, calls=4)
     panel.get_by_test_id("tab-timeline").click()
     panel.locator(".tick").first.wait_for()
-    # What is drawn before its size is known is drawn again.
+    # A chart that was drawn before its size was known is drawn again.
     harness.page.wait_for_function(f"() => {{ const numbers = ({TICKS})(); return {APART}; }}")
 
 

@@ -1,4 +1,4 @@
-"""Many panels on one page, panels that come and go: nothing stays behind."""
+"""Test many panels on one page, and that removed panels leave nothing behind."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.e2e.test_panel_harness import Harness, dev_server, harness
 if TYPE_CHECKING:
     from playwright.sync_api import CDPSession
 
-__all__ = ["dev_server", "harness"]  # the fixtures of this page
+__all__ = ["dev_server", "harness"]  # the fixtures for tests of the harness page
 
 PANELS = 20
 
@@ -61,7 +61,7 @@ SCROLL = """async () => {
 
 
 def counts(session: CDPSession) -> dict[str, float]:
-    """What the page holds once its rubbish has been collected."""
+    """Return the numbers of the page's objects after garbage collection."""
     for _ in range(3):
         session.send("HeapProfiler.collectGarbage")
     metrics = {metric["name"]: metric["value"] for metric in session.send("Performance.getMetrics")["metrics"]}

@@ -1,4 +1,4 @@
-"""Each view of a real run, light and dark: the pictures of docs/panel.md (`make pictures`)."""
+"""Take a picture of each view of a real run, light and dark, for docs/panel.md (`make pictures`)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ NOTEBOOK = Path(__file__).parents[2] / "notebooks" / "02_streams_and_plots.ipynb
 CELLS = nbformat.read(NOTEBOOK, as_version=4).cells
 WATCHED = next(index for index, cell in enumerate(CELLS) if cell.source.startswith("%%jaxdebug"))
 LARGEST = 150_000
-"""Bytes of one picture: they are in the repository."""
+"""The largest size of a picture, in bytes: the pictures are in the repository."""
 
 
 @pytest.fixture
@@ -40,13 +40,13 @@ def panel(lab, lab_page):
 
 
 def open_array(panel: PanelOnScreen) -> None:
-    """Select a line whose value is an array: it opens below."""
+    """Select a line with an array, which opens below it."""
     panel.root.locator(".row", has_text="[[").last.click()
     panel.root.get_by_test_id("slice").wait_for()
 
 
 def inspect_array(panel: PanelOnScreen) -> None:
-    """An array that a callback had, with two curves over the steps."""
+    """Inspect an array of a callback, with two curves over the steps."""
     for name in ("mean", "quarters"):
         panel.root.locator(f"[data-testid=name][data-of='{name}'] .name-tick").click()
     panel.root.locator("[data-testid=name][data-of=v]").click()
@@ -91,7 +91,7 @@ def pictured(panel: PanelOnScreen, lab_page: LabPage, title: str) -> None:
         lab_page.wait_for_js("() => !document.querySelector('#jupyterlab-splash')")
         lab_page.page.mouse.move(0, 0)
         panel.root.scroll_into_view_if_needed()
-        # Charts that come into view are drawn some frames later.
+        # A chart that comes into view is drawn some frames later.
         lab_page.page.evaluate(FRAMES)
         own = f"{title}-{theme.lower()}"
         panel.picture(own)

@@ -1,4 +1,4 @@
-"""What a mouse reaches, the keyboard reaches: by Tab, or by the keys of the list, tree or chart that it stands in."""
+"""Test that the keyboard reaches everything that a mouse does: by Tab, or by the keys of a list, tree or chart."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.e2e.test_panel_harness import EVERYTHING, Harness, dev_server, harnes
 if TYPE_CHECKING:
     from playwright.sync_api import Locator
 
-__all__ = ["dev_server", "harness"]  # the fixtures of this page
+__all__ = ["dev_server", "harness"]  # the fixtures for tests of the harness page
 
 LISTENED = """
 window.listening = new WeakSet();
@@ -55,7 +55,7 @@ BY_OTHER_KEYS = {
     "canvas.event-ticks": ", . in every view",
     "button.": "↑ ↓ in the calls",
 }
-"""What is reached otherwise, and by which keys: they are in the list that `?` opens."""
+"""Elements that Tab does not reach -> the keys that do the same; the list that `?` opens has them."""
 
 
 def code(panel: Locator) -> None:

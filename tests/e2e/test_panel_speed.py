@@ -1,4 +1,4 @@
-"""How fast the panel is, measured in the browser on made-up runs; the figures are printed."""
+"""Measure in the browser how fast the panel is with fake runs; the figures are printed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.e2e.test_panel_harness import Harness, dev_server, harness
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 
-__all__ = ["dev_server", "harness"]  # the fixtures of this page
+__all__ = ["dev_server", "harness"]  # the fixtures for tests of the harness page
 
 IN_PANEL = """
 const panel = [...document.querySelectorAll('[data-jaxdebug-run] > *')].map((host) => host.shadowRoot).find(Boolean);
@@ -36,7 +36,7 @@ const rows = (name) => Number(panel.querySelector(`[data-testid=stream-${name}]`
 
 
 def measured(page: Page, script: str) -> Any:
-    """What the script returns, with the functions of `IN_PANEL`; milliseconds."""
+    """Run a script that can use the functions of `IN_PANEL`; return its result, in milliseconds."""
     return page.evaluate(f"async () => {{ {IN_PANEL} {script} }}")
 
 
@@ -73,7 +73,7 @@ def test_a_million_rows_are_scrolled_to_anywhere(harness: Harness):
 
 @pytest.fixture
 def all_lines(harness: Harness) -> Page:
-    """A run of 100 000 events, the lines of which have all been searched once."""
+    """Open a run of 100 000 events, and search all its lines once."""
     panel = harness.open(state="done", rate=25_000, seconds=4)
     assert panel.get_attribute("data-events") == "100000"
     measured(harness.page, "type('filter', 'zzz'); await frame(); await until(() => !panel.querySelector('.hint'));")
@@ -123,7 +123,7 @@ def test_filter_and_find_answer_at_once(all_lines: Page):
     )
     medians = {name: statistics.median(each) for name, each in times.items()}
     print(f"of 100 000 lines: {', '.join(f'{name!r} {time:.0f} ms' for name, time in medians.items())}")
-    # The best of five: the processor may be busy with something else.
+    # The best of five, because the processor may be busy with other work.
     assert is_kept(max(min(each) for each in times.values()), at_most=ANSWER_MS)
 
 
@@ -135,5 +135,5 @@ def test_frames_keep_coming_while_ten_thousand_events_a_second_do(harness: Harne
     events = int(harness.page.get_by_test_id("jaxdebug-panel").get_attribute("data-events") or 0)
     print(f"{tab}: {frames['fps']:.0f} frames/s, the longest {frames['longest']:.0f} ms, at 10 000 events/s")
     assert events > 40_000
-    # The page makes the events here as well: what is promised of one that only shows them is in `test_panel_kernel_speed`.
+    # Here the page also makes the events. `test_panel_kernel_speed` tests the promise for a page that only shows them.
     assert is_kept(frames["fps"], at_least=FRAMES / 2)

@@ -1,4 +1,4 @@
-"""What one takes out of the panel (lines as Python, files, pictures) is what the run has. And its earlier runs."""
+"""Test what the panel exports (lines as Python, files, pictures) against the run, and the curves of earlier runs."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def test_files_lines_and_pictures_have_what_the_run_has(notebook, panel, lab_pag
     number = int(panel.root.locator("[data-testid=stream-ordered] .row.selected").get_attribute("data-event"))
     lab_page.page.keyboard.press("p")
     lab_page.wait_for_js("async () => (await navigator.clipboard.readText()).includes('find_run')")
-    # They give their events in a cell of their own, also when another run has begun since.
+    # In another cell they return the events, also after another run has begun.
     notebook.cell(4).locator(".cm-content").click()
     lab_page.page.keyboard.press("Control+v")
     notebook.run_cell(1)

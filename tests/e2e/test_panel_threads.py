@@ -1,4 +1,4 @@
-"""Threads and waits in the timeline, and a ridge of histograms, of a program with two loaders beside its training loop."""
+"""Test threads and waits in the timeline, and a ridge plot, for a program with two loader threads beside its training loop."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def in_both_themes(panel: PanelOnScreen, lab_page, name: str) -> None:
 def test_each_thread_has_a_row_and_histograms_are_a_ridge(panel, lab_page):
     panel.open_tab("Timeline")
     names = panel.root.locator(".time-name")
-    # In the order in which they are first heard of.
+    # In the order of their first events.
     shows(lab_page.page, lambda: sorted(names.all_inner_texts()[1:4]), ["loader-0", "loader-1", "main"])
     expect(names.filter(has_text=re.compile("^ƒ ")).first).to_be_visible()
     expect(panel.root.locator(".time-calls .call-bar")).to_have_count(3)

@@ -1,4 +1,4 @@
-"""What one chart is zoomed to, all are that have the same axis; by the pointer and by keys."""
+"""Test that all charts with the same axis share one zoom, by pointer and by keys."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from tests.e2e.test_panel_harness import Harness, dev_server, harness
 if TYPE_CHECKING:
     from playwright.sync_api import Locator
 
-__all__ = ["dev_server", "harness"]  # the fixtures of this page
+__all__ = ["dev_server", "harness"]  # the fixtures for tests of the harness page
 
 TRAINED = {"state": "done", "rate": 200, "seconds": 8, "watch": 20, "runs": 4}
 SEEN = "all => all.map(canvas => canvas.dataset.seen.split(' ').map(Number))"
 
 
 def seen(charts: Locator) -> list[list[float]]:
-    """From where to where each chart is drawn."""
+    """Return the visible range of each chart's axis."""
     return charts.locator("canvas").evaluate_all(SEEN)
 
 
@@ -37,7 +37,7 @@ def brush(harness: Harness, chart: Locator) -> None:
 
 
 def is_one_part(ranges: list[list[float]], whole: list[list[float]]) -> bool:
-    """Whether all are drawn in the same part, and none in all of it."""
+    """Return whether all charts show the same part of the axis, and not all of it."""
     [first, *others] = ranges
     return all(one == first for one in others) and all(
         first[1] - first[0] < 0.7 * (high - low) for low, high in whole if high > first[0]
@@ -53,7 +53,7 @@ def test_a_brush_zooms_all_charts_of_the_overview_and_of_the_code(harness: Harne
     whole = seen(charts)
     assert len(whole) >= 4
     brush(harness, panel.locator("[data-chart='Gradient norms']"))
-    note = panel.locator("[data-chart='Gradient norms'] .lines-note")  # Says where the pointer is.
+    note = panel.locator("[data-chart='Gradient norms'] .lines-note")  # The note shows the position of the pointer.
     expect(note).to_have_text(re.compile(r"^(step|call) [\d ]+$|^[\d.]+ (ms|s)$"))
     shows(harness.page, lambda: is_one_part(seen(charts), whole), wanted=True)
     part = seen(charts)[0]
@@ -61,10 +61,10 @@ def test_a_brush_zooms_all_charts_of_the_overview_and_of_the_code(harness: Harne
     panel.get_by_test_id("tab-source").click()
     panel.locator("[data-name=logits]").click()
     plots = panel.get_by_test_id("inspect").get_by_test_id("plot")
-    plots.nth(1).wait_for()  # The value over the steps, and its gradient.
+    plots.nth(1).wait_for()  # The curves of the value and of its gradient.
     shows(harness.page, lambda: seen(plots), [part, part])
     plots.first.locator("canvas").dblclick()
-    for plot in plots.all():  # What is scrolled away is not drawn.
+    for plot in plots.all():  # A chart that is off the screen is not drawn.
         plot.scroll_into_view_if_needed()
         shows(harness.page, lambda plot=plot: part in seen(plot), wanted=False)
     panel.get_by_test_id("tab-overview").click()

@@ -1,4 +1,4 @@
-"""A program in the notebook: boxes open, search and ways light up, a click goes to the source; in the panel as a tab."""
+"""Test the views of a program, in the notebook and in the panel: open boxes, search, highlight paths, go to the source."""
 
 from __future__ import annotations
 
@@ -46,12 +46,12 @@ THEMES: list[Theme] = ["Light", "Dark", "Dark High Contrast"]
 
 
 def boxes(view, title):
-    """The boxes that are called so."""
+    """Return the boxes with this title."""
     return view.locator(f'.box[data-title="{title}"]')
 
 
 def linked_columns_have_room(lab_page, view):
-    """In a narrow output, too, where they stand below each other."""
+    """Assert that the columns have space, also in a narrow output, where they are below each other."""
     size = lab_page.page.viewport_size
     for width in (640, 320):
         lab_page.page.set_viewport_size({"width": width + 390, "height": 900})
@@ -71,7 +71,7 @@ def test_a_program_is_looked_at_in_the_notebook_and_in_the_panel(lab, lab_page):
     expect(notebook.output(1).locator("img"), "the picture gives way to the views").to_be_hidden()
 
     expect(boxes(view, "exp_1")).to_have_count(0)
-    boxes(view, "nll").dblclick()  # The first click opens the side; the second meets the same box.
+    boxes(view, "nll").dblclick()  # The first click opens the details; the second must meet the same box.
     boxes(view, "exp_1").wait_for()
     excerpt = view.get_by_test_id("excerpt")
     excerpt.get_by_text("nll = jax.nn.log_softmax(z)").wait_for()

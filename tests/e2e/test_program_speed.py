@@ -1,4 +1,4 @@
-"""How fast the graph of a training step of some 6,000 equations opens and pans; the figures are printed."""
+"""Measure how fast the graph of a training step of some 6,000 equations opens and pans; the figures are printed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A recorded call is replayed in the debugger of a plain cell: its panel opens, and its result is that of the recording."""
+"""Test that a plain cell replays a recorded call in the debugger: its panel opens, and the result is that of the recording."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The table of runs, beside the notebook and in the panel: ticked, renamed, laid over each other."""
+"""Test the table of runs, beside the notebook and in the panel: tick, rename and compare runs."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_two_runs_are_compared_in_two_clicks_and_a_new_name_stays(lab, lab_page,
         notebook.run_cell(index)
     panel = notebook.output(2).get_by_test_id("jaxdebug-panel")
     panel.and_(lab_page.page.locator("[data-state=done]")).wait_for()
-    with clicks(lab_page.page, 2):  # From the end of the cell: the tab, and the run before.
+    with clicks(lab_page.page, 2):  # After the cell: one click for the tab, one for the previous run.
         panel.get_by_role("tab", name="Runs").click()
         panel.get_by_label("Compare In [2] lr 0.01").check()
         panel.get_by_test_id("runs-legend").get_by_text("0.01").wait_for()

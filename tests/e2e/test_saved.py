@@ -1,4 +1,4 @@
-"""What is in the file when a notebook is saved: during a run, after a reload of the page, after the kernel has gone."""
+"""Test what a saved notebook contains: during a run, after a reload of the page, after the kernel has died."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ RUN, EVENTS = 1, 31
 
 @pytest.fixture
 def notebook(lab, lab_page, hold):
-    """A notebook with a cell that has printed 30 times and waits."""
+    """Open a notebook with a running cell that has printed 30 times and waits."""
     notebook = lab_page.open_notebook(lab.write_notebook("saved.ipynb", SETUP, hold.blocked_cell(EVENTS - 1)))
     notebook.run_cell(0)
     notebook.start_cell(RUN)
@@ -38,7 +38,7 @@ def wait_until_stored(lab_page, notebook, *words: str):
 
 
 def saved(lab, notebook):
-    """The text of the panel in the file, and its plain text."""
+    """Return the text of the panel in the file, and its plain-text version."""
     notebook.save()
     (output,) = lab.read_notebook(notebook.path).cells[RUN].outputs
     html = re.sub(r"<script>.*?</script>", "", output.data["text/html"], flags=re.DOTALL)
@@ -53,7 +53,7 @@ def test_the_file_has_the_run_while_it_goes_on_and_after_a_reload_its_end(lab, l
     find = panel.root.get_by_test_id("filter")
     find.fill("step")
     wait_until_stored(lab_page, notebook, f"{EVENTS} prints")
-    # The output was written anew under the panel, which has gone on as it was.
+    # The output was rewritten, and the new one took over the panel.
     assert panel.root.evaluate("(panel) => panel === window.panelBefore")
     expect(find).to_be_focused()
     page, text = saved(lab, notebook)
@@ -92,7 +92,7 @@ def test_a_recorded_run_is_loaded_by_its_button_in_a_new_kernel(lab, lab_page):
     expect(reload, "its kernel is there").to_be_hidden()
 
     notebook.restart_kernel()
-    reload.wait_for()  # Below the panel, which has what had arrived.
+    reload.wait_for()  # The button is below the panel, which still shows what had arrived.
     notebook.save()
     lab_page.reload()
     notebook.wait_until_open()
@@ -145,6 +145,6 @@ def test_what_is_saved_reads_well_in_any_theme_and_width(lab, lab_page):
             saved.scroll_into_view_if_needed()
             lab_page.screenshot(f"saved-{theme}-{width}")
             assert violations(lab_page.page) == []
-            # Its words are read: in a narrow output it is scrolled.
+            # The text in the picture stays readable: a narrow output scrolls it.
             assert (saved.locator("img").bounding_box() or {})["width"] >= 520
     lab_page.set_theme("Light")

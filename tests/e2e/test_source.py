@@ -1,4 +1,4 @@
-"""The Code view over a real training cell, while it runs: what the kernel counted is what stands beside the lines."""
+"""Test the Code view of a real training cell while it runs: the numbers beside the lines are those of the kernel."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from tests.e2e.notebook import Notebook
 
 STEPS = 2000
-"""Of one call; the cell goes on with the next until it is told that it has been seen."""
+"""The steps of one call. The cell makes further calls until the test lets it end."""
 
 FIND = """
 const [panel] = [...document.querySelectorAll('[data-jaxdebug-run] > *')].map(host => host.shadowRoot).filter(Boolean);
@@ -153,7 +153,7 @@ def hold(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def opened(lab, browser, hold):
-    """The cells above, of which the first has run: to import all that takes longer than any of the others."""
+    """Open a notebook with the cells above and run the first one, because its imports take longer than any other cell."""
     page = browser.new_page(lab, "source")
     setup = SETUP + "\n\n" + hold.define + SHRINK
     cells = setup, TRAIN, ASK, BROKEN, CONDITIONAL, VERIFY, LANES, RULES, WHOLE, REPEATED
@@ -174,7 +174,7 @@ def lab_page(opened, request):
 
 @pytest.fixture
 def notebook(opened, lab_page):
-    """Nothing is shown of other tests; the page must neither complain nor ask for anything elsewhere."""
+    """Clear the outputs of other tests; the test fails if the page reports an error or makes a request to another origin."""
     lab_page.set_theme("Light")
     lab_page.ask("command", "notebook:clear-all-cell-outputs", opened.path, 0)
     yield opened
@@ -183,7 +183,7 @@ def notebook(opened, lab_page):
 
 
 def panel_of(notebook: Notebook, lab_page: LabPage, cell: int) -> PanelOnScreen:
-    """That of a cell, which runs to its last effect."""
+    """Run a cell to its last effect; return its panel."""
     notebook.run_cell(cell, timeout_s=120)
     panel = PanelOnScreen(lab_page)
     panel.wait(state="done", barrier="drained")
@@ -192,30 +192,30 @@ def panel_of(notebook: Notebook, lab_page: LabPage, cell: int) -> PanelOnScreen:
 
 
 def value(panel: PanelOnScreen, name: str) -> Locator:
-    """What stands beside the line that computes `name`; a panel off screen paints nothing that could be clicked."""
+    """Return the element beside the line that computes `name`, after scrolling: a panel off the screen is not painted."""
     panel.root.scroll_into_view_if_needed()
     return panel.root.locator(f"[data-testid=value][data-name={name}]").first
 
 
-def told(panel: PanelOnScreen, name: str) -> dict[str, float]:
-    """The numbers beside `name`, as they are told to those who hear them: `{"mean": 0.25, …}`."""
+def numbers_beside(panel: PanelOnScreen, name: str) -> dict[str, float]:
+    """Return the numbers beside `name` from the text for screen readers: `{"mean": 0.25, …}`."""
     words = value(panel, name).get_attribute("aria-description") or ""
     found = re.findall(r"(\w+)(?: of finite)? (-?[\d.]+(?:e[-+]\d+)?|nan|-?inf)\b", words)
     return {stat: float(number) for stat, number in found}
 
 
-def tells(panel: PanelOnScreen, name: str, wanted: object, *stats: str) -> None:
-    """Wait until the first of these statistics that is told of `name` is as wanted."""
+def wait_for_number(panel: PanelOnScreen, name: str, wanted: object, *stats: str) -> None:
+    """Wait until the first of these statistics that is shown for `name` has the wanted value."""
 
     def number() -> float | None:
-        numbers = told(panel, name)
+        numbers = numbers_beside(panel, name)
         return next((numbers[stat] for stat in stats if stat in numbers), None)
 
     shows(panel.root.page, number, wanted)
 
 
 def kernel_says(notebook: Notebook, index: int) -> dict[str, tuple[int, float, float]]:
-    """What `ASK` prints: by name, over how many steps of all calls, its value at step `AT` and at the last."""
+    """Run `ASK`; return, for each name, the number of steps in all calls, its value at step `AT` and at the last step."""
     notebook.run_cell(index, timeout_s=60)
     return json.loads(notebook.printed(index))
 
@@ -232,14 +232,14 @@ def test_values_stand_beside_their_lines_while_the_cell_runs(hold, notebook, lab
         f"() => {{ {FIND} const button = shown('logits'); return button && Number(button.dataset.event) > 2000; }}",
         timeout_s=120,
     )
-    first = told(panel, "loss")["value"]
+    first = numbers_beside(panel, "loss")["value"]
     lab_page.wait_for_js(
         f"before => {{ {FIND} return !shown('loss').ariaDescription.includes(`value ${{before}}`); }}",
         first,
         timeout_s=60,
     )
     panel.picture("panel-source-light")
-    assert not run.ended  # It cannot have: what has been waited for was shown while the cell ran.
+    assert not run.ended  # So the page showed all this while the cell was running.
     hold.go_on()
     run.wait(timeout_s=240)
     panel.wait(state="done", barrier="drained")
@@ -250,13 +250,13 @@ def test_values_stand_beside_their_lines_while_the_cell_runs(hold, notebook, lab
     assert total >= STEPS
     for which, chosen in ((1, AT), (2, total - 1)):
         steps.fill(str(chosen))
-        for name, said in expected.items():
-            tells(panel, name, pytest.approx(said[which], rel=1e-4), "mean", "value")
+        for name, figures in expected.items():
+            wait_for_number(panel, name, pytest.approx(figures[which], rel=1e-4), "mean", "value")
     expect(panel.root.get_by_test_id("live")).to_have_attribute("aria-pressed", "true")
 
-    # The panel's one step drives them too, in whichever view it is chosen.
+    # All views share the step of the panel.
     steps.fill(str(AT))
-    tells(panel, "loss", pytest.approx(loss, rel=1e-4), "value")
+    wait_for_number(panel, "loss", pytest.approx(loss, rel=1e-4), "value")
     event = value(panel, "loss").get_attribute("data-event") or ""
     panel.root.get_by_test_id("live").click()
     expect(value(panel, "loss")).not_to_have_attribute("data-event", event)
@@ -264,9 +264,9 @@ def test_values_stand_beside_their_lines_while_the_cell_runs(hold, notebook, lab
     panel.root.get_by_test_id("step").fill(str(AT))
     panel.open_tab("Code")
     expect(value(panel, "loss")).to_have_attribute("data-event", event)
-    tells(panel, "loss", pytest.approx(loss, rel=1e-4), "value")
+    wait_for_number(panel, "loss", pytest.approx(loss, rel=1e-4), "value")
 
-    # An expression is read out under the pointer, and inspected by a click.
+    # Pointing at an expression shows its facts, a click inspects it.
     part = panel.root.locator("[data-line='6'] .can-point").filter(has_text="log_probs * y").last
     part.hover()
     panel.root.get_by_role("tooltip").wait_for()
@@ -294,21 +294,21 @@ def test_the_first_value_that_is_not_finite_is_jumped_to(notebook, lab_page):
     first.click()
     inspect = panel.root.get_by_test_id("inspect")
     inspect.locator(".inspector-name", has_text="logs").get_by_text("f32[8]").wait_for()
-    # What made it, and from what: the operand and how many of it are negative, by one click.
+    # Why it is NaN, one click away: the operand, and how many of its elements are negative.
     why = inspect.get_by_test_id("section-why")
     why.get_by_text("jnp.log(rest)").wait_for()
     expect(why.locator("[data-operand=rest]")).to_contain_text("-0.15 …")
-    # 1.1 and 1.24 less 0.25 n are negative from the fifth step on: two of eight logarithms are NaN.
+    # 1.1 - 0.25 n and 1.24 - 0.25 n are negative from the fifth step on: two of eight logarithms are NaN.
     expect(inspect).to_contain_text(re.compile("(execution|step) 4"))
-    tells(panel, "logs", 2, "NaN")
+    wait_for_number(panel, "logs", 2, "NaN")
     panel.root.locator(".source-row.current [data-name=logs]").wait_for()
     lab_page.screenshot("source-first-nan")
 
-    # At the last step none is finite, and there is no mean of nothing.
+    # At the last step no element is finite, so there is no mean.
     panel.root.get_by_test_id("live").click()
     panel.root.locator("[data-testid=live][aria-pressed=true]").wait_for()
-    tells(panel, "logs", 8, "NaN")
-    last = told(panel, "logs")
+    wait_for_number(panel, "logs", 8, "NaN")
+    last = numbers_beside(panel, "logs")
     assert math.isnan(last["mean"]) and math.isnan(last["min"])
 
     panel.root.get_by_test_id("watch-toggle").click()
@@ -338,7 +338,7 @@ def test_findings_show_the_line_and_lead_to_it(notebook, lab_page):
 def test_histograms_of_the_steps_that_a_condition_takes(notebook, lab_page):
     panel = panel_of(notebook, lab_page, 4)
     value(panel, "logs").wait_for()
-    # Of 1.1 and 0.25 a step: the smallest is positive in the first four iterations.
+    # The smallest number, 1.1 - 0.25 n, is positive in the first four iterations.
     expect(value(panel, "logs")).to_have_attribute("aria-description", re.compile(r"step 3\b"))
     value(panel, "logs").click()
     inspect = panel.root.get_by_test_id("inspect")
@@ -372,10 +372,10 @@ def test_a_name_is_added_to_what_the_cell_watches_when_it_runs_again(notebook, l
 
     panel = panel_of(notebook, lab_page, 4)
     value(panel, "rest").wait_for()
-    tells(panel, "rest", pytest.approx(1.1 - 4 * 0.25, rel=1e-4), "min")
+    wait_for_number(panel, "rest", pytest.approx(1.1 - 4 * 0.25, rel=1e-4), "min")
     expect(value(panel, "logs")).to_be_visible()
 
-    # Its switch takes it back: the cell watches what it says.
+    # Switched off again: the next run watches only what the cell names.
     value(panel, "rest").click()
     panel.root.get_by_test_id("watch-toggle").click()
     panel.root.locator("[data-testid=watch-toggle][aria-pressed=false]").wait_for()
@@ -389,8 +389,8 @@ def test_what_comes_before_a_loop_is_of_the_call_whose_step_is_looked_at(noteboo
     panel = panel_of(notebook, lab_page, 9)
     for step, wanted in ((0, 1), (11, 1), (12, 10), (18, 10), (24, 100)):
         panel.root.get_by_test_id("step").fill(str(step))
-        tells(panel, "x", 1.5 * wanted, "mean", "value")
-        tells(panel, "width", wanted, "value")
+        wait_for_number(panel, "x", 1.5 * wanted, "mean", "value")
+        wait_for_number(panel, "width", wanted, "value")
         is_over = step == 11
         expect(value(panel, "total").get_by_text("not yet")).to_have_count(0 if is_over else 1)
 
@@ -435,12 +435,12 @@ def test_what_a_derivative_rule_computes_stands_beside_its_lines(notebook, lab_p
     cotangent = 2 * (2 * x @ weights - 1) / x.size
     norm = np.linalg.norm(cotangent)
     back = cotangent * min(1.0, 0.5 / norm) * 2
-    tells(panel, "doubled", pytest.approx((2 * x).mean(), abs=1e-5), "mean")
-    tells(panel, "norm", pytest.approx(norm, rel=1e-4), "value")
-    tells(panel, "back", pytest.approx(back.mean(), rel=1e-3), "mean")
+    wait_for_number(panel, "doubled", pytest.approx((2 * x).mean(), abs=1e-5), "mean")
+    wait_for_number(panel, "norm", pytest.approx(norm, rel=1e-4), "value")
+    wait_for_number(panel, "back", pytest.approx(back.mean(), rel=1e-3), "mean")
     choice = panel.root.get_by_test_id("function-choice")
     choice.select_option(label=next(one for one in choice.locator("option").all_inner_texts() if "update" in one))
-    tells(panel, "grads", pytest.approx(np.linalg.norm(x.T @ back), rel=1e-3), "l2")
+    wait_for_number(panel, "grads", pytest.approx(np.linalg.norm(x.T @ back), rel=1e-3), "l2")
     assert violations(lab_page.page) == []
     lab_page.screenshot("source-rules")
 

@@ -1,4 +1,4 @@
-"""The Code view on made-up values: for those who use a keyboard or a screen reader, in long files, and how fast it is."""
+"""Test the Code view with fake values: keyboard, screen reader, long files, speed."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from tests.e2e.promises import ANSWER_MS, is_kept
 from tests.e2e.test_panel_accessibility import stops, violations
 from tests.e2e.test_panel_harness import Harness, dev_server, harness
 
-__all__ = ["dev_server", "harness"]  # the fixtures of this page
+__all__ = ["dev_server", "harness"]  # the fixtures for tests of the harness page
 
 THEMES = ["light", "dark"]
 TRAINED = {"state": "done", "rate": 100, "seconds": 8, "watch": 50, "nan": 380, "tab": "source"}
 
 LEAST_SHARE = 0.35
-"""Of the frames that the same page draws with nothing to draw: the machine of a test has two busy cores, no graphics card."""
+"""The least share of the frames that the same page draws without content, on two busy cores without a graphics card."""
 
 
 @pytest.mark.parametrize("theme", [*THEMES, "contrast"])
@@ -113,7 +113,7 @@ def test_code_comes_first_and_nothing_is_cut_off_at_any_width(harness: Harness, 
     inspect = panel.get_by_test_id("inspect")
     current = panel.locator(".source-row.current")
     code, beside, line = boxes_at_rest(harness.page, panel.get_by_test_id("code"), inspect, current)
-    # The guilty line is not covered: it is seen where the code is.
+    # The line of the NaN is not covered; it is visible within the code.
     assert code["y"] - 1 <= line["y"] and line["y"] + line["height"] <= code["y"] + code["height"] + 1
     assert beside["x"] >= code["x"] + code["width"] or beside["y"] >= code["y"] + code["height"]
     assert code["height"] >= 5 * line["height"]

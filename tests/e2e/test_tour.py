@@ -1,4 +1,4 @@
-"""The main job, end to end: the tour's training loop watched live in JupyterLab."""
+"""Test the main use end to end: watch the tour's training loop live in JupyterLab."""
 
 from __future__ import annotations
 

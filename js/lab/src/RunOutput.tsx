@@ -1,6 +1,6 @@
 /**
- * A place where a run's panel stands. It is an output like those under the cells: what a widget model has put on the page
- * (`js/src/entry/registry.ts`) finds it and brings it to life, so that no second copy of the panel is loaded.
+ * A place for the panel of a run. It is an output like those under cells: the registry of the widget model
+ * (`js/src/entry/registry.ts`) finds it and makes it live, so that no second copy of the panel is loaded.
  */
 import { computed, effect, type ReadonlySignal } from "@preact/signals";
 import { render } from "preact";
@@ -8,10 +8,10 @@ import { useEffect, useRef } from "preact/hooks";
 import { RUN_ATTRIBUTE } from "../../src/entry/registry";
 import type { KernelLink } from "./link";
 
-/** The kernel that knows a run; what it reads are signals. */
+/** Finds the kernel that knows a run. It reads signals. */
 export type FindLink = (runKey: string) => KernelLink | undefined;
 
-/** Makes the output in `host`; returns what takes it away again. */
+/** Adds an output to `host`. Returns a function that removes it. */
 export function openRun(host: HTMLElement, key: string, findLink: FindLink): () => void {
   const link = computed(() => findLink(key));
   const output = document.createElement("div");
@@ -29,14 +29,14 @@ export function openRun(host: HTMLElement, key: string, findLink: FindLink): () 
   };
 }
 
-/** The same as a component. */
+/** `openRun` as a component. */
 export function RunOutput({ runKey, link }: { runKey: string; link: KernelLink }) {
   const host = useRef<HTMLDivElement>(null);
   useEffect(() => (host.current ? openRun(host.current, runKey, () => link) : undefined), [runKey, link]);
   return <div ref={host} class="jaxdebug-OutputHost" />;
 }
 
-/** Shown until the panel is there. */
+/** Shown until the panel has loaded. */
 function Placeholder({ link }: { link: ReadonlySignal<KernelLink | undefined> }) {
   return (
     <p class="jaxdebug-Empty" role="status">

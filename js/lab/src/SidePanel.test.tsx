@@ -13,7 +13,7 @@ const host = document.createElement("div");
 document.body.append(host);
 afterEach(() => render(null, host));
 
-/** In the page, and in the place that looks as the panel does. */
+/** Finds elements in the page and in the shadow root of `Themed`. */
 function all(selector: string): HTMLElement[] {
   const places = [host, ...[...host.querySelectorAll("div")].flatMap(({ shadowRoot }) => shadowRoot ?? [])];
   return places.flatMap((place) => [...place.querySelectorAll<HTMLElement>(selector)]);

@@ -1,4 +1,4 @@
-/** The list of the current notebook's runs, and the panel of the one that is chosen. */
+/** The list of the current notebook's runs, and the panel of the selected run. */
 import { type ReadonlySignal, useSignal } from "@preact/signals";
 import { RunsView } from "../../src/views/runs/RunsView";
 import type { Followed } from "./follow";
@@ -9,7 +9,7 @@ import type { RunRow } from "./wire";
 
 interface Props {
   followed: ReadonlySignal<Followed | undefined>;
-  /** Opens a run's panel beside the notebook; undefined where there is no room for one. */
+  /** Opens a run's panel beside the notebook; undefined if the shell has no place for it. */
   openBeside: ((run: RunRow) => void) | undefined;
 }
 

@@ -1,4 +1,4 @@
-/** The effects barrier of the newest run, or that it is stopped, in the status bar. */
+/** The status-bar item: the effects barrier of the newest run, or that the run is paused. */
 import type { ReadonlySignal } from "@preact/signals";
 import { stateWords } from "../../src/kit/states";
 import type { Followed } from "./follow";
@@ -8,7 +8,7 @@ import { statusWords, tone } from "./words";
 interface Props {
   followed: ReadonlySignal<Followed | undefined>;
   settings: ReadonlySignal<Readonly<Settings>>;
-  /** Shows the list of runs. */
+  /** Opens the list of runs. */
   onOpen(): void;
 }
 

@@ -1,11 +1,14 @@
-/** A place where views of the panel look as in the panel: a shadow root with their style sheets, light or dark as the page. */
+/**
+ * A shadow root with the panel's style sheets, so that views look as they do in the panel. It is light or dark as the
+ * page is.
+ */
 import { type ComponentChildren, render } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { type Theme, watchTheme } from "../../src/kit/theme";
 import themeCss from "../../src/kit/theme.raw.css";
 import runsCss from "../../src/views/runs/runs.raw.css";
 
-const OWN =
+const HOST_CSS =
   ".themed{display:flex;height:100%;color:var(--fg);background:var(--bg);font:var(--size)/1.45 var(--ui)}:host{min-height:0}";
 
 interface Props {
@@ -31,7 +34,7 @@ export function Themed({ class: name, children }: Props) {
     const root = host.current.shadowRoot ?? host.current.attachShadow({ mode: "open" });
     render(
       <>
-        <style>{themeCss + runsCss + OWN}</style>
+        <style>{themeCss + runsCss + HOST_CSS}</style>
         <div class={`themed${isDark ? " dark" : ""}`}>{children(isDark)}</div>
       </>,
       root,
@@ -40,7 +43,7 @@ export function Themed({ class: name, children }: Props) {
   return <div ref={host} class={name} onFocusIn={markTyping} onFocusOut={markTyping} />;
 }
 
-/** JupyterLab sees only the host: while a name is typed its shortcuts would run, without the mark. */
+/** Marks the host while a name is typed. JupyterLab sees only the host and would otherwise run its shortcuts. */
 function markTyping(event: FocusEvent): void {
   const [focused] = event.composedPath();
   const isTyping = event.type === "focusin" && focused instanceof HTMLInputElement && focused.type === "text";

@@ -1,4 +1,4 @@
-/** The runs' panels in the main area. Those that were open come back when the page is loaded again. */
+/** The panels of runs in the main area. The open ones are restored when the page is reloaded. */
 import type { ILayoutRestorer, JupyterFrontEnd } from "@jupyterlab/application";
 import { WidgetTracker } from "@jupyterlab/apputils";
 import type { INotebookTracker } from "@jupyterlab/notebook";
@@ -18,7 +18,7 @@ export class Beside {
     private readonly findLink: FindLink,
   ) {}
 
-  /** `command` opens a run that is given as `run` and `title`. */
+  /** `command` opens the run with the arguments `run` and `title`. */
   restoreBy(restorer: ILayoutRestorer, command: string): void {
     void restorer.restore(this.opened, {
       command,
@@ -37,7 +37,7 @@ export class Beside {
     widget.title.icon = icon;
     const mode = this.settings.value.beside;
     const ref = this.notebooks.currentWidget?.id;
-    // Beside the notebook it is seen at once, and the notebook stays the place where keys go.
+    // Split beside the notebook, the panel is visible at once, and the notebook keeps the focus.
     this.shell.add(widget, "main", { mode, activate: mode === "tab-after", ...(ref && { ref }) });
     void this.opened.add(widget);
   }

@@ -1,7 +1,7 @@
-/** The first line that makes a cell a captured one. */
+/** The magic that makes a cell a capture. */
 const MAGIC = "%%jaxdebug";
 
-/** `source` with the magic on its first line, or without it if it was there; its options go with it. */
+/** Returns `source` with the magic in its first line. If the magic is there, removes that line with its options. */
 export function toggleMagic(source: string): string {
   const [first = "", ...rest] = source.split("\n");
   const isThere = first === MAGIC || first.startsWith(`${MAGIC} `);

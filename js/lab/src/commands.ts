@@ -1,4 +1,4 @@
-/** What can be done from the palette and by keys; the keys are in `schema/plugin.json`. */
+/** The commands for the palette and shortcuts. The keys are in `schema/plugin.json`. */
 import type { ICommandPalette } from "@jupyterlab/apputils";
 import type { INotebookTracker } from "@jupyterlab/notebook";
 import type { CommandRegistry } from "@lumino/commands";
@@ -14,7 +14,7 @@ const CATEGORY = "JAX debug";
 interface Parts {
   followed: ReadonlySignal<Followed | undefined>;
   notebooks: INotebookTracker;
-  /** Undefined where the main area has room for one document only. */
+  /** Undefined if the main area shows only one document. */
   beside: Beside | undefined;
   showSidePanel(): void;
 }

@@ -1,10 +1,10 @@
-/** `comm_info_request` on the control channel, where ipykernel answers while its main thread runs a cell. */
+/** Sends `comm_info_request` on the control channel. ipykernel answers there while its main thread runs a cell. */
 import { type Kernel, KernelMessage } from "@jupyterlab/services";
 import { TARGET } from "./wire";
 
 type Reply = KernelMessage.ICommInfoReplyMsg["content"];
 
-/** Undefined where the kernel is gone. */
+/** Returns undefined if the kernel is gone. */
 export async function askControl(kernel: Kernel.IKernelConnection): Promise<Reply | undefined> {
   if (kernel.isDisposed) return undefined;
   const message = KernelMessage.createMessage({

@@ -1,4 +1,4 @@
-/** Which kernel is looked at: that of the notebook which was last worked in. */
+/** Follows the kernel of the current notebook. */
 
 import type { INotebookTracker, NotebookPanel } from "@jupyterlab/notebook";
 import type { Kernel } from "@jupyterlab/services";
@@ -6,19 +6,19 @@ import { type ReadonlySignal, signal } from "@preact/signals";
 import type { KernelLink } from "./link";
 
 export interface Followed {
-  /** The notebook's name. */
+  /** The name of the notebook. */
   name: string;
   /** Undefined for a notebook without a kernel. */
   link: KernelLink | undefined;
 }
 
-/** Links to the kernels of all open notebooks, from when they are there: a run may begin in any of them. */
+/** Keeps a link to the kernel of each open notebook, because a run may begin in any of them. */
 export class Follower {
-  /** By the kernel's id. */
+  /** The links by the id of the kernel. */
   private readonly links = signal<ReadonlyMap<string, KernelLink>>(new Map());
   private readonly changing = signal<Followed | undefined>(undefined);
 
-  /** `onOpen` is told when a notebook is there with its cells. */
+  /** `onOpen` is called when a notebook and its cells have loaded. */
   constructor(
     private readonly tracker: INotebookTracker,
     private readonly open: (kernel: Kernel.IKernelConnection) => KernelLink,
@@ -32,12 +32,12 @@ export class Follower {
     this.update();
   }
 
-  /** Undefined where no notebook is open. */
+  /** Undefined if no notebook is open. */
   get current(): ReadonlySignal<Followed | undefined> {
     return this.changing;
   }
 
-  /** The kernel that knows a run. */
+  /** Returns the link to the kernel that knows a run. */
   linkOf(runKey: string): KernelLink | undefined {
     return [...this.links.value.values()].find(({ runs }) => runs.has(runKey));
   }
@@ -55,7 +55,7 @@ export class Follower {
     this.update();
   }
 
-  /** What it has stored of runs is compared with what their kernels know. */
+  /** Compares the runs that the notebook has stored with those of its kernel. */
   private onReady(): void {
     this.onOpen();
     for (const link of this.links.peek().values()) link.compareSaved();

@@ -1,6 +1,6 @@
 import { LabIcon } from "@jupyterlab/ui-components";
 
-/** Brackets around a pulse: what goes on inside. */
+/** Brackets around a pulse. */
 export const icon = new LabIcon({
   name: "jax-debug:runs",
   svgstr: `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 24 24" width="16">

@@ -1,4 +1,7 @@
-/** JupyterLab's plugin: the side panel, the status-bar item, the commands. Works in Notebook 7, which has no status bar. */
+/**
+ * JupyterLab's plugin: the side panel, the status-bar item, the commands. It also works in Notebook 7, which has no
+ * status bar.
+ */
 import { ILabShell, ILayoutRestorer, type JupyterFrontEnd, type JupyterFrontEndPlugin } from "@jupyterlab/application";
 import { ICommandPalette } from "@jupyterlab/apputils";
 import { INotebookTracker } from "@jupyterlab/notebook";

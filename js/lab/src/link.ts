@@ -1,4 +1,4 @@
-/** The way to one kernel: hears of its runs, and asks it for what the list can do. */
+/** The link to one kernel: receives the list of its runs, and sends requests of the list. */
 
 import type { Kernel, KernelMessage } from "@jupyterlab/services";
 import { signal } from "@preact/signals";
@@ -18,10 +18,13 @@ import {
   TARGET,
 } from "./wire";
 
-/** A kernel that is running a cell answers on its control channel; one that is idle has answered by then. */
+/**
+ * Milliseconds after which a kernel that has not answered is taken for busy. A busy kernel answers on the control
+ * channel.
+ */
 const BUSY_AFTER_MS = 2000;
 
-/** A request that is not answered by then is made again: a page that loads may lose one. */
+/** Milliseconds after which a request without an answer is sent again. A loading page may lose one. */
 const ANSWERED_AFTER_MS = 3000;
 const MOST_TRIES = 5;
 
@@ -29,33 +32,35 @@ const LAST_OUTPUTS_MS = 3000;
 
 type CommInfoReply = KernelMessage.ICommInfoReplyMsg["content"];
 
-/** Asks for the kernel's comms on its control channel: see `askControl` in `control.ts`. */
+/** Requests the kernel's comms on its control channel, see `askControl` in `control.ts`. */
 export type AskControl = (kernel: Kernel.IKernelConnection) => Promise<CommInfoReply | undefined>;
 
 export class KernelLink implements RunsPorts {
   readonly runs = new Runs();
-  /** The kernel is dead, or the server is. */
+  /** Whether the kernel or the server is dead. */
   readonly lost = signal(false);
-  /** Why nothing is understood of what the kernel says, "" for nothing. */
+  /** Why the kernel's messages cannot be read; "" if they can. */
   readonly problem = signal("");
-  /** The comm that was opened last. Engines have one each: their client hands on the messages of all. */
+  /**
+   * The comm that was opened last. Each engine has its own comm: the ipyparallel client forwards the messages of all.
+   */
   private comm: Kernel.IComm | undefined;
-  /** By run, the comm that tells of it. */
+  /** For each run, the comm that sent it. */
   private readonly owners = new Map<string, Kernel.IComm>();
-  /** By comm, how it is reached while a cell runs. */
+  /** For each comm, how it is reached while a cell runs. */
   private readonly ways = new Map<string, string>();
   private readonly closed = new Set<string>();
-  /** The kernel has told of its runs. */
+  /** Whether the kernel has sent its runs. */
   private heard = false;
   private sent = 0;
-  /** The kernel was running a cell when the page came, and did not answer as usual. */
+  /** Whether the kernel was running a cell when the page loaded, and so did not answer on the shell channel. */
   private wasBusy = false;
-  /** By the id of a request, who waits for its answer. */
+  /** For each pending request, the function that takes its answer. */
   private readonly waiting = new Map<number, (message: ComparedMessage | LoadedMessage) => void>();
   private questions = 0;
   private standIn: StandIn | undefined;
 
-  /** `onBegin` is told when a run begins while we listen; `saved` keeps what notebooks have stored of the runs. */
+  /** `onBegin` is called when a run begins. `saved` updates the runs that notebooks have stored. */
   constructor(
     readonly kernel: Kernel.IKernelConnection,
     private readonly onBegin: (link: KernelLink) => void,
@@ -72,12 +77,12 @@ export class KernelLink implements RunsPorts {
     const comm = ("run" in request && this.owners.get(request.run)) || this.comm;
     if (!comm) return;
     try {
-      // ipykernel 6 reads what comes the usual way only between cells.
+      // ipykernel 6 reads the shell channel only between cells.
       if (this.ways.get(comm.commId) === "control")
         sendControl(this.kernel, comm.commId, { id: --this.sent, ...request });
       else comm.send({ method: "custom", content: { ...request } });
     } catch {
-      // A dead kernel takes no messages; `lost` says so.
+      // A dead kernel takes no messages; `lost` tells the user.
     }
   }
 
@@ -108,7 +113,7 @@ export class KernelLink implements RunsPorts {
     answer?.(message);
   }
 
-  /** Looks for a comm that the kernel opened before this page was there, and asks for its runs until it has answered. */
+  /** Finds a comm that the kernel opened before this page was loaded, and requests its runs until it answers. */
   private async find(): Promise<void> {
     for (let tries = 0; tries < MOST_TRIES && !this.heard && !this.kernel.isDisposed; tries++) {
       if (!(await this.ask())) return;
@@ -116,7 +121,7 @@ export class KernelLink implements RunsPorts {
     }
   }
 
-  /** Whether there is something to wait for. */
+  /** Returns whether an answer may come. */
   private async ask(): Promise<boolean> {
     try {
       const language = (await this.kernel.spec)?.language;
@@ -126,7 +131,7 @@ export class KernelLink implements RunsPorts {
       if (!this.comm && !this.kernel.hasComm(id)) this.attach(this.kernel.createComm(TARGET, id));
       this.request({ type: "list" });
     } catch (error) {
-      // The kernel went away, or restarts, and knows of no runs; or the page's connection began anew.
+      // The kernel has died or restarts and knows no runs, or the page has reconnected.
       console.debug("jax_debug_widgets:", error);
     }
     return true;
@@ -138,14 +143,14 @@ export class KernelLink implements RunsPorts {
       () => true,
       () => false,
     );
-    // What the page shows as the kernel's status does not say: after any request on the control channel, a debugger's for
-    // example, a kernel that runs a cell is shown as idle.
+    // The kernel's status on the page does not tell: after any request on the control channel, for example of the
+    // debugger, a kernel that runs a cell is shown as idle.
     const busy = Promise.race([answered, after(BUSY_AFTER_MS)]).then((isAnswered) => !isAnswered);
     void busy.then((isBusy) => {
       this.wasBusy ||= isBusy;
     });
     const control = busy.then((isBusy) => (isBusy ? this.askControl(this.kernel) : shell));
-    // Whoever loses may fail later, when nobody listens.
+    // The slower of the two may still fail, after nobody waits for it.
     for (const answer of [shell, control]) answer.catch(() => undefined);
     const late = after(BUSY_AFTER_MS + ANSWERED_AFTER_MS).then(() => Promise.reject(new Error("no answer")));
     const content = await Promise.race([Promise.any([shell, control.then((reply) => reply ?? shell)]), late]);
@@ -184,25 +189,29 @@ export class KernelLink implements RunsPorts {
       this.request({ type: "panel" });
     }
     if (this.runs.apply(message, comm.commId) && message.runs.length === 1) this.onBegin(this);
-    // The last outputs of an engine's cell come after the news that its run is over.
+    // The last outputs of an engine's cell come after the message that its run is over.
     if (message.way === "engine") setTimeout(() => this.compareSaved(), LAST_OUTPUTS_MS);
     else this.compareSaved(message.runs);
   }
 
-  /** Asks for the runs of which a notebook has an older picture than the kernel. */
+  /** Requests the runs that a notebook has stored in an older state than the kernel's. */
   compareSaved(rows = this.runs.newestFirst.peek()): void {
-    // An engine answers when its cell is over, and until then any message may lead the cell's outputs astray.
+    // An engine answers only when its cell is over. Until then, a message would make the cell's outputs appear in a
+    // wrong place.
     const isEngine = ({ key }: RunRow) => this.ways.get(this.owners.get(key)?.commId ?? "") === "engine";
     if (this.runs.newestFirst.peek().some((row) => isEngine(row) && goesOn(row.state))) return;
     this.saved?.compare(rows, (run) => this.request({ type: "saved", run }));
   }
 
-  /** The kernel is dead, or another has its place: what its runs have left is the notebook's alone. */
+  /** The kernel has died or was replaced. The notebook now has the only copy of its runs. */
   end(): void {
     this.saved?.end(this.runs.newestFirst.peek());
   }
 
-  /** The page's widgets wait for the end of the cell: a stop can be seen and left only if the panel does not. */
+  /**
+   * Starts a stand-in for the widget model. The page's own widgets wait for the end of the cell, which never comes if
+   * the program is at a stop.
+   */
   private restore(message: PanelMessage): void {
     if (!this.standIn && !this.kernel.isDisposed) this.standIn = new StandIn(this.kernel, message);
   }

@@ -1,4 +1,7 @@
-/** The button of a saved output (`jax_debug_widgets/widgets/reload.py`): a cell below it reads the run's file in the new kernel. */
+/**
+ * The button of a saved output (`jax_debug_widgets/widgets/reload.py`): it inserts a cell that loads the run's file in
+ * the new kernel.
+ */
 import type { INotebookTracker } from "@jupyterlab/notebook";
 import type { CommandRegistry } from "@lumino/commands";
 
@@ -10,7 +13,7 @@ declare global {
   }
 }
 
-/** Runs the command in a new cell below the output's, where it can be seen and run again. */
+/** Runs the command in a new cell below the output, where the user can see it and run it again. */
 export function offerReload(notebooks: INotebookTracker, commands: CommandRegistry): void {
   window.__jaxDebugLoad = async (output, command) => {
     const panel = notebooks.find(({ node }) => node.contains(output));
@@ -19,7 +22,7 @@ export function offerReload(notebooks: INotebookTracker, commands: CommandRegist
     const below = notebook.widgets.findIndex(({ node }) => node.contains(output)) + 1;
     notebook.model.sharedModel.insertCell(below, { cell_type: "code", source: command });
     notebook.activeCellIndex = below;
-    // What it says where the extension is there already is for nobody.
+    // Silent, because loading an extension twice prints a message.
     const kernel = panel.sessionContext.session?.kernel;
     await kernel?.requestExecute({ code: EXTENSION, silent: true, store_history: false }).done;
     await commands.execute("notebook:run-cell");

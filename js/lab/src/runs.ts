@@ -1,23 +1,26 @@
-/** The runs of one kernel, as it last told of them: it, or each of several engines whose messages its client hands on. */
+/**
+ * The runs of one kernel, as it last sent them. With ipyparallel, the runs of all engines, whose messages the client
+ * forwards.
+ */
 import { computed, signal } from "@preact/signals";
 import type { RunRow, RunsMessage } from "./wire";
 
 export class Runs {
   private readonly rows = signal<readonly RunRow[]>([]);
-  /** By comm, the keys of the runs that it told of last. */
-  private readonly told = new Map<string, readonly string[]>();
-  /** The newest first. */
+  /** For each comm, the keys of the runs that it last sent. */
+  private readonly keysOf = new Map<string, readonly string[]>();
+  /** All runs, the newest first. */
   readonly newestFirst = computed(() => [...this.rows.value].reverse());
   readonly newest = computed(() => this.rows.value.at(-1));
 
-  /** Whether a run has begun that was not known. `comm` is the comm that told. */
+  /** Takes a message of `comm`. Returns whether a new run has begun. */
   apply({ keys, runs }: RunsMessage, comm = ""): boolean {
     const known = new Map(this.rows.value.map((row) => [row.key, row]));
     const before = known.size;
     for (const row of runs) known.set(row.key, row);
     const begun = known.size > before;
-    this.told.set(comm, keys);
-    const all = new Set([...this.told.values()].flat());
+    this.keysOf.set(comm, keys);
+    const all = new Set([...this.keysOf.values()].flat());
     this.rows.value = [...all].flatMap((key) => known.get(key) ?? []);
     return begun;
   }
@@ -26,14 +29,14 @@ export class Runs {
     return this.rows.value.some((row) => row.key === key);
   }
 
-  /** The comm is closed, and another one tells of its runs. */
+  /** Forgets a comm that was closed, because another comm sends its runs. */
   replaced(comm: string): void {
-    this.told.delete(comm);
+    this.keysOf.delete(comm);
   }
 
-  /** The kernel has begun anew and knows none of them. */
+  /** Forgets all runs, because the kernel has restarted. */
   clear(): void {
-    this.told.clear();
+    this.keysOf.clear();
     this.rows.value = [];
   }
 }

@@ -1,7 +1,7 @@
 /**
- * What the notebooks of this page have stored of a kernel's runs: brought up to date where what the kernel writes into its output
- * does not get here, because the page was loaded or away while the cell ran; and ended where the kernel is gone.
- * The HTML is that of `jax_debug_widgets/widgets/static.py`.
+ * Updates the runs that the notebooks of this page have stored. The page misses what the kernel writes into an output
+ * while the page loads or is disconnected; such an output is replaced by the kernel's newest one. If the kernel is
+ * gone, the output says so. `jax_debug_widgets/widgets/static.py` writes the HTML.
  */
 import type { ICodeCellModel } from "@jupyterlab/cells";
 import type { INotebookTracker } from "@jupyterlab/notebook";
@@ -20,7 +20,7 @@ interface Stored {
   write(html: string, text: string): void;
 }
 
-/** The outputs that show a run, in all notebooks of the page. */
+/** Yields the outputs that show a run, in all notebooks of the page. */
 function* outputsOf(notebooks: INotebookTracker, key: string): Generator<Stored> {
   const models: ICodeCellModel[] = [];
   notebooks.forEach(({ isDisposed, context }) => {
@@ -41,23 +41,23 @@ function* outputsOf(notebooks: INotebookTracker, key: string): Generator<Stored>
   }
 }
 
-/** The number of the picture: the kernel counts those it makes of a run. */
+/** Returns the number of a snapshot: the kernel numbers the snapshots of a run. */
 function numberOf(html: string): number {
   return Number(/data-jaxdebug-saved="(\d+)"/.exec(html)?.[1] ?? 0);
 }
 
 export class Saved {
-  /** By run, the picture that was looked for in the notebooks last. */
+  /** For each run, the number of the snapshot that was last compared with the notebooks. */
   private readonly compared = new Map<string, number>();
 
   constructor(private readonly notebooks: INotebookTracker) {}
 
-  /** A notebook was opened: what it has stored was not looked at. */
+  /** Compares all runs again, because a notebook was opened. */
   opened(): void {
     this.compared.clear();
   }
 
-  /** Asks for each run whose output here is older than the kernel's newest picture. */
+  /** Requests each run of which an output is older than the kernel's newest snapshot. */
   compare(rows: readonly RunRow[], ask: (key: string) => void): void {
     for (const { key, saved = 0 } of rows) {
       if (this.compared.get(key) === saved) continue;
@@ -74,7 +74,7 @@ export class Saved {
     }
   }
 
-  /** The kernel is gone: what it had not ended has ended with it. */
+  /** Ends the active runs, because the kernel is gone. */
   end(rows: readonly RunRow[]): void {
     for (const row of rows) {
       if (!goesOn(row.state)) continue;
@@ -87,7 +87,7 @@ export class Saved {
   }
 }
 
-/** The picture of a run that ended with its kernel, with what the page has seen of it: HTML and plain text. */
+/** Returns the HTML and the plain text of a run that ended with its kernel, with what the page has received of it. */
 export function ended(html: string, text: string, { events, elapsed, streams }: LastSeen): [string, string] {
   const numbers = events === 1 ? "1 print or value" : `${events} prints and values`;
   const { body } = new DOMParser().parseFromString(html, "text/html");

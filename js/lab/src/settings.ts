@@ -1,4 +1,4 @@
-/** What the user set, see `schema/plugin.json`. */
+/** The user's settings, see `schema/plugin.json`. */
 import type { ISettingRegistry } from "@jupyterlab/settingregistry";
 import { type ReadonlySignal, signal } from "@preact/signals";
 
@@ -11,7 +11,7 @@ export interface Settings {
 
 const DEFAULTS: Settings = { side: "right", beside: "split-right", showWhenRunBegins: false, statusBar: true };
 
-/** The defaults until they are loaded, and where there is no registry. */
+/** Returns the defaults until the settings are loaded, or if there is no registry. */
 export async function load(
   registry: ISettingRegistry | null,
   plugin: string,

@@ -1,7 +1,7 @@
 /**
- * Stands in for the widget model of a kernel that is running a cell and whose widgets the page, loaded meanwhile, cannot have
- * before the cell ends (ipykernel 6, by its control channel). What stands at a breakpoint would not end: it could not be sent on.
- * When the page's own model comes it finds its session served (`js/src/entry/panel.ts`), and the stand-in stays.
+ * A stand-in for the widget model, on a page that was loaded while the kernel runs a cell. Such a page gets its widgets
+ * only after the cell (ipykernel 6 with its control channel). A cell at a breakpoint would never end, because nobody
+ * could continue it. When the page's own model comes, it leaves the session to the stand-in (`js/src/entry/panel.ts`).
  */
 import type { Kernel, KernelMessage } from "@jupyterlab/services";
 import type { Model } from "../../src/entry/model";
@@ -10,7 +10,7 @@ import type { PanelMessage } from "./wire";
 type Listener = (...args: unknown[]) => void;
 type Load = (text: string) => Promise<{ initialize(props: { model: Model }): () => void }>;
 
-/** The program, run as anywidget runs it. */
+/** Runs the text of the panel's module, as anywidget does. */
 async function evaluated(text: string): ReturnType<Load> {
   const url = URL.createObjectURL(new Blob([text], { type: "text/javascript" }));
   try {
@@ -34,7 +34,7 @@ export class StandIn {
       get: (trait) => ({ run: "", comm_id, way })[trait],
       on: (event, listener) => this.listeners.set(event, listener as Listener),
       off: (event) => this.listeners.delete(event),
-      // Its way is the control channel, on which the panel sends by itself.
+      // Not used: the panel itself sends on the control channel.
       send: () => undefined,
       standsIn: true,
       widget_manager: { kernel },
@@ -47,7 +47,7 @@ export class StandIn {
     });
   }
 
-  /** The kernel, or the page's connection to it, is gone. */
+  /** Removes the stand-in, because the kernel or the connection to it is gone. */
   end(): void {
     this.kernel.iopubMessage.disconnect(this.onMessage, this);
     this.kernel.connectionStatusChanged.disconnect(this.onConnection, this);

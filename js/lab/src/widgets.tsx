@@ -1,10 +1,10 @@
-/** Our views as widgets of JupyterLab's shell. */
+/** The views as widgets of JupyterLab's shell. */
 import { Widget } from "@lumino/widgets";
 import { type ComponentChild, render } from "preact";
 import { icon } from "./icon";
 import { type FindLink, openRun } from "./RunOutput";
 
-/** A Preact view; it is drawn while it is on the page. */
+/** A Preact view, rendered while the widget is attached. */
 export class ViewWidget extends Widget {
   constructor(private readonly view: () => ComponentChild) {
     super();
@@ -19,7 +19,7 @@ export class ViewWidget extends Widget {
   }
 }
 
-/** The side panel, as the shell knows it. */
+/** The side panel in the shell. */
 export class SidePanelWidget extends ViewWidget {
   constructor(view: () => ComponentChild) {
     super(view);
@@ -32,7 +32,7 @@ export class SidePanelWidget extends ViewWidget {
   }
 }
 
-/** A run's panel in the main area. */
+/** The panel of a run in the main area. */
 export class RunWidget extends Widget {
   private takeAway: (() => void) | undefined;
 

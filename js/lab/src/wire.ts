@@ -12,15 +12,18 @@ export type { RunRow };
 export interface RunsMessage {
   type: "runs";
   version: number;
-  /** All runs that the kernel knows, the newest last. */
+  /** The keys of all runs that the kernel knows, the newest last. */
   keys: string[];
-  /** Those that changed. */
+  /** The runs that have changed. */
   runs: RunRow[];
-  /** How the kernel is reached while a cell runs: `shell`, `control`, or `stdin` for neither; `engine` for an engine of ipyparallel. */
+  /**
+   * How to reach the kernel while a cell runs: `shell`, `control`, or `stdin` if neither works; `engine` for an engine
+   * of ipyparallel.
+   */
   way: string;
 }
 
-/** The panel's program and the comm it speaks by, for a page whose widgets must wait for the end of a cell. */
+/** The panel's module and the id of its comm, for a page whose widgets must wait for the end of a cell. */
 export interface PanelMessage {
   type: "panel";
   version: number;
@@ -29,7 +32,7 @@ export interface PanelMessage {
   text: string;
 }
 
-/** A run as a notebook keeps it: a MIME bundle. */
+/** A run as a notebook stores it: a MIME bundle. */
 export interface SavedMessage {
   type: "saved";
   version: number;
@@ -37,7 +40,7 @@ export interface SavedMessage {
   data: Readonly<Record<string, string>>;
 }
 
-/** Runs over each other, or why they cannot be. */
+/** The comparison of runs, or the reason why there is none. */
 export interface ComparedMessage extends Compared {
   type: "compared";
   version: number;
@@ -45,7 +48,7 @@ export interface ComparedMessage extends Compared {
   problem?: string;
 }
 
-/** The runs in a file were read, or why not. */
+/** The answer to a request to load a file; `problem` is "" if its runs were loaded. */
 export interface LoadedMessage {
   type: "loaded";
   version: number;
@@ -67,7 +70,7 @@ export type Request =
   | { type: "compare"; id: number; runs: string[] }
   | { type: "load"; id: number; path: string };
 
-/** The message in the data of a comm message; undefined for what is not for us, or not yet known to us. */
+/** Returns the message in the data of a comm message; undefined if it is not for us or of an unknown type. */
 export function decode(data: unknown): Message | undefined {
   const content = (data as { content?: Partial<Message> } | null)?.content;
   const isRuns = content?.type === "runs" && Array.isArray(content.keys) && Array.isArray(content.runs);

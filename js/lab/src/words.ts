@@ -1,9 +1,9 @@
-/** A run in words. */
+/** Describes a run in words. */
 import { plural, seconds } from "../../src/kit/format";
 import { stateWords, wasEnded } from "../../src/kit/states";
 import type { RunRow } from "./wire";
 
-/** What a run does, and what of its effects has not come. */
+/** Says what a run does, and which of its effects are missing. */
 export function statusWords({ state, barrier, pending, waited }: RunRow): string {
   if (state === "failed") return "failed";
   if (barrier === "failed") return "an effect failed";
@@ -12,7 +12,7 @@ export function statusWords({ state, barrier, pending, waited }: RunRow): string
   return stateWords(state).toLowerCase();
 }
 
-/** How its state is coloured. */
+/** Returns the colour of its state. */
 export function tone({ state, barrier }: RunRow): "active" | "warn" | "ended" | "bad" | "good" {
   if (state === "failed" || barrier === "failed") return "bad";
   if (barrier === "timeout" || state === "paused") return "warn";

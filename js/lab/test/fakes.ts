@@ -1,4 +1,4 @@
-/** Small real stand-ins for what only JupyterLab has: a kernel with its comms, notebooks and their tracker. */
+/** Small implementations of what only JupyterLab has: a kernel with its comms, notebooks and their tracker. */
 import type { INotebookTracker } from "@jupyterlab/notebook";
 import type { Kernel } from "@jupyterlab/services";
 import { Signal } from "@lumino/signaling";
@@ -37,7 +37,7 @@ export class FakeComm {
   }
 }
 
-/** A kernel that has the comms `openedBefore`, and answers `comm_info_request` when `answers` says so. */
+/** A kernel with the comms `openedBefore`. It answers `comm_info_request` if `answers` is true. */
 export class FakeKernel {
   readonly statusChanged = new Signal<this, string>(this);
   readonly connectionStatusChanged = new Signal<this, string>(this);
@@ -45,7 +45,7 @@ export class FakeKernel {
   readonly iopubMessage = new Signal<this, object>(this);
   readonly clientId = "page";
   readonly username = "";
-  /** What was sent on the control channel: the contents of comm messages. */
+  /** The contents of the comm messages that were sent on the control channel. */
   readonly controlled: unknown[] = [];
   readonly spec: Promise<{ language: string } | undefined>;
   readonly attached: FakeComm[] = [];
@@ -90,7 +90,7 @@ export class FakeKernel {
     return comm;
   }
 
-  /** The kernel opens the comm at its first run. */
+  /** Opens the comm, as a kernel does at its first run. */
   open(id = "opened"): FakeComm {
     const comm = this.createComm("", id);
     this.target(comm);

@@ -16,7 +16,7 @@ beforeEach(() => {
 });
 afterEach(() => vi.useRealTimers());
 
-/** A batch with the first five events of run-1. */
+/** Receives a batch with the first five events of the run `run-1`. */
 function receive(state: string): void {
   const { content, buffer } = golden("small");
   client.receive({ ...content, status: { ...(content.status as object), state } }, [buffer]);

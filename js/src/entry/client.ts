@@ -1,4 +1,4 @@
-/** Serves one anywidget model, that is one kernel session: routes its messages to the runs they belong to. */
+/** The client of one anywidget model, which serves one kernel session. It passes each message to its run. */
 import { RunTable } from "../store/rows";
 import { RunStore } from "../store/run";
 import { Channel, problemOf } from "../transport/channel";
@@ -8,14 +8,14 @@ import type { Asked } from "../views/later/load";
 import { Presence } from "./presence";
 import type { RunSource } from "./registry";
 
-/** After so long without news of a run that goes on we ask: its last batch may have been lost on the way. */
+/** If an active run is silent for this long, the client requests its events: the last batch may have been lost. */
 const SILENCE_MS = 5000;
 
 export class Client implements RunSource {
   private readonly runs = new Map<string, RunStore>();
-  /** Runs asked for; those that the kernel does not know keep their snapshot. */
+  /** The runs that were requested. If the kernel does not know a run, its output keeps the snapshot. */
   private readonly asked = new Set<string>();
-  /** Runs that are over and were let go; what still comes of them is for no one. */
+  /** The finished runs that were dropped. Batches that still come for them are ignored. */
   private readonly forgotten = new Set<string>();
   private readonly silences = new Map<string, ReturnType<typeof setTimeout>>();
   private readonly channel: Channel;
@@ -25,7 +25,10 @@ export class Client implements RunSource {
   private readonly presence: Presence;
   private readonly asking: Asked;
 
-  /** `onRun` gets each run when its first batch is here. `only` is the one run of a model that has but one. */
+  /**
+   * `onRun` is called when the first batch of a run has arrived. `only` is the run of a model that serves a single run,
+   * otherwise "".
+   */
   constructor(
     send: (request: Request) => void,
     private readonly onRun: () => void,
@@ -39,7 +42,8 @@ export class Client implements RunSource {
   }
 
   find(key: string): RunStore | undefined {
-    // News of another's run come to the other's model alone: what we were answered would stay as it was.
+    // Each run then has its own model, and the kernel sends news of a run only to that one. A copy here would never
+    // change.
     if (this.only && key !== this.only) return;
     const run = this.runs.get(key);
     if (!run && !this.asked.has(key)) {
@@ -54,7 +58,7 @@ export class Client implements RunSource {
     return this.only ? undefined : this.asking;
   }
 
-  /** Whether any of its runs goes on. */
+  /** Whether at least one run is active. */
   get goesOn(): boolean {
     return [...this.runs.values()].some((run) => run.active && !run.gone);
   }
@@ -91,19 +95,19 @@ export class Client implements RunSource {
     }
   }
 
-  /** The kernel, or our way to it, is gone; a message that still comes takes it back. */
+  /** Marks the runs as lost, because the kernel or the connection is gone. The next message of a run revives it. */
   lose(): void {
     for (const silence of this.silences.values()) clearTimeout(silence);
     this.presence.end();
     for (const run of this.runs.values()) run.lose();
   }
 
-  /** Asks again for what may have been missed while there was no way to the kernel. */
+  /** Requests the events that may have been missed while there was no connection. */
   catchUp(): void {
     for (const run of this.runs.values()) this.channel.request({ type: "sync", run: run.key, first: run.next });
   }
 
-  /** A run may stop before anything else is known of it. */
+  /** Applies a stop. It may be the first message about its run. */
   private stopped({ run: key, stop }: StopChange): void {
     if (stop) this.find(key);
     const run = this.runs.get(key) ?? (stop && this.open(key));

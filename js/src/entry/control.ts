@@ -1,5 +1,8 @@
-/** A comm message by the control channel, which a kernel also reads while a cell runs. JupyterLab and Notebook 7. */
-/** What we use of JupyterLab's kernel connection. */
+/**
+ * Sends comm messages on the control channel, which a kernel reads also while a cell runs. JupyterLab and Notebook 7
+ * have it.
+ */
+/** The part of JupyterLab's kernel connection that we use. */
 export interface ControlKernel {
   readonly clientId: string;
   readonly username: string;
@@ -8,7 +11,7 @@ export interface ControlKernel {
 
 export function sendControl(kernel: ControlKernel, comm: string, request: { readonly id: number }): void {
   const header = {
-    // `crypto.randomUUID` is missing on pages that are not served securely.
+    // `crypto.randomUUID` exists only on secure pages (HTTPS or localhost).
     msg_id: `${kernel.clientId}-jaxdebug-${request.id}`,
     msg_type: "comm_msg",
     session: kernel.clientId,

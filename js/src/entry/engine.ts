@@ -1,19 +1,23 @@
 /**
- * The requests to the engines of an ipyparallel client. Those that the page makes by itself wait until the engines' runs are over.
+ * The requests to the engines of an ipyparallel client. Requests that no user made are held back until all engines'
+ * runs have ended.
  *
- * An engine answers nothing while its cell runs. And a message for it, which the client's kernel hands on, makes that kernel
- * write the cell's further outputs where the page does not look for them. What the user asks for is sent at once.
+ * An engine answers nothing while its cell runs. In addition, the client's kernel forwards each message, and writes the
+ * cell's further outputs to a place where the page does not look for them. Requests of the user are sent at once.
  */
 import type { Request } from "../transport/wire";
 
-/** So long an engine whose run goes on may take to say so, and the last outputs of a cell after the end of its run. */
+/**
+ * The longest time in which an engine reports that its run is active, or in which a cell's last outputs follow the end
+ * of its run.
+ */
 const WAIT_MS = 3000;
 
-/** What the page asks without a user. */
-const BY_ITSELF: readonly Request["type"][] = ["sync", "runs"];
+/** The requests that the page sends without a user's action. */
+const AUTOMATIC: readonly Request["type"][] = ["sync", "runs"];
 
 export class EngineRequests {
-  /** Those of all engines: their cells run together. */
+  /** All engines. Their cells run together, so their requests are held back together. */
   private static readonly all = new Set<EngineRequests>();
   private readonly held: Request[] = [];
   private isWaiting = false;
@@ -26,13 +30,13 @@ export class EngineRequests {
   }
 
   request(request: Request): void {
-    if (BY_ITSELF.includes(request.type)) {
+    if (AUTOMATIC.includes(request.type)) {
       this.held.push(request);
-      if (!EngineRequests.someMayGoOn) this.wait(); // It may be about a run that has just begun.
+      if (!EngineRequests.someMayGoOn) this.wait(); // The run may have just begun.
     } else this.send(request);
   }
 
-  /** Whether a run of this engine goes on, as it has just said. */
+  /** Notes whether a run of this engine is active. */
   told(goesOn: boolean): void {
     if (this.goesOn && !goesOn) this.wait();
     this.goesOn = goesOn;
@@ -54,7 +58,7 @@ export class EngineRequests {
   }
 
   private static get someMayGoOn(): boolean {
-    return [...EngineRequests.all].some((one) => one.mayGoOn);
+    return [...EngineRequests.all].some((engine) => engine.mayGoOn);
   }
 
   private get mayGoOn(): boolean {
@@ -63,6 +67,6 @@ export class EngineRequests {
 
   private static sendHeld(): void {
     if (EngineRequests.someMayGoOn) return;
-    for (const one of EngineRequests.all) for (const request of one.held.splice(0)) one.send(request);
+    for (const engine of EngineRequests.all) for (const request of engine.held.splice(0)) engine.send(request);
   }
 }

@@ -1,9 +1,12 @@
-/** What a page has seen of a run: what is left of it when its kernel is gone, for the saved notebook (`js/lab/src/saved.ts`). */
+/**
+ * Summarizes what the page has received of a run. A notebook that is saved without its kernel gets this
+ * (`js/lab/src/saved.ts`).
+ */
 import type { RunStore } from "../store/run";
 import { firingOf, stepsOf } from "../store/steps";
 import type { OneStream } from "../store/stream";
 
-/** As many as the kernel's own picture has, see `session/panel/snapshots.py`. */
+/** The same limit as in the kernel's snapshot, see `session/panel/snapshots.py`. */
 const MOST_LINES = 100;
 const MOST_CHARACTERS = 400;
 
@@ -17,7 +20,7 @@ export interface LastSeen {
   events: number;
   /** Seconds. */
   elapsed: number;
-  /** Those that have lines. */
+  /** The streams that have lines. */
   streams: SeenLines[];
 }
 
@@ -35,7 +38,7 @@ export function lastSeen(run: RunStore): LastSeen | undefined {
   return { events: run.next, elapsed: status.elapsed, streams };
 }
 
-/** The newest, as far as they are here without a gap. */
+/** Returns the newest lines, up to the first one that has not been received. */
 function linesOf(run: RunStore, { positions }: OneStream): string[] {
   const lines: string[] = [];
   for (let i = positions.length - 1; i >= 0 && lines.length < MOST_LINES; i--) {

@@ -19,7 +19,7 @@ function addOutput(run: string, parent: ParentNode = document.body): HTMLElement
   return output;
 }
 
-/** What the script in an output does. */
+/** Attaches an output, as the script in an output does. */
 function pageAttach(output: HTMLElement): void {
   (window.__jaxDebug as Registry).attach(output);
 }
@@ -28,7 +28,7 @@ function live(output: HTMLElement): HTMLElement | null {
   return output.lastElementChild?.shadowRoot?.querySelector<HTMLElement>(".panel") ?? null;
 }
 
-/** The page's changes have been noticed and the frame drawn. */
+/** Waits until the registry has noticed the changes of the page, and a frame was drawn. */
 async function settled(): Promise<void> {
   for (let i = 0; i < 3; i++) await new Promise((resolve) => setTimeout(resolve, 25));
 }

@@ -1,6 +1,6 @@
 /**
- * The module that anywidget loads for the model of a kernel session (`jax_debug_widgets/widgets/`): it carries all
- * runs of the session, so everything is listened to in `initialize`. `render` is for hosts that keep outputs apart.
+ * The module that anywidget loads for the model of a kernel session (`jax_debug_widgets/widgets/`). The model carries
+ * all runs of the session, so `initialize` adds all listeners. `render` is for hosts that isolate outputs.
  */
 import type { RunStore } from "../store/run";
 import type { UiState } from "../store/ui";
@@ -59,7 +59,9 @@ function initialize({ model }: { model: Model }): () => void {
   };
 }
 
-/** ipykernel 6 reads what comes the usual way only between cells. */
+/**
+ * Sends a request on the control channel if the kernel uses it: ipykernel 6 reads the other channel only between cells.
+ */
 function send(model: Model, request: Request): void {
   const kernel = model.widget_manager?.kernel;
   if (kernel?.sendControlMessage && model.get("way") === "control") sendControl(kernel, model.get("comm_id"), request);
@@ -68,7 +70,7 @@ function send(model: Model, request: Request): void {
 
 function render({ model, el }: { model: Model; el: HTMLElement }): () => void {
   const registry = pageRegistry(mount, showProgram);
-  // In marimo the output stands beside the model's view, in a layout (`mo.vstack`) in a shadow root.
+  // In marimo, the output is a sibling of the model's view, inside a layout (`mo.vstack`) with a shadow root.
   if (registry.standsAround(el, model.get("run"))) return () => {};
   const output = document.createElement("div");
   output.setAttribute(RUN_ATTRIBUTE, model.get("run"));
@@ -85,6 +87,9 @@ declare global {
   }
 }
 
-/** Each model brings its copy of this module, and views redraw for the stores of their own copy only: the page has one. */
+/**
+ * Each model loads its own copy of this module, and views react only to stores of their own copy. So the page uses the
+ * first copy for all models.
+ */
 window.__jaxDebugPanel ??= panel;
 export default window.__jaxDebugPanel as typeof panel;

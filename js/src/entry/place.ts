@@ -1,4 +1,4 @@
-/** What is lost of a view that moves to another place of the page: where its parts were scrolled to, and which had the focus. */
+/** Keeps what a view loses when it is moved on the page: the scroll positions of its parts and the focus. */
 export class Place {
   private readonly scrolled = new Map<Element, [top: number, left: number]>();
   private focused: HTMLElement | undefined;
@@ -10,14 +10,14 @@ export class Place {
       this.focused = target instanceof HTMLElement ? target : undefined;
     });
     root.addEventListener("focusout", ({ target }) => {
-      // It goes with the view, too, which is moved, and gets the focus back, before this.
+      // Moving the view also blurs the element, and `restore` focuses it again before this runs.
       setTimeout(() => {
         if (this.focused === target && !this.has(target as HTMLElement)) this.focused = undefined;
       });
     });
   }
 
-  /** The view was moved. */
+  /** Restores scroll positions and focus after the view was moved. */
   restore(): void {
     for (const [part, [top, left]] of this.scrolled) {
       if (part.isConnected) [part.scrollTop, part.scrollLeft] = [top, left];

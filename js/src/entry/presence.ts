@@ -1,13 +1,15 @@
-/** Tells the kernel that somebody can see a stop: without that it lets the program go on, so that nothing hangs. */
+/**
+ * Tells the kernel that somebody can see a stop. Otherwise the kernel lets the program go on, so that nothing hangs.
+ */
 
-const AGAIN_MS = 15_000;
+const REPEAT_MS = 15_000;
 
 export class Presence {
   private readonly timers = new Map<string, { stop: number; timer: ReturnType<typeof setInterval> }>();
 
   constructor(private readonly say: (run: string, stop: number) => void) {}
 
-  /** `run` stands at `stop`, or at none. */
+  /** Notes the stop of a run; undefined if the run is not at a stop. */
   tell(run: string, stop: number | undefined): void {
     const known = this.timers.get(run);
     if (known?.stop === stop) return;
@@ -16,7 +18,7 @@ export class Presence {
     if (stop === undefined) return;
     const here = () => this.say(run, stop);
     here();
-    this.timers.set(run, { stop, timer: setInterval(here, AGAIN_MS) });
+    this.timers.set(run, { stop, timer: setInterval(here, REPEAT_MS) });
   }
 
   end(): void {

@@ -1,7 +1,7 @@
 /**
- * Brings together the outputs of the page and the clients (one per kernel session) that can make them live.
+ * Connects the outputs of the page with the clients (one for each kernel session) that make them live.
  *
- * An output is static HTML, written by `jax_debug_widgets/widgets/`: a snapshot that reads well without us, and a
+ * An output is static HTML, written by `jax_debug_widgets/widgets/`: a snapshot that is readable by itself, and a
  * script that announces it:
  *
  *     <div data-jaxdebug-run="KEY"> …snapshot… </div>
@@ -11,13 +11,13 @@
  *       if (output) page.attach ? page.attach(output) : page.waiting.push(output);
  *     })()</script>
  *
- * The output shows the snapshot until the first batch of its run is here; then its children are hidden and a live
- * view stands beside them in a shadow root of its own. Outputs come and go as the notebook is scrolled and redrawn:
- * whenever the page changes, what has gone loses its view (and has its snapshot back) and what has come gets one. An output
- * that the kernel writes anew, every some seconds while a run goes on, takes over the view of its predecessor as it stands.
- * marimo writes the next run of a cell into the elements of the run before: the old view goes, the new run gets one.
+ * The output shows the snapshot until the first batch of its run arrives. Then its children are hidden, and a live view
+ * is added in a shadow root. Front ends remove and add outputs as the notebook is scrolled and redrawn. When the page
+ * changes, a removed output loses its view and shows its snapshot again, and a new output gets a view. While a run goes
+ * on, the kernel rewrites its output every few seconds; the new output takes over the view of the old one. marimo
+ * writes the next run of a cell into the same elements; then the old view is removed and the new run gets its own.
  *
- * The registry on `window` is the only state outside of the models.
+ * The registry on `window` is the only state outside the models.
  */
 import type { RunStore } from "../store/run";
 import { createUi, type UiState } from "../store/ui";
@@ -26,24 +26,24 @@ import { type LastSeen, lastSeen } from "./last";
 import { Place } from "./place";
 
 export const RUN_ATTRIBUTE = "data-jaxdebug-run";
-/** Of an output that shows a program, see `magics/program_outputs.py`. */
+/** The attribute of an output that shows a program, see `magics/program_outputs.py`. */
 export const PROGRAM_ATTRIBUTE = "data-jaxdebug-program";
 const CHANGES = { childList: true, subtree: true, attributeFilter: [RUN_ATTRIBUTE] };
 const FILE_ATTRIBUTE = "data-jaxdebug-file";
 
 /** Serves the runs of one kernel session. */
 export interface RunSource {
-  /** The run, if anything of it has arrived; asks the kernel for it otherwise. */
+  /** Returns the run if some of it has arrived; otherwise requests it. */
   find(key: string): RunStore | undefined;
-  /** The run, as far as it is here; asks for nothing. */
+  /** Returns the run if the source has it; requests nothing. */
   known(key: string): RunStore | undefined;
-  /** Whom the views of programs ask. */
+  /** Answers the requests of the views of programs. */
   readonly program?: Asked | undefined;
-  /** Lets go of a run that can be had from the kernel again. */
+  /** Drops a run that can be requested from the kernel again. */
   forget(key: string): void;
 }
 
-/** So many events are kept of runs that no output shows: what a cell that is run again is compared with. */
+/** The most events to keep of runs that no output shows. A cell that runs again is compared with them. */
 const MOST_HIDDEN_EVENTS = 200_000;
 
 export type ShowProgram = (output: HTMLElement, key: string, asked: Asked, done: (remove: () => void) => void) => void;
@@ -54,26 +54,26 @@ interface View {
   readonly ui: UiState;
   readonly host: HTMLElement;
   readonly place: Place;
-  /** The children of its output, and whether they were hidden before. */
+  /** The children of the output, and whether each was hidden before. */
   snapshot: [child: HTMLElement, hidden: HTMLElement["hidden"]][];
   unmount(): void;
 }
 
 export class Registry {
-  /** Comms that are served by a stand-in for their model, see `js/lab/src/standin.ts`. */
+  /** The ids of comms that have a stand-in for their model, see `js/lab/src/standin.ts`. */
   readonly standIns = new Set<string>();
   private readonly sources = new Set<RunSource>();
   private readonly views = new Map<HTMLElement, View>();
   private readonly uiOf = new WeakMap<HTMLElement, UiState>();
-  /** By run, what its last removed view showed: an output that is written anew goes on with that. */
+  /** For each run, the state of its last removed view. A new output of the run continues with it. */
   private readonly lastUi = new Map<string, UiState>();
-  /** The runs that were shown and are not, the one that went last at the end. */
+  /** The runs that are no longer shown, the most recently shown last. */
   private readonly hidden = new Map<string, RunStore>();
-  /** By output of a program, what takes its views away. */
+  /** For each output of a program, a function that removes its views. */
   private readonly programs = new Map<HTMLElement, () => void>();
-  /** Where outputs are looked for: no search of the page sees into a shadow root. */
+  /** The roots to search for outputs: a query of the page does not see into shadow roots. */
   private readonly roots = new Set<Document | ShadowRoot>([document]);
-  /** Outputs that a front end has given us itself: it may keep each in a shadow root. */
+  /** The outputs that a front end gave us. They may be in shadow roots. */
   private readonly given = new Set<HTMLElement>();
   private readonly askedFor = new WeakMap<HTMLElement, Set<RunSource>>();
   private readonly observer = new MutationObserver(() => this.sweepSoon());
@@ -101,9 +101,12 @@ export class Registry {
     }
   };
 
-  /** Whether an output of the run stands around this element, on the page or in a shadow root, where it is found from now on. */
+  /**
+   * Whether the roots around an element have an output of the run. The nearest such root is searched for outputs from
+   * now on.
+   */
   standsAround(element: HTMLElement, run: string): boolean {
-    const root = rootsAround(element).find((one) => one.querySelector(`[${RUN_ATTRIBUTE}="${run}"]`));
+    const root = rootsAround(element).find((candidate) => candidate.querySelector(`[${RUN_ATTRIBUTE}="${run}"]`));
     if (!root) return false;
     this.roots.add(root);
     this.observer.observe(root, CHANGES);
@@ -111,7 +114,7 @@ export class Registry {
     return true;
   }
 
-  /** Makes an output live whenever its run is there; returns what ends that. */
+  /** Makes an output live as soon as its run has arrived. Returns a function that removes the output. */
   give(output: HTMLElement): () => void {
     this.given.add(output);
     this.attach(output);
@@ -122,7 +125,7 @@ export class Registry {
     };
   }
 
-  /** Each kernel of the page is asked once whether the program is its own. */
+  /** Asks each kernel of the page once whether it knows the program. */
   private attachProgram(output: HTMLElement, key: string): void {
     const asked = this.askedFor.get(output) ?? new Set();
     this.askedFor.set(output, asked);
@@ -143,13 +146,13 @@ export class Registry {
     this.sweep();
   }
 
-  /** The views of its runs stay, with what they last showed, until another source has these runs. */
+  /** Removes a source. The views of its runs keep their last state until another source has these runs. */
   remove(source: RunSource): void {
     this.sources.delete(source);
     this.sweep();
   }
 
-  /** Takes the views of outputs that left the page or have another run now, gives one to those that can have it now. */
+  /** Removes the views of outputs that have left the page or show another run, and adds views to new outputs. */
   sweep(): void {
     this.removeOld();
     const outputs = `[${RUN_ATTRIBUTE}], [${PROGRAM_ATTRIBUTE}]`;
@@ -161,7 +164,7 @@ export class Registry {
     if (this.sources.size === 0 && this.views.size === 0 && this.programs.size === 0) this.observer.disconnect();
   }
 
-  /** Of runs whose kernel is gone, shows how their files are read again, see `widgets/reload.py`. */
+  /** For each run without a kernel, shows how to read its file again, see `widgets/reload.py`. */
   offerFiles(): void {
     for (const [output, { run }] of this.views) {
       const file = output.querySelector<HTMLElement>(`:scope > [${FILE_ATTRIBUTE}]`);
@@ -169,7 +172,7 @@ export class Registry {
     }
   }
 
-  /** What is here of a run whose kernel may be gone. */
+  /** Returns what the page has of a run, with or without a kernel. */
   lastOf(key: string): LastSeen | undefined {
     const shown = [...this.views.values()].find(({ run }) => run.key === key)?.run;
     const run = shown ?? this.hidden.get(key) ?? [...this.sources].map((source) => source.known(key)).find(Boolean);
@@ -237,7 +240,7 @@ export class Registry {
     this.removeOld();
   }
 
-  /** The view of an output that has just left the page: it goes on in the one that is written in its place. */
+  /** Returns the view of an output of this run that has just left the page, so that the new output continues it. */
   private takeOver(run: RunStore): View | undefined {
     for (const [output, view] of this.views) {
       if (isOutputOf(view, output) || view.run !== run) continue;
@@ -261,7 +264,7 @@ export class Registry {
   }
 }
 
-/** The shadow roots in which an element is, the innermost first, and the page. */
+/** Returns the shadow roots around an element, the innermost first, then the document. */
 function rootsAround(element: HTMLElement): (Document | ShadowRoot)[] {
   const root = element.getRootNode();
   return root instanceof ShadowRoot ? [root, ...rootsAround(root.host as HTMLElement)] : [document];
@@ -281,7 +284,7 @@ declare global {
   }
 }
 
-/** The registry of this page, made by the first model that comes. */
+/** Returns the registry of this page. The first model creates it. */
 export function pageRegistry(mount: Mount, showProgram?: ShowProgram): Registry {
   const page = window.__jaxDebug;
   if (page && "attach" in page) return page;

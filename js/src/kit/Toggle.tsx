@@ -9,7 +9,7 @@ interface Props {
   children: ComponentChildren;
 }
 
-/** `name` is what tests call it. */
+/** `name` is the test id. */
 export function Toggle({ of, name, title, children }: Props) {
   const turn = () => {
     of.value = !of.value;

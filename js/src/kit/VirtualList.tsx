@@ -1,4 +1,4 @@
-/** A list of rows of one height; only the visible ones exist; stays at its end until scrolled up. */
+/** A list of rows of equal height that renders only the visible ones. It stays at its end until the user scrolls up. */
 import type { ComponentChildren } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { plural } from "./format";
@@ -12,18 +12,18 @@ interface Props {
   count: number;
   label: string;
   row: (index: number) => ComponentChildren;
-  /** Told of the rows drawn, `end` not among them. */
+  /** Gets the range of the rendered rows; `end` is exclusive. */
   onDraw: (first: number, end: number) => void;
-  /** The row that the arrow keys start from, -1 for none. */
+  /** The index of the row at which the arrow keys start; -1 for none. */
   selected: number;
-  /** `extend`: from the row selected before up to this one. */
+  /** With `extend`, the selection lasts from the previously selected row to this one. */
   select: (index: number, extend: boolean) => void;
-  /** The row to scroll to whenever `revealKey` changes, -1 for none. */
+  /** The index of the row to scroll to when `revealKey` changes; -1 for none. */
   reveal: number;
   revealKey: string;
-  /** One of its rows or a moment is looked at; when that is over the list is at its end again, if it was there before. */
+  /** Whether a row or a moment is inspected. Afterwards the list returns to its end, if it was there before. */
   looking: boolean;
-  /** Stands below a row, as high as so many rows. */
+  /** Content that is shown below a row; its height is `rows` rows. */
   opened: { below: number; rows: number; content: ComponentChildren } | null;
 }
 
@@ -51,7 +51,10 @@ export function VirtualList({
   const more = opened?.rows ?? 0;
   const below = opened?.below ?? count;
   const total = count + more;
-  /** Where a row stands among what is drawn, and which row stands there: that above what is opened. */
+  /**
+   * Convert between the index of a row and its place in the list, which counts the opened rows. A place in the opened
+   * content belongs to the row above it.
+   */
   const placeOf = (index: number) => (index > below ? index + more : index);
   const indexAt = (place: number) => (place > below ? Math.max(below, place - more) : place);
   const slice = sliceAt(total, ROW_HEIGHT, height, following ? Number.MAX_SAFE_INTEGER : top);
@@ -82,7 +85,9 @@ export function VirtualList({
     wasHidden.current = height === 0;
   }, [revealKey, height, more]);
 
-  /** `anew`: also where it is in view, as its middle was not known before its height was. */
+  /**
+   * Scrolls to a row. With `anew`, also if it is visible: without the list's height its middle was not known before.
+   */
   const bringIntoView = (index: number, anew = false) => {
     const element = viewport.current;
     const place = placeOf(index);
@@ -100,7 +105,7 @@ export function VirtualList({
     const element = viewport.current;
     if (!element) return;
     const atEnd = element.scrollTop + element.clientHeight >= element.scrollHeight - ROW_HEIGHT / 2;
-    // A list that becomes lower is no longer at its end, and nobody has scrolled it up.
+    // If the list becomes lower, it is no longer at its end, although nobody has scrolled.
     const isLower = following && element.scrollTop >= followedTo.current;
     if (Math.abs(element.scrollTop - broughtTo.current) > 1) followsAgain.current = atEnd || isLower;
     if (atEnd || isLower) {

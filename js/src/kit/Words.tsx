@@ -1,4 +1,4 @@
-/** Text in which what stands between backticks is code. */
+/** Text in which parts between backticks are code. */
 export function Words({ text }: { text: string }) {
   return (
     <>

@@ -1,20 +1,25 @@
-/** The colours that terminals give a text by escape codes (ECMA-48, `\x1b[31m`), as pieces; all other codes are left out. */
+/**
+ * Splits text with the colour codes of terminals (ECMA-48, `\x1b[31m`) into styled pieces. Other escape codes are
+ * removed.
+ */
 import Anser, { type AnserJsonEntry } from "anser";
 import { COMMANDS } from "./escapes";
 
-/** A piece of a text in one style: class names, and a style where the colour is none of the sixteen named ones. */
+/**
+ * A piece of text with one style: CSS classes, and an inline style if the colour is not one of the sixteen named ones.
+ */
 export interface Piece {
   text: string;
   class: string;
   style: string;
 }
 
-/** The pieces of a text, in their order. */
+/** Returns the pieces of a text, in order. */
 export function styled(text: string): Piece[] {
   return Anser.ansiToJson(text.replace(COMMANDS, ""), { use_classes: true, remove_empty: true }).map(pieceOf);
 }
 
-/** The pieces of the first line, at most `most` characters. */
+/** Returns the pieces of the first line, cut after `most` characters. */
 export function firstLine(pieces: readonly Piece[], most: number): Piece[] {
   const kept: Piece[] = [];
   let left = most;
@@ -28,12 +33,19 @@ export function firstLine(pieces: readonly Piece[], most: number): Piece[] {
 }
 
 function pieceOf({ content, fg, bg, fg_truecolor, bg_truecolor, decorations }: AnserJsonEntry): Piece {
-  const classes = [...decorations.map((one) => `ansi-${one}`), named(fg), named(bg).replace("ansi-", "ansi-on-")];
+  const classes = [
+    ...decorations.map((decoration) => `ansi-${decoration}`),
+    named(fg),
+    named(bg).replace("ansi-", "ansi-on-"),
+  ];
   const styles = [colour("color", fg, fg_truecolor), colour("background", bg, bg_truecolor)];
   return { text: content, class: classes.filter(Boolean).join(" "), style: styles.filter(Boolean).join(";") };
 }
 
-/** `ansi-red`; empty for a colour of the palette of 256, and for a true colour. */
+/**
+ * Returns the class of a named colour, such as `ansi-red`; empty for a colour of the 256-colour palette and for a true
+ * colour.
+ */
 function named(name: string | null): string {
   return name && !/^ansi-(palette|truecolor)/.test(name) ? name : "";
 }
@@ -43,7 +55,7 @@ function colour(property: string, name: string | null, truecolor: string | null)
   return rgb ? `${property}:rgb(${rgb})` : "";
 }
 
-/** Of `ansi-palette-196`: the cube of 6 x 6 x 6 from 16 on, then 24 greys. */
+/** Returns the colour of `ansi-palette-196`: indices from 16 on are a cube of 6 × 6 × 6 colours, then 24 greys. */
 function palette(name: string | null): string {
   const index = Number(/^ansi-palette-(\d+)$/.exec(name ?? "")?.[1] ?? Number.NaN);
   if (Number.isNaN(index)) return "";

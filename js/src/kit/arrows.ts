@@ -1,4 +1,4 @@
-/** The arrow keys, to move in a picture. */
+/** Moves in a picture with the arrow keys. */
 const MOVES: Readonly<Record<string, readonly [number, number]>> = {
   ArrowUp: [-1, 0],
   ArrowDown: [1, 0],
@@ -6,7 +6,7 @@ const MOVES: Readonly<Record<string, readonly [number, number]>> = {
   ArrowRight: [0, 1],
 };
 
-/** How many rows and columns a key moves; undefined, and left to others, if it is no arrow. */
+/** Returns how many rows and columns an arrow key moves. Returns undefined for other keys, which are passed on. */
 export function arrowMove(event: KeyboardEvent): readonly [number, number] | undefined {
   const move = MOVES[event.key];
   if (move) {

@@ -1,9 +1,9 @@
-/** Escape codes of terminals (ECMA-48): whether a text has any, and the text without them. */
+/** Escape codes of terminals (ECMA-48): detects them and removes them. */
 
 const ESCAPE = "\u001b";
-/** Links and titles: `ESC ] ... BEL` or `ESC ] ... ESC \\`. */
+/** Matches links and titles: `ESC ] ... BEL` or `ESC ] ... ESC \\`. */
 export const COMMANDS = new RegExp(`${ESCAPE}\\][^\u0007${ESCAPE}]*(?:\u0007|${ESCAPE}\\\\)`, "g");
-/** Colours and what moves the cursor: `ESC [ ... m`. */
+/** Matches colours and cursor movements: `ESC [ ... m`. */
 const CONTROLS = new RegExp(`${ESCAPE}\\[[0-?]*[ -/]*[@-~]`, "g");
 
 export const isStyled = (text: string): boolean => text.includes(ESCAPE);

@@ -1,4 +1,4 @@
-/** Numbers as people read them. */
+/** Formats numbers for people. */
 
 const THIN_SPACE = "\u2009";
 
@@ -10,17 +10,20 @@ export function plural(n: number, noun: string): string {
   return `${count(n)} ${noun}${n === 1 ? "" : "s"}`;
 }
 
-/** What fires at a site of a kind, where that is no callback. */
+/** What one event of a site is called, by the kind of the site. Other kinds are callbacks. */
 const NOUNS: Record<string, string> = { print: "print", log: "print", breakpoint: "breakpoint hit" };
 
-/** `12 prints`, `3 callbacks`, or `5 prints and callbacks` by the kinds of their sites, as `events/amounts.py` says it. */
+/**
+ * Returns `12 prints`, `3 callbacks`, or `5 prints and callbacks`, depending on the kinds of the sites.
+ * `events/amounts.py` is its twin.
+ */
 export function pluralFired(n: number, kinds: Iterable<string>): string {
   const nouns = new Set(Array.from(kinds, (kind) => NOUNS[kind] ?? "callback"));
   if (nouns.size < 2) return plural(n, [...nouns][0] ?? "print");
   return n === 1 ? "1 print or callback" : `${count(n)} prints and callbacks`;
 }
 
-/** A time as `in_time` of `events/amounts.py` writes it. */
+/** Formats a duration, as `in_time` of `events/amounts.py` does. */
 export function seconds(s: number): string {
   if (s < 9.95e-6) return `${Number((s * 1e6).toPrecision(2))} µs`;
   if (s < 0.000_999_5) return `${(s * 1e6).toFixed(0)} µs`;
@@ -39,7 +42,7 @@ export function rate(perSecond: number): string {
   return `${(perSecond / 1e6).toPrecision(3)} M/s`;
 }
 
-/** A value as it is shown beside its plot. */
+/** Formats a value for display beside its plot. */
 export function value(y: number): string {
   if (Number.isNaN(y)) return "nan";
   if (!Number.isFinite(y)) return y > 0 ? "inf" : "-inf";
@@ -48,20 +51,23 @@ export function value(y: number): string {
   return size >= 1e6 || size < 1e-4 ? y.toExponential(3) : String(Number(y.toPrecision(5)));
 }
 
-/** Of an axis: round, so that few digits tell it, in six or seven characters. */
+/** Formats a tick of an axis. Ticks are round numbers, so six digits are enough. */
 export function tick(y: number): string {
   const [size, round] = [Math.abs(y), Number(y.toPrecision(6))];
   return y !== 0 && (size >= 1e6 || size < 1e-3) ? round.toExponential().replace("+", "") : String(round);
 }
 
-/** A value where there is little room. */
+/** Formats a value in little space. */
 export function brief(y: number): string {
   if (!Number.isFinite(y) || Number.isInteger(y)) return value(y);
   const size = Math.abs(y);
   return size >= 1e4 || size < 1e-3 ? y.toExponential(1) : String(Number(y.toPrecision(3)));
 }
 
-/** The twin of `short_function` in `events/function_names.py`: `step` of `train.<locals>.step`, `step.<lambda>` of what it holds. */
+/**
+ * Returns `step` for `train.<locals>.step`. A lambda or comprehension keeps its outer name: `step.<lambda>`. The twin
+ * of `short_function` in `events/function_names.py`.
+ */
 export function shortFunction(qualified: string): string {
   return qualified.replace(/^.*<locals>\.(?!<)/, "").replaceAll(".<locals>", "");
 }

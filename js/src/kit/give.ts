@@ -1,10 +1,10 @@
-/** Hands something over to the person: into the clipboard, or as a file. Nothing leaves the page. */
+/** Copies text to the clipboard or saves it as a file. Nothing leaves the page. */
 
 export async function copy(text: string): Promise<void> {
   try {
     await navigator.clipboard.writeText(text);
   } catch {
-    // Pages that are not served securely have no clipboard; they can still copy what is selected.
+    // Pages that are not secure have no clipboard API, but they can copy a selection.
     const area = document.createElement("textarea");
     area.value = text;
     document.body.append(area);

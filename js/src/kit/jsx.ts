@@ -1,2 +1,2 @@
-/** What the build puts in place of JSX, see `build.mjs`. */
+/** The functions that the build inserts for JSX, see `build.mjs`. */
 export { Fragment, h } from "preact";

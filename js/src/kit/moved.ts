@@ -1,4 +1,7 @@
-/** Where a front end puts an output elsewhere on the page, elements stay and the browser forgets how far they were scrolled. */
+/**
+ * Detects that an element was moved on the page. When a front end moves an output, the browser forgets the scroll
+ * positions in it.
+ */
 import type { FunctionComponent } from "preact";
 
 const NAME = "jaxdebug-place";
@@ -13,5 +16,5 @@ class Place extends HTMLElement {
 
 if (!customElements.get(NAME)) customElements.define(NAME, Place);
 
-/** Calls `moved` when it comes to a place on the page, the first one too. */
+/** Calls `moved` whenever it is inserted into the page, also the first time. */
 export const Moved = NAME as unknown as FunctionComponent<{ moved: () => void }>;

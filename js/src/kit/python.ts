@@ -1,4 +1,4 @@
-/** Python as coloured spans; enough for reading a few lines, so that no editor need be brought along. */
+/** Splits Python source into coloured spans. It is a small tokenizer for reading, so that no editor need be bundled. */
 
 export type SpanKind = "" | "comment" | "string" | "number" | "keyword" | "definition";
 export type Span = readonly [kind: SpanKind, text: string];
@@ -6,7 +6,7 @@ export type Span = readonly [kind: SpanKind, text: string];
 const KEYWORDS =
   "False|None|True|and|as|assert|async|await|break|class|continue|def|del|elif|else|except|finally|for|from|global|if|" +
   "import|in|is|lambda|nonlocal|not|or|pass|raise|return|try|while|with|yield";
-/** One group a kind, in the order of `KINDS`; quotes may be left open by the end of the line. */
+/** One group for each kind, in the order of `KINDS`. A string may be open at the end of the line. */
 const TOKEN = new RegExp(
   [
     "(#.*)",
@@ -19,7 +19,7 @@ const TOKEN = new RegExp(
 );
 const KINDS: readonly SpanKind[] = ["comment", "string", "number", "keyword", "definition"];
 
-/** The spans of each line; together they are the line. A triple-quoted string may go on over several. */
+/** Returns the spans of each line; joined, they are the line. A triple-quoted string may span several lines. */
 export function highlighted(lines: readonly string[]): Span[][] {
   let open = "";
   return lines.map((line) => {
@@ -44,7 +44,7 @@ export function highlighted(lines: readonly string[]): Span[][] {
   });
 }
 
-/** The triple quotes that this string does not close, "" where it does. */
+/** Returns the triple quotes that this string leaves open; "" if it is closed. */
 function leftOpen(text: string): string {
   const [, quotes = ""] = /^\w*("""|''')/.exec(text) ?? [];
   const content = text.slice(text.indexOf(quotes) + quotes.length);
@@ -55,7 +55,9 @@ const QUOTED = `('(?:[^'\\\\]|\\\\.)*'|"(?:[^"\\\\]|\\\\.)*")`;
 const MAGIC = new RegExp(`get_ipython\\(\\)\\.run_line_magic\\('(\\w+)', ${QUOTED}\\)`, "g");
 const SYSTEM = new RegExp(`get_ipython\\(\\)\\.(?:system|getoutput)\\(${QUOTED}\\)`, "g");
 
-/** A line as it was typed into its cell: `%load_ext x` and `!ls`, for which IPython runs calls of its own. */
+/**
+ * Returns a line as the user typed it in the cell, such as `%load_ext x` or `!ls`. IPython replaces these with calls.
+ */
 export function asTyped(line: string): string {
   if (!line.includes("get_ipython()")) return line;
   const magic = line.replace(MAGIC, (_, name: string, quoted: string) => `%${name} ${unquoted(quoted)}`.trimEnd());

@@ -1,4 +1,6 @@
-/** How far a list is scrolled; kept where the browser forgets it: when the list is moved on the page, or hidden for a while. */
+/**
+ * Keeps the scroll position of a list when it is moved on the page or hidden for a while. The browser would forget it.
+ */
 import type { RefObject } from "preact";
 import { useLayoutEffect, useState } from "preact/hooks";
 
@@ -7,7 +9,7 @@ export function useScrolled(viewport: RefObject<HTMLElement>, height: number) {
   const stay = () => {
     if (viewport.current) viewport.current.scrollTop = top;
   };
-  // A hidden list cannot be scrolled: it is put where it was when it has a height again.
+  // A hidden list cannot be scrolled, so its position is restored when it has a height again.
   useLayoutEffect(stay, [height]);
   return { top, setTop, stay };
 }

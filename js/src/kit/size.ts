@@ -1,11 +1,11 @@
-/** How large an element is, as it changes. */
+/** Observes the size of an element. */
 import type { RefObject } from "preact";
 import { useEffect, useLayoutEffect, useState } from "preact/hooks";
 
 export function useSize(element: RefObject<HTMLElement>): { width: number; height: number } {
   const [size, setSize] = useState({ width: 0, height: 0 });
   const [target, setTarget] = useState<HTMLElement | null>(null);
-  // A view may draw its element later than itself, and another one after it.
+  // A view may render its element later, or replace it.
   useLayoutEffect(() => setTarget(element.current));
   useEffect(() => {
     if (!target) return;
@@ -18,13 +18,13 @@ export function useSize(element: RefObject<HTMLElement>): { width: number; heigh
   return size;
 }
 
-/** The context of `canvas`, cleared, that draws in pixels of the page. */
+/** Returns the cleared context of `canvas`, with the CSS pixel as its unit. */
 export function clearCanvas(canvas: HTMLCanvasElement | null, width: number, height: number) {
   const context = canvas?.getContext("2d");
   if (!canvas || !context || width === 0) return null;
   const scale = window.devicePixelRatio || 1;
   const [across, down] = [Math.round(width * scale), Math.round(height * scale)];
-  // To set a size, even the same, is to lay out the page again.
+  // Setting a size, even the same one, makes the browser lay out the page again.
   if (canvas.width !== across) canvas.width = across;
   if (canvas.height !== down) canvas.height = down;
   context.setTransform(scale, 0, 0, scale, 0, 0);

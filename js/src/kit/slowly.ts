@@ -1,11 +1,11 @@
-/** What need not follow each event: it is drawn at once, and then at most so often. */
+/** Throttles drawing: the first change is drawn at once, further changes at most once in an interval. */
 import { effect } from "@preact/signals";
 import { useLayoutEffect, useState } from "preact/hooks";
 
-/** Changes when `watch`, which reads signals, sees a change, at most once in `ms`. */
+/** Returns a number that changes at most once in `ms` milliseconds, when a signal that `watch` reads changes. */
 export function useSlowly(watch: () => void, ms: number): number {
   const [at, setAt] = useState(0);
-  // What is asked for while drawing may be answered at once.
+  // A layout effect, because a request that is made during rendering may be answered at once.
   useLayoutEffect(() => {
     let drawn = Number.NEGATIVE_INFINITY;
     let timer: ReturnType<typeof setTimeout> | undefined;

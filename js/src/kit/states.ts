@@ -1,4 +1,4 @@
-/** What a run does, in words; `paused` is at a stop of the debugger. */
+/** The states of a run, in words. `paused` means that the debugger holds it. */
 export const STATES = {
   running: "Running",
   paused: "Paused",
@@ -14,11 +14,11 @@ export type State = keyof typeof STATES;
 
 export const stateWords = (state: string): string => STATES[state as State] ?? state;
 
-/** The state of a call, in words. A call that is `drained` has its outputs and all its effects. */
+/** Returns the state of a call, in words. A `drained` call has its outputs and all its effects. */
 export const callStateWords = (state: string): string => (state === "drained" ? "done" : state);
 
-/** Whether a run goes on: a program runs, stands at a stop, or has effects under way. */
+/** Whether a run is active: its program runs, is at a stop, or has pending effects. */
 export const goesOn = (state: string): boolean => state === "running" || state === "waiting" || state === "paused";
 
-/** Whether its user ended it, as opposed to a failure: of a run and of a call. */
+/** Whether the user ended a run or a call. A failure does not count. */
 export const wasEnded = (state: string): boolean => state === "stopped" || state === "interrupted";

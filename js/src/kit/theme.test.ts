@@ -7,12 +7,12 @@ afterEach(() => {
   vi.unstubAllGlobals();
 });
 
-/** The system's preference. */
+/** Sets the colour preference of the system. */
 function prefer(matches: boolean): void {
   vi.stubGlobal("matchMedia", () => ({ matches, addEventListener() {}, removeEventListener() {} }));
 }
 
-/** Whether a panel is dark on a page whose body is marked so. */
+/** Returns whether a panel is dark on a page whose body has these marks. */
 function isDark(className: string, jpThemeLight?: string): boolean {
   document.body.className = className;
   if (jpThemeLight) document.body.dataset.jpThemeLight = jpThemeLight;

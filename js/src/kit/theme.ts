@@ -1,14 +1,20 @@
-/** Light or dark, and the colours that a canvas needs as values. The rest of the theme is in `theme.raw.css`. */
+/**
+ * Detects light or dark mode, and reads the colours that a canvas needs as values. The rest of the theme is in
+ * `theme.raw.css`.
+ */
 import { type Signal, signal } from "@preact/signals";
 
 export const SITE_COLOURS = 8;
 
-/** A custom property of `theme.raw.css`. */
+/** Returns the custom property of `theme.raw.css` with the colour of a site. */
 export function siteColour(rank: number): string {
   return `--site-${rank % SITE_COLOURS}`;
 }
 
-/** JupyterLab, marimo and VS Code mark the body; elsewhere the system's preference counts. */
+/**
+ * Whether the page is dark. JupyterLab, marimo and VS Code mark the body; on other pages the system's preference
+ * counts.
+ */
 function isDark(): boolean {
   const { jpThemeLight } = document.body.dataset;
   if (jpThemeLight !== undefined) return jpThemeLight === "false";
@@ -27,7 +33,7 @@ export interface Theme {
 export function watchTheme(): Theme {
   const dark = signal(isDark());
   const update = () => {
-    worth.clear();
+    cache.clear();
     dark.value = isDark();
   };
   const observer = new MutationObserver(update);
@@ -41,19 +47,22 @@ export function watchTheme(): Theme {
   return { dark, stop };
 }
 
-/** By light or dark and name: to ask the browser is to make it compute styles and layout, many times a frame. */
-const worth = new Map<string, string>();
+/**
+ * A cache of colours, by mode and name. Each query makes the browser compute styles and layout, and there are many in a
+ * frame.
+ */
+const cache = new Map<string, string>();
 
-/** What the custom property `name` is worth at `element` of a panel. */
+/** Returns the value of the custom property `name` at an element of a panel. */
 export function colourAt(element: Element, name: string): string {
   const key = (element.closest(".dark") ? "dark" : "") + name;
-  const known = worth.get(key) ?? asked(element, name);
-  // An element that is not on the page yet knows no colours.
-  if (known) worth.set(key, known);
+  const known = cache.get(key) ?? computedColour(element, name);
+  // An element outside the page has no computed colours.
+  if (known) cache.set(key, known);
   return known;
 }
 
-function asked(element: Element, name: string): string {
+function computedColour(element: Element, name: string): string {
   const probe = document.createElement("span");
   probe.style.color = `var(${name})`;
   element.append(probe);

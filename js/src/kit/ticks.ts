@@ -1,27 +1,27 @@
-/** Round numbers along an axis. */
+/** Chooses round numbers for the ticks of an axis. */
 
-/** As `words` writes them, and where that cannot tell them apart with as many digits as it takes. */
+/** Formats the ticks with `words`. If this makes ticks look equal, uses as many digits as they need. */
 export function tickWords(all: readonly number[], words: (tick: number) => string): string[] {
   const [first = 0, second = first + 1] = all;
   const step = second - first;
-  const said = all.map(words);
-  if (all.every((tick, i) => Math.abs(Number(said[i]) - tick) < step / 10)) return said;
+  const texts = all.map(words);
+  if (all.every((tick, i) => Math.abs(Number(texts[i]) - tick) < step / 10)) return texts;
   const digits = Math.min(20, Math.max(0, Math.ceil(-Math.log10(step) - 1e-9)));
   return all.map((tick) => tick.toFixed(digits));
 }
 
-/** From `from` to `to`, about `most` of them and at least `least` apart. */
+/** Returns about `most` ticks from `from` to `to`, at least `least` apart. */
 export function ticks(from: number, to: number, most: number, least = 0): number[] {
   const rough = Math.max((to - from) / Math.max(1, most), least, Number.MIN_VALUE);
   const power = 10 ** Math.floor(Math.log10(rough) + 1e-9);
   const step = power * ([1, 2, 5].find((n) => n * power >= rough * (1 - 1e-9)) ?? 10);
   const found: number[] = [];
-  // Positions may lie where adding a step changes nothing.
+  // The range may be so narrow that adding a step would not change the number.
   for (let i = Math.ceil(from / step); i * step <= to && found.length <= 2 * most + 2; i++) found.push(i * step);
   return found;
 }
 
-/** Powers of ten; where there is none, or only one, round numbers. */
+/** Returns powers of ten. If the range has fewer than two, returns round numbers. */
 export function logTicks(from: number, to: number, most: number): number[] {
   const powers: number[] = [];
   const step = Math.max(1, Math.ceil(Math.log10(to / from) / Math.max(1, most)));

@@ -1,16 +1,19 @@
-/** Which rows of a long list to draw. Browsers cap the height of an element, so beyond a limit scrolling is scaled. */
+/**
+ * Computes which rows of a long list to draw. Browsers limit the height of an element, so scrolling is scaled in a very
+ * long list.
+ */
 
 const TALLEST = 8_000_000;
-/** Drawn above and below what is seen, for scrolling that is ahead of us. */
+/** Rows that are drawn above and below the visible ones, for fast scrolling. */
 export const SPARE_ROWS = 6;
 
 export interface Slice {
-  /** Of the whole list, in pixels. */
+  /** The height of the whole list, in pixels. */
   height: number;
   first: number;
-  /** One past the last row. */
+  /** The index after the last row. */
   end: number;
-  /** Where row `first` stands, in pixels from the top of the list. */
+  /** The position of row `first`, in pixels from the top of the list. */
   offset: number;
 }
 
@@ -25,7 +28,7 @@ export function sliceAt(count: number, rowHeight: number, viewHeight: number, sc
   return { height, first, end, offset: top + first * rowHeight - scaled };
 }
 
-/** The scroll position that brings row `row` to the middle. */
+/** Returns the scroll position that brings `row` to the middle. */
 export function scrollTo(row: number, count: number, rowHeight: number, viewHeight: number): number {
   const full = count * rowHeight;
   const most = Math.min(full, TALLEST) - viewHeight;

@@ -1,21 +1,27 @@
-/** Lines that are called from several places, or run in several processes, have a site for each: what tells these apart. */
+/**
+ * Labels that tell apart the sites of one source line. A line has several sites if several callers or processes reach
+ * it.
+ */
 import type { SiteMessage } from "../transport/wire";
 
-/** By site, the caller and the process that tell it from the others of its line and name; only for sites that have such others. */
+/**
+ * Maps the id of a site to its caller and process. Only sites that share their line and name with another site have an
+ * entry.
+ */
 export function tellApart(sites: Iterable<SiteMessage>, copies: Record<string, number> = {}): Map<number, string> {
   const apart = new Map<number, string>();
   for (const group of groupsOf(sites)) {
     const processes = new Set(group.map(({ process }) => process));
     for (const site of group) {
       const words = [callerOf(site, group), processes.size > 1 ? processesOf(site, group, copies) : ""];
-      const told = words.filter(Boolean).join(" · ");
-      if (told) apart.set(site.id, told);
+      const label = words.filter(Boolean).join(" · ");
+      if (label) apart.set(site.id, label);
     }
   }
   return apart;
 }
 
-/** The sites of one line and name, also in several processes. */
+/** Groups the sites that have the same line and name, across processes. */
 function groupsOf(sites: Iterable<SiteMessage>): Iterable<SiteMessage[]> {
   const groups = new Map<string, SiteMessage[]>();
   for (const site of sites) {
@@ -25,17 +31,17 @@ function groupsOf(sites: Iterable<SiteMessage>): Iterable<SiteMessage[]> {
   return groups.values();
 }
 
-/** What the sites of one line and name have in common. */
+/** Returns a key that is equal for the sites of one line and name. */
 export function lineOf(site: SiteMessage): string {
   return [site.where, site.label, site.kind, site.phase].join("\n");
 }
 
 function callerOf({ callers, process }: SiteMessage, group: SiteMessage[]): string {
-  const own = group.filter((other) => other.process === process);
-  return callers.find((one) => !own.every((other) => other.callers.includes(one))) ?? "";
+  const neighbours = group.filter((other) => other.process === process);
+  return callers.find((caller) => !neighbours.every((other) => other.callers.includes(caller))) ?? "";
 }
 
-/** `process 1`; `all 4 processes` where its values are the same in all. */
+/** Returns `process 1`, or `all 4 processes` if the site's values are the same in every process. */
 function processesOf(site: SiteMessage, group: SiteMessage[], copies: Record<string, number>): string {
   const same = group.filter(({ id }) => id === site.id || copies[id] === site.id).map(({ process }) => process);
   if (same.length === 1) return `process ${site.process}`;

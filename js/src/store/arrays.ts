@@ -1,6 +1,7 @@
 /**
- * The slices of arrays that the kernel has sent. One request is under way at a time; of what was wanted meanwhile
- * only the latest is asked for, so that dragging over a thousand steps does not ask for a thousand arrays.
+ * A cache of the array slices that the kernel has sent. Only one request is pending at a time. Of the slices that are
+ * wanted meanwhile, only the newest is requested next, so that dragging over a thousand steps does not request a
+ * thousand arrays.
  */
 import type { ArraySlice } from "../transport/wire";
 
@@ -10,13 +11,16 @@ export interface WantedSlice {
   event: number;
   value: number;
   index: number[];
-  /** Which are rows and columns, and then those that are tiled; absent for the last two. */
+  /**
+   * The axes that are shown as rows and as columns, then the tiled axes. If absent, the last two axes are rows and
+   * columns.
+   */
   axes?: number[];
-  /** All rows, columns and channels, where the value is a picture. */
+  /** Whether to send all rows, columns and channels if the value is a picture. */
   image: boolean;
 }
 
-/** A slice, or why there is none. */
+/** A slice, or the reason why there is none. */
 export type SliceAnswer = ArraySlice | string;
 export type AskForSlice<Wanted> = (wanted: Wanted, answer: (slice: SliceAnswer) => void) => void;
 
@@ -30,7 +34,7 @@ export class ArraySlices<Wanted extends { image: boolean } = WantedSlice> {
     private readonly changed: () => void,
   ) {}
 
-  /** The slice, if it is here; else it is asked for. */
+  /** Returns the slice if it is cached; otherwise requests it and returns undefined. */
   get(wanted: Wanted): SliceAnswer | undefined {
     const found = this.known(wanted);
     if (found === undefined) {
@@ -40,19 +44,19 @@ export class ArraySlices<Wanted extends { image: boolean } = WantedSlice> {
     return found;
   }
 
-  /** The slice, if it is here. */
+  /** Returns the slice if it is cached; requests nothing. */
   known(wanted: Wanted): SliceAnswer | undefined {
     return this.kept.get(JSON.stringify(wanted));
   }
 
-  /** No answer will come; what failed may be tried again. */
+  /** Forgets the pending request, which will not be answered, and the failed ones, so that they can be tried again. */
   forget(): void {
     this.asking = false;
     this.wanted = null;
     for (const [key, answer] of this.kept) if (typeof answer === "string") this.kept.delete(key);
   }
 
-  /** The values have changed. */
+  /** Empties the cache, because the values have changed. */
   clear(): void {
     this.kept.clear();
   }

@@ -1,4 +1,4 @@
-/** The step at which the program stands: which values are of it, and which are left of an earlier one. */
+/** The step at which the program is stopped, and which shown values are from an earlier step. */
 import type { StopBody } from "../transport/stops";
 import type { SiteMessage } from "../transport/wire";
 import { whenAt } from "./clock";
@@ -9,13 +9,16 @@ import type { WatchTable } from "./watched";
 export interface AtStop {
   stop: StopBody;
   site: SiteMessage | undefined;
-  /** A column of the event at which it stands; -1 where that is not known. */
+  /** Returns a column of the event at which the program is stopped; -1 if the value is not known. */
   at(column: "time" | "call" | "execution" | "occurrence" | "step" | "inner" | "device"): number;
-  /** `call 3 · step 12`. */
+  /** The call and step as text: `call 3 · step 12`. */
   when: string;
 }
 
-/** The stop at which the program was ended, until it is closed: nothing of another step came after it. */
+/**
+ * Returns the stop at which the user ended the program, until that stop is closed or an event of another step follows
+ * it.
+ */
 export function endedAt(run: RunStore, ui: UiState): StopBody | null {
   const {
     log,
@@ -30,7 +33,7 @@ export function endedAt(run: RunStore, ui: UiState): StopBody | null {
   return last;
 }
 
-/** Null where the program stands at no event that is kept. */
+/** Returns null if the program is not stopped, or if the event of the stop is not kept. */
 export function atStop(run: RunStore, stop: StopBody | null): AtStop | null {
   const position = stop && stop.event >= 0 ? run.log.find(stop.event) : -1;
   if (!stop || position < 0) return null;
@@ -39,7 +42,7 @@ export function atStop(run: RunStore, stop: StopBody | null): AtStop | null {
   return { stop, site, at, when: whenAt(at) };
 }
 
-/** The call or step of a row that is not of the stop's own; "" where it is. */
+/** Names the call, step or inner iteration of a row if it differs from that of the stop; "" if it is the same. */
 export function earlier(table: Pick<WatchTable, "at" | "siteAt">, row: number, { site, at: ofStop }: AtStop): string {
   const at = (column: string) => table.at(row, column) as number;
   const [call, step] = [at("call"), at("step")];

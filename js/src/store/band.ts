@@ -1,7 +1,7 @@
-/** What many lanes and devices span at each place of the axis: the lowest, the highest and the mean. */
+/** The lowest value, the highest value and the mean over many lanes and devices, at each position of the x axis. */
 import { Growable } from "./growable";
 
-/** The least and the greatest of what a number is the mean of. */
+/** The least and the greatest of the numbers that a mean summarizes. */
 export type Span = readonly [number, number];
 
 const MOST_PLACES = 32_768;
@@ -11,22 +11,23 @@ const column = () => new Growable(Float64Array, 64);
 export class Band {
   readonly x = column();
   readonly time = column();
-  /** The mean. */
+  /** The mean at each position. */
   readonly y = column();
   readonly low = column();
   readonly high = column();
-  /** The first call that came to the place. */
+  /** The first call that reached each position. */
   readonly call = column();
   private readonly counts = column();
   total = 0;
-  /** Whether what stands later on the axis also came later. */
+  /** Whether time rises with `x`. */
   risesInTime = true;
-  /** Up to here places were put together. */
+  /** The last position that `halve` has merged. */
   private halved = Number.NEGATIVE_INFINITY;
 
   /**
-   * Devices are at different steps at a time, so a place may come again; and a loop that runs from its end comes to new ones
-   * from behind. What already is a mean comes with what it is the mean of spans.
+   * Adds a number at position `x`. A position may come again, because devices are at different steps. Positions may
+   * also come in falling order, because a loop may run in reverse. If `y` is itself a mean, the last parameter is the
+   * range of its numbers.
    */
   push(x: number, time: number, y: number, call: number, [low, high]: Span = [y, y]): void {
     this.total++;
@@ -38,11 +39,11 @@ export class Band {
     }
     this.risesInTime &&= at === this.x.length;
     const row = [x, time, y, low, high, call, 1];
-    for (const [i, own] of this.columns.entries()) own.splice(at, at, [row[i] as number]);
+    for (const [i, values] of this.columns.entries()) values.splice(at, at, [row[i] as number]);
     if (this.x.length >= MOST_PLACES) this.halve();
   }
 
-  /** How many lanes and devices were finite at place `i`. */
+  /** Returns how many lanes and devices had a finite value at position `i`. */
   countAt(i: number): number {
     return this.counts.at(i);
   }
@@ -59,13 +60,13 @@ export class Band {
     this.counts.set(i, all);
   }
 
-  /** Two places become one. */
+  /** Merges each pair of neighbouring positions into one. */
   private halve(): void {
     const { x, y, low, high, counts } = this;
     this.halved = x.at(-1);
     for (let i = 0; i + 1 < x.length; i += 2) {
       this.widen(i, low.at(i + 1), high.at(i + 1), y.at(i + 1), counts.at(i + 1));
     }
-    for (const own of this.columns) own.replace(own.view().filter((_, i) => i % 2 === 0));
+    for (const values of this.columns) values.replace(values.view().filter((_, i) => i % 2 === 0));
   }
 }

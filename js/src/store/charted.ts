@@ -1,5 +1,5 @@
 /**
- * Which watched values an overview draws without being asked: gradients, sizes of updates, activations.
+ * Chooses the watched values that the overview draws by default: gradients, sizes of updates, activations.
  * `session/run/charted.py` is its twin; both are tested on `tests/overview_cases.json`.
  */
 import { kindOf, type Path, pathOf } from "./groups";
@@ -9,7 +9,7 @@ type Charted = Pick<WatchSite, "phase" | "values"> & {
   watch: Pick<WatchSite["watch"], "name" | "role" | "shape" | "dtype" | "primitive">;
 };
 
-/** A value, and where it stands in its tree. */
+/** A watched value, and its path in its pytree. */
 export interface Leaf<Site> {
   site: Site;
   path: Path;
@@ -20,7 +20,10 @@ const NO_ACTIVATION = /grad|update|params|^opt|state$/i;
 
 const keyOf = ({ group, leaf }: Path) => `${group}/${leaf}`;
 
-/** Those of parameters; where none is known as such, of all named arrays, and without these of numbers. */
+/**
+ * Returns the gradients of parameters. If no parameter is known, returns those of all named arrays; if there are none,
+ * those of named numbers.
+ */
 export function gradientLeaves<Site extends Charted>(sites: readonly Site[]): Leaf<Site>[] {
   const parameters = new Map(leavesOf(sites, "gradient").map((leaf) => [keyOf(leaf.path), leaf]));
   const [arrays, numbers]: [Leaf<Site>[], Leaf<Site>[]] = [[], []];
@@ -30,20 +33,20 @@ export function gradientLeaves<Site extends Charted>(sites: readonly Site[]): Le
       (site.watch.shape.length > 0 ? arrays : numbers).push(asWhole(site, path));
     else if (!parameters.has(key)) parameters.set(key, { site, path });
   }
-  // The gradient of a number is mostly that of the loss by itself, 1.
-  return [[...parameters.values()], arrays, numbers].find((one) => one.length > 0) ?? [];
+  // Gradients of numbers come last: such a gradient is usually that of the loss with respect to itself, 1.
+  return [[...parameters.values()], arrays, numbers].find((leaves) => leaves.length > 0) ?? [];
 }
 
-/** Each update with the parameter that it is added to. */
+/** Pairs each update with the parameter that it is added to. */
 export function ratioLeaves<Site extends Charted>(sites: readonly Site[]): { leaf: Leaf<Site>; of: Site }[] {
   const parameters = new Map(leavesOf(sites, "parameter").map(({ site, path }) => [keyOf(path), site]));
   return leavesOf(sites, "update").flatMap((leaf) => {
-    const of = parameters.get(keyOf(leaf.path));
-    return of ? [{ leaf, of }] : [];
+    const parameter = parameters.get(keyOf(leaf.path));
+    return parameter ? [{ leaf, of: parameter }] : [];
   });
 }
 
-/** The arrays that the program computes on its way forward; several may have one name. */
+/** Returns the arrays that the forward pass computes. Several of them may have the same name. */
 export function activationLeaves<Site extends Charted>(sites: readonly Site[]): Leaf<Site>[] {
   return named(sites, "value")
     .filter(({ site: { phase, values, watch }, path }) => {
@@ -59,7 +62,7 @@ function asWhole<Site extends Charted>(site: Site, { root }: Path): Leaf<Site> {
   return { site, path: { root, group: site.watch.name, leaf: "" } };
 }
 
-/** What is called by a name, and is not only computed again. */
+/** Returns the sites of a role that have a name, without values that are only recomputed. */
 function named<Site extends Charted>(sites: readonly Site[], role: string): Leaf<Site>[] {
   return sites.flatMap((site) => {
     const path = site.watch.role === role && site.phase !== "recompute" ? pathOf(site.watch.name) : null;
@@ -67,7 +70,10 @@ function named<Site extends Charted>(sites: readonly Site[], role: string): Leaf
   });
 }
 
-/** The leaves of trees of that kind, the first of each path; a tree of a short name is one where it has parts. */
+/**
+ * Returns the leaves of pytrees of this kind, the first site of each path. A tree with a very short name counts only if
+ * it has leaves.
+ */
 function leavesOf<Site extends Charted>(
   sites: readonly Site[],
   kind: "gradient" | "update" | "parameter",

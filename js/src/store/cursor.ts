@@ -1,4 +1,4 @@
-/** What is inspected, in all views: a value, its line, and of a print which of its values. */
+/** Selects what all views inspect: a site, its source line and, for a print, one of its values. */
 import type { SiteMessage } from "../transport/wire";
 import type { UiState } from "./ui";
 

@@ -1,6 +1,6 @@
 /**
- * The stops of a run: the one that stands, what it was, and what was typed at it. The kernel decides what is a stop and
- * which frame and lane are looked at (see `transport/stops.py`), so that a reloaded page comes back to the same.
+ * The debugger's stops in this run, and the commands of its console. The kernel keeps the state of a stop, its selected
+ * frame and its selected lane (see `transport/stops.py`), so that a reloaded page shows the same.
  */
 import { problemOf } from "../transport/channel";
 import type { HowToResume, StopBody } from "../transport/stops";
@@ -9,20 +9,20 @@ import { ArraySlices } from "./arrays";
 
 type WithoutRun<Body> = Body extends unknown ? Omit<Body, "run"> : never;
 type StopTypes = "resume" | "here" | "frame" | "lane" | "command" | "set" | "complete" | "local";
-/** What may be asked of the kernel's debugger. */
+/** A request to the kernel's debugger. */
 export type DebugRequest = WithoutRun<
   | Extract<RequestBody, { type: StopTypes | "breakpoint" | "pause" | "halt" }>
   | { type: "here"; stop: number; keep?: true }
 >;
 export type AskDebugger = (request: DebugRequest, answer: (message: Message) => void) => void;
 
-/** One command of the console, and what came of it. */
+/** A command of the console with its result. */
 export interface Typed {
   text: string;
-  /** Null while it runs. */
+  /** Null while the command runs. */
   output: string | null;
   error: boolean;
-  /** Milliseconds from the key to the answer. */
+  /** Milliseconds from sending the command to its answer. */
   took: number;
 }
 
@@ -36,7 +36,7 @@ export interface WantedLocal {
 }
 
 export interface Matches {
-  /** What they would replace begins here, in UTF-16 units of the text asked about. */
+  /** Where the text begins that a match replaces, in UTF-16 units of the text. */
   start: number;
   matches: string[];
 }
@@ -44,7 +44,7 @@ export interface Matches {
 /** An expression that is evaluated at each stop. */
 export interface Expression {
   text: string;
-  /** Null while it runs, and before a stop. */
+  /** Null while it runs, and before the first stop. */
   output: string | null;
   error: boolean;
 }
@@ -52,15 +52,15 @@ export interface Expression {
 const MOST_TYPED = 500;
 
 export class Debugger {
-  /** The stop that stands. */
+  /** The current stop; null while the program runs. */
   stop: StopBody | null = null;
-  /** The newest stop, which may be over. */
+  /** The newest stop; it may be over. */
   last: StopBody | null = null;
-  /** `performance.now()` when it began. */
+  /** When the stop began, as `performance.now()`. */
   began = 0;
-  /** The kernel has been told how to go on, and has not yet. */
+  /** Whether the kernel was asked to resume and has not done so yet. */
   resuming = false;
-  /** Asked for, until it takes effect. */
+  /** The request that has not taken effect yet. */
   wanted: "" | "pause" | "halt" = "";
   readonly console: Typed[] = [];
   readonly expressions: Expression[] = [];
@@ -69,7 +69,7 @@ export class Debugger {
   constructor(
     private readonly ask: AskDebugger,
     private readonly changed: () => void,
-    /** Takes what went wrong, "" for nothing. */
+    /** Reports a problem; "" means that there is none. */
     private readonly complain: (problem: string) => void,
   ) {
     this.locals = new ArraySlices<WantedLocal>(
@@ -81,7 +81,7 @@ export class Debugger {
     );
   }
 
-  /** Whether the program stands at a stop, and nobody has asked it to go on. */
+  /** Whether the program is stopped and was not asked to resume. */
   get isHolding(): boolean {
     return this.stop !== null && !this.resuming;
   }
@@ -91,7 +91,7 @@ export class Debugger {
       this.began = performance.now() - 1000 * stop.since;
       this.last = stop;
       this.wanted = "";
-      // The same variable may have another value now: in another lane, or because it was set.
+      // A variable may have another value now, in another lane or because the user set it.
       this.locals.clear();
     }
     if (stop?.id !== this.stop?.id) this.resuming = false;
@@ -100,9 +100,9 @@ export class Debugger {
     this.changed();
   }
 
-  /** Evaluates the expression now and at each stop, in the frame and the lane that are looked at. */
+  /** Evaluates the expression now and at each later stop, in the selected frame and lane. */
   addExpression(text: string): void {
-    if (!text.trim() || this.expressions.some((one) => one.text === text.trim())) return;
+    if (!text.trim() || this.expressions.some((other) => other.text === text.trim())) return;
     const expression: Expression = { text: text.trim(), output: null, error: false };
     this.expressions.push(expression);
     this.evaluate(expression);
@@ -117,7 +117,7 @@ export class Debugger {
   private evaluate(expression: Expression): void {
     const { stop } = this;
     if (!stop) return;
-    // `p`, so that a variable called `c` does not continue the program.
+    // The prefix `p` makes it an expression: a bare `c` would continue the program.
     this.ask({ type: "command", stop: stop.id, text: `p ${expression.text}`, quiet: true }, (answer) => {
       if (this.stop !== stop) return;
       expression.output = answer.type === "console" ? answer.text : problemOf(answer);
@@ -126,7 +126,7 @@ export class Debugger {
     });
   }
 
-  /** Nothing that was asked for will come. */
+  /** Drops all pending requests, because the kernel is gone. */
   lose(): void {
     this.resuming = false;
     this.wanted = "";
@@ -160,7 +160,7 @@ export class Debugger {
     if (this.stop) this.request({ type: "lane", stop: this.stop.id, lane });
   }
 
-  /** Takes the time-out off. */
+  /** Removes the time-out of the stop. */
   keepWaiting(): void {
     if (this.stop) this.request({ type: "here", stop: this.stop.id, keep: true });
   }
@@ -174,16 +174,16 @@ export class Debugger {
     const typed: Typed = { text, output: null, error: false, took: 0 };
     this.console.push(typed);
     if (this.console.length > MOST_TYPED) this.console.shift();
-    const asked = performance.now();
+    const sentAt = performance.now();
     this.ask({ type: "command", stop: this.stop.id, text }, (answer) => {
-      typed.took = performance.now() - asked;
+      typed.took = performance.now() - sentAt;
       if (answer.type === "console") this.settle(typed, answer.text, answer.error);
       else this.settle(typed, problemOf(answer), true);
     });
     this.changed();
   }
 
-  /** What was typed before this page was loaded; a page that has its own log keeps it. */
+  /** Shows the commands that were typed before this page was loaded. Does nothing if the page has a log already. */
   recall(typed: readonly Omit<Typed, "took">[]): void {
     if (this.console.length > 0) return;
     const late = "It was running when this page was loaded.";
@@ -191,7 +191,7 @@ export class Debugger {
     this.changed();
   }
 
-  /** `cursor` in UTF-16 units, as the browser counts. */
+  /** Requests completions. `cursor` counts UTF-16 units, as the browser does. */
   complete(text: string, cursor: number, answer: (found: Matches) => void): void {
     if (!this.stop) return;
     const before = [...text.slice(0, cursor)];

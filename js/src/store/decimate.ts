@@ -1,6 +1,8 @@
-/** Fewer points that draw the same line: the lowest and the highest of each stretch, in their order. */
+/**
+ * Reduces a line to fewer points that look the same: the lowest and the highest point of each chunk, in their order.
+ */
 
-/** Positions of at most about `limit` of the points, only of those that `keep` wants. */
+/** Returns the indices of at most about `limit` points. Points for which `keep` is false are left out. */
 export function decimate(y: Float64Array, limit: number, keep: (y: number) => boolean = Number.isFinite): number[] {
   const stretch = Math.max(1, Math.ceil((2 * y.length) / limit));
   const positions: number[] = [];

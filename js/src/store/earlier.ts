@@ -1,11 +1,11 @@
-/** Earlier runs of the same program, to compare with. */
+/** Earlier runs of the same program, for comparison. */
 import type { SiteMessage } from "../transport/wire";
 import type { RunStore } from "./run";
 import type { Series } from "./series";
 
 const MOST_RUNS = 4;
 
-/** Of `all`, those that ran what `run` runs, and began before it; the newest first. */
+/** Returns the runs with the same title that began before `run`, the newest first. */
 export function earlierRuns(run: RunStore, all: Iterable<RunStore>): RunStore[] {
   const { title, started } = run.status ?? {};
   return [...all]
@@ -14,11 +14,14 @@ export function earlierRuns(run: RunStore, all: Iterable<RunStore>): RunStore[] 
     .slice(0, MOST_RUNS);
 }
 
-/** The same value in each of these runs, if it is there: ids change when a cell is run again, what the site is about does not. */
+/**
+ * Returns the same series in each of these runs; undefined if a run has none. Site ids differ between runs, so sites
+ * are matched by content.
+ */
 export function sameIn(runs: readonly RunStore[], run: RunStore, { site, value }: Series): (Series | undefined)[] {
-  const own = run.sites.get(site);
+  const wanted = run.sites.get(site);
   return runs.map((other) => {
-    const same = [...other.sites.values()].find((one) => own && keyOf(one) === keyOf(own));
+    const same = [...other.sites.values()].find((candidate) => wanted && keyOf(candidate) === keyOf(wanted));
     return same && other.series.get(same.id, value);
   });
 }

@@ -1,8 +1,9 @@
 /**
- * The events that have arrived, as columns; one entry is a few dozen bytes. Filled by `run.ts`, read by the views.
+ * The events that have arrived, as columns; an entry takes a few dozen bytes. `run.ts` appends, the views read.
  *
- * An entry is an event or a gap: a stretch of events that the kernel had dropped before it could send them, or that
- * were let go here to bound the memory. Entries are counted by position, events by their number in the run.
+ * An entry is an event or a gap. A gap stands for events that the kernel dropped before it sent them, or that this log
+ * dropped to limit its memory. A *position* is the index of an entry in the log. A *number* is the index of an event in
+ * the run.
  */
 import type { EventColumns } from "../transport/wire";
 import { Growable } from "./growable";
@@ -15,7 +16,7 @@ export class EventLog {
   private readonly columns: Columns = {
     site: new Growable(Uint32Array),
     time: new Growable(Float64Array),
-    /** Of a gap: how many events it stands for. */
+    /** For a gap: the number of events that it replaces. */
     occurrence: new Growable(Uint32Array),
     lane: new Growable(Int32Array),
     call: new Growable(Int32Array),
@@ -28,7 +29,7 @@ export class EventLog {
   };
   private readonly numbers = new Growable<Uint32Array>(Uint32Array);
 
-  /** Appends events `first + from ..` and returns the position of the first one. */
+  /** Appends the events from `first + from` on. Returns the position of the first one. */
   append(events: EventColumns, first: number, from: number): number {
     const position = this.length;
     for (const [name, column] of Object.entries(this.columns) as [keyof Columns, Growable<Int32Array>][]) {
@@ -38,7 +39,7 @@ export class EventLog {
     return position;
   }
 
-  /** Appends the gap in place of events `first .. first + count - 1` and returns its position. */
+  /** Appends a gap for the events `first .. first + count - 1`. Returns its position. */
   appendGap(first: number, count: number): number {
     const { site, time, occurrence, phantom, type, ...others } = this.columns;
     site.push(GAP);
@@ -51,7 +52,7 @@ export class EventLog {
     return this.length - 1;
   }
 
-  /** Replaces the oldest `count` entries by one gap. */
+  /** Replaces the oldest `count` entries with one gap. */
   trim(count: number): void {
     const missing = this.number(count);
     for (const column of [...Object.values(this.columns), this.numbers]) column.dropFirst(count - 1);
@@ -64,7 +65,7 @@ export class EventLog {
     return this.numbers.length;
   }
 
-  /** 0 where the entry is an event. */
+  /** Returns the number of events that a gap replaces; 0 if the entry is an event. */
   gapCount(position: number): number {
     return this.site(position) === GAP ? this.occurrence(position) : 0;
   }
@@ -73,23 +74,26 @@ export class EventLog {
     return this.numbers.at(position);
   }
 
-  /** The position of event `number`, -1 where it is not kept. */
+  /** Returns the position of event `number`; -1 if it is not kept. */
   find(number: number): number {
     const position = this.numbers.find(number);
     return position >= 0 && this.gapCount(position) === 0 ? position : -1;
   }
 
-  /** How many entries begin before event `number`: the position of the first that does not. */
+  /** Returns the position of the first entry that does not begin before event `number`. */
   lowerBound(number: number): number {
     return this.numbers.lowerBound(number);
   }
 
-  /** The position of the first entry at `time` or later; of the last where there is none. */
+  /** Returns the position of the first entry at `time` or later; the last position if there is none. */
   atTime(time: number): number {
     return Math.min(this.columns.time.lowerBound(time), Math.max(0, this.length - 1));
   }
 
-  /** The last event that came in one go with event `number`: what one execution told together. */
+  /**
+   * Returns the number of the last event that has the same time as event `number`. One execution of a tap records such
+   * events together.
+   */
   endOf(number: number): number {
     let position = this.find(number);
     if (position < 0) return number;
@@ -102,7 +106,7 @@ export class EventLog {
     return this.columns.site.at(position);
   }
 
-  /** Which of its site's types it is of. */
+  /** The index of the event's type among the types of its site. */
   type(position: number): number {
     return this.columns.type.at(position);
   }
@@ -123,22 +127,22 @@ export class EventLog {
     return this.columns.call.at(position);
   }
 
-  /** Its number among those of its site; -1 where `occurrence` tells it. */
+  /** The index of the event's execution among the executions of its site; -1 if it equals `occurrence`. */
   execution(position: number): number {
     return this.columns.execution.at(position);
   }
 
-  /** The iteration of the outermost loop, -1 where it is not known. */
+  /** The iteration of the outermost loop; -1 if it is not known. */
   step(position: number): number {
     return this.columns.step.at(position);
   }
 
-  /** Flat, over the loops inside that; -1 where there is none. */
+  /** The flat index over the loops inside the outermost one; -1 if there are none. */
   inner(position: number): number {
     return this.columns.inner.at(position);
   }
 
-  /** Its place in `RunStore.devices`, -1 where it is not known. */
+  /** The index of the event's device in `RunStore.devices`; -1 if it is not known. */
   device(position: number): number {
     return this.columns.device.at(position);
   }

@@ -1,22 +1,22 @@
-/** Which entries of a stream are shown: those of one site or call, and those that a query wants. */
+/** Filters the entries of a stream by site, by call and by a query. */
 import { Growable } from "./growable";
 import type { Query } from "./query";
 import type { RunStore } from "./run";
 import type { Positions, Stream } from "./stream";
 
-/** So long it may look for matches before the next frame is drawn. */
+/** The longest time, in milliseconds, to search before the next frame is drawn. */
 const BUDGET_MS = 25;
 const LOOK_AT_CLOCK_EACH = 2048;
 
 export interface Only {
   site: number | null;
   call: number | null;
-  /** Gaps are left out; else they tell that something is missing. */
+  /** Whether to leave gaps out. Otherwise a gap passes, to show that something is missing. */
   noGaps?: true;
   noPhantoms?: boolean;
 }
 
-/** The entries of one stream that pass; brought up to date by looking at the new ones only. */
+/** The entries of one stream that pass the filter. `update` tests only the entries that are new. */
 export class FilteredStream {
   private readonly passed = new Growable<Uint32Array>(Uint32Array);
   private looked = 0;
@@ -40,12 +40,15 @@ export class FilteredStream {
     this.lines = queries.map((query) => query.line).filter((line): line is RegExp => line !== null);
   }
 
-  /** Whether lines that are not here yet could change what passes. */
+  /** Whether the result depends on lines that may not have arrived yet. */
   get wantsLines(): boolean {
     return this.lines.length > 0;
   }
 
-  /** What passes as far as it was looked for; where that takes long, the run is drawn again for the rest. */
+  /**
+   * Tests new entries for a limited time and returns those that pass so far. If some are left, the run is drawn again
+   * and continues.
+   */
   update(): Positions {
     const { run, stream } = this;
     if (this.passesAll) return stream.positions;
@@ -101,7 +104,10 @@ export class FilteredStream {
     return wanted;
   }
 
-  /** Events of a new site come with it or after it, so those looked at already are not concerned. */
+  /**
+   * Finds the wanted sites. A new site arrives before its first event, so the entries that were tested already stay
+   * valid.
+   */
   private prepare(): void {
     const { run, only, queries } = this;
     this.wantedSites = new Set();
@@ -126,7 +132,7 @@ export class FilteredStream {
     }
   }
 
-  /** At the entries from position `start` up to `end`, as far as they were looked at before. */
+  /** Tests the entries from position `start` up to `end` again, as far as they were tested before. */
   private lookAgain(start: number, end: number): void {
     const { positions } = this.stream;
     const looked = this.looked < positions.length ? positions.at(this.looked) : end;
@@ -134,7 +140,7 @@ export class FilteredStream {
     this.passed.splice(this.passed.lowerBound(start), this.passed.lowerBound(end), found);
   }
 
-  /** What passes of the entries from position `start` up to `end`. */
+  /** Returns the passing entries from position `start` up to `end`. */
   among(start: number, end: number): number[] {
     this.prepare();
     const { positions } = this.stream;

@@ -1,17 +1,17 @@
 /**
- * How long programs ran: a call by itself, or several that were in flight together, which a device runs one after the other.
- * The twin of `session/run/call_sequences.py`, which says which calls these are.
+ * Measures how long programs ran: one call, or the mean of several calls that were in flight together, because a device
+ * runs calls one after the other. `session/run/call_sequences.py` is its twin and decides which calls these are.
  */
 import type { CallMessage } from "../transport/wire";
 
-/** Seconds, the mean of so many calls. */
+/** The mean time of `of` calls, in seconds. */
 export interface Ran {
   seconds: number;
   of: number;
 }
 
 export class Flights {
-  /** Of each thread's flights, by when they began, the last call that is over. */
+  /** For each thread and start of a flight, the last finished call. */
   private readonly last = new Map<string, { rank: number; ready: number }>();
 
   add(call: CallMessage): void {
@@ -23,7 +23,7 @@ export class Flights {
       this.last.set(key, { rank: flight[1], ready: Math.max(ready, known?.ready ?? 0) });
   }
 
-  /** Null where nothing tells how long it took. */
+  /** Returns null if the time is not known. */
   ran(call: CallMessage): Ran | null {
     const { flight } = call;
     const last = flight && this.last.get(keyOf(call));

@@ -1,5 +1,5 @@
 /**
- * Which values of a run are drawn together: the parts of a pytree by their path, gradients, activations.
+ * Decides which values of a run are drawn together: leaves of a pytree by their path, gradients, activations.
  * `widgets/overview/groups.py` is its twin; both are tested on `tests/overview_cases.json`.
  */
 
@@ -19,7 +19,7 @@ const BIAS = /^(b|bias|biases|beta|offset)$/i;
 
 export type Kind = "gradient" | "update" | "parameter" | "";
 
-/** Null where a name is an expression. */
+/** Parses the name of a variable or leaf. Returns null if the name is an expression. */
 export function pathOf(name: string): Path | null {
   const root = /^[^\W\d]\w*/.exec(name)?.[0];
   if (!root) return null;
@@ -32,26 +32,26 @@ export function pathOf(name: string): Path | null {
     end = SEGMENT.lastIndex;
   }
   if (end < name.length) return null;
-  // Flax puts all parameters under this name.
+  // Flax puts all parameters under the key `params`.
   if (segments.length > 2 && segments[0] === "params") segments.shift();
   const leaf = segments.pop() ?? "";
-  const group = segments.reduce((path, one) => path + (one.startsWith("[") || !path ? one : `.${one}`), "");
+  const group = segments.reduce((path, key) => path + (key.startsWith("[") || !path ? key : `.${key}`), "");
   return { root, group, leaf };
 }
 
-/** The name of its line in a chart. A number alone, `[0]`, stands with its tree. */
+/** Returns the label of its line in a chart. A bare index such as `[0]` is prefixed with the name of its tree. */
 export function titleOf({ root, group, leaf }: Path): string {
   return group || (leaf.startsWith("[") ? root + leaf : leaf) || root;
 }
 
-/** What a pytree of that name holds, as programs call it; "" where that cannot be told. */
+/** Guesses what a pytree holds from its name; "" if the name does not tell. */
 export function kindOf(root: string): Kind {
   if (GRADIENTS.test(root)) return "gradient";
   if (UPDATES.test(root)) return "update";
   return PARAMETERS.test(root) ? "parameter" : "";
 }
 
-/** Whether it is a variable, or a part of one, and no expression. */
+/** Whether the name is a variable or a part of one, not an expression. */
 export function isName(name: string): boolean {
   return NAME.test(name) && pathOf(name) !== null;
 }
@@ -60,24 +60,31 @@ export function isBias(leaf: string): boolean {
   return BIAS.test(leaf);
 }
 
-/** Those that are drawn together: what came once is of no step of the loop that others are in, and what never came of none. */
-export function inLoop<Own>(all: readonly Own[], timesOf: (one: Own) => number): Own[] {
-  const least = all.some((one) => timesOf(one) > 1) ? 2 : 1;
-  return all.filter((one) => timesOf(one) >= least);
+/**
+ * Returns the values to draw together. If some values came more than once, those that came only once are left out.
+ * Those that never came are always left out.
+ */
+export function inLoop<Item>(all: readonly Item[], timesOf: (item: Item) => number): Item[] {
+  const least = all.some((item) => timesOf(item) > 1) ? 2 : 1;
+  return all.filter((item) => timesOf(item) >= least);
 }
 
-/** Words that occur more than once, each with which of how many it is: `x :4 1/2`. */
+/** Numbers the words that occur more than once: `x :4 1/2`. */
 export function numbered(words: readonly string[]): string[] {
   const [all, seen] = [new Map<string, number>(), new Map<string, number>()];
-  const count = (of: Map<string, number>, one: string) => of.set(one, (of.get(one) ?? 0) + 1).get(one) as number;
-  for (const one of words) count(all, one);
-  return words.map((one) => ((all.get(one) ?? 0) > 1 ? `${one} ${count(seen, one)}/${all.get(one)}` : one));
+  const count = (counts: Map<string, number>, word: string) =>
+    counts.set(word, (counts.get(word) ?? 0) + 1).get(word) as number;
+  for (const word of words) count(all, word);
+  return words.map((word) => ((all.get(word) ?? 0) > 1 ? `${word} ${count(seen, word)}/${all.get(word)}` : word));
 }
 
-/** How many groups have a hue of their own. */
+/** The number of hues for groups. */
 export const HUES = 4;
 
-/** By group its hue, in their order; of more groups than hues the largest have one, and the rest share the last, `HUES`. */
+/**
+ * Maps each group to its hue, in the order of the groups. If there are more groups than hues, the largest groups get
+ * one each, and the others share `HUES`.
+ */
 export function huesOf(groups: readonly { group: string; size: number }[]): Map<string, number> {
   const sizes = new Map<string, number>();
   for (const { group, size } of groups) {
@@ -85,7 +92,7 @@ export function huesOf(groups: readonly { group: string; size: number }[]): Map<
     sizes.set(group, Math.max(sizes.get(group) ?? 0, finite));
   }
   const largest = [...sizes].sort(([, a], [, b]) => b - a).slice(0, HUES);
-  const own = new Set(largest.map(([group]) => group));
+  const coloured = new Set(largest.map(([group]) => group));
   let next = 0;
-  return new Map([...sizes.keys()].map((group) => [group, own.has(group) ? next++ : HUES]));
+  return new Map([...sizes.keys()].map((group) => [group, coloured.has(group) ? next++ : HUES]));
 }

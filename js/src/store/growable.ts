@@ -1,4 +1,4 @@
-/** A typed array that grows by doubling: the columns of everything that the panel keeps. */
+/** A typed array that grows by doubling. The store keeps all its columns in such arrays. */
 
 export type TypedArray = Uint8Array | Uint16Array | Uint32Array | Int32Array | Float64Array;
 
@@ -28,17 +28,17 @@ export class Growable<T extends TypedArray> {
     this.length += values.length;
   }
 
-  /** The value at `i`, 0 outside; negative counts from the end. */
+  /** Returns the value at index `i`, and 0 if there is none. A negative `i` counts from the end. */
   at(i: number): number {
     return this.data[i < 0 ? this.length + i : i] ?? 0;
   }
 
-  /** The values held, as a view that is good until the next change. */
+  /** Returns the values as a view, which is valid until the next change. */
   view(): T {
     return this.data.subarray(0, this.length) as T;
   }
 
-  /** Of rising values, how many are less than `value`. */
+  /** Returns how many values are less than `value`. The values must be sorted. */
   lowerBound(value: number): number {
     let low = 0;
     let high = this.length;
@@ -50,7 +50,7 @@ export class Growable<T extends TypedArray> {
     return low;
   }
 
-  /** Before which of rising values `value` belongs: behind those that equal it. */
+  /** Returns the index at which to insert `value`, after the values that equal it. The values must be sorted. */
   placeOf(value: number): number {
     if (this.length === 0 || value >= this.at(-1)) return this.length;
     let place = this.lowerBound(value);
@@ -58,13 +58,13 @@ export class Growable<T extends TypedArray> {
     return place;
   }
 
-  /** Where `value` stands in rising values, -1 if it does not. */
+  /** Returns the index of `value`, or -1. The values must be sorted. */
   find(value: number): number {
     const at = this.lowerBound(value);
     return at < this.length && this.at(at) === value ? at : -1;
   }
 
-  /** Puts `values` in place of those from `start` up to `end`. */
+  /** Replaces the values from index `start` up to `end` with `values`. */
   splice(start: number, end: number, values: ArrayLike<number>): void {
     this.reserve(values.length);
     this.data.copyWithin(start + values.length, end, this.length);

@@ -18,7 +18,7 @@ import { laneCount, laneCourse } from "./lanes";
 import { Element, Series } from "./series";
 import type { WatchSite } from "./watched";
 
-/** The rules that the kernel's side has as well. */
+/** The cases that the kernel's half must pass, too. */
 const CASES = JSON.parse(readFileSync(join(import.meta.dirname, "../../../tests/overview_cases.json"), "utf8"));
 
 interface ChartedCase {

@@ -1,6 +1,6 @@
 /**
- * A run in few facts, and which of its numbers are drawn first.
- * `session/run/headline.py` and `run_summary.py` are its twins; both are tested on `tests/overview_cases.json`.
+ * Summarizes a run in a few facts, and ranks the numbers that are drawn first. `session/run/headline.py` and
+ * `run_summary.py` are its twins; both are tested on `tests/overview_cases.json`.
  */
 import { brief, count, plural, seconds } from "../kit/format";
 import type { CallMessage, FindingMessage } from "../transport/wire";
@@ -12,10 +12,10 @@ import { laneWords } from "./watched";
 const LOSS = /loss|nll|elbo|objective|cost|energy/i;
 const QUALITY = /acc|score|reward|return|error|auc|f1/i;
 const INTEGER = /^u?int/;
-/** Steps that the time of one is the mean of, the newest. */
+/** The number of newest steps over which the time of a step is averaged. */
 const NEWEST = 100;
 
-/** Where a number comes in the order: a loss, how good it is, other prints, watched numbers, expressions. */
+/** The rank of a number, best first: a loss, a metric, another print, a watched variable, a watched expression. */
 export type Rank = 0 | 1 | 2 | 3 | 4;
 
 export function rankOf(name: string, { forward, watched }: { forward: boolean; watched: boolean }): Rank {
@@ -26,7 +26,7 @@ export function rankOf(name: string, { forward, watched }: { forward: boolean; w
   return plain ? 3 : 4;
 }
 
-/** Whether a series counts steps: integers, each one more than the last, or again the first. */
+/** Whether a series is a step counter: each integer is one more than the previous one, or the first again. */
 export function counts(values: ArrayLike<number>, dtype: string): boolean {
   if (!INTEGER.test(dtype) || values.length < 2) return false;
   let again = 0;
@@ -38,54 +38,58 @@ export function counts(values: ArrayLike<number>, dtype: string): boolean {
   return values.length - 1 >= 3 * again;
 }
 
-/** A series of numbers, with what tells whether others are of the same value. */
+/** A series, with the name and dtype that identify counters. */
 export interface Numbers {
   series: Series;
   name: string;
   dtype: string;
 }
 
-/** Only of these few numbers of a series it is seen whether it counts. */
+/** The number of values of a series that are tested. */
 const LOOKED_AT = 1000;
 
-/** Those that count no steps: a counter is an integer under a name that counts somewhere, as a loop returns the last count. */
-export function withoutCounters<Own extends Numbers>(all: readonly Own[]): Own[] {
-  const counting = new Set(all.filter(countsSteps).map(calledOf));
-  return all.filter((one) => !(INTEGER.test(one.dtype) && counting.has(calledOf(one))));
+/**
+ * Leaves counters out. A counter is an integer with a name that counts in at least one of its series: a loop also
+ * returns the last count alone.
+ */
+export function withoutCounters<Item extends Numbers>(all: readonly Item[]): Item[] {
+  const counting = new Set(all.filter(countsSteps).map(nameOf));
+  return all.filter((numbers) => !(INTEGER.test(numbers.dtype) && counting.has(nameOf(numbers))));
 }
 
-/** Of several lanes one that counts is enough: others may have ended. */
+/** Whether at least one lane counts. One is enough, because others may have ended. */
 function countsSteps({ series: { elements, traces }, dtype }: Numbers): boolean {
   if (elements.size !== 1) return false;
-  return traces.some((one) => counts(("high" in one ? one.high : one.y).view().subarray(0, LOOKED_AT), dtype));
+  return traces.some((trace) => counts(("high" in trace ? trace.high : trace.y).view().subarray(0, LOOKED_AT), dtype));
 }
 
-function calledOf({ name }: Numbers): string {
+function nameOf({ name }: Numbers): string {
   return name.split(" · ")[0] as string;
 }
 
-/** What is known of a call's time, in seconds. */
+/** The times of a call, in seconds. */
 export type Timed = Pick<CallMessage, "name" | "started" | "compile" | "ready">;
 
 /**
- * Seconds a step by the calls of `name`, from the first that compiled nothing to the end of the last; null where that cannot be
- * told. Calls that began before `since` are not counted: the debugger held the program.
- * The events of short programs are read together, so their own times do not tell it.
+ * Returns the mean time of a step in the calls of `name`, in seconds; null if it is not known. It is measured from the
+ * first call that compiled nothing to the end of the last call. Calls that began before `since` are left out, because
+ * the debugger held the program then. The times of single events do not serve: the events of short programs are read
+ * together.
  */
 export function paceOfCalls(calls: readonly Timed[], name: string, steps: number, since = 0): number | null {
-  const own = calls.filter((call) => call.name === name);
-  const each = Math.round(steps / own.length);
-  if (own.length === 0 || each < 1 || each * own.length !== steps) return null;
-  const from = own.map(({ compile }) => compile !== null).lastIndexOf(true) + 1;
-  const over = own
-    .slice(Math.max(from, own.length - NEWEST))
+  const ofName = calls.filter((call) => call.name === name);
+  const each = Math.round(steps / ofName.length);
+  if (ofName.length === 0 || each < 1 || each * ofName.length !== steps) return null;
+  const from = ofName.map(({ compile }) => compile !== null).lastIndexOf(true) + 1;
+  const finished = ofName
+    .slice(Math.max(from, ofName.length - NEWEST))
     .filter((call) => call.ready !== null && call.started >= since);
-  const [first, last] = [over[0], over.at(-1)];
-  if (!first || !last?.ready || over.length < 2) return null;
-  return (last.ready - first.started) / (over.length * each);
+  const [first, last] = [finished[0], finished.at(-1)];
+  if (!first || !last?.ready || finished.length < 2) return null;
+  return (last.ready - first.started) / (finished.length * each);
 }
 
-/** Seconds from one step to the next of a long loop, of late; null where that cannot be told. */
+/** Returns the recent mean time of a step of a long loop, in seconds; null if it is not known. */
 export function paceOf(x: ArrayLike<number>, time: ArrayLike<number>): number | null {
   const [end, start] = [x.length - 1, Math.max(0, x.length - NEWEST)];
   const steps = (x[end] as number) - (x[start] as number);
@@ -93,7 +97,7 @@ export function paceOf(x: ArrayLike<number>, time: ArrayLike<number>): number | 
   return end > start && steps > 0 && took > 0 ? took / steps : null;
 }
 
-/** How often functions were compiled, how many of them, how long all took, and how much of that Numba. */
+/** How often functions were compiled, how many functions, the total seconds, and the seconds that Numba took. */
 export interface Compiled {
   times: number;
   functions: number;
@@ -125,17 +129,17 @@ export interface Fact {
   bad: boolean;
 }
 
-/** From which number to which a value went. */
+/** The first and the last number of a value. */
 export interface Course {
   name: string;
   where: string;
   first: number;
   last: number;
-  /** Where the numbers are the mean over lanes. */
+  /** Present if the numbers are means over lanes. */
   lanes?: Lanes | undefined;
 }
 
-/** What the facts are made of; null and 0 where it is not known. */
+/** The input of the facts. Null and 0 mean that a number is not known. */
 export interface Known {
   steps: number;
   pace: number | null;
@@ -151,15 +155,18 @@ export interface Known {
     nan: boolean;
   } | null;
   findings: number;
-  /** The checks that ran and found nothing, in words; "" for none. */
+  /** The checks that ran and found nothing, in words; "" if there are none. */
   checked: string;
   compiled: Compiled | null;
 }
 
-/** The kind of findings that say where something was not finite. */
+/** The kind of findings about NaNs and infinities. */
 export const NONFINITE = "nonfinite";
 
-/** What `--check nonfinite` has seen, without a value that was printed or watched: its headline says of what in backticks. */
+/**
+ * Returns the NaN or infinity that `--check nonfinite` saw in a value that is neither printed nor watched. Its headline
+ * has the value's name in backticks.
+ */
 export function bornOf(
   findings: readonly Pick<FindingMessage, "kind" | "headline" | "where" | "lane">[],
 ): Known["nan"] {
@@ -170,7 +177,7 @@ export function bornOf(
   return { name, where, step: null, lane, device: "", nan: headline.replace(/`[^`]*`/g, "").includes("NaN") };
 }
 
-/** What is not known is not among them. */
+/** Returns the facts that are known. */
 export function factsOf({ steps, pace, elapsed, loss, quality, nan, findings, checked, compiled }: Known): Fact[] {
   const fact = (id: FactId, label: string, value: string, note: string, bad = false): Fact => ({
     id,
@@ -179,9 +186,9 @@ export function factsOf({ steps, pace, elapsed, loss, quality, nan, findings, ch
     note,
     bad,
   });
-  const course = (id: "loss" | "quality", of: Course | null) => {
-    if (!of) return [];
-    const { name, where, first, last, lanes } = of;
+  const courseFact = (id: "loss" | "quality", course: Course | null) => {
+    if (!course) return [];
+    const { name, where, first, last, lanes } = course;
     const note = lanes ? `${where}, ${meanWords(lanes)}` : where;
     return [fact(id, name, goneFrom(first, last), note, !Number.isFinite(last) || (lanes?.bad ?? 0) > 0)];
   };
@@ -190,8 +197,8 @@ export function factsOf({ steps, pace, elapsed, loss, quality, nan, findings, ch
       ? [fact("steps", steps === 1 ? "Step" : "Steps", count(steps), timeOfSteps(elapsed, compiled?.seconds ?? 0))]
       : []),
     ...(pace !== null ? [fact("pace", "A step", seconds(pace), "wall time of recent steps")] : []),
-    ...course("loss", loss),
-    ...course("quality", quality),
+    ...courseFact("loss", loss),
+    ...courseFact("quality", quality),
     ...(nan
       ? [
           fact(
@@ -210,24 +217,24 @@ export function factsOf({ steps, pace, elapsed, loss, quality, nan, findings, ch
       : checked
         ? [fact("findings", checked, "found nothing", "")]
         : []),
-    ...(compiled ? [fact("compiled", "Compiled", ...timesOf(compiled))] : []),
+    ...(compiled ? [fact("compiled", "Compiled", ...compileWords(compiled))] : []),
   ];
 }
 
-/** In what time the steps were made: with how much of it was compiling, where that is a tenth or more. */
+/** Says how long the steps took. Adds the compile time if it is at least a tenth. */
 function timeOfSteps(elapsed: number, compiling: number): string {
   const isMuch = compiling > 0 && elapsed / 10 <= compiling && compiling <= elapsed;
   return `in ${seconds(elapsed)}${isMuch ? `, ${seconds(compiling)} of it compiling` : ""}`;
 }
 
-/** How often, and in what time: with how much of it was Numba, where that is a tenth or more. */
-function timesOf({ times, functions, seconds: took, numba }: Compiled): [string, string] {
+/** Says how often functions were compiled and how long it took. Adds Numba's time if it is at least a tenth. */
+function compileWords({ times, functions, seconds: took, numba }: Compiled): [string, string] {
   const time = seconds(took) + (numba > 0 && took / 10 <= numba ? `, ${seconds(numba)} of it Numba` : "");
   if (times === functions) return [times === 1 ? "once" : plural(functions, "function"), time];
   return [`${times} times`, functions === 1 ? time : `${plural(functions, "function")}, ${time}`];
 }
 
-/** `2.29 → 0.2`, or one number where both are written alike. */
+/** Returns `2.29 → 0.2`, or one number if both have the same text. */
 export function goneFrom(first: number, last: number): string {
   return [...new Set([first, last].map(brief))].join(" → ");
 }

@@ -1,5 +1,5 @@
 /**
- * Values that are one number in each lane of a `vmap`: the loss of a training that is vmapped.
+ * Values that are one number in each lane of a `vmap`, such as the loss of a vmapped training.
  * `session/run/lane_numbers.py` is its twin; both are tested on `tests/overview_cases.json`.
  */
 import type { WatchMessage } from "../transport/wire";
@@ -7,16 +7,16 @@ import { Band } from "./band";
 import type { Series } from "./series";
 import type { Watched, WatchSite, WatchTable } from "./watched";
 
-/** What counts elements that are not finite. */
+/** The statistics that count elements that are not finite. */
 const COUNTS = ["nan", "posinf", "neginf"] as const;
 
-/** How many lanes have one number each; 0 where a lane has an array, or there are no lanes. */
+/** Returns the number of lanes if each has one number; 0 if there are no lanes, or if a lane has an array. */
 export function laneCount({ shape, vmapped }: Pick<WatchMessage, "shape" | "vmapped">): number {
   if (vmapped.length === 0 || vmapped.length !== shape.length) return 0;
   return vmapped.reduce((all, n) => all * n, 1);
 }
 
-/** The mean over the lanes, with what they span. */
+/** Returns the series of the mean over the lanes, with the range of the lanes. */
 export function laneSeries(watched: Watched, { id, values }: WatchSite): Series | undefined {
   const at = (name: string) => (table: WatchTable, row: number) => table.at(row, name) ?? Number.NaN;
   const [mean, least, greatest] = [at("mean"), at("min"), at("max")];
@@ -24,21 +24,24 @@ export function laneSeries(watched: Watched, { id, values }: WatchSite): Series 
   return watched.derived(`lanes ${id}`, id, values.indexOf("mean"), mean, span);
 }
 
-/** How many lanes a number is the mean of, and in how many of them it is not finite. */
+/** The number of lanes, and the number of lanes that are not finite. */
 export interface Lanes {
   count: number;
   bad: number;
 }
 
-/** The lanes of the newest row. */
+/** Returns the lanes of the newest row. */
 export function lanesOf(table: WatchTable): Lanes {
   const row = table.length - 1;
-  const meant = table.meantAt(row);
-  const bad = COUNTS.filter((name) => !meant.includes(name)).reduce((all, name) => all + (table.at(row, name) ?? 0), 0);
+  const intended = table.meantAt(row);
+  const bad = COUNTS.filter((name) => !intended.includes(name)).reduce(
+    (all, name) => all + (table.at(row, name) ?? 0),
+    0,
+  );
   return { count: table.sizeAt(row), bad };
 }
 
-/** From which mean to which the numbers went that lanes printed one by one. */
+/** Returns the first and the last mean over lanes that each printed a number. */
 export function laneCourse({ traces, marks }: Series): { first: number; last: number; lanes: Lanes } {
   const places = [marks.x, ...traces.map(({ x }) => x)].flatMap((x) => (x.length > 0 ? [x.at(0), x.at(-1)] : []));
   const meanAt = (place: number) => {
@@ -57,12 +60,12 @@ export function laneCourse({ traces, marks }: Series): { first: number; last: nu
   return { first: first.mean, last: last.mean, lanes: last.lanes };
 }
 
-/** `mean of 8 lanes`, with how many of them are not finite. */
+/** Returns `mean of 8 lanes`, with the number of lanes that are not finite. */
 export function meanWords({ count, bad }: Lanes): string {
   return `mean of ${count} lanes${bad > 0 ? `, ${bad} not finite` : ""}`;
 }
 
-/** What the chart draws of them. */
+/** Names what a chart of lanes draws. */
 export function rangeWords({ count }: Lanes): string {
   return `mean and range of ${count} lanes`;
 }

@@ -1,4 +1,4 @@
-/** The life of one call as stages, each in words: traced, lowered, compiled, running, outputs ready, effects. */
+/** The stages of one call, in words: traced, lowered, compiled, running, outputs ready, effects. */
 import { count, seconds } from "../kit/format";
 import { wasEnded } from "../kit/states";
 import type { BarrierMessage, CallMessage, StatusMessage } from "../transport/wire";
@@ -13,8 +13,8 @@ export interface Stage {
 }
 
 /**
- * `now` is in seconds since the run started; `ran` is how long the program took, as far as it is known; `isHeld` is whether the
- * debugger holds it.
+ * Returns the stages of a call. `now` is in seconds since the run started. `ran` is how long the program took, null if
+ * it is not known. `isHeld` says whether the debugger holds the program.
  */
 export function stagesOf(
   call: CallMessage,
@@ -28,29 +28,31 @@ export function stagesOf(
   return failed(call) ? withFailure(stages, call) : stages;
 }
 
-/** It did not come to its end: it raised, or its user ended it. */
+/** Whether the call raised, or its user ended it. */
 export function failed(call: CallMessage): boolean {
   return call.error !== "" || call.state === "failed";
 }
 
-/** Its program has been handed to the device, where it may be running still: on a CPU the call returns only after it. */
+/**
+ * Whether the program was handed to the device. It may still run: on a CPU, the call returns only after the program.
+ */
 export function launched(call: CallMessage): boolean {
   return call.dispatched !== null || call.state === "dispatched";
 }
 
-/** What JAX compiles before a function is called. */
+/** Says how many programs JAX compiles outside `jit`, and how long it takes. */
 export function apartInWords([programs, took]: StatusMessage["apart"]): string {
   return `JAX compiles operations outside jit: ${count(programs)} so far, in ${seconds(took)}.`;
 }
 
-/** What waits for so long is worth a look. */
+/** A wait of more than this many seconds is worth a look. */
 const LONG = 0.25;
-/** So many times as long as others take is slow. */
+/** A call that takes this many times as long as usual is slow. */
 const SLOW = 5;
 
 /**
- * Whether something of it is wrong, slow, or has been waiting for a while; `typical` is how long calls of its function take
- * from one to the next, null where that is not known.
+ * Whether a call failed, is slow, or has waited for a while. `typical` is the usual number of seconds between calls of
+ * its function; null if it is not known.
  */
 export function needsLook(call: CallMessage, barrier: BarrierMessage, now: number, typical: number | null): boolean {
   if (failed(call) || barrier.state === "timeout" || barrier.state === "failed") return true;
@@ -58,14 +60,17 @@ export function needsLook(call: CallMessage, barrier: BarrierMessage, now: numbe
   return waitsSince !== null && now - waitsSince > Math.max(LONG, SLOW * (typical ?? 0));
 }
 
-/** Seconds from one call of that function to the next; null where there are too few. */
+/** Returns the mean number of seconds between calls of a function; null if there are fewer than three calls. */
 export function typicalOf(calls: readonly CallMessage[], name: string): number | null {
   const began = calls.filter((call) => call.name === name).map(({ started }) => started);
   const [first, last] = [began[0], began.at(-1)];
   return first === undefined || last === undefined || began.length < 3 ? null : (last - first) / (began.length - 1);
 }
 
-/** When the program began to run: it was prepared, and the calls before it were over. In seconds since the run started. */
+/**
+ * Returns when the program began to run, in seconds since the run started: after it was compiled and the calls before
+ * it had ended.
+ */
 export function runStart(call: CallMessage): number {
   return Math.max(
     call.started + (call.trace ?? 0) + (call.numba ?? 0) + (call.lower ?? 0) + (call.compile ?? 0),
@@ -73,7 +78,7 @@ export function runStart(call: CallMessage): number {
   );
 }
 
-/** `5.1 ms`, or of several calls together `5.1 ms a call`. */
+/** Returns `5.1 ms`, or `5.1 ms a call` for the mean of several calls. */
 export function lasted(ran: Ran): string {
   return `${seconds(ran.seconds)}${ran.of > 1 ? " a call" : ""}`;
 }
@@ -103,7 +108,10 @@ function preparation(call: CallMessage): Stage[] {
   return [...stages.slice(0, 1), ...byNumba, ...stages.slice(1)];
 }
 
-/** The stage that raised, -1 where it is not known: JAX tells how long tracing and lowering took also where they raised. */
+/**
+ * Returns the index of the stage that raised; -1 if it is not known. JAX reports the time of tracing and lowering also
+ * if they raise.
+ */
 function raisedIn(call: CallMessage, durations: readonly (number | null)[]): number {
   const last = durations.map((duration) => duration !== null).lastIndexOf(true);
   return failed(call) && !launched(call) && last < durations.length - 1 ? last : -1;
@@ -120,7 +128,7 @@ function runningOf(call: CallMessage, now: number, ran: Ran | null, isHeld: bool
   return { name: "ran", detail: ran ? lasted(ran) : "", state: "done" };
 }
 
-/** When the effects of a call came, seen from when its outputs were ready: `50 ms later`. */
+/** Says how long after the outputs the effects of a call came: `50 ms later`. */
 export function arrival(drained: number, since: number): string {
   return drained - since < 1e-6 ? "with the outputs" : `${seconds(drained - since)} later`;
 }
@@ -150,7 +158,7 @@ function effects(call: CallMessage, barrier: BarrierMessage, now: number): Stage
   return { name, detail: call.ready === null ? count : `${count} ${seconds(now - since)}`, state: "wait" };
 }
 
-/** Such a call stops in the first stage that it has not finished. */
+/** Marks the first stage that did not end as the failed one. */
 function withFailure(stages: Stage[], call: CallMessage): Stage[] {
   const reached = stages.findIndex((stage) => stage.state !== "done");
   const last = reached < 0 ? stages.length - 1 : reached;

@@ -1,7 +1,7 @@
 /**
- * Where the order of arrival departs from the order of the program: of two unordered events of one step, the one that
- * stands later in the program came first. A step is the n-th firing, within one call and one lane, of the sites that
- * lie in the same loops and branches; others have no common step.
+ * Finds unordered events that arrived in another order than that of the program: of two events of one step, the later
+ * one in the program came first. A step is the n-th firing, in one call and one lane, of the sites in the same loops
+ * and branches. Sites in different loops have no common step.
  */
 import type { SiteMessage } from "../transport/wire";
 
@@ -19,7 +19,7 @@ export class ProgramOrder {
   private readonly loopOfSite = new Map<number, number>();
   private readonly calls = new Map<number, CallSteps>();
 
-  /** The mark of event `number`. */
+  /** Returns the mark of event `number`. */
   mark(number: number): OrderMark | undefined {
     return this.marks.get(number);
   }
@@ -52,16 +52,19 @@ export class ProgramOrder {
 }
 
 class CallSteps {
-  /** By site and lane, how often it has fired. */
+  /** For each site and lane, how often it has fired. */
   private readonly fired = new Map<number, number>();
-  /** By step, the event that stands last in the program: its place and, in the lower 32 bits, its number. */
+  /**
+   * For each step, the event that is last in program order: its order in the upper bits, its number in the lower 32
+   * bits.
+   */
   private last = new Map<number, number>();
 
-  /** The event of this step that came before `number` though it stands after it, -1 for none. */
+  /** Returns an event of the same step that arrived earlier and is later in the program; -1 if there is none. */
   note(number: number, site: SiteMessage, loop: number, lane: number): number {
-    const own = site.id * LANES + lane + 1;
-    const count = this.fired.get(own) ?? 0;
-    this.fired.set(own, count + 1);
+    const strand = site.id * LANES + lane + 1;
+    const count = this.fired.get(strand) ?? 0;
+    this.fired.set(strand, count + 1);
     const step = (count * 256 + loop) * LANES + lane + 1;
     const last = this.last.get(step) ?? -1;
     if (Math.floor(last / NUMBERS) > site.order) return last % NUMBERS;

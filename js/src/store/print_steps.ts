@@ -1,4 +1,4 @@
-/** The steps of a run that watches nothing, as the print tells them that came most often. */
+/** The steps of a run that watches nothing. They come from the print that fired most often. */
 import type { Clock } from "./clock";
 import { FilteredStream } from "./filter";
 import { Query } from "./query";
@@ -6,7 +6,10 @@ import type { RunStore } from "./run";
 import type { Positions } from "./stream";
 import type { Look } from "./watched";
 
-/** Another print tells the steps only once it came so many times as often: else they would change while a run goes on. */
+/**
+ * Another print replaces the current one only if it fired this many times as often. Otherwise the steps would change
+ * while a run goes on.
+ */
 const MORE_OFTEN = 2;
 
 type Column = "call" | "step" | "inner";
@@ -18,7 +21,7 @@ class PrintSteps implements Clock {
   constructor(
     private readonly run: RunStore,
     readonly site: number,
-    /** Of a vmap, the first lane. */
+    /** Whether the site has lanes; then only the first lane counts. */
     isOfLanes: boolean,
   ) {
     this.stream = new FilteredStream(run, run.whole, [new Query(isOfLanes ? "lane:0" : "")], {
@@ -38,7 +41,7 @@ class PrintSteps implements Clock {
     return this.positions.length;
   }
 
-  /** The last of those that came one after the other in that step. */
+  /** Returns the last of the consecutive events of the row's step. */
   event(row: number): number {
     const { log } = this.run;
     const first = this.positions.at(row);
@@ -49,7 +52,10 @@ class PrintSteps implements Clock {
     return log.number(last);
   }
 
-  /** Whether an event is of the step of `first`; what stands outside the inner loop is of all its iterations. */
+  /**
+   * Whether an event belongs to the step of `first`. An event outside the inner loop belongs to all iterations of that
+   * loop.
+   */
   private isSameStep(position: number, first: number): boolean {
     const { log } = this.run;
     const isSame = (column: Column) => log[column](position) === log[column](first);
@@ -78,25 +84,25 @@ class PrintSteps implements Clock {
   }
 }
 
-const known = new WeakMap<RunStore, PrintSteps>();
+const cache = new WeakMap<RunStore, PrintSteps>();
 
 export function printSteps(run: RunStore): Clock | undefined {
-  const now = known.get(run);
-  const site = mostOften(run, now?.site ?? -1);
+  const current = cache.get(run);
+  const site = mostOften(run, current?.site ?? -1);
   if (site === undefined) return undefined;
-  const steps = now?.site === site ? now : new PrintSteps(run, site, run.lanes.has(site));
-  known.set(run, steps);
+  const steps = current?.site === site ? current : new PrintSteps(run, site, run.lanes.has(site));
+  cache.set(run, steps);
   return steps.update();
 }
 
-/** The print that tells the steps: the one that came most often, and one without lanes if there is any. */
-function mostOften(run: RunStore, now: number): number | undefined {
+/** Chooses the print that fired most often. Prints with lanes are chosen only if there are no others. */
+function mostOften(run: RunStore, current: number): number | undefined {
   const all = run.streamSites.filter(({ id, kind }) => kind !== "breakpoint" && (run.fired.get(id) ?? 0) > 0);
-  const alone = all.filter(({ id }) => !run.lanes.has(id));
-  const sites = alone.length > 0 ? alone : all;
-  const often = (id: number) => (run.fired.get(id) ?? 0) * (id === now ? MORE_OFTEN : 1);
+  const withoutLanes = all.filter(({ id }) => !run.lanes.has(id));
+  const sites = withoutLanes.length > 0 ? withoutLanes : all;
+  const weight = (id: number) => (run.fired.get(id) ?? 0) * (id === current ? MORE_OFTEN : 1);
   return sites.reduce<number | undefined>(
-    (most, { id }) => (most !== undefined && often(most) >= often(id) ? most : id),
+    (most, { id }) => (most !== undefined && weight(most) >= weight(id) ? most : id),
     undefined,
   );
 }

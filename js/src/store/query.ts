@@ -1,9 +1,9 @@
-/** What is typed into the filter: words, `/regex/`, and terms such as `name:loss` or `-phase:backward`. */
+/** Parses the text of the filter: words, `/regex/`, and terms such as `name:loss` or `-phase:backward`. */
 import type { CallMessage, SiteMessage } from "../transport/wire";
 
 export const FIELDS = ["name", "step", "lane", "device", "phase", "kind", "process", "call", "in"] as const;
 type Field = (typeof FIELDS)[number];
-/** What `name:` was called before. */
+/** The old name of `name:`. */
 const OLD_NAME = "site";
 
 interface Term {
@@ -14,7 +14,7 @@ interface Term {
 
 const WORDS = [...FIELDS, OLD_NAME].join("|");
 const TERM = new RegExp(`(?:^|\\s)(-?)(${WORDS}):(\\S*)`, "g");
-/** Before a term that follows one without a value. */
+/** Matches between a term without a value and the term after it. */
 const NO_VALUE = new RegExp(`(?<=(?:^|\\s)-?(?:${WORDS}):)(?=-?(?:${WORDS}):)`, "g");
 const LIKE_A_TERM = /(?:^|\s)-?([a-z_]\w*):\S/i;
 const FIELD_WORDS = FIELDS.map((field) => `${field}:`).join(" ");
@@ -25,18 +25,18 @@ const KINDS = ["ordered", "unordered", "print", "log", "callback", "breakpoint",
 const RANGE_WORDS = "takes a number or a range from the lower to the higher, such as 12, 10-20, 10- or -20";
 
 export class Query {
-  /** Matches the line; null matches all; where the query cannot be used it matches none. */
+  /** Matches lines. Null matches every line. If the query is invalid, it matches none. */
   readonly line: RegExp | null;
-  /** Why the query cannot be used. */
+  /** Why the query is invalid; "" if it is valid. */
   readonly problem: string;
-  /** Why nothing is found, and what may be meant. */
+  /** Why the query finds nothing, and what to write instead; "" if it may find something. */
   readonly hint: string;
   private readonly terms: Term[] = [];
 
   constructor(input: string) {
-    const rest = apart(input)
-      .replace(TERM, (_, minus: string, said: Field | typeof OLD_NAME, wanted: string) => {
-        const field = said === OLD_NAME ? "name" : said;
+    const rest = separateTerms(input)
+      .replace(TERM, (_, minus: string, word: Field | typeof OLD_NAME, wanted: string) => {
+        const field = word === OLD_NAME ? "name" : word;
         this.terms.push({ field, wanted: wanted.toLowerCase(), negated: minus !== "" });
         return "";
       })
@@ -81,7 +81,7 @@ export class Query {
     );
   }
 
-  /** By its lane, its step, and the name of its device; -1 and "" where there is none. */
+  /** Whether a lane, a step and a device name match. -1 and "" mean that there is none. */
   wantsPlace(lane: number, step: number, device: string): boolean {
     return (
       this.all("lane", (wanted) => isIn(lane, wanted)) &&
@@ -94,26 +94,26 @@ export class Query {
     return this.all("call", (wanted) => String(id) === wanted || (call?.name.toLowerCase().includes(wanted) ?? false));
   }
 
-  /** One of the wanted, where several of a field are; and none that is not. */
+  /** Whether at least one positive term of a field matches, if there is one, and no negated term does. */
   private all(field: Field, matches: (wanted: string) => boolean): boolean {
-    let [asked, found] = [false, false];
-    for (const { field: own, wanted, negated } of this.terms) {
-      if (own !== field) continue;
+    let [isAsked, isFound] = [false, false];
+    for (const { field: termField, wanted, negated } of this.terms) {
+      if (termField !== field) continue;
       const matched = matches(wanted);
       if (negated && matched) return false;
-      asked ||= !negated;
-      found ||= !negated && matched;
+      isAsked ||= !negated;
+      isFound ||= !negated && matched;
     }
-    return found || !asked;
+    return isFound || !isAsked;
   }
 }
 
-/** Each term after a space: one without a value does not take the next as its value. */
-function apart(input: string): string {
+/** Puts a space before each term, so that a term without a value does not take the next term as its value. */
+function separateTerms(input: string): string {
   return input.replace(NO_VALUE, " ");
 }
 
-/** What the field takes, where it cannot take what is wanted; else "". */
+/** Says which values a field takes if `wanted` is not one of them; otherwise "". */
 function whyNot({ field, wanted }: Pick<Term, "field" | "wanted">): string {
   if (wanted === "") return "";
   if (field === "phase" || field === "kind") {
@@ -126,13 +126,13 @@ function whyNot({ field, wanted }: Pick<Term, "field" | "wanted">): string {
   return range && !isEmpty ? "" : `${field}: ${RANGE_WORDS}.`;
 }
 
-/** `12`, `10-20`, `10-` or `-20`; nothing for any. */
+/** Whether `n` is in a range such as `12`, `10-20`, `10-` or `-20`. The empty text has every number. */
 function isIn(n: number, wanted: string): boolean {
   const [from = "", to = from] = wanted.split("-");
   return n >= Number(from) && n <= (to === "" ? Number.POSITIVE_INFINITY : Number(to));
 }
 
-/** The words of a filter with `term` in them, or without it if it was. */
+/** Removes `term` from the words of a filter, or adds it if it is missing. */
 export function toggleTerm(filter: string, term: string): string {
   const words = filter.split(/\s+/).filter(Boolean);
   const others = words.filter((word) => word !== term);
@@ -140,17 +140,17 @@ export function toggleTerm(filter: string, term: string): string {
 }
 
 /**
- * A filter as it is shown: its terms as chips, and the text beside them. A term that its field cannot take is
- * text; while somebody types, the one at the end too.
+ * Splits a filter into chips, which are its terms, and the remaining text. A term with an invalid value stays text.
+ * While the user types, so does the last term.
  */
 export function chipsOf(filter: string, typing: boolean): { chips: string[]; text: string } {
   const chips: string[] = [];
-  const terms = apart(filter);
-  const text = terms.replace(TERM, (all, minus: string, said: Field | typeof OLD_NAME, wanted: string, at: number) => {
-    const field = said === OLD_NAME ? "name" : said;
+  const terms = separateTerms(filter);
+  const text = terms.replace(TERM, (all, minus: string, word: Field | typeof OLD_NAME, wanted: string, at: number) => {
+    const field = word === OLD_NAME ? "name" : word;
     const isTyped = typing && at + all.length === terms.length;
     if (wanted === "" || isTyped || whyNot({ field, wanted: wanted.toLowerCase() })) return all;
-    chips.push(`${minus}${said}:${wanted}`);
+    chips.push(`${minus}${word}:${wanted}`);
     return "";
   });
   return { chips, text: chips.length > 0 ? text.trimStart() : text };
@@ -160,9 +160,11 @@ function textOf(site: SiteMessage): string {
   return `${site.label} ${site.where} ${site.source}`.toLowerCase();
 }
 
-/** In any case. `[nN]` is found in half the time that the flag `i` takes, which other alphabets need. */
+/**
+ * Matches the words in upper and lower case. `[nN]` is twice as fast as the flag `i`, which letters outside ASCII need.
+ */
 function wordsIn(words: string): RegExp {
   const escaped = words.replace(/[\\^$.*+?()[\]{}|]/g, "\\$&");
-  const ofBothCases = escaped.replace(/[a-z]/gi, (letter) => `[${letter.toLowerCase()}${letter.toUpperCase()}]`);
-  return new RegExp(ofBothCases, /^[ -~]*$/.test(words) ? "" : "i");
+  const inBothCases = escaped.replace(/[a-z]/gi, (letter) => `[${letter.toLowerCase()}${letter.toUpperCase()}]`);
+  return new RegExp(inBothCases, /^[ -~]*$/.test(words) ? "" : "i");
 }

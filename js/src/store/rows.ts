@@ -1,51 +1,54 @@
-/** A run as a row of a table of runs, and several runs side by side; the twin of `session/panel/rows.py` and `compared.py`. */
+/**
+ * The types of the table of runs and of the comparison of runs, and the table itself. The twins are
+ * `session/panel/rows.py` and `compared.py`.
+ */
 import { signal } from "@preact/signals";
 import type { State } from "../kit/states";
 import type { Message, RequestBody } from "../transport/wire";
 
-/** A number, as text where JSON knows none: `NaN`, `Infinity`. */
+/** A number, or the text `NaN`, `Infinity` or `-Infinity`, which JSON cannot write as numbers. */
 export type Sent = number | string;
 
 export interface RunRow {
   key: string;
   title: string;
-  /** "" where its user has given none. */
+  /** The name that its user gave it; "" if there is none. */
   name?: string;
-  /** The number of its cell. */
+  /** The execution number of its cell. */
   cell?: number | null;
-  /** The options as they are written after `%%jaxdebug`. */
+  /** The options after `%%jaxdebug`. */
   asked?: string;
   config?: Record<string, unknown>;
-  /** `paused` is at a stop of the debugger. */
+  /** `paused` means that the debugger holds it. */
   state: State;
-  /** Seconds since the epoch. */
+  /** Seconds since the Unix epoch. */
   started: number;
   /** Seconds. */
   elapsed: number;
   events: number;
   steps?: number;
-  /** What its most telling value is called, as a rule the loss. */
+  /** The name of its most important value, usually the loss. */
   value?: string;
   last?: Sent | null;
   step_ms?: number | null;
   findings?: number;
   /** What is no longer in memory, in words. */
   gone?: string;
-  /** Where it was read from. */
+  /** The path of the file that it was loaded from. */
   file?: string;
   barrier: "off" | "idle" | "pending" | "drained" | "timeout" | "failed";
-  /** The calls whose effects have not drained. */
+  /** The calls with pending effects. */
   pending: string[];
   /** Seconds. */
   waited: number;
-  /** How often it was written down, see `lab/src/saved.ts`; not told by older kernels. */
+  /** How often the run was saved, see `lab/src/saved.ts`. Older kernels do not send it. */
   saved?: number;
 }
 
-/** A line of a chart: of one run, or the mean of several with the range that they span. */
+/** A line of a chart: one run, or the mean of several runs with their range. */
 export interface SentLine {
   group: number;
-  /** How many runs it is of. */
+  /** The number of runs in the line. */
   of: number;
   x: Sent[];
   seconds: Sent[];
@@ -56,19 +59,19 @@ export interface SentLine {
 
 export interface SentChart {
   name: string;
-  /** The line of the value; empty where no other has its name. */
+  /** The source line of the value; empty if its name is unique. */
   where: string;
   lines: SentLine[];
 }
 
-/** A value that several runs have. */
+/** A value that several runs have, and how it differs between them. */
 export interface Difference {
   name: string;
   where: string;
   source: string;
-  /** The first step at which they differ, null where they never do. */
+  /** The first step at which they differ; null if they never do. */
   first: number | null;
-  /** The step of the worst difference, and each run's value there; null where a run has none. */
+  /** The step of the largest difference, and each run's value there; null if a run has none. */
   at: number;
   worst: Sent;
   values: (Sent | null)[];
@@ -76,18 +79,18 @@ export interface Difference {
 
 export interface Compared {
   runs: string[];
-  /** Keys of runs that are no longer in memory. */
+  /** The keys of the runs that are no longer in memory. */
   missing: string[];
-  /** What the labels are values of; "" where they say so themselves. */
+  /** The name of the setting that the labels are values of; "" if the labels need none. */
   by: string;
-  /** Each has a colour; of several runs where these differ in a seed alone. */
+  /** Runs with one colour. Runs that differ only in a seed share a group. */
   groups: { runs: number[]; label: string }[];
   config: { name: string; values: string[] }[];
   parted: Difference | null;
-  /** The worst difference first. */
+  /** Sorted by difference, the largest first. */
   values: Difference[];
   compared: number;
-  /** How many more were not compared, for want of time. */
+  /** The number of values that were not compared, to save time. */
   unread: number;
   charts: SentChart[];
 }
@@ -107,19 +110,19 @@ export interface ComparedAnswer extends Compared {
   id: number;
 }
 
-/** What the table of runs asks for. */
+/** The requests of the table of runs. */
 export interface RunsPorts {
   rename(of: string, name: string): void;
   compare(runs: readonly string[], answer: (answer: Compared | string) => void): void;
-  /** Reads the runs in a file. */
+  /** Loads the runs in a file. */
   load(path: string, answer: (problem: string) => void): void;
 }
 
-const APART_MS = 500;
+const REFRESH_MS = 500;
 
 type Ask = (body: RequestBody, answer: (answer: Message | string) => void) => void;
 
-/** The runs of a kernel session, as it last told a panel of them. */
+/** The runs of a kernel session, as the kernel last sent them. */
 export class RunTable implements RunsPorts {
   readonly rows = signal<readonly RunRow[]>([]);
   private run = "";
@@ -129,7 +132,7 @@ export class RunTable implements RunsPorts {
   /** `ask` sends a request to the kernel. */
   constructor(private readonly ask: Ask = () => {}) {}
 
-  /** Asks for them, for the panel of `run`; what is asked for meanwhile is one more question. */
+  /** Requests the rows for the panel of `run`. Calls within `REFRESH_MS` are combined into one more request. */
   refresh(run: string): void {
     this.run = run;
     this.asksAgain = this.isAsking;
@@ -139,7 +142,7 @@ export class RunTable implements RunsPorts {
     setTimeout(() => {
       this.isAsking = false;
       if (this.asksAgain) this.refresh(run);
-    }, APART_MS);
+    }, REFRESH_MS);
   }
 
   rename(of: string, name: string): void {
@@ -160,7 +163,7 @@ export class RunTable implements RunsPorts {
     });
   }
 
-  /** The rows, asked for or not. */
+  /** Takes the rows of a message, whether it was requested or not. */
   take(answer: Message | string): void {
     if (typeof answer !== "string" && answer.type === "runs") this.rows.value = answer.rows;
   }

@@ -1,9 +1,9 @@
 /**
- * Everything the browser knows about one run. Batches come in through `apply` (see `transport/wire.py` for what they
- * promise), the views read, and those that called `watch` are drawn again, at most once per animation frame.
- * What only concerns one view of the run is in `ui.ts`.
+ * Everything that the browser knows about one run. Batches come in through `apply`; `transport/wire.py` says what they
+ * promise. The views read the run, and a view that has called `watch` is drawn again, at most once in an animation
+ * frame. The state of one view of the run is in `ui.ts`.
  *
- * It has more than 300 lines because a batch changes all parts of a run together.
+ * This file has more than 300 lines because a batch changes all parts of a run together.
  */
 
 import { signal } from "@preact/signals";
@@ -28,11 +28,11 @@ import { isWatched, Watched } from "./watched";
 const MOST_EVENTS = 2_000_000;
 const ASK_AGAIN_FROM = 64;
 const RATE_HOLDS_MS = 1500;
-/** Between two drawings while no view is on the screen: who listens, or comes back, finds it as it is. */
+/** Milliseconds between two updates while no view is on the screen. A view that comes back is then up to date. */
 const UNSEEN_MS = 500;
 
 type Without<Body, Key extends PropertyKey> = Body extends unknown ? Omit<Body, Key> : never;
-/** What is asked for one place of a view only. */
+/** A request of one view, which gets the answer itself. */
 export type Question = Without<
   Extract<
     RequestBody,
@@ -53,19 +53,19 @@ export type Question = Without<
   "run"
 >;
 
-/** What a run may ask of the kernel, and how it waits for the next frame. */
+/** The requests that a run can send to the kernel, and the timer for the next animation frame. */
 export interface RunPorts {
   sync(first: number): void;
   rows(first: number, count: number): void;
   array: AskForSlice<WantedSlice>;
   debug: AskDebugger;
-  /** `answer` takes what went wrong, "" for nothing. */
+  /** `answer` gets the problem, "" if there is none. */
   mute(site: number, muted: boolean, answer: (problem: string) => void): void;
   every(site: number, n: number, answer: (problem: string) => void): void;
   barrier(): void;
-  /** `answer` is given the answer, or told what went wrong. */
+  /** `answer` gets the message, or a problem as text. */
   ask(body: Question, answer: (answer: Message | string) => void): void;
-  /** All runs of this kernel session that the page has, and the table of those that its kernel knows. */
+  /** The page's runs of this kernel session, and the table of all runs that the kernel knows. */
   runs(): Iterable<RunStore>;
   table?: RunTable;
   nextFrame(draw: () => void): void;
@@ -79,24 +79,24 @@ export class RunStore {
   readonly sites = new Sites();
   readonly calls = new Map<number, CallMessage>();
   readonly flights = new Flights();
-  /** By site, how often it has fired. */
+  /** For each site, how often it has fired. */
   readonly fired = new Map<number, number>();
-  /** By site, how many lanes it has fired in, where there are any. */
+  /** For each site with lanes, how many lanes have fired. */
   readonly lanes = new Map<number, number>();
-  /** By site, the caller or process that tells it from others of its line. */
+  /** For each site that shares its line with others, the caller or process that tells it apart. */
   apart = new Map<number, string>();
-  /** Names, by what `EventLog.device` says. */
+  /** The names of the devices; `EventLog.device` is an index into them. */
   devices: string[] = [];
-  /** Events that only a `vmap` made fire. */
+  /** The number of phantoms: events that fired only because of a `vmap`. */
   phantoms = 0;
-  /** By site, its place in the order of arrival: what its colour is chosen by. */
+  /** For each site, its index in the order of arrival. It decides the site's colour. */
   readonly rank = new Map<number, number>();
   readonly ordered = new OneStream();
   readonly unordered = new OneStream();
-  /** Both, by arrival. */
+  /** The events of both streams, in order of arrival. */
   readonly merged = new OneStream();
   readonly whole = new WholeLog(this.log);
-  /** What is watched is in none of the streams. */
+  /** The watched values. Their events are in none of the streams above. */
   readonly watched = new Watched(this.sites);
   readonly sources: Sources;
   readonly order = new ProgramOrder();
@@ -105,21 +105,21 @@ export class RunStore {
   readonly debugger: Debugger;
   readonly table: RunTable;
   status: StatusMessage | undefined;
-  /** `performance.now()` at the newest status. */
+  /** When the newest status arrived, as `performance.now()`. */
   statusAt = 0;
   batches = 0;
   /** The number of the next event expected. */
   next = 0;
-  /** The oldest event that the kernel still has. */
+  /** The number of the oldest event that the kernel still has. */
   oldest = 0;
-  /** Changes when positions were renumbered, so that whoever filters must start again. */
+  /** Changes when positions are renumbered. Filters must then start again. */
   epoch = 0;
   gone = false;
   problem = "";
   barrierAsked = false;
   private batchesMissed = 0;
   private drawing = false;
-  /** By view, whether some of it is on the screen. */
+  /** For each view, whether a part of it is on the screen. */
   private readonly onScreen = new Map<object, boolean>();
 
   constructor(
@@ -151,17 +151,20 @@ export class RunStore {
     this.changed();
   }
 
-  /** Asks for lines that are not here, some at a time; false when all that the kernel can give are. */
+  /** Requests some of the missing lines. Returns false when the kernel has no more to send. */
   wantAllLines(): boolean {
     return !this.gone && this.texts.requestAll(this.oldest, this.next);
   }
 
-  /** Stops or goes on recording a site, from now on. */
+  /** Mutes a site, or records it again, from now on. */
   askMute(site: number, muted: boolean): void {
     this.ports.mute(site, muted, (problem) => this.noteMuted(problem ? [] : [site], muted, problem));
   }
 
-  /** Stops or goes on watching the values of these names, from now on; what the program has no tap for, from the next run on. */
+  /**
+   * Starts or stops watching the values of these names. If the program has no tap for a name, this takes effect in the
+   * next run.
+   */
   askWatch(names: readonly string[], on: boolean): void {
     this.ask({ type: "watch", names: [...names], on }, (answer) => {
       if (typeof answer === "string") this.complain(answer);
@@ -180,7 +183,7 @@ export class RunStore {
     });
   }
 
-  /** Earlier runs of the same program that are still here. */
+  /** The earlier runs of the same program that the page still has. */
   get earlier(): RunStore[] {
     return earlierRuns(this, this.ports.runs());
   }
@@ -217,40 +220,40 @@ export class RunStore {
     this.changed();
   }
 
-  /** Those of the streams: what is watched has views of its own. */
+  /** The sites in the streams. Watched values have views of their own. */
   get streamSites(): SiteMessage[] {
     return [...this.sites.values()].filter((site) => !isWatched(site));
   }
 
-  /** Whether a site has the values of another process, which are shown. */
+  /** Whether another process has a site with the same values. That site is shown instead of this one. */
   isCopy(site: number): boolean {
     return this.status?.copies[site] !== undefined;
   }
 
-  /** It goes on, as far as the kernel has told. */
+  /** Whether the run goes on, as far as the kernel has said. */
   get active(): boolean {
     return goesOn(this.status?.state ?? "");
   }
 
-  /** Why nothing can be asked of its program any more, "" while it goes on. */
+  /** Why the program takes no more requests; "" while the run goes on. */
   get over(): string {
     if (this.gone) return "The kernel is gone";
     if (this.status?.state === "loaded") return "The run was loaded from a file, and goes on in another process";
     return this.active ? "" : "The run is over";
   }
 
-  /** The site of an entry of the log, as it was compiled for that. */
+  /** Returns the site of a log entry, as it was compiled for the entry's type. */
   siteAt(position: number): SiteMessage | undefined {
     return this.sites.of(this.log.site(position), this.log.type(position));
   }
 
-  /** Events per second; no batch comes where there are no events. */
+  /** Events a second; 0 if the newest status is old, because no batch comes while there are no events. */
   get rate(): number {
     const { status } = this;
     return status && performance.now() - this.statusAt < RATE_HOLDS_MS ? status.rate : 0;
   }
 
-  /** For a component that shows something of this run: it is drawn again at the next change. */
+  /** Subscribes the component that is being rendered: it is drawn again at the next change. */
   watch(): void {
     void this.version.value;
   }
@@ -262,7 +265,7 @@ export class RunStore {
     else setTimeout(() => this.draw(), UNSEEN_MS);
   }
 
-  /** `view` has come on the screen or left it; undefined: it is gone. */
+  /** Notes whether `view` is on the screen; undefined means that the view is gone. */
   seen(view: object, isOnScreen: boolean | undefined): void {
     const was = this.isSeen;
     if (isOnScreen === undefined) this.onScreen.delete(view);
@@ -312,7 +315,10 @@ export class RunStore {
     if (!this.active) this.debugger.wanted = "";
   }
 
-  /** Once, and again only after many more batches: while the kernel is busy the answer may take as long as the cell. */
+  /**
+   * Requests the missing events once, and again only after many more batches. A busy kernel may answer only after the
+   * cell.
+   */
   private askForMissing(): void {
     const missed = ++this.batchesMissed;
     const isPowerOfTwo = (missed & (missed - 1)) === 0;

@@ -1,9 +1,9 @@
 /**
  * The numbers to plot: one `Series` for each value of a site, with one `Line` for each element, device and vmap lane.
  *
- * `x` is the step of the outermost loop, inner loops as its fractions; it counts on from one call to the next. Outside
- * loops it is which execution of the site it was, and where neither is known how often that had fired, on that device. A
- * long line is thinned to its lows and highs.
+ * `x` is the step of the outermost loop, with inner iterations as fractions. It continues from one call to the next.
+ * Outside loops, `x` is the number of the execution or, if that is not known, the number of the firing on that device.
+ * A long line is reduced to its lows and highs.
  */
 import type { Batch } from "../transport/wire";
 import { Band, type Span } from "./band";
@@ -12,7 +12,7 @@ import { Growable } from "./growable";
 import type { Sites } from "./sites";
 import { type Loops, LoopsOf } from "./steps";
 
-/** Of each element; of more lanes and devices only the band that they span is kept. */
+/** The most lines for one element. If an element has more lanes and devices, only their band is kept. */
 export const MOST_LINES = 3;
 const MOST_POINTS = 131_072;
 const MOST_MARKS = 4096;
@@ -23,12 +23,12 @@ export class Line {
   readonly x = new Growable<Float64Array>(Float64Array, 64);
   readonly time = new Growable<Float64Array>(Float64Array, 64);
   readonly y = new Growable<Float64Array>(Float64Array, 64);
-  /** The call that it was in, -1 where that is not known. */
+  /** The id of the call of each point; -1 if it is not known. */
   readonly call = new Growable<Float64Array>(Float64Array, 64);
   total = 0;
-  /** Whether what stands later on the axis also came later. */
+  /** Whether time rises with `x`. */
   risesInTime = true;
-  /** The lowest place that is not yet in its order on the axis. */
+  /** The lowest `x` that was pushed after a greater one. */
   private lowest = Number.POSITIVE_INFINITY;
 
   push(x: number, time: number, y: number, call: number): void {
@@ -42,11 +42,11 @@ export class Line {
     if (this.y.length >= MOST_POINTS) this.thin();
   }
 
-  /** In the order of the axis: a loop that runs from its end comes to its places from behind. */
+  /** Sorts the points by `x`, which does not rise if a loop runs in reverse. */
   settled(): this {
     if (this.lowest === Number.POSITIVE_INFINITY) return this;
     const x = this.x.view().slice();
-    const first = x.findIndex((own) => own > this.lowest);
+    const first = x.findIndex((place) => place > this.lowest);
     const order = Array.from(x.subarray(first), (_, i) => first + i).sort(
       (i, k) => (x[i] as number) - (x[k] as number),
     );
@@ -68,13 +68,13 @@ export class Line {
   }
 }
 
-/** One element of a value. */
+/** One element of a value, with its lanes and devices. */
 export class Element {
-  /** Of each lane and device, while they are few. */
+  /** The line of each lane and device, while there are few. */
   readonly lines = new Map<number, Line>();
-  /** What they span, once they are more. */
+  /** The band of all lanes and devices, once there are more than `MOST_LINES`. */
   band: Band | null = null;
-  /** The lanes and devices. */
+  /** The keys of the lanes and devices. */
   readonly strands = new Set<number>();
 
   push(strand: number, x: number, time: number, y: number, call: number, span?: Span): void {
@@ -88,7 +88,7 @@ export class Element {
     (this.band ?? this.lines.get(strand))?.push(x, time, y, call);
   }
 
-  /** What is drawn. */
+  /** The lines to draw, or the band. */
   get traces(): (Line | Band)[] {
     return this.band ? [this.band] : [...this.lines.values()].map((line) => line.settled());
   }
@@ -107,22 +107,22 @@ export class Element {
   }
 }
 
-/** Where a device has come to. */
+/** The position that a device has reached on the x axis. */
 interface Cursor {
   x: number;
-  /** The farthest that it has been. */
+  /** The greatest `x` so far. */
   last: number;
   call: number;
-  /** Those of that call. */
+  /** The loops around the site, as compiled for this call. */
   loops: Loops;
-  /** Of the iteration, and where its call began. */
+  /** `turn` rises from iteration to iteration, also in reversed loops. `base` is where the call begins on the axis. */
   turn: number;
   base: number;
   execution: number;
   occurrence: number;
 }
 
-/** Where a value was not finite. */
+/** The points at which a value was not finite. */
 export interface Marks {
   readonly x: Growable<Float64Array>;
   readonly time: Growable<Float64Array>;
@@ -139,10 +139,10 @@ export class Series {
     call: new Growable(Float64Array, 8),
   };
   private readonly cursors = new Map<number, Cursor>();
-  /** It is vmapped; else what is more than one is devices. */
+  /** Whether the site is vmapped. If not, several strands are devices. */
   hasLanes = false;
   total = 0;
-  /** The newest; and what stands last on the axis: of a loop that runs from its end that is older. */
+  /** `newest` arrived last, `last` has the greatest `x`. They differ in a loop that runs in reverse. */
   newest = Number.NaN;
   last = Number.NaN;
   private end = Number.NEGATIVE_INFINITY;
@@ -152,7 +152,10 @@ export class Series {
     readonly value: number,
   ) {}
 
-  /** Takes in the number of one event; `row` is its place in `events`, `mark` what is marked if it is not finite. */
+  /**
+   * Adds a number of one event. `row` is the event's index in `events`. If `mark` is not finite, it is marked in the
+   * chart.
+   */
   push(
     { events }: Pick<Batch, "events">,
     row: number,
@@ -183,7 +186,7 @@ export class Series {
     this.marks.call.push(call);
   }
 
-  /** What is drawn: each has a colour of its own. */
+  /** The lines and bands to draw. Each has its own colour. */
   get traces(): (Line | Band)[] {
     return [...this.elements.values()].flatMap(({ traces }) => traces);
   }
@@ -192,12 +195,12 @@ export class Series {
     return this.elements.values().next().value?.traces[0];
   }
 
-  /** How many lanes and devices an element has. */
+  /** The number of lanes and devices of an element. */
   get strands(): number {
     return this.elements.values().next().value?.strands.size ?? 0;
   }
 
-  /** Its strands are the lanes of one device. */
+  /** Whether the strands are lanes of one device. */
   get isOfLanes(): boolean {
     return this.hasLanes && this.strands > 1 && this.cursors.size === 1;
   }
@@ -238,10 +241,10 @@ export class Series {
 export class SeriesSet {
   private readonly byKey = new Map<number, Series>();
   private readonly bySite = new Map<number, Series>();
-  /** The events that had a number that is not finite. */
+  /** The numbers of the events that had a NaN or an infinity. */
   readonly bad = new Growable<Uint32Array>(Uint32Array, 8);
 
-  /** Takes the points of the rows from `from` on; those of watched values are kept in `watched.ts`. */
+  /** Adds the points of the rows from `from` on. `watched.ts` keeps those of watched values. */
   append(batch: Batch, from: number, sites: Sites): void {
     const { points, events } = batch;
     const loops = new LoopsOf(sites);
@@ -249,9 +252,9 @@ export class SeriesSet {
       const row = points.row[i] as number;
       if (row < from) continue;
       const site = events.site[row] as number;
-      const known = sites.get(site);
-      // A breakpoint fires where its condition holds: no course of values.
-      if (known?.watch || known?.kind === "breakpoint") continue;
+      const info = sites.get(site);
+      // A breakpoint fires only where its condition holds, so its values make no curve.
+      if (info?.watch || info?.kind === "breakpoint") continue;
       const series = this.ensure(site, points.value[i] as number);
       const [y, event] = [points.y[i] as number, batch.first + row];
       series.push(batch, row, points.element[i] ?? 0, y, loops.at(site, events.type[row]));
@@ -264,7 +267,7 @@ export class SeriesSet {
     return this.byKey.size;
   }
 
-  /** By site, then by value. */
+  /** All series, sorted by site, then by value. */
   all(): Series[] {
     return [...this.byKey.values()].sort((a, b) => a.site - b.site || a.value - b.value);
   }
@@ -273,7 +276,7 @@ export class SeriesSet {
     return this.byKey.get(site * 0x1_0000 + value);
   }
 
-  /** The first of a site. */
+  /** Returns the first series of a site. */
   ofSite(site: number): Series | undefined {
     return this.bySite.get(site);
   }

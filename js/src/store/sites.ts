@@ -1,4 +1,4 @@
-/** The sites of a run by number, each as it was compiled last. */
+/** The sites of a run by id, each as it was compiled last. */
 import type { SiteMessage } from "../transport/wire";
 
 export class Sites extends Map<number, SiteMessage> {
@@ -11,7 +11,7 @@ export class Sites extends Map<number, SiteMessage> {
     this.types.set(site.id, types);
   }
 
-  /** A site as it was compiled for one of its types: what an event of it is of. */
+  /** Returns a site as it was compiled for one of its types. */
   of(id: number, type: number): SiteMessage | undefined {
     return this.types.get(id)?.[type] ?? this.get(id);
   }

@@ -1,7 +1,7 @@
-/** The files that the run's code stands in, as the kernel has them. Each is asked for once. */
+/** The source files of a run's code, as the kernel has them. Each file is requested once. */
 import type { Message, Source } from "../transport/wire";
 
-/** A file, or why there is none. */
+/** A file, or the reason why there is none. */
 export type SourceAnswer = Source | string;
 type Ask = (file: string, answer: (answer: Message | string) => void) => void;
 
@@ -13,7 +13,10 @@ export class Sources {
     private readonly changed: () => void,
   ) {}
 
-  /** The file, if it is here, or why it will not be; else it is asked for, where somebody `isThere` to answer. */
+  /**
+   * Returns the file, or the reason why there is none. If neither is known, requests the file if `isThere`, and returns
+   * undefined.
+   */
   get(file: string, isThere: boolean): SourceAnswer | undefined {
     const found = this.kept.get(file);
     if (found === undefined && isThere) {
@@ -26,7 +29,7 @@ export class Sources {
     return found ?? undefined;
   }
 
-  /** No answer will come; what failed may be tried again. */
+  /** Forgets the pending requests, which will not be answered, and the failed ones, so that they can be tried again. */
   forget(): void {
     for (const [file, answer] of this.kept) if (typeof answer !== "object" || !answer) this.kept.delete(file);
   }

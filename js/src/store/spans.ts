@@ -1,11 +1,11 @@
-/** The calls of a run as bars on an axis of time, in seconds since the run started. */
+/** The calls of a run as bars on a time axis, in seconds since the run started. */
 
 import type { CallMessage, StatusMessage } from "../transport/wire";
 import { failed, launched, runStart } from "./life";
 import type { Threads } from "./threads";
 
 export interface Span {
-  /** `flight`: from its dispatch until its outputs were ready, whatever the device did meanwhile. */
+  /** `flight` lasts from the dispatch until the outputs are ready, whatever the device does meanwhile. */
   stage: "trace" | "numba" | "lower" | "compile" | "flight" | "drain";
   from: number;
   to: number;
@@ -16,7 +16,7 @@ export interface Bar {
   spans: Span[];
   from: number;
   to: number;
-  /** Calls that overlap stand below each other. */
+  /** The row of the bar within its thread. Overlapping calls have different rows. */
   row: number;
 }
 
@@ -45,17 +45,17 @@ export interface ThreadOfCalls {
   rows: number;
 }
 
-/** The calls by the thread that made them, that of the first call at the top. */
+/** Groups the calls by the thread that made them. The thread of the first call is on top. */
 export function byThread(calls: Iterable<CallMessage>, now: number): ThreadOfCalls[] {
   const found = new Map<string, CallMessage[]>();
   for (const call of calls) {
-    const own = found.get(call.thread);
-    if (own) own.push(call);
+    const ofThread = found.get(call.thread);
+    if (ofThread) ofThread.push(call);
     else found.set(call.thread, [call]);
   }
   if (found.size === 0) found.set("", []);
-  return [...found].map(([name, own]) => {
-    const bars = barsOf(own, now);
+  return [...found].map(([name, ofThread]) => {
+    const bars = barsOf(ofThread, now);
     return { name, bars, rows: Math.max(1, ...bars.map(({ row }) => row + 1)) };
   });
 }
@@ -76,17 +76,17 @@ export function barsOf(calls: Iterable<CallMessage>, now: number): Bar[] {
 export interface WaitSpan {
   from: number;
   to: number;
-  /** What was waited for. */
+  /** What the thread waited for. */
   what: "effects" | "outputs";
   thread: string;
 }
 
-/** When somebody waited: the run itself at its end, or the program. */
+/** Returns when something waited: the run itself at its end, or the program. */
 export function waitsOf({ barrier }: StatusMessage, threads: Threads, now: number): WaitSpan[] {
-  const own = barrier.waits.map(
+  const byRun = barrier.waits.map(
     ([from, to]): WaitSpan => ({ from, to: to ?? Math.max(from, now), what: "effects", thread: "" }),
   );
-  const others = threads.waits().map(
+  const byProgram = threads.waits().map(
     ({ site, thread, from, to }): WaitSpan => ({
       from,
       to,
@@ -94,10 +94,10 @@ export function waitsOf({ barrier }: StatusMessage, threads: Threads, now: numbe
       thread: threads.nameOf(thread),
     }),
   );
-  return [...own, ...others].sort((a, b) => a.from - b.from);
+  return [...byRun, ...byProgram].sort((a, b) => a.from - b.from);
 }
 
-/** What a stretch of time went to, in seconds: where several calls do the same at once, that time counts once. */
+/** The time spent on one kind of work, in seconds. Time in which several calls do the same counts once. */
 export interface Total {
   what: Span["stage"] | "wait for outputs" | "wait for effects" | "outside JAX";
   seconds: number;
@@ -105,12 +105,12 @@ export interface Total {
 
 const STAGES = ["trace", "numba", "lower", "compile", "flight", "drain"] as const;
 
-/** The totals of what `from .. to` shows, those that are 0 left out; last, the time in which no call was under way. */
+/** Returns the totals of the range `from .. to` that are not 0. The last one is the time without any call. */
 export function totalsOf(bars: readonly Bar[], waits: readonly WaitSpan[], from: number, to: number): Total[] {
   const spans = bars.flatMap((bar) => bar.spans);
-  const total = (what: Total["what"], own: readonly { from: number; to: number }[]): Total => ({
+  const total = (what: Total["what"], found: readonly { from: number; to: number }[]): Total => ({
     what,
-    seconds: covered(own, from, to),
+    seconds: covered(found, from, to),
   });
   const busy = covered([...spans, ...waits], from, to);
   return [
@@ -130,7 +130,7 @@ export function totalsOf(bars: readonly Bar[], waits: readonly WaitSpan[], from:
   ].filter(({ seconds }) => seconds > 1e-9);
 }
 
-/** How much of `from .. to` the spans cover together. */
+/** Returns how much of the range `from .. to` the spans cover together. */
 function covered(spans: readonly { from: number; to: number }[], from: number, to: number): number {
   let sum = 0;
   let end = from;
@@ -141,7 +141,7 @@ function covered(spans: readonly { from: number; to: number }[], from: number, t
   return sum;
 }
 
-/** The stretch of time in which a call can have fired events. */
+/** Returns the range of time in which a call can have fired events. */
 export function timeOf(call: CallMessage): { from: number; to: number } {
   return { from: call.started, to: call.drained ?? Number.POSITIVE_INFINITY };
 }

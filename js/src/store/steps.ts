@@ -1,23 +1,25 @@
-/** The iterations of the loops around an event. */
+/** The loop iterations of events. */
 import type { SiteMessage } from "../transport/wire";
 import type { EventLog } from "./events";
 import type { Sites } from "./sites";
 
-/** The length of a loop that only run time tells. */
+/** The length of a loop that is known only at run time. */
 const OPEN = Number.POSITIVE_INFINITY;
 
-/** The loops around a site, and where on an axis of steps their iterations stand. */
+/** The loops around a site, and the positions of their iterations on the x axis. */
 export class Loops {
-  /** Of the loops inside the outermost, the innermost first: how many iterations they have, and whether from the end.
-   * Without end the second may be, a `while`. */
+  /**
+   * The loops inside the outermost one, innermost first, with their lengths. Only the second loop may be a `while`,
+   * which has the length `OPEN`.
+   */
   private readonly inside: { length: number; isReversed: boolean }[];
-  /** How often the innermost runs for each iteration of the outermost. */
+  /** How often the innermost loop runs in each iteration of the outermost one. */
   private readonly count: number;
   private readonly runsBack: boolean;
   private readonly length: number;
   readonly areAny: boolean;
   private readonly leap: number;
-  /** The second is a `while`: nobody knows how many iterations it will have. */
+  /** Whether the second loop is a `while`, with an unknown number of iterations. */
   private readonly isOpen: boolean;
 
   constructor({ loops, reverse, leap }: Pick<SiteMessage, "loops" | "reverse" | "leap">) {
@@ -31,23 +33,29 @@ export class Loops {
     this.leap = leap;
   }
 
-  /** How many steps a call has had that came so far: those after the last that fired are of it, too. */
+  /**
+   * Returns the number of steps of a call in which the site fired last at `last`. It includes the steps after that in
+   * which the site does not fire.
+   */
   stepsOfCall(last: number): number {
     const seen = Math.floor(last) + 1;
     return seen < this.length && this.length < seen + this.leap ? this.length : seen;
   }
 
-  /** How many steps so many calls have had in which nothing fired. */
+  /** Returns the number of steps of `calls` calls in which nothing fired. */
   stepsLeftOut(calls: number): number {
     return calls * this.length;
   }
 
-  /** The step of the outermost loop, inner loops as its fractions; iterations of a `while` at 0, 1/2, 2/3, … of it. */
+  /**
+   * Returns the position on the x axis: the step of the outermost loop plus a fraction for the inner loops. The
+   * iterations of an inner `while` are at 0, 1/2, 2/3, ….
+   */
   at(step: number, inner: number): number {
     return step + this.fraction(Math.max(0, inner) / this.count);
   }
 
-  /** The same for loops that all run from the start: it rises as they run. */
+  /** Returns the position as if no loop ran in reverse, so it rises as the loops run. */
   turn(step: number, inner: number): number {
     let turn = 0;
     let scale = 1;
@@ -68,41 +76,45 @@ export class Loops {
 
 export const NO_LOOPS = new Loops({ loops: [], reverse: [], leap: 1 });
 
-/** Of sites, and of each of the types that they were compiled for. */
+/** The loops of each site and type, cached. */
 export class LoopsOf {
-  private readonly known = new Map<SiteMessage | undefined, Loops>();
+  private readonly cache = new Map<SiteMessage | undefined, Loops>();
 
   constructor(private readonly sites: Sites) {}
 
   at(id: number, type = 0): Loops {
     const site = this.sites.of(id, type);
-    let loops = this.known.get(site);
+    let loops = this.cache.get(site);
     if (!loops) {
       loops = site ? new Loops(site) : NO_LOOPS;
-      this.known.set(site, loops);
+      this.cache.set(site, loops);
     }
     return loops;
   }
 }
 
-/** The number of an event whose step is not told: outside loops that of its execution, if that is known, else of its firing. */
+/**
+ * Returns the number that is shown for an event without a step: outside loops the number of its execution, if that is
+ * known, otherwise the number of its firing.
+ */
 export function firingOf(log: EventLog, position: number, site: SiteMessage | undefined): number {
   const execution = log.execution(position);
   return execution < 0 || site?.loops.length ? log.occurrence(position) : execution;
 }
 
-/** The iteration of the innermost loop before this one, as `step` and `inner` count it; null for the first. */
+/** Returns `step` and `inner` of the previous iteration of the innermost loop; null for the first iteration. */
 export function before(site: SiteMessage, step: number, inner: number): { step: number; inner: number } | null {
   const { loops, reverse } = site;
   const [length, isReversed] = [loops.at(-1) || OPEN, reverse.at(-1) ?? false];
   const isOnly = loops.length === 1;
-  const own = isOnly ? step : inner % length;
-  if (loops.length === 0 || step < 0 || (!isOnly && inner < 0) || own === (isReversed ? length - 1 : 0)) return null;
+  const iteration = isOnly ? step : inner % length;
+  if (loops.length === 0 || step < 0 || (!isOnly && inner < 0) || iteration === (isReversed ? length - 1 : 0))
+    return null;
   const by = isReversed ? 1 : -1;
   return isOnly ? { step: step + by, inner } : { step, inner: inner + by };
 }
 
-/** Of each loop, outermost first; empty where it is not known. */
+/** Returns the iteration of each loop around an event, outermost first; empty if they are not known. */
 export function stepsOf(log: EventLog, position: number, site: SiteMessage | undefined): number[] {
   const step = log.step(position);
   if (step < 0) return [];

@@ -1,20 +1,20 @@
-/** The entries of the log that belong together: the ordered ones, the unordered ones, or all. */
+/** Streams: the ordered entries of the log, the unordered ones, or all. */
 import type { EventLog } from "./events";
 import { Growable } from "./growable";
 
-/** Positions in the log, rising. */
+/** A sorted list of positions in the log. */
 export interface Positions {
   readonly length: number;
   at(i: number): number;
-  /** Where `position` stands among them, -1 if it does not. */
+  /** Returns the index of `position` in the list, or -1. */
   find(position: number): number;
-  /** How many of them are less than `position`. */
+  /** Returns how many positions are less than `position`. */
   lowerBound(position: number): number;
 }
 
 export interface Stream {
   readonly positions: Positions;
-  /** Events that arrived, also those no longer kept. */
+  /** The number of events that arrived, including those that are no longer kept. */
   readonly received: number;
 }
 
@@ -28,7 +28,7 @@ export class OneStream implements Stream {
   }
 }
 
-/** All that arrived, also what is in none of the streams: each entry stands at its own position. */
+/** All entries of the log, including those in none of the streams. The index of each entry is its position. */
 export class WholeLog implements Stream, Positions {
   readonly positions: Positions = this;
 

@@ -1,4 +1,4 @@
-/** Events as they are copied and exported. */
+/** Events as records, for copying and export. */
 import type { RunStore } from "./run";
 import { stepsOf } from "./steps";
 import type { Positions } from "./stream";
@@ -19,7 +19,7 @@ export interface EventRecord {
   text: string | null;
 }
 
-/** The events among `positions`; gaps are left out. */
+/** Yields the events at `positions`, without gaps. */
 export function* records(run: RunStore, positions: Positions): Generator<EventRecord> {
   const { log } = run;
   for (let i = 0; i < positions.length; i++) {
@@ -60,12 +60,12 @@ function csvField(value: unknown): string {
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 
-/** A cell that gives the events of the run `key` back. */
+/** Returns the code of a cell that gets these events of the run `key`. */
 export function asPython(key: string, numbers: readonly number[], oldest: number): string {
   return `import jax_debug_widgets as jdw\n\nrun = jdw.find_run("${key}")\n${eventsOf(numbers, oldest)}`;
 }
 
-/** `oldest` are no longer kept, so places in the list have moved. */
+/** If the `oldest` events are no longer kept, indices into the list have shifted, so the code finds events by `seq`. */
 function eventsOf(numbers: readonly number[], oldest: number): string {
   const [first = 0] = numbers;
   const last = numbers.at(-1) ?? first;

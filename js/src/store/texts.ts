@@ -1,27 +1,27 @@
 /**
- * The lines known, by event number, and which of the others to ask the kernel for. A batch brings only its newest
- * lines (`transport/wire.py`); the views name what they show, `request` asks for what is missing of it. Whoever
- * searches wants all of them: `requestAll` asks for a block after the other, the newest first.
+ * The lines of events, by event number, and the requests for missing ones. A batch brings only its newest lines
+ * (`transport/wire.py`). `request` gets the lines that a view shows. `requestAll` gets all lines for a search, block by
+ * block, the newest first.
  */
 
 import { isStyled, plain } from "../kit/escapes";
 
 const CHUNK = 200;
-/** What the kernel answers at most. */
+/** The most lines in one answer of the kernel. */
 const BLOCK = 2000;
 const MOST_KEPT = 200_000;
 const MOST_ASKED = 4;
 
 export class Texts {
   private readonly lines = new Map<number, string>();
-  /** Those with the escape codes of colours, as they came. */
+  /** The lines that have escape codes of colours, unchanged. */
   private readonly styled = new Map<number, string>();
   private readonly asked = new Set<number>();
-  /** By chunk, where the answer ended: a chunk may be asked for again once it has more. */
+  /** For each chunk, the event at which its answer ended. A chunk is requested again once it has more events. */
   private readonly answered = new Map<number, number>();
-  /** The first event of the block asked for, -1 for none. */
+  /** The first event of the requested block; -1 if none is pending. */
   private block = -1;
-  /** The stretches of lines that came later than their events, `[first, end]`. */
+  /** The ranges `[first, end]` of lines that arrived after their events. */
   readonly late: [number, number][] = [];
 
   constructor(private readonly ask: (first: number, count: number) => void) {}
@@ -30,12 +30,12 @@ export class Texts {
     return this.lines.size;
   }
 
-  /** Without the escape codes of colours. */
+  /** Returns the line without escape codes of colours. */
   get(number: number): string | undefined {
     return this.lines.get(number);
   }
 
-  /** With them; undefined where the line has none. */
+  /** Returns the line with its escape codes; undefined if it has none. */
   withStyles(number: number): string | undefined {
     return this.styled.get(number);
   }
@@ -53,7 +53,7 @@ export class Texts {
     }
   }
 
-  /** Asks for the lines of `numbers` that are not here, a chunk each, out of `end` events in all. */
+  /** Requests the chunks of those `numbers` that have no line yet. `end` is the number of events in the run. */
   request(numbers: Iterable<number>, end: number): void {
     for (const number of numbers) {
       const chunk = Math.floor(number / CHUNK);
@@ -64,7 +64,7 @@ export class Texts {
     }
   }
 
-  /** Asks for the newest block that is not all here, of events `oldest .. end - 1`; false when there is none. */
+  /** Requests the newest incomplete block of the events `oldest .. end - 1`. Returns false if all are complete. */
   requestAll(oldest: number, end: number): boolean {
     if (this.block >= 0) return true;
     const least = Math.max(oldest, end - MOST_KEPT + BLOCK);
@@ -78,7 +78,7 @@ export class Texts {
     return false;
   }
 
-  /** The kernel has answered for `count` lines from `first` on, with those it still had. */
+  /** Notes that the kernel has answered for `count` lines from `first` on. Lines that it no longer has stay missing. */
   settle(first: number, count: number): void {
     if (first === this.block) this.block = -1;
     for (let at = first; at < first + count; at += CHUNK) {
@@ -89,7 +89,7 @@ export class Texts {
     this.late.push([first, first + count]);
   }
 
-  /** No answer will come. */
+  /** Forgets the pending requests, which will not be answered. */
   forget(): void {
     this.asked.clear();
     this.block = -1;

@@ -1,13 +1,13 @@
-/** What the threads of a run were at: stretches of time, in the order in which they ended. */
+/** What the threads of a run did: spans of time, in the order in which they ended. */
 import type { Batch } from "../transport/wire";
 import { Growable } from "./growable";
 
-const MOST = 200_000;
+const MOST_SPANS = 200_000;
 
 export interface ThreadSpan {
-  /** A site; -1 waiting for effects, -2 for outputs. */
+  /** The id of a site; -1 for a wait for effects, -2 for a wait for outputs. */
   site: number;
-  /** Its place in `Threads.names`. */
+  /** Index into `Threads.names`. */
   thread: number;
   from: number;
   to: number;
@@ -17,7 +17,7 @@ export class Threads {
   names: string[] = [];
   /** The number of the next span expected. */
   next = 0;
-  /** Those of threads that ran a host function. */
+  /** The indices of the threads that ran a host function. */
   readonly busy = new Set<number>();
   private readonly columns = {
     site: new Growable<Int32Array>(Int32Array),
@@ -26,7 +26,10 @@ export class Threads {
     to: new Growable<Float64Array>(Float64Array),
   };
 
-  /** Whether none was lost before it. What `sync` brings takes the place of all. */
+  /**
+   * Appends the spans of a batch. Returns false if spans before it are missing. The answer to `sync` replaces all
+   * spans.
+   */
   append({ threads, first_span: first, spans }: Batch): boolean {
     const complete = first <= this.next || this.next === 0;
     const { site, thread, from, to } = this.columns;
@@ -38,7 +41,7 @@ export class Threads {
     spans.site.forEach((id, i) => {
       if (id >= 0) this.busy.add(spans.thread[i] as number);
     });
-    if (this.length > MOST) for (const column of [site, thread, from, to]) column.dropFirst(MOST / 2);
+    if (this.length > MOST_SPANS) for (const column of [site, thread, from, to]) column.dropFirst(MOST_SPANS / 2);
     this.names = threads;
     this.next = first + spans.site.length;
     return complete;
@@ -53,12 +56,14 @@ export class Threads {
     return { site: site.at(i), thread: thread.at(i), from: from.at(i), to: to.at(i) };
   }
 
-  /** How many ended before `time`, or a little fewer: threads do not end theirs exactly in turn. */
+  /** Returns about how many spans ended before `time`: the spans of different threads are only nearly sorted by end. */
   endedBefore(time: number): number {
     return this.columns.to.lowerBound(time);
   }
 
-  /** Threads of XLA's pool are numbered for the reader; their own numbers have fifteen digits. */
+  /**
+   * Returns the name of a thread. The threads of XLA's pool are numbered from 1, because their ids have fifteen digits.
+   */
   nameOf(thread: number): string {
     const name = this.names[thread] ?? "";
     return name.startsWith("XLA ")

@@ -1,10 +1,13 @@
-/** What one view of a run shows: never known to the kernel, nor to the other views of the run. See `run.ts`. */
+/**
+ * The state of one view of a run. Neither the kernel nor other views of the run know it. See `run.ts` for the run
+ * itself.
+ */
 import { type Signal, signal } from "@preact/signals";
 
 export const TABS = ["overview", "streams", "source", "findings", "timeline", "calls", "program", "runs"] as const;
 export type Tab = (typeof TABS)[number];
 
-/** What charts are drawn against. */
+/** The quantities that the x axis of a chart can show. */
 export const AXES = ["step", "seconds", "call"] as const;
 export type Axis = (typeof AXES)[number];
 
@@ -15,72 +18,72 @@ export interface Place {
 }
 
 export interface UiState {
-  /** null until one is chosen. */
+  /** The selected tab; null until the user chooses one. */
   tab: Signal<Tab | null>;
   filter: Signal<string>;
   find: Signal<string>;
-  /** One stream by arrival instead of ordered beside unordered. */
+  /** Whether the streams are shown as one, in order of arrival. */
   merged: Signal<boolean>;
-  /** Events that only a `vmap` made fire are shown. */
+  /** Whether phantoms are shown: events that fired only because of a `vmap`. */
   phantoms: Signal<boolean>;
-  /** The sites are shown where there is no room for them beside the streams. */
+  /** Whether the list of sites is open where there is no room beside the streams. */
   sites: Signal<boolean>;
-  /** The only site whose events are shown. */
+  /** The only site to show; null for all. */
   site: Signal<number | null>;
-  /** The only call whose events are shown. */
+  /** The only call to show; null for all. */
   onlyCall: Signal<number | null>;
-  /** The call whose life is shown; null for the newest. */
+  /** The call whose stages are shown; null for the newest. */
   call: Signal<number | null>;
-  /** The kind of the finding that is to be seen first among all, "" for any. */
+  /** The kind of finding to scroll to; "" for none. */
   finding: Signal<string>;
-  /** The call whose traced program is shown; null for the programs that the kernel has shown. */
+  /** The call whose traced program is shown; null for the programs that the kernel sent. */
   program: Signal<number | null>;
-  /** The life of the call is shown also where nothing is pending, slow or wrong. */
+  /** Whether the stages of the call are shown even if nothing is pending, slow or wrong. */
   life: Signal<boolean>;
-  /** The number of the event shown in full. */
+  /** The number of the event shown in full; null for none. */
   event: Signal<number | null>;
-  /** The event where the selected stretch begins; it ends at `event`. */
+  /** The number of the event at which the selected range begins; it ends at `event`. Null if there is no range. */
   anchor: Signal<number | null>;
-  /** The event up to which the run is looked at; null for the newest, live. */
+  /** The number of the last event to show; null for the newest, which follows the run. */
   moment: Signal<number | null>;
-  /** The plots with a logarithmic axis, `site/value`. */
+  /** The keys `site/value` of the plots with a logarithmic axis. */
   logarithmic: Signal<ReadonlySet<string>>;
-  /** Of each view with charts: from 0, none, to nearly 1. */
+  /** The smoothing of the charts in each view, from 0 (none) to nearly 1. */
   smoothing: Record<"overview" | "inspector", Signal<number>>;
   axis: Signal<Axis>;
-  /** The part of the axis that all plots show; null: all of it. */
+  /** The part of the x axis that all plots show; null for all of it. */
   zoom: Signal<readonly [from: number, to: number] | null>;
-  /** Plots show earlier runs of the same program as well. */
+  /** Whether plots also show earlier runs of the same program. */
   earlier: Signal<boolean>;
-  /** The line of source that the arrow keys start from, and which of its values. */
+  /** The selected line of source, and the index of the selected value in it. */
   place: Signal<Place | null>;
-  /** The watched value, or the print, that is shown in full beside the code. */
+  /** The site of the watched value or print that is shown beside the code; null for none. */
   value: Signal<number | null>;
-  /** Which value of a print, `site/value`; the first where it is of another site. */
+  /** The key `site/value` of the selected value of a print. If it is of another site, the first value is selected. */
   part: Signal<string>;
-  /** The names that are plotted together, by their keys (`names/leaf.ts`). */
+  /** The keys of the names that are plotted together (`names/leaf.ts`). */
   ticked: Signal<ReadonlySet<string>>;
-  /** The statistic of watched values that is shown, and plotted. */
+  /** The statistic of watched values that is shown and plotted. */
   statistic: Signal<string>;
-  /** The names are shown where there is no room for them beside the code. */
+  /** Whether the list of names is open where there is no room beside the code. */
   names: Signal<boolean>;
-  /** The lane that is picked, `3` or `3, 0`; "" for none. */
+  /** The selected lane, `3` or `3, 0`; "" for none. */
   lane: Signal<string>;
-  /** The branches of names and the sections that were folded, or opened where they are folded at first. */
+  /** The keys of the names and sections that were toggled: folded, or opened if they are folded by default. */
   folded: Signal<ReadonlySet<string>>;
-  /** The variable that is shown in full while the program is stopped. */
+  /** The variable that is shown in full while the program is stopped; "" for none. */
   local: Signal<string>;
-  /** What stands in the debugger's console and has not been run. */
+  /** The text in the debugger's console that has not been run. */
   draft: Signal<string>;
-  /** The newest stop that the debugger was opened for. */
+  /** The id of the newest stop that opened the debugger; -1 for none. */
   stop: Signal<number>;
-  /** The runs that are laid over each other, in the order in which they were chosen; null for this one alone. */
+  /** The keys of the runs to compare, in the order in which they were chosen; null for none. */
   compared: Signal<readonly string[] | null>;
-  /** The stop that is over and is not shown any more. */
+  /** The id of the ended stop that the user has closed; -1 for none. */
   closedStop: Signal<number>;
-  /** The list of keys is open. */
+  /** Whether the list of keyboard shortcuts is open. */
   keys: Signal<boolean>;
-  /** The notes that are not shown any more, and those shown in full. */
+  /** The notes that the user has closed, and those that are shown in full. */
   dismissed: Signal<ReadonlySet<string>>;
   openNotes: Signal<ReadonlySet<string>>;
 }
@@ -126,7 +129,7 @@ export function createUi(): UiState {
   };
 }
 
-/** `keys` with `key` in it, or without it if it was. */
+/** Returns a copy of `keys` without `key`, or with it if it was missing. */
 export function toggled<Key>(keys: ReadonlySet<Key>, key: Key): ReadonlySet<Key> {
   const changed = new Set(keys);
   if (!changed.delete(key)) changed.add(key);

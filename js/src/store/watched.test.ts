@@ -20,7 +20,10 @@ function table({ store }: TestRun, site: number): WatchTable {
   return store.watched.tables.get(site) as WatchTable;
 }
 
-/** `count` executions of one site, its first statistic counting them; `about` are columns of all events. */
+/**
+ * Makes a batch of `count` executions of one site. Its first statistic is the index of the execution. `about` returns
+ * further columns of each event.
+ */
 function executions(count: number, about: (i: number) => Record<string, number>): Batch {
   const { sites, events, ...rest } = goldenBatch("watch");
   const column = (name: string, other: (i: number) => number) =>

@@ -1,10 +1,11 @@
 /**
- * The statistics of the watched values: a table for each watched site, a row for each time that its value was computed.
+ * The statistics of the watched values: a table for each watched site, with a row for each time that its value was
+ * computed.
  *
- * They are many, and are looked up by moment far more often than they are plotted, so they are kept here and not as
- * series; `plotted` makes those of the statistics that somebody plots.
+ * They are looked up by moment far more often than they are plotted, so they are kept as tables, not as series.
+ * `plotted` makes a series when somebody plots a statistic.
  *
- * It has more than 300 lines because writing, looking up and plotting share the layout of the table.
+ * This file has more than 300 lines because writing, looking up and plotting share the layout of the table.
  */
 import type {
   Batch,
@@ -20,32 +21,47 @@ import { Series } from "./series";
 import type { Sites } from "./sites";
 import { before, LoopsOf } from "./steps";
 
-/** Of all tables together; beyond them the older half of a table is thinned. */
+/** The most rows of all tables together. If there are more, the older half of a table is thinned out. */
 const MOST_ROWS = 1_000_000;
 const LEAST_ROWS = 1024;
 const FIRST_ROWS = 16;
 const MOST_LANES = 4096;
-const MOST_LOOKED = 1024;
+const MOST_SEARCHED = 1024;
 
-/** Columns beside the statistics; -1 where a kernel tells nothing. */
-const ABOUT = ["time", "occurrence", "lane", "call", "execution", "step", "inner", "device", "type"] as const;
+/** The columns besides the statistics; -1 means that the kernel sent no value. */
+const EXECUTION_COLUMNS = [
+  "time",
+  "occurrence",
+  "lane",
+  "call",
+  "execution",
+  "step",
+  "inner",
+  "device",
+  "type",
+] as const;
 const EVENT = "event";
-/** What statistics are called that count what is not finite: `nan`, `posinf`, `neginf`. */
+/** Matches the statistics that count values that are not finite: `nan`, `posinf`, `neginf`. */
 const COUNTS_BAD = /(nan|inf)$/;
-/** The only statistic of a number. Of an array that was taken, the last: the array, which is no number. */
+/**
+ * The only statistic of a scalar. For an array that is kept, the last statistic: the array itself, which cannot be
+ * plotted.
+ */
 export const ITSELF = "value";
-/** A table of each lane's statistics, which is asked for when somebody looks. */
+/** The statistics of each lane, which are requested only when they are shown. */
 export const LANES = "lanes";
-/** The first lane that is not finite: no statistic to plot. */
+/** The first lane that is not finite. It cannot be plotted. */
 const BAD_LANE = "bad lane";
 
 export type WatchSite = SiteMessage & { watch: WatchMessage };
 
-/** Up to which event the run is looked at, null for the newest, and which call, null for all. */
+/** Which part of the run is shown: events up to `moment` (null: all), and the events of `call` (null: all calls). */
 export interface Look {
   moment: number | null;
   call: number | null;
-  /** The call of that event if it is in a loop, the loop's position, and whether the step that is looked at is its last. */
+  /**
+   * The call of the moment's event if it is in a loop, the position of that loop, and whether its last step is shown.
+   */
   during?: number;
   loop?: readonly number[];
   isLast?: boolean;
@@ -55,23 +71,26 @@ export function isWatched(site: SiteMessage): site is WatchSite {
   return site.watch !== null;
 }
 
-/** The line whose derivative computes a gradient; undefined for a value, and where several do. */
+/**
+ * Returns the line with the derivative that computes a gradient. Returns undefined for a value, and if there are
+ * several lines.
+ */
 export function guilty({ watch }: WatchSite): DerivativeMessage | undefined {
   return watch.derivatives.length === 1 ? watch.derivatives[0] : undefined;
 }
 
-/** What the inspector calls a lane, `3` or `3, 0`; "" where none is known. A kernel of before tells none. */
+/** Returns a lane as the inspector writes it, `3` or `3, 0`; "" if it is not known. Older kernels send none. */
 export function laneName(lane: readonly number[] | undefined): string {
   return lane?.join(", ") ?? "";
 }
 
-/** `lane 3`, of nested `vmap`s `lane (1, 2)`; "" where none is known. `events/amounts.py` says the same. */
+/** Returns `lane 3`, or `lane (1, 2)` for nested `vmap`s; "" if it is not known. `events/amounts.py` is its twin. */
 export function laneWords(lane: readonly number[] | undefined): string {
   if (!lane?.length) return "";
   return lane.length === 1 ? `lane ${lane[0]}` : `lane (${lane.join(", ")})`;
 }
 
-/** Where to look for what makes the run's first NaN; a kernel of before tells none. */
+/** Returns the line that makes the run's first NaN. Older kernels do not send it. */
 export function firstPlace(
   first: FirstNonFiniteMessage,
   site: WatchSite,
@@ -79,35 +98,36 @@ export function firstPlace(
   return first.line ? { file: first.file, line: first.line, index: 0 } : guiltyPlace(site);
 }
 
-/** Where to look for what makes a value NaN or infinite. */
+/** Returns the line that makes a value NaN or infinite. */
 export function guiltyPlace(site: WatchSite): { file: string; line: number; index: number } {
   const { file, line } = guilty(site) ?? site;
   return { file, line, index: 0 };
 }
 
-/** Whether the program computes what is at one position before the loop at the other; false where that is not known. */
+/** Whether the equation at `position` runs before the loop at `loop`; false if that is not known. */
 function isBefore(position: readonly number[], loop: readonly number[]): boolean {
-  const apart = position.findIndex((number, depth) => number !== loop[depth]);
-  return apart >= 0 && (position[apart] as number) < (loop[apart] ?? -1);
+  const depthOfDifference = position.findIndex((number, depth) => number !== loop[depth]);
+  return depthOfDifference >= 0 && (position[depthOfDifference] as number) < (loop[depthOfDifference] ?? -1);
 }
 
 export class WatchTable {
-  /** Rows, also those that were thinned out. */
+  /** The number of rows, including those that were thinned out. */
   total = 0;
-  /** What can be plotted. */
+  /** The statistics that can be plotted. */
   readonly statistics: readonly string[];
   private readonly columns = new Map<string, Growable<Float64Array>>();
-  /** The events that were not finite. */
+  /** The numbers of the events that were not finite. */
   private readonly bad = new Growable<Uint32Array>(Uint32Array, FIRST_ROWS);
 
   constructor(
     private readonly values: readonly string[],
-    /** The site as it was compiled for one of its types. */
+    /** Returns the site as it was compiled for one of its types. */
     private readonly siteOf: (type: number) => SiteMessage | undefined = () => undefined,
   ) {
-    const told = values.filter((name, i) => (name !== ITSELF && name !== LANES) || i === 0);
-    this.statistics = told.filter((name) => name !== BAD_LANE && !name.startsWith("hist "));
-    for (const name of [EVENT, ...ABOUT, ...told]) this.columns.set(name, new Growable(Float64Array, FIRST_ROWS));
+    const columns = values.filter((name, i) => (name !== ITSELF && name !== LANES) || i === 0);
+    this.statistics = columns.filter((name) => name !== BAD_LANE && !name.startsWith("hist "));
+    for (const name of [EVENT, ...EXECUTION_COLUMNS, ...columns])
+      this.columns.set(name, new Growable(Float64Array, FIRST_ROWS));
   }
 
   get length(): number {
@@ -118,7 +138,7 @@ export class WatchTable {
     return this.values.length === 1 && this.values[0] === ITSELF;
   }
 
-  /** A statistic, `event`, or one of the columns that tell of the execution; `undefined` where there is none such. */
+  /** Returns a statistic, the event number, or a column about the execution; undefined if there is no such column. */
   at(row: number, column: string): number | undefined {
     return this.columns.get(column)?.at(row);
   }
@@ -131,17 +151,17 @@ export class WatchTable {
     return this.columns.has(column);
   }
 
-  /** The site as it was compiled for row `row`. */
+  /** Returns the site as it was compiled for this row. */
   siteAt(row: number): SiteMessage | undefined {
     return this.siteOf(this.at(row, "type") as number);
   }
 
-  /** The infinities that the source puts there. */
+  /** Returns the infinities that the source puts there on purpose, such as those of a mask. */
   meantAt(row: number): readonly string[] {
     return this.siteAt(row)?.watch?.meant ?? [];
   }
 
-  /** How many elements it had. */
+  /** Returns the number of elements of the value. */
   sizeAt(row: number): number {
     return (this.siteAt(row)?.watch?.shape ?? []).reduce((all, n) => all * n, 1);
   }
@@ -150,19 +170,19 @@ export class WatchTable {
     return this.anyBad(row, row);
   }
 
-  /** Whether one of the rows `from` to `to` was not finite. */
+  /** Whether at least one of the rows `from .. to` was not finite. */
   anyBad(from: number, to: number): boolean {
     return this.bad.lowerBound(this.event(from)) < this.bad.lowerBound(this.event(to) + 1);
   }
 
   push({ events, first }: Batch, row: number): number {
     for (const [name, column] of this.columns) column.push(name === EVENT ? first + row : Number.NaN);
-    for (const name of ABOUT) this.columns.get(name)?.set(this.length - 1, events[name][row] ?? -1);
+    for (const name of EXECUTION_COLUMNS) this.columns.get(name)?.set(this.length - 1, events[name][row] ?? -1);
     this.total++;
     return this.length - 1;
   }
 
-  /** Whether it tells that the value was not finite. */
+  /** Sets a statistic of a row. Returns whether it shows that the value was not finite. */
   set(row: number, value: number, y: number): boolean {
     const name = this.values[value] ?? "";
     this.columns.get(name)?.set(row, y);
@@ -173,12 +193,15 @@ export class WatchTable {
     return isBad;
   }
 
-  /** Whether a number is not finite, and not an infinity that is meant. */
+  /** Whether a number is NaN or infinite, except for an infinity that is intended. */
   isOdd(row: number, y: number): boolean {
     return !Number.isFinite(y) && !this.meantAt(row).includes(y > 0 ? "posinf" : y < 0 ? "neginf" : "nan");
   }
 
-  /** What a plot of `y` marks: `y` where it is not finite, or what the value had that its statistics leave out. */
+  /**
+   * Returns the number that a plot of `y` marks: `y` itself, or the NaN or infinity that the statistics of the value
+   * leave out.
+   */
   markAt(row: number, y: number): number {
     if (this.isScalar || !this.isBad(row)) return y;
     return this.at(row, "nan")
@@ -188,20 +211,20 @@ export class WatchTable {
         : Number.NEGATIVE_INFINITY;
   }
 
-  /** The executions, as a batch tells them. */
+  /** The columns about the executions, as in a batch. */
   get executions(): EventColumns {
-    return Object.fromEntries(ABOUT.map((name) => [name, this.columns.get(name)?.view()])) as never;
+    return Object.fromEntries(EXECUTION_COLUMNS.map((name) => [name, this.columns.get(name)?.view()])) as never;
   }
 
-  /** The first row after event `event`. */
+  /** Returns the first row after event `event`. */
   after(event: number): number {
     return this.columns.get(EVENT)?.lowerBound(event + 1) ?? 0;
   }
 
   /**
-   * The newest row at or before the moment, of that call; -1 for none. What is outside of a loop may come after the loop: what
-   * the program computes before the loop is there from the first step on, the rest from the last one on. It is never that of
-   * the call before.
+   * Returns the newest row at or before the moment, of the given call; -1 if there is none. A value outside the loop
+   * may be recorded after the loop. A value that the program computes before the loop is returned from the first step
+   * on, any other only at the last step. A row of the previous call is never returned for it.
    */
   rowAt({ moment, call, during, loop = [], isLast = false }: Look): number {
     const next = moment === null ? this.length : this.after(moment);
@@ -215,40 +238,43 @@ export class WatchTable {
     return row;
   }
 
-  /** The event that a row's step begins with. */
+  /** Returns the first event of the row's step. */
   begin(row: number): number {
     return this.event(row);
   }
 
-  /** The row of the same step as row `of` of another table; else the newest at or before the moment. */
-  rowBeside(other: WatchTable, of: number, look: Look): number {
+  /**
+   * Returns the row with the same step as row `otherRow` of table `other`. If there is none, returns the newest row at or
+   * before the moment.
+   */
+  rowBeside(other: WatchTable, otherRow: number, look: Look): number {
     const last = this.rowAt(look);
-    if (other.at(of, "step") === -1) return last;
+    if (other.at(otherRow, "step") === -1) return last;
     const isSame = (row: number, columns: readonly string[]) =>
-      columns.every((name) => this.at(row, name) === other.at(of, name));
-    // A gradient comes after its value, and of a loop's iterations that of the last comes first.
-    const from = this.after(other.event(of) - 1);
-    const end = Math.min(this.length, from + MOST_LOOKED);
+      columns.every((name) => this.at(row, name) === other.at(otherRow, name));
+    // A gradient comes after its value, and the gradient of the last iteration comes first.
+    const from = this.after(other.event(otherRow) - 1);
+    const end = Math.min(this.length, from + MOST_SEARCHED);
     for (let row = from; row < end; row++) if (isSame(row, ["call", "step", "inner"])) return row;
-    for (let row = last; row >= 0 && row > last - MOST_LOOKED; row--) if (isSame(row, ["inner"])) return row;
+    for (let row = last; row >= 0 && row > last - MOST_SEARCHED; row--) if (isSame(row, ["inner"])) return row;
     return last;
   }
 
-  /** The row of row `of`'s iteration before in another table; -1 for none. */
-  rowBefore(other: WatchTable, of: number): number {
-    const site = other.siteAt(of);
-    const told = (name: string) => other.at(of, name) as number;
-    const wanted = site && before(site, told("step"), told("inner"));
+  /** Returns the row of the iteration before that of row `otherRow` of table `other`; -1 if there is none. */
+  rowBefore(other: WatchTable, otherRow: number): number {
+    const site = other.siteAt(otherRow);
+    const otherAt = (name: string) => other.at(otherRow, name) as number;
+    const wanted = site && before(site, otherAt("step"), otherAt("inner"));
     if (!wanted) return -1;
-    const end = this.after(told(EVENT));
-    for (let row = end - 1; row >= 0 && row >= end - MOST_LOOKED; row--) {
+    const end = this.after(otherAt(EVENT));
+    for (let row = end - 1; row >= 0 && row >= end - MOST_SEARCHED; row--) {
       const isIt = this.at(row, "step") === wanted.step && this.at(row, "inner") === wanted.inner;
-      if (isIt && this.at(row, "call") === told("call")) return row;
+      if (isIt && this.at(row, "call") === otherAt("call")) return row;
     }
     return -1;
   }
 
-  /** Row `row` first, with those of the other lanes and devices of its execution. */
+  /** Returns `row`, then the rows of the other lanes and devices of its execution. */
   together(row: number): number[] {
     const parts = new Set<string>();
     const rows: number[] = [];
@@ -261,46 +287,46 @@ export class WatchTable {
     return rows;
   }
 
-  /** A statistic of all these lanes or devices, which are of one size; `undefined` where nobody said how that is made. */
+  /** Merges a statistic of several lanes or devices of equal size; undefined if it is not known how. */
   combined(rows: readonly number[], statistic: string): number | undefined {
     const at = (row: number, name: string) => this.at(row, name) as number;
     const [first] = rows as [number];
     if (rows.length === 1 || !this.has(statistic)) return at(first, statistic);
     const size = this.sizeAt(first);
-    /** How many elements are finite: a lane without one has no say in their statistics. */
+    /** Counts the finite elements. A lane without any does not count in the merged statistics. */
     const count = (row: number) => size - at(row, "nan") - at(row, "posinf") - at(row, "neginf");
     const finite = rows.filter(count);
-    const sum = (of: readonly number[], y: (row: number) => number) => of.reduce((all, row) => all + y(row), 0);
+    const sum = (some: readonly number[], y: (row: number) => number) => some.reduce((all, row) => all + y(row), 0);
     const mean = (y: (row: number) => number) => sum(finite, (row) => y(row) * count(row)) / sum(finite, count);
-    const own = (row: number) => at(row, statistic);
+    const statisticAt = (row: number) => at(row, statistic);
     switch (this.siteAt(first)?.watch?.merges[this.values.indexOf(statistic)]) {
       case "min":
-        return finite.length > 0 ? Math.min(...finite.map(own)) : Number.NaN;
+        return finite.length > 0 ? Math.min(...finite.map(statisticAt)) : Number.NaN;
       case "max":
-        return finite.length > 0 ? Math.max(...finite.map(own)) : Number.NaN;
+        return finite.length > 0 ? Math.max(...finite.map(statisticAt)) : Number.NaN;
       case "norm":
-        return Math.sqrt(sum(rows, (row) => own(row) ** 2));
+        return Math.sqrt(sum(rows, (row) => statisticAt(row) ** 2));
       case "mean":
-        return mean(own);
+        return mean(statisticAt);
       case "std": {
-        const squares = mean((row) => own(row) ** 2 + at(row, "mean") ** 2);
+        const squares = mean((row) => statisticAt(row) ** 2 + at(row, "mean") ** 2);
         return Math.sqrt(Math.max(0, squares - mean((row) => at(row, "mean")) ** 2));
       }
       case "sum":
-        return sum(rows, own);
+        return sum(rows, statisticAt);
       case "value":
-        return sum(rows, own) / rows.length;
+        return sum(rows, statisticAt) / rows.length;
       default:
         return undefined;
     }
   }
 
-  /** A statistic over all rows; good until the next change. */
+  /** Returns a statistic over all rows, as a view that is valid until the next change. */
   column(statistic: string): Float64Array {
     return this.columns.get(statistic)?.view() ?? new Float64Array();
   }
 
-  /** Of the older half, every second row goes, unless it was not finite. */
+  /** Removes every second row of the older half, except for rows that were not finite. */
   thin(): void {
     const kept = Array.from({ length: this.length }, (_, i) => i).filter(
       (i) => i >= this.length / 2 || i % 2 === 1 || this.isBad(i),
@@ -314,9 +340,9 @@ export class WatchTable {
 
 export class Watched {
   readonly tables = new Map<number, WatchTable>();
-  /** Events that arrived. */
+  /** The number of events that arrived. */
   received = 0;
-  /** Events that were not finite. */
+  /** The numbers of the events that were not finite. */
   readonly bad = new Growable<Uint32Array>(Uint32Array, FIRST_ROWS);
   private readonly series = new Map<string, { series: Series; last: number }>();
 
@@ -330,11 +356,11 @@ export class Watched {
       this.tables.set(site.id, new WatchTable(site.values, (type) => this.sites.of(site.id, type)));
   }
 
-  /** Takes the rows from `from` on that are of watched sites, and their points. */
+  /** Adds the rows of watched sites from `from` on, with their points. */
   append(batch: Batch, from: number): void {
     if (this.tables.size === 0) return;
     const { events, points } = batch;
-    /** By row of the batch, the row of its table. */
+    /** For each row of the batch, its row in the table of its site; -1 if the site is not watched. */
     const rows = new Int32Array(batch.count).fill(-1);
     for (let row = from; row < batch.count; row++) {
       const table = this.tables.get(events.site[row] as number);
@@ -360,7 +386,7 @@ export class Watched {
     }
   }
 
-  /** The series of these statistics, each `site/value`. */
+  /** Returns the series of these statistics; each key is `site/value`. */
   plotted(keys: Iterable<string>): Series[] {
     return [...keys].flatMap((key) => {
       const [site, value] = key.split("/").map(Number) as [number, number];
@@ -370,8 +396,8 @@ export class Watched {
   }
 
   /**
-   * The series of what `y` makes of each row of a site's table, of some rows nothing; kept as `key`, and continued with the
-   * rows that are new. `span` is what each is the mean of, where it is one.
+   * Returns the series of `y` over the rows of a site's table. Rows for which `y` is undefined are left out. The series
+   * is cached as `key` and extended with new rows. If `y` is a mean, `span` returns its range.
    */
   derived(
     key: string,

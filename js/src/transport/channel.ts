@@ -1,4 +1,7 @@
-/** Numbers the requests to the kernel and hands each answer to who asked. The other half is `transport/requests.py`. */
+/**
+ * Numbers the requests to the kernel and passes each answer to its caller. `transport/requests.py` is the kernel's
+ * half.
+ */
 import { type Message, type Request, type RequestBody, VERSION } from "./wire";
 
 export type Answer = (message: Message) => void;
@@ -9,19 +12,19 @@ export class Channel {
 
   constructor(private readonly send: (request: Request) => void) {}
 
-  /** The answer may come only after the cell has ended, or never: nothing here waits for it. */
+  /** Sends a request and does not wait. The answer may come only after the cell has ended, or never. */
   request(body: RequestBody, answer?: Answer): void {
     const id = ++this.lastId;
     if (answer) this.waiting.set(id, answer);
     try {
       this.send({ ...body, id });
     } catch {
-      // The comm of a kernel that restarts, or has ended, takes no messages.
+      // The comm of a kernel that restarts or has ended throws.
       this.settle({ type: "error", version: VERSION, run: body.run, id, message: "The kernel is gone." });
     }
   }
 
-  /** Gives `message` to who asked for it, if it answers a request. */
+  /** If `message` answers a request, passes it to the caller of that request. */
   settle(message: Message): void {
     if (!("id" in message) || message.id === undefined) return;
     const answer = this.waiting.get(message.id);
@@ -30,7 +33,7 @@ export class Channel {
   }
 }
 
-/** What went wrong, "" for nothing. */
+/** Returns the text of an error message; "" for any other message. */
 export function problemOf(message: Message): string {
   return message.type === "error" ? message.message : "";
 }

@@ -1,4 +1,4 @@
-/** The columns of a message, laid out in its buffer: the twin of `pack` and `unpack` in `transport/columns.py`. */
+/** Reads the columns of a message from its buffer: the twin of `pack` and `unpack` in `transport/columns.py`. */
 
 const ALIGNMENT = 8;
 
@@ -25,7 +25,7 @@ export class WireError extends Error {
   override name = "WireError";
 }
 
-/** The columns in `buffer`: views of it where it is aligned, else of a copy. */
+/** Returns the columns in `buffer` as views. An unaligned buffer is copied first. */
 export function unpack(specs: readonly ColumnSpec[], buffer?: ArrayBufferView): Map<string, Column> {
   const bytes = alignedBytes(buffer);
   const columns = new Map<string, Column>();
@@ -62,7 +62,7 @@ export function unpackTexts(columns: ReadonlyMap<string, Column>): Map<number, s
   return texts;
 }
 
-/** The column of that name, empty where the message has none. */
+/** Returns the column `name`; an empty one if the message has none. */
 export function take<T extends Column>(
   columns: ReadonlyMap<string, Column>,
   name: string,

@@ -1,6 +1,6 @@
-/** The messages of a debugger's stop; the twin of `jax_debug_widgets/transport/stops.py`, which documents them. */
+/** The messages about a debugger's stop; the twin of `jax_debug_widgets/transport/stops.py`, which documents them. */
 
-/** Of all elements; `min`, `max`, `mean`, `std` of the finite ones, null where there are none. */
+/** Counts over all elements. `min`, `max`, `mean` and `std` are of the finite elements; null if there are none. */
 export interface ArrayStatistics {
   size: number;
   nan: number;
@@ -12,7 +12,7 @@ export interface ArrayStatistics {
   std: number | null;
 }
 
-/** A variable of a frame; shape, dtype and statistics are null where it is no array. */
+/** A variable of a frame. `shape`, `dtype` and `stats` are null if it is not an array. */
 export interface LocalMessage {
   name: string;
   type: string;
@@ -29,7 +29,7 @@ export interface FrameMessage {
   where: string;
   function: string;
   line: number;
-  /** The number of the first line of `source`. */
+  /** The line number of the first line in `source`. */
   first_line: number;
   source: string[];
   locals: LocalMessage[];
@@ -38,39 +38,39 @@ export interface FrameMessage {
 export interface Lanes {
   sizes: number[];
   chosen: number[];
-  /** The lanes whose condition holds, null where there was no condition. */
+  /** The lanes in which the condition holds; null if the stop has no condition. */
   stopped: number[][] | null;
 }
 
 export interface StopBody {
   id: number;
   kind: "breakpoint" | "pause" | "step";
-  /** -1 where it is at no site. */
+  /** The id of the site; -1 if the stop is at no site. */
   site: number;
   name: string;
-  /** A sentence. */
+  /** Why the program stopped, as a sentence. */
   reason: string;
-  /** Seconds since it began. */
+  /** Seconds since the stop began. */
   since: number;
   timeout: number | null;
   thread: string;
   way: "shell" | "control" | "stdin";
   phase: string;
   step: number[];
-  /** The number of the event at which it stands, -1 where none is recorded. */
+  /** The number of the event at which the program is stopped; -1 if none is recorded. */
   event: number;
   lanes: Lanes;
   device: string;
   hits: number;
-  /** Empty, or what may go wrong while it stands. */
+  /** What may go wrong while the program is stopped; "" if nothing. */
   warning: string;
   replaceable: { name: string; shape: number[]; dtype: string } | null;
-  /** The frame that is looked at. */
+  /** The index of the selected frame. */
   frame: number;
   frames: FrameMessage[];
 }
 
-/** A stop has begun, changed or (null) ended. */
+/** A stop has begun, has changed, or (null) has ended. */
 export interface StopChange {
   type: "stop";
   version: number;
@@ -85,11 +85,11 @@ export interface ConsoleOutput {
   id: number;
   stop: number;
   text: string;
-  /** It raised. */
+  /** Whether the command raised. */
   error: boolean;
 }
 
-/** What was typed before this page was loaded. */
+/** The commands that were typed before this page was loaded. */
 export interface TypedBefore {
   type: "typed";
   version: number;
@@ -102,7 +102,7 @@ export interface Completions {
   version: number;
   run: string;
   id: number;
-  /** Where the text begins that a match replaces, in code points. */
+  /** Where the text begins that a match replaces, in Unicode code points. */
   start: number;
   matches: string[];
 }

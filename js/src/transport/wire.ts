@@ -4,7 +4,7 @@
  *
  * Both are tested on the same bytes, `tests/wire_cases/`.
  *
- * It has more than 300 lines because every message has its type here, as in the kernel's half.
+ * This file has more than 300 lines because every message has its type here, as in the kernel's half.
  */
 
 import type { ComparedAnswer, RunsAnswer } from "../store/rows";
@@ -15,42 +15,46 @@ export type { ArrayStatistics } from "./stops";
 
 export const VERSION = 1;
 
-/** What a watched value is. */
+/** A watched value. */
 export interface WatchMessage {
   name: string;
   role: "value" | "gradient";
   shape: number[];
   dtype: string;
   primitive: string;
-  /** The named scopes around it, `layer0/mlp`. */
+  /** The named scopes around the value: `layer0/mlp`. */
   scope: string;
-  /** Whether `values` can be asked for; the value itself is then the last of its site's `values`. */
+  /** Whether `values` can be requested. Then the last of its site's `values` is the value itself. */
   full: boolean;
-  /** Sizes of its `vmap` axes, outermost first, where `lanes` is one of its site's `values`: the statistics of each lane. */
+  /** The sizes of its `vmap` axes, outermost first, if statistics are recorded for each lane; otherwise empty. */
   lanes: number[];
-  /** Of a gradient the id of the site of its value, -1 where it has none that comes before. */
+  /** For a gradient: the id of its value's site; -1 if no site before it has the value. Null for a value. */
   value: number | null;
-  /** Of a value the id of the site of its gradient, where that came first. */
+  /** For a value: the id of its gradient's site, if the gradient came first; otherwise null. */
   gradient: number | null;
-  /** Those of `posinf` and `neginf` that the source puts there: a mask. */
+  /** The infinities that the source puts there on purpose, such as those of a mask: `posinf`, `neginf` or both. */
   meant: string[];
-  /** What may mask a NaN of it, `jnp.where(x > 0, h, 0.0) at model.py:7`; empty where nothing does. */
+  /**
+   * The expression that may mask a NaN of the value: `jnp.where(x > 0, h, 0.0) at model.py:7`. Empty if there is none.
+   */
   choice: string;
-  /** For each of the site's values how those of several lanes or devices become that of all; "" where nothing does. */
+  /** How to merge each of the site's values over several lanes or devices; "" if it cannot be merged. */
   merges: string[];
-  /** Of a gradient what it is computed from, as far as one program shows it. */
+  /** For a gradient: the lines with the derivatives that compute it, as far as one program shows them. */
   derivatives: DerivativeMessage[];
-  /** The names that the next iteration of its loop has for it. */
+  /** The names of the value in the next iteration of its loop. */
   given_on: string[];
-  /** Its statistics count lanes that have left their vmapped `while`. */
+  /** Whether its statistics count lanes that have left their vmapped `while`. */
   has_ended_lanes: boolean;
-  /** Sizes of its `vmap` axes, outermost first, also where nothing is recorded by lane. */
+  /** The sizes of its `vmap` axes, outermost first, even if nothing is recorded for each lane. */
   vmapped: number[];
-  /** The numbers of the equations around it and of its own, outermost first; in a loop it ends with the outermost one. */
+  /**
+   * The indices of the equations around it and of its own, outermost first. In a loop, it ends with the outermost loop.
+   */
   position: number[];
 }
 
-/** A value that had a NaN after the one that a finding is about. */
+/** A value that had a NaN after the value of a finding. */
 export interface FollowerMessage {
   where: string;
   label: string;
@@ -58,33 +62,33 @@ export interface FollowerMessage {
   event: number;
 }
 
-/** Something that the user should know of the run. */
+/** A problem that was found in the run. */
 export interface FindingMessage {
   kind: string;
-  /** 0 an error, 1 a wrong result, 2 lost precision, 3 lost time. */
+  /** 0 for an error, 1 for a wrong result, 2 for lost precision, 3 for lost time. */
   severity: number;
   where: string;
   headline: string;
   why: string;
   advice: string;
-  /** The lines to write instead. */
+  /** The lines of code to write instead. */
   fix: string[];
-  /** Where to look; "" and 0 where it is about no line. */
+  /** The place of the problem; "" and 0 if it has none. */
   file: string;
   line: number;
   first_line: number;
-  /** The source from `first_line` up to `line`. */
+  /** The source lines from `first_line` to `line`, both included. */
   lines: string[];
-  /** What shows it, -1 where nothing does. */
+  /** The id of the site that shows the problem; -1 if none does. */
   site: number;
   event: number;
-  /** The `vmap` lane that shows it first; empty where none is known. */
+  /** The first `vmap` lane that shows the problem; empty if it is not known. */
   lane: number[];
-  /** The address of the section of JAX's documentation that explains this kind; empty where none does. */
+  /** The URL of the section of JAX's documentation that explains this kind of problem; empty if there is none. */
   section: string;
-  /** The first of those that came later. */
+  /** The first of the `following` values. */
   followers: FollowerMessage[];
-  /** How many came later. */
+  /** The number of values that had a NaN later. */
   following: number;
 }
 
@@ -96,20 +100,20 @@ export interface Findings {
   findings: FindingMessage[];
 }
 
-/** A line whose derivative computes a gradient. */
+/** A line with a derivative that computes a gradient. */
 export interface DerivativeMessage {
   /** The expression that is differentiated. */
   text: string;
   file: string;
   line: number;
-  /** What a person calls the place. */
+  /** The place in short: `train.py:41`, `In [7]:12`. */
   where: string;
 }
 
-/** There is one for each type that a site was compiled for. */
+/** A site, as it was compiled for one of its types. There is a message for each type. */
 export interface SiteMessage {
   id: number;
-  /** Which of its types: the column `type` has the type of each event. */
+  /** The index of the type. The column `type` of a batch has the type of each event. */
   type: number;
   kind: string;
   ordered: boolean;
@@ -118,7 +122,7 @@ export interface SiteMessage {
   file: string;
   line: number;
   column: number;
-  /** 0 and -1 where the range is not known. */
+  /** 0 and -1 if the range is not known. */
   end_line: number;
   end_column: number;
   function: string;
@@ -127,42 +131,48 @@ export interface SiteMessage {
   values: string[];
   shapes: number[][];
   dtypes: string[];
-  /** Its place in its program's order, -1 where that is not known. */
+  /** The index of the site in the order of its program; -1 if it is not known. */
   order: number;
-  /** How often each loop around it runs, outermost first; null where only run time tells. */
+  /** The length of each loop around it, outermost first; null if the length is known only at run time. */
   loops: (number | null)[];
   reverse: boolean[];
-  /** The n of each n-th iteration of the outermost that it fires in. */
+  /** The site fires in every `leap`-th iteration of the outermost loop. */
   leap: number;
   name_stack: string;
   transforms: string[];
-  /** The calls that lead to it, innermost first. */
+  /** The places that call it, innermost first. */
   callers: string[];
-  /** The number of the process that it fires in. */
+  /** The number of the process in which it fires. */
   process: number;
-  /** Of a site of kind `watch`: its range is what computes the value, its `values` are names of statistics. */
+  /**
+   * The watched value of a site of kind `watch`, otherwise null. Then the range of the site is the expression that
+   * computes the value, and its `values` are names of statistics.
+   */
   watch: WatchMessage | null;
 }
 
 export interface CallMessage {
   id: number;
   name: string;
-  /** The name of its function: `name` may be the expression in the cell. */
+  /** The name of the function; `name` may be the expression in the cell instead. */
   function: string;
-  /** `cell` for a call written in the cell. */
+  /** `cell` if the call is written in the cell. */
   origin: string;
   state: string;
   started: number;
   trace: number | null;
   lower: number | null;
   compile: number | null;
-  /** Seconds in which Numba was loaded, and once for an environment compiled what reads watched values; no part of the others. */
+  /**
+   * The seconds that it took to load Numba and, once for an environment, to compile the code that reads watched values.
+   * They are not part of the other durations.
+   */
   numba: number | null;
-  /** Until when it waited for the calls of its thread before it, in seconds since the run started. */
+  /** When the previous calls of its thread had ended, in seconds since the run started. */
   queued: number;
   /**
-   * Of the calls that follow one another without a pause: when the first was dispatched, the number of this one, and how
-   * many there must be for their mean to be told.
+   * The series of calls without a pause that this call belongs to: when the first call was dispatched, the number of
+   * this call, and the number of calls from which on their mean is known.
    */
   flight: [since: number, rank: number, least: number] | null;
   dispatched: number | null;
@@ -174,9 +184,9 @@ export interface CallMessage {
   error: string;
   /** Why its function was traced again; null if it was not. */
   retraced: string | null;
-  /** What Python's `print` wrote while its function was traced. */
+  /** The lines that Python's `print` wrote while the function was traced. */
   prints: string[];
-  /** The Python thread that made it. */
+  /** The name of the Python thread that made the call. */
   thread: string;
 }
 
@@ -185,7 +195,7 @@ export interface BarrierMessage {
   pending: string[];
   waited: number;
   timeout: number | null;
-  /** When somebody waited, in seconds since the run started: from, and to (null: still). */
+  /** The intervals in which something waited, in seconds since the run started: begin and end (null: still waiting). */
   waits: [number, number | null][];
 }
 
@@ -196,15 +206,15 @@ export interface BreakpointMessage {
   where: string;
   condition: string;
   enabled: boolean;
-  /** How many more firings are let pass. */
+  /** The number of further firings that do not stop. */
   skip: number;
-  /** How often it was reached. */
+  /** How often the place was reached. */
   hits: number;
-  /** What it does to the program, empty for nothing. */
+  /** What the breakpoint adds to the program; empty if nothing. */
   cost: string;
 }
 
-/** How many numbers were NaN and how many infinite, and the number of the first event with one. */
+/** The number of NaNs, the number of infinities, and the number of the first event with one. */
 export interface NonFiniteMessage {
   nan: number;
   inf: number;
@@ -217,21 +227,24 @@ export interface ProcessMessage {
   host: string;
   state: string;
   events: number;
-  /** How long it has given no sign, or that it is gone; "" while it goes on, and when it is over. */
+  /** How long the process has been silent, or that it has died; "" if it is alive or has finished. */
   sign: string;
-  /** Its last call, and how far that has come. */
+  /** The last call and its state, in words. */
   last: string;
 }
 
-/** The event with the first NaN or infinity of all: whether it has a NaN, and whether a choice may leave it out. */
+/**
+ * The first event of the run with a NaN or infinity. `nan` is whether it has a NaN, `masked` whether a choice such as
+ * `where` may leave the number out.
+ */
 export interface FirstNonFiniteMessage {
   site: number;
   event: number;
   nan: boolean;
   masked: boolean;
-  /** The `vmap` lane, of nested ones the outermost first; empty where none is known. */
+  /** The index of the `vmap` lane on each axis, outermost first; empty if it is not known. */
   lane: number[];
-  /** The line that is named: where a check has seen it born, else the derivative or the site that it comes from. */
+  /** The line to show: where a check saw the NaN arise, otherwise that of the derivative or the site. */
   where: string;
   file: string;
   line: number;
@@ -247,42 +260,45 @@ export interface StatusMessage {
   dropped: number;
   dropped_by_site: Record<string, number>;
   muted: number[];
-  /** By site, of how many firings one is recorded, where somebody said so. */
+  /** For each site with an interval n: every n-th firing is recorded. */
   every: Record<string, number>;
-  /** What the next run watches as well, see `SourceName.pattern`. */
+  /** The names that the next run watches, too, see `SourceName.pattern`. */
   added: string[];
-  /** Among what the streams show; null where all was finite. */
+  /** The values in the streams that are not finite; null if all are finite. */
   nonfinite: NonFiniteMessage | null;
-  /** As the findings name it; null where all was finite. */
+  /** The NaN or infinity that the findings name as the first; null if all values are finite. */
   first_nonfinite: FirstNonFiniteMessage | null;
-  /** How many findings there are. */
+  /** The number of findings. */
   findings: number;
-  /** When the debugger last let the program go on, in seconds since the run started; 0 where it never stopped. */
+  /** When the debugger last let the program go on, in seconds since the run started; 0 if it never stopped. */
   resumed: number;
   barrier: BarrierMessage;
   notes: string[];
   breakpoints: BreakpointMessage[];
-  /** It is at a stop. */
+  /** Whether the program is at a stop. */
   paused: boolean;
-  /** Whether `pause` and `halt` would take effect at its next event. */
+  /** Whether `pause` and `halt` would take effect at the next event. */
   stoppable: boolean;
-  /** False where only the breakpoints of programs compiled outside a capture are seen. */
+  /** False if only breakpoints of programs that were compiled outside a capture are seen. */
   captured: boolean;
-  /** In words, how requests reach the kernel while a cell runs. */
+  /** How requests reach the kernel while a cell runs, in words. */
   commands: string;
-  /** Of a run of several. */
+  /** The processes of the run, if it has several; otherwise empty. */
   processes: ProcessMessage[];
-  /** By site, the site of another process that has the same values. */
+  /** For each site that is a copy: the site of another process with the same values. */
   copies: Record<string, number>;
-  /** The condition under which watched values are taken, "" for always. */
+  /** The condition under which watched values are recorded; "" for always. */
   when: string;
-  /** Where the next run stops, `train.py:41`. */
+  /** The lines at which the next run stops: `train.py:41`. */
   lines: string[];
-  /** What watching is expected to cost, one of the notes; "" where nothing is watched. */
+  /** The note that says what watching will cost; "" if nothing is watched. */
   cost: string;
-  /** How many programs were compiled that are of no call, as operations outside `jit`, and in how many seconds. */
+  /**
+   * The number of programs that were compiled outside calls, such as un-jitted operations, and the seconds that this
+   * took.
+   */
   apart: readonly [number, number];
-  /** The checks that ran and found nothing, `oob, keys`; "" where none was asked for, or something was found. */
+  /** The checks that ran and found nothing: `oob, keys`. Empty if none ran, or if one found something. */
   checked: string;
 }
 
@@ -295,16 +311,16 @@ export interface BatchHeader {
   count: number;
   oldest: number;
   columns: ColumnSpec[];
-  /** Names, by what the column `device` says. */
+  /** The names of the devices; the column `device` is an index into them. */
   devices: string[];
-  /** Names, by what the column `span_thread` says. */
+  /** The names of the threads; the column `span_thread` is an index into them. */
   threads: string[];
-  /** How many spans came before. */
+  /** The number of spans before this batch. */
   first_span: number;
   sites: SiteMessage[];
   calls: CallMessage[];
   status: StatusMessage;
-  /** The request that this batch answers. */
+  /** The id of the request that this batch answers. */
   id?: number;
 }
 
@@ -323,7 +339,7 @@ export interface ArrayHeader {
   version: number;
   run: string;
   id: number;
-  /** -1, as `value`, where it is a variable of a stop's frame. */
+  /** `event` and `value` are -1 for a variable of a stop's frame. */
   event: number;
   value: number;
   name: string;
@@ -334,11 +350,14 @@ export interface ArrayHeader {
   columns: number;
   stride: number[];
   stats: ArrayStatistics;
-  /** Where the columns lie; `columns` is a number here. */
+  /** The layout of the columns. The name `columns` is taken by the number of columns. */
   data: ColumnSpec[];
-  /** Numbers for each pixel, where an image was asked for and the value is one. */
+  /** The numbers for each pixel, if an image was requested and the value is one. */
   channels?: number;
-  /** Which are rows and columns, and those that are tiled: pictures one after the other, so many and of so many. */
+  /**
+   * The axes shown as rows and as columns, then the tiled ones. `tiles` are the number of pictures in `data` and in the
+   * value.
+   */
   axes?: number[];
   tiles?: [number, number];
 }
@@ -351,7 +370,10 @@ interface DataHeader {
   data: ColumnSpec[];
 }
 
-/** Numbers as text: `page[0]` rows of `page[1]`, from `row`, `column` of `rows`, `columns` on. */
+/**
+ * A page of an array as text. It begins at `row`, `column` and has `page[0]` rows and `page[1]` columns of `rows` ×
+ * `columns`.
+ */
 export interface Values {
   type: "values";
   version: number;
@@ -365,7 +387,7 @@ export interface Values {
   text: string[];
 }
 
-/** How the elements of a value are spread, event by event, over equal bins from `low` to `high`. */
+/** Histograms of the elements of a value, one for each event, with equal bins from `low` to `high`. */
 export interface Histograms {
   type: "histograms";
   version: number;
@@ -374,12 +396,12 @@ export interface Histograms {
   low: number;
   high: number;
   bins: number;
-  /** How many events there are; not all may have been looked at. */
+  /** The number of events of the value. Not all of them need have a histogram. */
   of: number;
   event: Uint32Array;
-  /** `bins` for each event. */
+  /** `bins` counts for each event. */
   counts: Uint32Array;
-  /** How many elements were not finite. */
+  /** The number of elements of each event that were not finite. */
   odd: Uint32Array;
 }
 
@@ -391,7 +413,7 @@ export interface FileMessage {
   bytes: Uint8Array<ArrayBuffer>;
 }
 
-/** The columns that every event has, all of length `count`. */
+/** The columns of all events; each has `count` elements. */
 export interface EventColumns {
   site: Uint32Array;
   time: Float64Array;
@@ -402,21 +424,21 @@ export interface EventColumns {
   step: Int32Array;
   inner: Int32Array;
   device: Int32Array;
-  /** 1 where only a `vmap` made it fire. */
+  /** 1 if the event is a phantom: it fired only because of a `vmap`. */
   phantom: Uint8Array;
-  /** Which of its site's types it is of. */
+  /** The index of its type among the types of its site. */
   type: Uint16Array;
 }
 
 export interface PointColumns {
   row: Uint32Array;
   value: Uint16Array;
-  /** Which element of a small vector; shorter than the others where all are scalars. */
+  /** The index of the element in a small vector. The column is empty if all values are scalars. */
   element: Uint16Array;
   y: Float64Array;
 }
 
-/** What threads were at: a host function of a site; -1 waiting for effects, -2 for outputs. */
+/** What threads did. `site` is the site with the host function that ran; -1 for a wait for effects, -2 for outputs. */
 export interface SpanColumns {
   site: Int32Array;
   thread: Int32Array;
@@ -428,40 +450,40 @@ export interface Batch extends BatchHeader {
   events: EventColumns;
   points: PointColumns;
   spans: SpanColumns;
-  /** The lines by row of this batch. */
+  /** The lines; each key is the index of the event in this batch. */
   texts: Map<number, string>;
 }
 
 export interface Rows extends RowsHeader {
-  /** The lines by row, counted from `first`. */
+  /** The lines; each key is the index of the event, counted from `first`. */
   texts: Map<number, string>;
 }
 
 export interface ArraySlice extends ArrayHeader {
-  /** Row by row, `channels` for each; float64 where float32 cannot hold them. */
+  /** The numbers row by row, `channels` for each pixel. They are float64 if float32 cannot hold them. */
   pixels: Float32Array | Float64Array;
   histogram: Uint32Array;
 }
 
-/** A function of a file. */
+/** A function in a file, with its first and last line. */
 export interface SourceFunction {
   name: string;
   first: number;
   last: number;
 }
 
-/** A range of a file that computes what `name` stands for; columns count characters. */
+/** A range of a file that computes the value `name`. Columns count characters, from 0. */
 export interface SourceName {
   line: number;
   column: number;
   end_line: number;
   end_column: number;
   name: string;
-  /** Why it is not watched; empty where it can be. */
+  /** Why it is not watched; empty if it can be watched. */
   why: string;
-  /** By what the next run can watch it; empty where asking would not help. */
+  /** The pattern with which the next run can watch it; empty if no pattern can. */
   pattern: string;
-  /** Of a leaf the name of its tree, which comes before it; empty for others. */
+  /** For a leaf of a tree: the name of the tree. Otherwise empty. */
   root: string;
 }
 
@@ -478,7 +500,7 @@ export interface Source {
   names: SourceName[];
 }
 
-/** The text of a part of the front end that is loaded when it is first shown. */
+/** The code of a bundle that is loaded when one of its views is first shown. */
 export interface ModuleMessage {
   type: "module";
   version: number;
@@ -497,7 +519,7 @@ export interface ReportMessage {
   text: string;
 }
 
-/** What is asked of a program that belongs to no run: its views know what it is. */
+/** The answer to a request about a program that belongs to no run. The views of programs know its type. */
 export interface ProgramMessage {
   type: "program";
   version: number;
@@ -511,7 +533,7 @@ export interface Done {
   version: number;
   run: string;
   id: number;
-  /** Answering `watch`: the sites concerned. */
+  /** For the answer to `watch`: the ids of the sites that it concerns. */
   sites?: number[];
 }
 
@@ -523,7 +545,7 @@ export interface Failure {
   message: string;
 }
 
-/** Messages that are as they come, without buffers to unpack. */
+/** The messages that have no columns to unpack. */
 type Plain =
   | Values
   | Source
@@ -568,7 +590,8 @@ export type RequestBody =
   | { type: "resume"; run: string; stop: number; how: HowToResume; line?: number }
   | { type: "frame"; run: string; stop: number; frame: number }
   | { type: "lane"; run: string; stop: number; lane: number[] }
-  | { type: "command" | "set"; run: string; stop: number; text: string /** Not among what was typed. */; quiet?: true }
+  /** `quiet` leaves the command out of the console's log. */
+  | { type: "command" | "set"; run: string; stop: number; text: string; quiet?: true }
   | { type: "complete"; run: string; stop: number; text: string; cursor: number }
   | {
       type: "local";
@@ -593,7 +616,7 @@ export type RequestBody =
   | { type: "watch"; run: string; names: string[]; on: boolean };
 export type Request = RequestBody & { id: number };
 
-/** The typed message in `content` and its buffers, as a host hands them over. */
+/** Returns the typed message in `content` and its buffers, as a front end delivers them. */
 export function decode(content: unknown, buffers: readonly ArrayBufferView[] = []): Message {
   const header = content as BatchHeader | RowsHeader | ArrayHeader | DataHeader | Plain;
   if (header.version > VERSION) {
@@ -679,11 +702,11 @@ function decodeBatch(header: BatchHeader, columns: Map<string, Column>): Batch {
     from: take(columns, "span_from", Float64Array),
     to: take(columns, "span_to", Float64Array),
   };
-  return { ...UNTOLD_HEADER, ...header, ...completed(header), events, points, spans, texts: unpackTexts(columns) };
+  return { ...DEFAULT_HEADER, ...header, ...withDefaults(header), events, points, spans, texts: unpackTexts(columns) };
 }
 
-const UNTOLD_HEADER = { threads: [], first_span: 0 };
-const UNTOLD_STATUS = {
+const DEFAULT_HEADER = { threads: [], first_span: 0 };
+const DEFAULT_STATUS = {
   muted: [],
   every: {},
   added: [],
@@ -702,7 +725,7 @@ const UNTOLD_STATUS = {
   when: "",
   lines: [],
 };
-const UNTOLD = {
+const DEFAULT_SITE = {
   type: 0,
   shapes: [],
   dtypes: [],
@@ -715,7 +738,7 @@ const UNTOLD = {
   callers: [],
   process: 0,
 };
-const UNTOLD_WATCH = {
+const DEFAULT_WATCH = {
   lanes: [],
   value: null,
   gradient: null,
@@ -729,11 +752,15 @@ const UNTOLD_WATCH = {
   position: [],
 };
 
-/** With what a kernel that is a little older than this page leaves out. */
-function completed({ sites, calls, status }: BatchHeader): Pick<BatchHeader, "sites" | "calls" | "status"> {
+/** Adds default values for the fields that a slightly older kernel does not send. */
+function withDefaults({ sites, calls, status }: BatchHeader): Pick<BatchHeader, "sites" | "calls" | "status"> {
   return {
-    sites: sites.map((site) => ({ ...UNTOLD, ...site, watch: site.watch ? { ...UNTOLD_WATCH, ...site.watch } : null })),
+    sites: sites.map((site) => ({
+      ...DEFAULT_SITE,
+      ...site,
+      watch: site.watch ? { ...DEFAULT_WATCH, ...site.watch } : null,
+    })),
     calls: calls.map((call) => ({ ...{ origin: "", prints: [], thread: "", numba: null, retraced: null }, ...call })),
-    status: { ...UNTOLD_STATUS, ...status },
+    status: { ...DEFAULT_STATUS, ...status },
   };
 }

@@ -1,4 +1,4 @@
-/** The arrays of one event, small; each can be inspected beside its line. */
+/** Small pictures of the arrays of one event, with links to inspect them. */
 import { inspect } from "../../store/cursor";
 import type { RunStore } from "../../store/run";
 import type { UiState } from "../../store/ui";
@@ -7,7 +7,7 @@ import { Full } from "./Full";
 import { Slice } from "./Slice";
 import { arraysOf } from "./values";
 
-/** More would not fit. */
+/** The most arrays that fit. */
 const MOST_ARRAYS = 3;
 
 interface Props {

@@ -1,4 +1,4 @@
-/** All of an array, beyond its picture: its numbers page by page, and the array as a file. */
+/** The numbers of an array, page by page, and the array as a file. */
 import { useEffect, useState } from "preact/hooks";
 import { download } from "../../kit/give";
 import type { WantedSlice } from "../../store/arrays";

@@ -1,10 +1,10 @@
-/** A slice as a picture; the element under the pointer, or moved to with the arrow keys, is read out. */
+/** A slice as a picture. It reads out the element under the pointer or selected by arrow keys. */
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { arrowMove } from "../../kit/arrows";
 import { useSize } from "../../kit/size";
 import { type Picture, paint, type Scale } from "./colours";
 
-/** Pixels; a vector would be too thin to see. */
+/** The smallest size in pixels; the picture of a vector would otherwise be too thin to see. */
 const LOWEST = 26;
 const NARROWEST = 40;
 

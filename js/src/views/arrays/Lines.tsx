@@ -1,11 +1,11 @@
-/** The rows of a slice as lines, where they are few enough to be told apart. */
+/** The rows of a slice as lines, if there are few enough to distinguish. */
 import { plural, value } from "../../kit/format";
 import { siteColour } from "../../kit/theme";
 import type { ArraySlice } from "../../transport/wire";
 
 const MOST_ROWS = 8;
 
-/** Whether an array of this shape reads better so than as a picture. */
+/** Whether an array of this shape is easier to read as lines than as a picture. */
 export function mayBeLines(shape: readonly number[]): boolean {
   const [rows, columns] = [shape.at(-2) ?? 1, shape.at(-1) ?? 1];
   return columns > 1 && rows <= MOST_ROWS;

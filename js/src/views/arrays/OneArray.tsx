@@ -1,4 +1,4 @@
-/** One array of an event: which of its axes are seen, the picture, its numbers, the array as a file. */
+/** An array of an event: a selection of its axes, the picture, its numbers, the array as a file. */
 import type { RunStore } from "../../store/run";
 import { Full } from "./Full";
 import { PictureSwitch } from "./PictureSwitch";
@@ -9,7 +9,7 @@ import { Slice } from "./Slice";
 interface Props {
   run: RunStore;
   event: number;
-  /** Which value of the event. */
+  /** The index of the value in the event. */
   value: number;
   shape: readonly number[];
   dtype: string;

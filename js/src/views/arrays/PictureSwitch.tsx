@@ -1,4 +1,4 @@
-/** Shows an array as a picture or as numbers, where it can be a picture. */
+/** Switches between picture and numbers, if the array can be a picture. */
 import type { Picture } from "./picture";
 
 export function PictureSwitch({ picture }: { picture: Picture }) {

@@ -1,4 +1,4 @@
-/** Which two axes of an array are its picture, which are tiled, and where along the others it is looked at. */
+/** Selects which two axes of an array are shown as its picture, which are tiled, and the index along the others. */
 import { useState } from "preact/hooks";
 import { axesOf, hidden, type Plane, type Slot, tilings, usualPlane, withAxis } from "./plane";
 import { inRange, Slider } from "./Slider";
@@ -8,12 +8,15 @@ export interface Shown {
   axes?: number[];
 }
 
-/** What is asked of the kernel, and what chooses it; `isImage`: the last three axes are a picture in colours. */
+/**
+ * Returns what to request from the kernel, and the properties of the selection. With `isImage`, the last three axes are
+ * a picture in colours.
+ */
 export function usePlane(shape: readonly number[], isImage: boolean): [Shown, PlaneProps] {
   const [index, setIndex] = useState<readonly number[]>([]);
-  const [chosen, setChosen] = useState<{ of: string; plane: Plane } | null>(null);
-  const of = shape.length.toString();
-  const plane = chosen?.of === of ? chosen.plane : usualPlane(shape);
+  const [chosen, setChosen] = useState<{ rank: number; plane: Plane } | null>(null);
+  const rank = shape.length;
+  const plane = chosen?.rank === rank ? chosen.plane : usualPlane(shape);
   const axes = isImage ? undefined : axesOf(plane, shape);
   const free = isImage ? shape.map((_, axis) => axis).slice(0, -3) : hidden(plane, shape);
   const place = inRange(
@@ -26,16 +29,16 @@ export function usePlane(shape: readonly number[], isImage: boolean): [Shown, Pl
     free,
     index: place,
     setIndex: (axis: number, at: number) => setIndex(shape.map((_, i) => (i === axis ? at : (index[i] ?? 0)))),
-    setPlane: (next: Plane) => setChosen({ of, plane: next }),
+    setPlane: (next: Plane) => setChosen({ rank, plane: next }),
   };
   return [{ index: place, ...(axes && { axes }) }, props];
 }
 
 interface PlaneProps {
   shape: readonly number[];
-  /** Null where the picture has the axes of its colours. */
+  /** Null if the array is shown as a picture in colours, which has fixed axes. */
   plane: Plane | null;
-  /** The axes that are not shown, and the place along each. */
+  /** The axes that are not shown, and the index along each. */
   free: readonly number[];
   index: readonly number[];
   setIndex: (axis: number, at: number) => void;

@@ -1,4 +1,4 @@
-/** Histograms as a ridge: a hill for each event, the oldest at the back, the newest in front at the bottom. */
+/** Histograms as a ridge plot: a hill for each event, the oldest at the back, the newest at the bottom. */
 import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { arrowMove } from "../../kit/arrows";
 import { value as number } from "../../kit/format";
@@ -7,19 +7,19 @@ import { colourAt } from "../../kit/theme";
 import type { Histograms } from "../../transport/wire";
 import type { Cell } from "./HeatMap";
 
-/** Pixels between two hills: of more events than fit every n-th has one. */
+/** The least distance between two hills, in pixels. If there are too many events, only every n-th has a hill. */
 const LEAST_APART = 7;
 const MOST_APART = 26;
-/** How high the highest hill is, in distances. */
+/** The height of the highest hill, as a multiple of the distance between hills. */
 const OVERLAP = 4;
-/** Pixels below, for the axis. */
+/** Pixels for the axis, at the bottom. */
 const AXIS = 18;
 
 interface Props {
   found: Histograms;
   dark: boolean;
   label: string;
-  /** The bin (`row`) and histogram (`column`) under the pointer. */
+  /** Gets the bin (`row`) and the histogram (`column`) under the pointer. */
   onRead: (cell: Cell | null) => void;
 }
 
@@ -29,10 +29,10 @@ export function Ridge({ found, dark, label, onRead }: Props) {
   const [at, setAt] = useState<{ hill: number; bin: number } | null>(null);
   const { event, bins, low, high } = found;
   const hills = useMemo(() => hillsOf(event.length, height), [event, height]);
-  const apart = Math.min(MOST_APART, (height - AXIS) / (hills.length + OVERLAP - 1));
-  const base = (hill: number) => height - AXIS - (hills.length - 1 - hill) * apart;
+  const distance = Math.min(MOST_APART, (height - AXIS) / (hills.length + OVERLAP - 1));
+  const base = (hill: number) => height - AXIS - (hills.length - 1 - hill) * distance;
 
-  // `dark` changes what the colours are worth.
+  // `dark` changes the computed colours.
   useLayoutEffect(() => {
     const context = clearCanvas(canvas.current, width, height);
     if (!context) return;
@@ -40,7 +40,7 @@ export function Ridge({ found, dark, label, onRead }: Props) {
     const [line, ground, ink] = ["--accent", "--bg", "--fg2"].map((name) => colourAt(element, name)) as string[];
     const most = hills.reduce((most, column) => Math.max(most, ...histogram(found, column)), 1);
     hills.forEach((column, hill) => {
-      const top = (n: number) => base(hill) - (n / most) * OVERLAP * apart;
+      const top = (n: number) => base(hill) - (n / most) * OVERLAP * distance;
       context.beginPath();
       context.moveTo(0, base(hill));
       histogram(found, column).forEach((n, bin) => {
@@ -50,7 +50,7 @@ export function Ridge({ found, dark, label, onRead }: Props) {
       context.globalAlpha = 1;
       context.fillStyle = ground as string;
       context.fill();
-      // Older ones recede.
+      // Older hills are fainter.
       context.globalAlpha = 0.12 + (0.38 * hill) / hills.length + (hill === at?.hill ? 0.4 : 0);
       context.fillStyle = line as string;
       context.fill();
@@ -75,7 +75,7 @@ export function Ridge({ found, dark, label, onRead }: Props) {
   const within = (i: number, length: number) => Math.min(length - 1, Math.max(0, i));
   const onPointer = ({ offsetX, offsetY }: PointerEvent) =>
     read({
-      hill: within(Math.ceil((offsetY - base(0)) / apart), hills.length),
+      hill: within(Math.ceil((offsetY - base(0)) / distance), hills.length),
       bin: within(Math.floor((offsetX * bins) / width), bins),
     });
   const onKeyDown = (event: KeyboardEvent) => {
@@ -101,7 +101,10 @@ export function Ridge({ found, dark, label, onRead }: Props) {
   );
 }
 
-/** Which of `count` histograms have a hill, evenly, the newest always; all while the height is not known. */
+/**
+ * Returns which of `count` histograms have a hill: evenly spaced, with the newest. Returns all of them while the height
+ * is not known.
+ */
 export function hillsOf(count: number, height: number): number[] {
   const room = height > 0 ? Math.max(2, Math.floor((height - AXIS) / LEAST_APART) - OVERLAP + 1) : count;
   const shown = Math.min(count, room);

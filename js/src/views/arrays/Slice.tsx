@@ -1,4 +1,4 @@
-/** One slice of one array: heat map or picture, colour bar, statistics, histogram, the element read out. */
+/** A slice of an array: heat map or picture, colour bar, statistics, histogram, and the element that is read out. */
 import type { ComponentChildren } from "preact";
 import { useMemo, useRef, useState } from "preact/hooks";
 import { count, value } from "../../kit/format";
@@ -10,13 +10,13 @@ import { mosaicOf } from "./mosaic";
 import { typeName } from "./values";
 
 interface Props {
-  /** Undefined while it is on its way. */
+  /** Undefined until the kernel has answered. */
   answer: SliceAnswer | undefined;
   name: string;
   dark: boolean;
-  /** No answer will come. */
+  /** Whether the kernel is gone and will not answer. */
   gone: boolean;
-  /** What else there is to be had of it. */
+  /** Further actions for the array. */
   children?: ComponentChildren;
 }
 
@@ -35,11 +35,11 @@ export function Slice({ answer, name, dark, gone, children }: Props) {
     <div class={`slice${answer ? "" : " stale"}`} data-testid="slice" data-event={slice.event}>
       <div class="slice-picture">
         <HeatMap slice={mosaic.picture} scale={scale} label={label} onRead={setCell} />
-        {/* Without a finite number there is no scale. */}
+        {/* Without a finite number, there is no scale. */}
         {!isImage && slice.stats.min !== null && (
           <div class="colour-bar mono number" aria-hidden="true">
             <span style={{ background: gradient(scale) }} />
-            {/* All that is finite may be one number. */}
+            {/* If all finite numbers are equal, there is one label. */}
             {[...new Set([scale.high, (scale.low + scale.high) / 2, scale.low])].map((one) => (
               <small key={one}>{value(one)}</small>
             ))}
@@ -55,7 +55,7 @@ export function Slice({ answer, name, dark, gone, children }: Props) {
   );
 }
 
-/** While the next is on its way, the last one stays. */
+/** Returns the slice of the answer. Until there is one, returns the previous slice, which stays on the screen. */
 export function useLast(answer: SliceAnswer | undefined): ArraySlice | undefined {
   const last = useRef<ArraySlice>();
   if (typeof answer === "object") last.current = answer;
@@ -64,14 +64,14 @@ export function useLast(answer: SliceAnswer | undefined): ArraySlice | undefined
 
 function Statistics({ slice }: { slice: ArraySlice }) {
   const { stats, stride, tiles } = slice;
-  const odd = [
+  const nonFinite = [
     [stats.nan, "nan", NAN_COLOUR],
     [stats.inf, "infinite", INF_COLOUR],
   ] as const;
   return (
     <>
       <b>{typeName(slice.dtype, slice.shape)}</b> {statistics(slice)}
-      {odd.map(
+      {nonFinite.map(
         ([n, name, colour]) =>
           n > 0 && (
             <span key={name} class="bad-text">

@@ -1,4 +1,4 @@
-/** What chooses among many by dragging: the place along an axis of an array. */
+/** A slider for the index along an axis of an array. */
 
 interface SliderProps {
   name: string;
@@ -26,7 +26,7 @@ export function Slider({ name, value, most, text, set }: SliderProps) {
   );
 }
 
-/** `index` for axes of these lengths, 0 where it says nothing. */
+/** Limits `index` to axes of these lengths; missing entries are 0. */
 export function inRange(index: readonly number[], lengths: readonly number[]): number[] {
   return lengths.map((length, axis) => Math.min(index[axis] ?? 0, length - 1));
 }

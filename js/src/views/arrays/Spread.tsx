@@ -1,4 +1,4 @@
-/** How the elements of an array are spread from event to event: a column of a heat map, or a hill of a ridge, for each. */
+/** Histograms of the elements of an array over the events, as columns of a heat map or hills of a ridge plot. */
 import { signal } from "@preact/signals";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { count, value as number } from "../../kit/format";
@@ -10,8 +10,8 @@ import { type Cell, HeatMap } from "./HeatMap";
 import { Ridge } from "./Ridge";
 import type { ArrayValue } from "./values";
 
-/** While more comes, it is looked at again so often. */
-const AGAIN_MS = 1000;
+/** Milliseconds between two requests while new events come. */
+const REFRESH_MS = 1000;
 
 interface Props {
   run: RunStore;
@@ -25,7 +25,7 @@ const KINDS = [
   ["ridge", "A hill for each time, one behind the other"],
 ] as const;
 
-/** Which of the two is shown, in all panels of the page. */
+/** Whether panels of this page show the ridge plot. */
 const isRidge = signal(false);
 
 export function Spread({ run, ui, array, dark }: Props) {
@@ -92,7 +92,7 @@ interface HeatProps {
 function Heat({ found, dark, label, onRead }: HeatProps) {
   const { bins, counts, event, low, high } = found;
   const pixels = new Float32Array(counts.length);
-  // The highest number is at the top; rare ones are seen too.
+  // The greatest number is at the top. The logarithm makes rare numbers visible.
   counts.forEach((n, i) => {
     pixels[(bins - 1 - (i % bins)) * event.length + Math.floor(i / bins)] = Math.log1p(n);
   });
@@ -111,7 +111,7 @@ function Heat({ found, dark, label, onRead }: HeatProps) {
   );
 }
 
-/** The newest that the kernel has sent, or why there are none. */
+/** Returns the newest histograms that the kernel has sent, or why there are none. */
 function useHistograms(run: RunStore, { site, value }: ArrayValue): Histograms | string {
   const [found, setFound] = useState<Histograms | string>("Loading …");
   const asked = useRef(-1);
@@ -125,7 +125,7 @@ function useHistograms(run: RunStore, { site, value }: ArrayValue): Histograms |
           if (typeof answer === "string" || answer.type === "histograms") setFound(answer);
         });
       },
-      asked.current < 0 ? 0 : AGAIN_MS,
+      asked.current < 0 ? 0 : REFRESH_MS,
     );
     return () => clearTimeout(timer);
   }, [fired]);

@@ -1,4 +1,4 @@
-/** From numbers to colours: a diverging map where there are both signs, else a sequential one. */
+/** Maps numbers to colours: a diverging map if there are both signs, otherwise a sequential one. */
 import type { ArraySlice } from "../../transport/wire";
 
 type Rgb = readonly [number, number, number];
@@ -7,7 +7,7 @@ export const NAN_COLOUR: Rgb = [255, 0, 200];
 export const INF_COLOUR: Rgb = [255, 165, 0];
 export const MINUS_INF_COLOUR: Rgb = [0, 200, 200];
 
-/** Low, middle, high; the middle is nearly the background, so that zero recedes. */
+/** The colours from low through middle to high. The middle is close to the background, so that zero is inconspicuous. */
 const DIVERGING: Readonly<Record<"light" | "dark", readonly Rgb[]>> = {
   light: [
     [5, 48, 97],
@@ -45,10 +45,10 @@ export interface Scale {
   stops: readonly Rgb[];
 }
 
-/** Numbers row by row; `channels` for each, where they are colours themselves. */
+/** Numbers row by row. If they are colours themselves, there are `channels` numbers for each pixel. */
 export type Picture = Pick<ArraySlice, "rows" | "columns" | "pixels"> &
   Partial<Pick<ArraySlice, "channels" | "dtype">> & {
-    /** 1 where there is nothing: between tiles. */
+    /** 1 for each pixel that is empty, between tiles. */
     blank?: Uint8Array;
   };
 
@@ -76,15 +76,15 @@ export function css(colour: Rgb): string {
   return `rgb(${colour.join()})`;
 }
 
-/** The scale from bottom to top. */
+/** Returns the CSS gradient of the scale, from bottom to top. */
 export function gradient({ stops }: Scale): string {
   return `linear-gradient(to top,${stops.map(css).join()})`;
 }
 
-/** Red, green, blue and alpha of each pixel of the slice, row by row. */
+/** Writes red, green, blue and alpha of each pixel of the slice, row by row. */
 export function paint(slice: Picture, scale: Scale, into: Uint8ClampedArray): void {
   const { pixels, channels = 0, blank } = slice;
-  // Integers are taken as bytes, other numbers as shares of the whole.
+  // Integers are bytes, other numbers are from 0 to 1.
   const whole = slice.dtype?.includes("int") ? 1 : 255;
   for (let i = 0, at = 0; at < into.length; i++, at += 4) {
     if (blank?.[i]) {

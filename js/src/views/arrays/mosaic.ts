@@ -1,10 +1,10 @@
-/** Pictures beside each other, a pixel apart; and which element of the value a pixel shows. */
+/** Arranges pictures in a grid with a gap of one pixel, and finds the element that a pixel shows. */
 import type { ArraySlice } from "../../transport/wire";
 import type { Picture } from "./colours";
 
 export interface Mosaic {
   picture: Picture;
-  /** The whole index of the element, and its numbers; null between the pictures. */
+  /** Returns the full index of the element and its numbers; null between the pictures. */
   at(row: number, column: number): { index: number[]; numbers: number[] } | null;
 }
 
@@ -29,15 +29,18 @@ export function mosaicOf(slice: ArraySlice): Mosaic {
   }
   const at = (row: number, column: number) => {
     const tile = Math.floor(row / high) * across + Math.floor(column / wide);
-    const [own, ownColumn] = [row % high, column % wide];
-    if (own >= slice.rows || ownColumn >= slice.columns || tile >= count) return null;
-    const index = indexOf(slice, axes, unravel(tile, tiled), own, ownColumn);
-    return { index, numbers: [slice.pixels[(tile * slice.rows + own) * slice.columns + ownColumn] as number] };
+    const [tileRow, tileColumn] = [row % high, column % wide];
+    if (tileRow >= slice.rows || tileColumn >= slice.columns || tile >= count) return null;
+    const index = indexOf(slice, axes, unravel(tile, tiled), tileRow, tileColumn);
+    return { index, numbers: [slice.pixels[(tile * slice.rows + tileRow) * slice.columns + tileColumn] as number] };
   };
   return { picture: { rows, columns, pixels, blank }, at };
 }
 
-/** How many stand in a row: as many as the second tiled axis has, else so that the whole is as wide as high, about. */
+/**
+ * Returns the number of pictures in a row: the size of the second tiled axis, otherwise so that the grid is about
+ * square.
+ */
 function acrossOf(count: number, tiled: readonly number[], { rows, columns }: ArraySlice): number {
   if (tiled.length > 1) return Math.max(1, tiled.at(-1) as number);
   return Math.max(1, Math.min(count, Math.ceil(Math.sqrt((count * (rows + 1)) / (columns + 1)))));
@@ -50,9 +53,9 @@ function indexOf(
   row: number,
   column: number,
 ): number[] {
-  const left = [...index];
+  const others = [...index];
   const shown = [row * (stride[0] ?? 1), column * (stride[1] ?? 1), ...tile];
-  return shape.map((_, axis) => (axes.includes(axis) ? shown[axes.indexOf(axis)] : left.shift()) ?? 0);
+  return shape.map((_, axis) => (axes.includes(axis) ? shown[axes.indexOf(axis)] : others.shift()) ?? 0);
 }
 
 function unravel(tile: number, lengths: readonly number[]): number[] {
@@ -64,11 +67,11 @@ function unravel(tile: number, lengths: readonly number[]): number[] {
   return index;
 }
 
-/** Where it stands in the whole value, and the number; as many as the picture has channels. */
+/** Returns the index of the element in the whole value, and a number for each channel. */
 function elementOf(slice: ArraySlice, row: number, column: number): { index: number[]; numbers: number[] } {
   const { shape, index, stride, channels = 1, pixels } = slice;
-  const own = [row * (stride[0] ?? 1), column * (stride[1] ?? 1)];
+  const shown = [row * (stride[0] ?? 1), column * (stride[1] ?? 1)];
   const first = (row * slice.columns + column) * channels;
   const numbers = [...pixels.subarray(first, first + channels)];
-  return { index: [...index, ...(shape.length === 1 ? own.slice(1) : own)], numbers };
+  return { index: [...index, ...(shape.length === 1 ? shown.slice(1) : shown)], numbers };
 }

@@ -1,10 +1,13 @@
-/** Whether an array is shown in its colours: it can be by its type, somebody wants it, and the kernel has not said that it is none. */
+/**
+ * Decides whether an array is shown in its colours: its type allows it, the user has not switched it off, and the
+ * kernel has not refused.
+ */
 import { useLayoutEffect, useState } from "preact/hooks";
 import type { SliceAnswer } from "../../store/arrays";
 import { canBeImage } from "./values";
 
 export interface Picture {
-  /** It can be switched. */
+  /** Whether the user can switch. */
   mayBe: boolean;
   is: boolean;
   toggle(): void;
@@ -18,7 +21,7 @@ export function usePicture(
   const [refused, setRefused] = useState(false);
   const mayBe = canBeImage(shape, dtype) && !refused;
   const picture = { mayBe, is: mayBe && wanted, toggle: () => setWanted(!wanted) };
-  /** To be called with what the kernel has answered, at each drawing. */
+  /** Takes the kernel's answer. To be called at each rendering, as a hook. */
   const useAnswer = (answer: SliceAnswer | undefined) => {
     const isRefusal = picture.is && typeof answer === "object" && answer.channels === undefined;
     useLayoutEffect(() => {

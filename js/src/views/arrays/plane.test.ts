@@ -30,7 +30,10 @@ describe("the axes of a picture", () => {
 });
 
 describe("tiles", () => {
-  /** Three pictures of 2x2 numbers, those of axis 1 of an array [2, 3, 2, 4], at 1 of axis 0; every second column. */
+  /**
+   * Three pictures of 2x2 numbers along axis 1 of an array [2, 3, 2, 4], at index 1 of axis 0, with every second
+   * column.
+   */
   const slice = goldenArray("array", {
     shape: [2, 3, 2, 4],
     axes: [2, 3, 1],

@@ -1,4 +1,7 @@
-/** Which axes of an array are the rows and the columns of its picture, and which are tiled: a picture for each place along them. */
+/**
+ * Chooses which axes of an array are the rows and columns of its picture, and which are tiled, with a picture for each
+ * index.
+ */
 
 export interface Plane {
   rows: number;
@@ -8,7 +11,10 @@ export interface Plane {
 
 export type Slot = "rows" | "columns";
 
-/** The last two that are longer than 1, where two are; of batches of square images those, and a tile for each channel. */
+/**
+ * Returns the default: the last two axes longer than 1. For a batch of square images, the axes of the squares, with a
+ * tile for each channel.
+ */
 export function usualPlane(shape: readonly number[]): Plane {
   const [, a = 0, b = 0, c = 0] = shape;
   const isBatch = shape.length === 4 && b > 1;
@@ -22,18 +28,18 @@ export function usualPlane(shape: readonly number[]): Plane {
   return { rows: shape.length - 2, columns: shape.length - 1, tiled: [] };
 }
 
-/** As the kernel is asked for it; nothing for the last two axes. */
+/** Returns the axes to request from the kernel; undefined for the last two axes. */
 export function axesOf({ rows, columns, tiled }: Plane, shape: readonly number[]): number[] | undefined {
   const isLast = rows === shape.length - 2 && columns === shape.length - 1;
   return shape.length < 2 || (isLast && tiled.length === 0) ? undefined : [rows, columns, ...tiled];
 }
 
-/** The axes that the picture does not show, in their order: an index chooses a place along each. */
+/** Returns the axes that are not shown, in order. An index is chosen along each. */
 export function hidden({ rows, columns, tiled }: Plane, shape: readonly number[]): number[] {
   return shape.map((_, axis) => axis).filter((axis) => axis !== rows && axis !== columns && !tiled.includes(axis));
 }
 
-/** The axis becomes the rows, or the columns; what these were goes to where it was. */
+/** Swaps `axis` with the axis that is in `slot`. */
 export function withAxis(plane: Plane, slot: Slot, axis: number): Plane {
   const before = plane[slot];
   const moved = (other: number) => (other === axis ? before : other);
@@ -45,7 +51,7 @@ export function withAxis(plane: Plane, slot: Slot, axis: number): Plane {
   };
 }
 
-/** What may be tiled: nothing, one of the axes that are neither rows nor columns, two of them. */
+/** Returns the possible tilings: none, one of the axes that are neither rows nor columns, or two of them. */
 export function tilings({ rows, columns }: Plane, shape: readonly number[]): number[][] {
   const others = shape.map((_, axis) => axis).filter((axis) => axis !== rows && axis !== columns && shape[axis] !== 1);
   const pairs = others.flatMap((first, i) => others.slice(i + 1).map((second) => [first, second]));

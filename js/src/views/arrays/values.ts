@@ -1,10 +1,10 @@
-/** The values of a run that are arrays, and how they are written. */
+/** The values of a run that are arrays, and the notation of their types. */
 import type { RunStore } from "../../store/run";
 import type { SiteMessage } from "../../transport/wire";
 import { siteName } from "../sites/name";
 
 export interface ArrayValue {
-  /** `site/value`. */
+  /** The key `site/value`. */
   key: string;
   site: SiteMessage;
   value: number;
@@ -21,15 +21,18 @@ export function arraysOf(run: RunStore, site: SiteMessage): ArrayValue[] {
   });
 }
 
-/** Rows and columns of numbers that are no picture: eight positions in space, say. */
+/** Floats of up to this height or width are a table of numbers, such as eight positions in space, not a picture. */
 const LARGEST_TABLE = 8;
 
-/** As JAX writes it: `float32[64,128]`. */
+/** Returns the type in JAX's notation: `float32[64,128]`. */
 export function typeName(dtype: string, shape: readonly number[]): string {
   return `${dtype}[${shape.join()}]`;
 }
 
-/** By their type: height, width, and red, green, blue (and alpha). Whether the numbers are colours the kernel says, see `is_picture`. */
+/**
+ * Whether an array of this type can be a picture: its last axes are height, width, and red, green, blue (and alpha).
+ * The kernel tells whether the numbers are colours, see `is_picture`.
+ */
 export function canBeImage(shape: readonly number[], dtype: string): boolean {
   const [height = 0, width = 0, channels = 0] = shape.slice(-3);
   if (shape.length < 3 || (channels !== 3 && channels !== 4)) return false;

@@ -1,4 +1,4 @@
-/** The calls of jitted functions as a table. Choosing one shows its life above. */
+/** The calls of jitted functions as a table. Selecting a call shows its stages above. */
 import { arrowMove } from "../../kit/arrows";
 import { count, plural, seconds } from "../../kit/format";
 import { callStateWords, wasEnded } from "../../kit/states";
@@ -14,7 +14,7 @@ const TITLES: Readonly<Record<string, string>> = {
   "prints, values": "Prints, callbacks and watched values that came from the call",
   ran: "How long the program ran, from dispatch until its outputs were ready. For calls in flight at the same time it is their mean. A dash: it is not known",
 };
-/** The newest; more would only be scrolled past. */
+/** The number of newest calls to show. */
 const MOST_ROWS = 500;
 
 interface Props {
@@ -88,7 +88,7 @@ export function Calls({ run, ui, status }: Props) {
   );
 }
 
-/** Of hundreds of calls the Tab key reaches one; the arrow keys go on from there. */
+/** The Tab key reaches one of the calls; the arrow keys move to the others. */
 function move(event: KeyboardEvent): void {
   const step = arrowMove(event)?.[0];
   if (!step) return;
@@ -149,7 +149,7 @@ function CallRow({ call, ran, barrier, columns, chosen, isReached, choose, openP
           {duration(call.lower)}
         </td>
         <td class="number">{call.compile === null && launched(call) ? "cached" : duration(call.compile)}</td>
-        <td class="number" title={ran ? meaning(ran) : undefined}>
+        <td class="number" title={ran ? timeTitle(ran) : undefined}>
           {ran ? lasted(ran) : "–"}
         </td>
         <td class="number">{effectsOf(call, barrier)}</td>
@@ -180,7 +180,7 @@ function CallRow({ call, ran, barrier, columns, chosen, isReached, choose, openP
   );
 }
 
-function meaning({ of }: Ran): string {
+function timeTitle({ of }: Ran): string {
   return of > 1
     ? `The mean of ${plural(of, "call")} that followed one another without a pause: the end of each single call is not known exactly`
     : "From the dispatch until the outputs were ready";

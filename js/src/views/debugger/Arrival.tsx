@@ -1,4 +1,7 @@
-/** What happens when the program stops: its code opens, takes the focus if nobody needs it, and a screen reader says it. */
+/**
+ * What happens when the program stops: the Code view opens, gets the focus if that interrupts nobody, and a screen
+ * reader announces the stop.
+ */
 import { useLayoutEffect, useState } from "preact/hooks";
 import type { RunStore } from "../../store/run";
 import type { UiState } from "../../store/ui";
@@ -23,7 +26,7 @@ export function Arrival({ run, ui, root }: Props) {
   const shown = later.views !== null;
   useLayoutEffect(() => {
     if (!shown || arrived === undefined || arrived !== stop?.id) return;
-    // It is there once the view has been drawn.
+    // The element exists only after the view was drawn.
     const frame = requestAnimationFrame(() => {
       const view = root.current?.querySelector<HTMLElement>(".debugger");
       if (root.current && view && mayFocus(root.current)) view.focus({ preventScroll: true });
@@ -39,8 +42,8 @@ export function Arrival({ run, ui, root }: Props) {
 }
 
 /**
- * Nobody types elsewhere: nothing has the focus, or the cell has that this panel is in. What is typed in the panel
- * itself, at the prompt say, goes on too.
+ * Whether moving the focus interrupts nobody: nothing has the focus, or the cell that contains the panel has it. A text
+ * field in the panel keeps it.
  */
 function mayFocus(panel: HTMLElement): boolean {
   const { host } = panel.getRootNode() as ShadowRoot;

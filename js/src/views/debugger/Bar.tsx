@@ -1,4 +1,4 @@
-/** What stopped and where in the program, the ways to go on, and what must be known before. */
+/** The bar of a stop: why and where the program stopped, buttons to continue, and warnings. */
 import { plural, seconds } from "../../kit/format";
 import type { RunStore } from "../../store/run";
 import type { UiState } from "../../store/ui";
@@ -17,7 +17,7 @@ interface Props {
 
 export function Bar({ run, ui, stop, stands }: Props) {
   run.watch();
-  const reason = stands ? stop.reason : over(run);
+  const reason = stands ? stop.reason : stateAfter(run);
   return (
     <>
       <div class="toolbar">
@@ -30,7 +30,7 @@ export function Bar({ run, ui, stop, stands }: Props) {
             key={how}
             class={how === "quit" ? "button quit" : "button"}
             data-resume={how}
-            title={stands ? `${words} (${[key, also].filter(Boolean).join(", ")})` : over(run)}
+            title={stands ? `${words} (${[key, also].filter(Boolean).join(", ")})` : stateAfter(run)}
             aria-keyshortcuts={[key, also].filter(Boolean).join(" ")}
             disabled={!stands}
             onClick={() => run.debugger.resume(how)}
@@ -66,7 +66,7 @@ export function Bar({ run, ui, stop, stands }: Props) {
   );
 }
 
-function over(run: RunStore): string {
+function stateAfter(run: RunStore): string {
   if (run.gone) return "The kernel is gone, and with it the stopped program. Run the cell again.";
   return `${run.active ? "Running …" : `${meanwhile(run)}.`} Here it stopped last.`;
 }
@@ -85,10 +85,10 @@ function factsOf({ name, phase, step, device, thread, hits, frames, kind }: Stop
 
 function Deadline({ run, timeout }: { run: RunStore; timeout: number }) {
   run.watch();
-  const left = timeout - (performance.now() - run.debugger.began) / 1000;
+  const remaining = timeout - (performance.now() - run.debugger.began) / 1000;
   return (
     <span data-testid="deadline">
-      goes on by itself in {seconds(Math.max(0, Math.ceil(left)))}{" "}
+      goes on by itself in {seconds(Math.max(0, Math.ceil(remaining)))}{" "}
       <button type="button" class="mini" title="Stay here until you go on" onClick={() => run.debugger.keepWaiting()}>
         keep waiting
       </button>

@@ -1,4 +1,4 @@
-/** Where the program may stop; switched at run time, without recompiling. */
+/** The places where the program may stop. They can be switched while it runs, without compiling again. */
 import { plural } from "../../kit/format";
 import type { RunStore } from "../../store/run";
 import type { BreakpointMessage, StatusMessage } from "../../transport/wire";
@@ -11,17 +11,17 @@ export function Breakpoints({ run, status }: { run: RunStore; status: StatusMess
       <h4>Breakpoints</h4>
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: scrolled by the keyboard where nothing in it can be switched */}
       <ul class="breakpoints" data-testid="breakpoints" aria-label="Breakpoints" tabIndex={0}>
-        {status.breakpoints.map((one) => (
-          <Breakpoint key={one.site} run={run} one={one} />
+        {status.breakpoints.map((breakpoint) => (
+          <Breakpoint key={breakpoint.site} run={run} breakpoint={breakpoint} />
         ))}
       </ul>
     </>
   );
 }
 
-function Breakpoint({ run, one }: { run: RunStore; one: BreakpointMessage }) {
-  const { site, name, where, condition, enabled, skip, hits, cost } = one;
-  const called = name || where;
+function Breakpoint({ run, breakpoint }: { run: RunStore; breakpoint: BreakpointMessage }) {
+  const { site, name, where, condition, enabled, skip, hits, cost } = breakpoint;
+  const title = name || where;
   return (
     <li data-site={site} class="debugger-row">
       <label
@@ -40,7 +40,7 @@ function Breakpoint({ run, one }: { run: RunStore; one: BreakpointMessage }) {
           disabled={run.gone}
           onChange={(event) => run.debugger.setBreakpoint(site, { enabled: event.currentTarget.checked })}
         />
-        {called}
+        {title}
       </label>
       <small class="muted">
         {[name && where, condition && `when ${condition}`, plural(hits, "hit")].filter(Boolean).join(" · ")}
@@ -48,7 +48,7 @@ function Breakpoint({ run, one }: { run: RunStore; one: BreakpointMessage }) {
       <span class="muted" title="Skip this many before it stops">
         skip{" "}
         <NumberField
-          label={`Skip of ${called}`}
+          label={`Skip of ${title}`}
           value={skip}
           disabled={run.gone}
           give={(wanted) => run.debugger.setBreakpoint(site, { skip: wanted })}

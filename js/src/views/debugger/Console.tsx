@@ -1,4 +1,7 @@
-/** JAX's commands and Python over the frame, typed; with what they gave, history and completion. */
+/**
+ * The console: JAX's debugger commands and Python expressions in the selected frame, with output, history and
+ * completion.
+ */
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { Matches } from "../../store/debugger";
 import type { RunStore } from "../../store/run";
@@ -67,7 +70,7 @@ function Prompt({ run, ui, stands }: Props) {
   };
   const complete = (cursor: number) =>
     run.debugger.complete(draft, cursor, (matches) => {
-      // What was typed meanwhile made the answer old.
+      // The user has typed since, so the answer is outdated.
       if (ui.draft.value !== draft || matches.matches.length === 0) return;
       const common = completed(draft, cursor, matches);
       const [only] = matches.matches;
@@ -144,7 +147,7 @@ function Prompt({ run, ui, stands }: Props) {
   );
 }
 
-/** Chosen among from the text field, which keeps the focus. */
+/** The completions. They are selected from the text field, which keeps the focus. */
 function MatchList({ found, at, take }: { found: Matches; at: number; take: (match: string) => void }) {
   const list = useRef<HTMLDivElement>(null);
   useLayoutEffect(() => list.current?.children[at]?.scrollIntoView?.({ block: "nearest" }), [at]);

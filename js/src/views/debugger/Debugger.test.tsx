@@ -458,7 +458,7 @@ describe("pause and stop", () => {
 
   it("end the program where it stands", () => {
     const { run, ui } = showStop();
-    // Where the ways to go on are, no second Stop stands beside them.
+    // While the bar of the stop has a Stop button, the header has none.
     expect(texts("button").filter((words) => words.startsWith("Stop"))).toEqual(["Stop q"]);
     act(() => {
       ui.tab.value = "streams";

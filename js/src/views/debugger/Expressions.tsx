@@ -1,4 +1,4 @@
-/** Expressions that are evaluated at each stop, in the frame and the lane that are looked at. */
+/** Expressions that are evaluated at each stop, in the selected frame and lane. */
 import type { RunStore } from "../../store/run";
 
 interface Props {
@@ -12,18 +12,18 @@ export function Expressions({ run, stands }: Props) {
   return (
     <section data-testid="expressions" aria-label="Expressions">
       <h4>Expressions</h4>
-      {stops.expressions.map((one) => (
-        <div key={one.text} class="debugger-row" data-expression={one.text}>
-          <b class="mono">{one.text}</b>
-          <span class={`mono value${one.error ? " bad-text" : ""}`} title={one.output ?? ""}>
-            {one.output ?? "…"}
+      {stops.expressions.map((expression) => (
+        <div key={expression.text} class="debugger-row" data-expression={expression.text}>
+          <b class="mono">{expression.text}</b>
+          <span class={`mono value${expression.error ? " bad-text" : ""}`} title={expression.output ?? ""}>
+            {expression.output ?? "…"}
           </span>
           <button
             type="button"
             class="close"
-            aria-label={`Stop evaluating ${one.text}`}
+            aria-label={`Stop evaluating ${expression.text}`}
             title="Remove this expression"
-            onClick={() => stops.removeExpression(one)}
+            onClick={() => stops.removeExpression(expression)}
           >
             ×
           </button>
@@ -37,7 +37,7 @@ export function Expressions({ run, stands }: Props) {
           placeholder="evaluate at each stop"
           title="A Python expression over this frame, evaluated now and at each stop"
           disabled={!stands}
-          // JupyterLab keeps a form from being submitted by Enter.
+          // In JupyterLab, Enter does not submit a form.
           onKeyDown={(event) => {
             if (event.key !== "Enter") return;
             stops.addExpression(event.currentTarget.value);

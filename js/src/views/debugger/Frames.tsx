@@ -1,4 +1,4 @@
-/** The frames of the user's code in a row, the innermost first. */
+/** The frames of the user's code in one row, innermost first. */
 import { shortFunction } from "../../kit/format";
 import type { RunStore } from "../../store/run";
 import type { StopBody } from "../../transport/stops";

@@ -1,4 +1,4 @@
-/** The signs of JupyterLab's debugger. */
+/** The icons of JupyterLab's debugger. */
 import type { HowToResume } from "../../transport/stops";
 
 const PATHS: Partial<Record<HowToResume, string>> = {

@@ -1,4 +1,4 @@
-/** Which vmap lane of a stop is looked at: any by its index, those whose condition held one after the other. */
+/** Selects a vmap lane of a stop: any lane by its index, or the next lane in which the condition holds. */
 import type { RunStore } from "../../store/run";
 import type { Lanes } from "../../transport/stops";
 import { NumberField } from "./NumberField";

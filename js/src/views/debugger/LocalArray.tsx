@@ -1,4 +1,4 @@
-/** An array of the frame, slice by slice: a line for each row where they are few, else a picture. */
+/** A slice of an array of the frame: a line for each row if there are few rows, otherwise a picture. */
 import { useState } from "preact/hooks";
 import type { RunStore } from "../../store/run";
 import type { StopBody } from "../../transport/stops";

@@ -1,4 +1,4 @@
-/** The variables of the frame: type, place, value, statistics; one of them, if it is an array, as a picture. */
+/** The variables of the frame: type, device, value, statistics. A selected array is shown as a picture. */
 import { count, value } from "../../kit/format";
 import { atStop } from "../../store/atStop";
 import type { RunStore } from "../../store/run";

@@ -1,4 +1,7 @@
-/** A whole number that is given when it has been typed, not while: the panel is drawn again many times meanwhile. */
+/**
+ * A field for an integer. It reports the number when the user has finished, because the panel is drawn again while the
+ * user types.
+ */
 import { useState } from "preact/hooks";
 
 interface Props {
@@ -26,7 +29,7 @@ export function NumberField({ label, value, most, disabled, give }: Props) {
       disabled={disabled}
       onInput={(event) => setTyped(event.currentTarget.value)}
       onChange={done}
-      // In JupyterLab the Enter key does not make a change.
+      // In JupyterLab, Enter does not cause a change event.
       onKeyDown={(event) => event.key === "Enter" && done(event)}
     />
   );

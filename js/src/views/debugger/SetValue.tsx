@@ -1,4 +1,6 @@
-/** Another value to go on with, where the program takes the one that the breakpoint gives: `x = jdw.breakpoint(x)`. */
+/**
+ * Sets the value with which the program continues, if it uses the result of the breakpoint: `x = jdw.breakpoint(x)`.
+ */
 import { useState } from "preact/hooks";
 import type { RunStore } from "../../store/run";
 import type { StopBody } from "../../transport/stops";
@@ -9,7 +11,7 @@ type Value = NonNullable<StopBody["replaceable"]>;
 export function SetValue({ run, value: { name, shape, dtype } }: { run: RunStore; value: Value }) {
   const [text, setText] = useState("");
   const type = typeName(dtype, shape);
-  // By the console, which says what became of it.
+  // The value is set by a command, so that the console shows the result.
   const set = () => text.trim() && run.debugger.run(`set ${text}`);
   return (
     <span>

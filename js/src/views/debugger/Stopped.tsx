@@ -1,4 +1,7 @@
-/** Above the code of a stop: why, the ways to go on, the frames. The stop that stands, or the last until it is closed. */
+/**
+ * Above the code at a stop: the reason, buttons to continue, and the frames. It shows the current stop, or the last one
+ * until the user closes it.
+ */
 import type { RunStore } from "../../store/run";
 import type { UiState } from "../../store/ui";
 import type { StopBody } from "../../transport/stops";
@@ -31,7 +34,7 @@ export function Stopped({ run, ui, stop }: Props) {
       data-stands={stands}
       data-way={run.status?.commands}
       aria-label={stands ? "Stopped" : "Where it last stopped"}
-      // The focus is given to it when the program stops, so that its keys work.
+      // It gets the focus when the program stops, so that its shortcuts work.
       tabIndex={-1}
     >
       <Bar run={run} ui={ui} stop={stop} stands={stands} />

@@ -1,14 +1,14 @@
-/** The values to be read beside the source: by line, those that it has assigned. */
+/** The values beside the source at a stop: for each line, the variables that it has assigned. */
 import type { FrameMessage, LocalMessage } from "../../transport/stops";
 
-/** A name, and its type where one stands there: `x: Array`, or `a:f32[3]` in a jaxpr. */
+/** Matches a name, with its type if there is one: `x: Array`, or `a:f32[3]` in a jaxpr. */
 const TARGET = "([A-Za-z_]\\w*)(?::\\s?[\\w.]+(?:\\[[^\\]=]*\\])?)?";
-/** The left side of an assignment, to several names too; a jaxpr has no comma between them. */
+/** Matches the left side of an assignment to one or several names. A jaxpr has no commas between names. */
 const TARGETS = new RegExp(`^[\\s([*]*${TARGET}(?:(?:[)\\]]*,[\\s([*]*|\\s+)${TARGET})*[\\s)\\],]*=(?!=)`);
 const NAME = new RegExp(TARGET, "g");
 const LONGEST = 60;
 
-/** Only lines before the current one: the others have not run, or did so in another round of a loop. */
+/** Returns only lines before the current one: the others have not run, or only in an earlier iteration of a loop. */
 export function assigned({ source, first_line: first, line: current, locals }: FrameMessage): Map<number, string> {
   const known = new Map(locals.map((local) => [local.name, local]));
   const lines = new Map<number, string>();

@@ -16,7 +16,7 @@ const LOSS: LocalMessage = {
   stats: STATS,
 };
 
-/** The golden run at a stop of call 2, whose `loss` at line 22 has been computed in call 1 alone. */
+/** Shows the golden run at a stop of call 2. Its `loss` at line 22 was computed only in call 1. */
 function standAt(locals: LocalMessage[], { line = 30, earlier = [4] } = {}) {
   const batch = goldenBatch("watch");
   for (const event of earlier) batch.events.call[event] = 1;
@@ -40,7 +40,7 @@ function standAt(locals: LocalMessage[], { line = 30, earlier = [4] } = {}) {
 const of = (name: string) => find(`[data-testid=value][data-name='${name}']`);
 const isMarked = (name: string) => of(name).classList.contains("earlier");
 
-// happy-dom lays nothing out.
+// happy-dom does no layout.
 beforeEach(() => void vi.spyOn(HTMLElement.prototype, "clientHeight", "get").mockReturnValue(600));
 
 describe("the values beside the lines, at a stop", () => {

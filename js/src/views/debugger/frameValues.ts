@@ -1,12 +1,12 @@
-/** What the frame of a stop tells of watched values that are not computed yet where the program stands. */
+/** Reads watched values from the frame of a stop, before their own events exist. */
 import type { RunStore } from "../../store/run";
 import { isWatched, type WatchSite } from "../../store/watched";
 import type { FrameMessage, LocalMessage, StopBody } from "../../transport/stops";
 import type { SiteMessage } from "../../transport/wire";
 
 /**
- * The variable of the frame that is looked at which has the value of a site. Only where no other line of the function, nor a loop
- * in Python, gives that name another value after it.
+ * Returns the variable of the selected frame that has the value of a site. Returns null if another line of the
+ * function, or a Python loop, may have assigned the name since.
  */
 export function localOf(run: RunStore, { watch, ...site }: WatchSite, stop: StopBody): LocalMessage | null {
   const frame = stop.frames[stop.frame];
@@ -25,7 +25,7 @@ function isIn(frame: FrameMessage, { file, function: name }: Pick<SiteMessage, "
   return file === frame.file && name === frame.function;
 }
 
-/** A statistic of a variable, by the names of those of watched values; undefined where the stop does not tell it. */
+/** Returns a statistic of a variable, by its name for watched values; undefined if the stop does not have it. */
 export function statisticOfLocal({ stats, text }: LocalMessage, name: string): number | undefined {
   if (!stats) return undefined;
   const { size, nan, inf, zero, min, max, mean, std } = stats;

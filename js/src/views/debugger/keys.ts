@@ -1,4 +1,4 @@
-/** What keys do while the debugger is open and the program stands. */
+/** The keyboard shortcuts at a stop, while the Code view is open. */
 import { type Key, press } from "../keys/key";
 import { STEPS, WAYS } from "./ways";
 

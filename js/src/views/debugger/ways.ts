@@ -1,4 +1,4 @@
-/** The ways to go on from a stop, as buttons and as keys. */
+/** The ways to continue from a stop, as buttons and shortcuts. */
 import { wasEnded } from "../../kit/states";
 import type { RunStore } from "../../store/run";
 import type { HowToResume } from "../../transport/stops";
@@ -7,7 +7,7 @@ export interface Way {
   how: HowToResume;
   name: string;
   key: string;
-  /** That of JupyterLab's debugger, "" where it has none. */
+  /** The key of JupyterLab's debugger; "" if it has none. */
   also: string;
   words: string;
 }
@@ -15,7 +15,7 @@ export interface Way {
 const CONTINUE: Way = { how: "continue", name: "Continue", key: "c", also: "F8", words: "Continue to the next stop" };
 const QUIT: Way = { how: "quit", name: "Stop", key: "q", also: "", words: "End the program here" };
 
-/** From a breakpoint or a pause. */
+/** The ways to continue from a breakpoint or a pause. */
 export const WAYS: readonly Way[] = [
   CONTINUE,
   {
@@ -29,7 +29,7 @@ export const WAYS: readonly Way[] = [
   QUIT,
 ];
 
-/** From an equation of `%jaxdebug step`. */
+/** The ways to continue from an equation of `%jaxdebug step`. */
 export const STEPS: readonly Way[] = [
   { how: "step", name: "Step", key: "s", also: "F10", words: "Run this equation" },
   { how: "into", name: "Into", key: "i", also: "F11", words: "Go into the body of its jit, scan, while or cond" },
@@ -38,7 +38,7 @@ export const STEPS: readonly Way[] = [
   QUIT,
 ];
 
-/** What became of the program that stood. */
+/** Says what the program did after the stop. */
 export function meanwhile({ active, status }: RunStore): string {
   if (active) return "The program has continued";
   return wasEnded(status?.state ?? "") ? "The program was ended" : "The run is over";

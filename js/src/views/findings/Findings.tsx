@@ -1,4 +1,4 @@
-/** What the user should know of the run: each finding with its lines of source, why it is one, and what to write instead. */
+/** The findings of the run, each with its source lines, its reason, and what to write instead. */
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { copy } from "../../kit/give";
 import { Words } from "../../kit/Words";
@@ -10,7 +10,7 @@ import { goToPlace, hasFile } from "../overview/go";
 import { watchedName } from "../sites/name";
 import { useFindings } from "./useFindings";
 
-/** So many that follow are shown by name. */
+/** The most followers to list by name. */
 const MOST_FOLLOWERS = 8;
 
 interface Props {
@@ -147,7 +147,7 @@ function Fix({ lines }: { lines: string[] }) {
   );
 }
 
-/** What had a NaN later: each a way to its line. */
+/** The values that had a NaN later, with links to their lines. */
 function Followers({ run, ui, followers, following }: Props & { followers: FollowerMessage[]; following: number }) {
   const shown = followers.slice(0, MOST_FOLLOWERS);
   return (
@@ -178,7 +178,7 @@ function Followers({ run, ui, followers, following }: Props & { followers: Follo
   );
 }
 
-/** The way to the line of a finding; undefined where Code does not have its file. */
+/** Returns a function that goes to the line of a finding; undefined if the Code view does not have its file. */
 function placeOf(run: RunStore, finding: FindingMessage): ((ui: UiState) => void) | undefined {
   if (!hasFile(run, finding.file)) return undefined;
   return (ui) => goToPlace(ui, finding);

@@ -1,9 +1,9 @@
-/** The findings of a run, asked of the kernel. */
+/** Requests the findings of a run from the kernel. */
 import { useEffect, useState } from "preact/hooks";
 import type { RunStore } from "../../store/run";
 import type { FindingMessage } from "../../transport/wire";
 
-/** Asks for them when they are first `wanted`, and again whenever there are more or the run has ended. */
+/** Requests the findings when they are first `wanted`, and again when their number changes or the run has ended. */
 export function useFindings(run: RunStore, wanted = true): { findings: FindingMessage[] | null; problem: string } {
   const [findings, setFindings] = useState<FindingMessage[] | null>(null);
   const [problem, setProblem] = useState("");

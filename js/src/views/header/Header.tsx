@@ -1,4 +1,4 @@
-/** One line about the run as a whole, and what can be asked of it. */
+/** The header: one line about the whole run, with its buttons. */
 import { count, plural, pluralFired, rate } from "../../kit/format";
 import { stateWords } from "../../kit/states";
 import type { RunStore } from "../../store/run";
@@ -9,8 +9,9 @@ import { tabOf } from "../panel/available";
 import { NonFinite } from "./NonFinite";
 
 const RETURNED = "The program has returned: only prints and callbacks can still arrive";
-const FOLLOWED = "Read from a file: its program runs in another process, and only the panel there can pause or stop it";
-const LOADED = "It is shown up to the moment of loading. jdw.load(path, follow=True) shows the rest";
+const FROM_FILE =
+  "Read from a file: its program runs in another process, and only the panel there can pause or stop it";
+const UP_TO_LOADING = "It is shown up to the moment of loading. jdw.load(path, follow=True) shows the rest";
 const ELSEWHERE = "The program runs in another process, or the processes of its job have not agreed on this capture";
 
 interface Props {
@@ -30,7 +31,7 @@ export function Header({ run, ui, status }: Props & { ui: UiState }) {
         class={`state ${name}`}
         data-testid="state"
         aria-expanded={ui.life.value}
-        title={status.state === "loaded" ? LOADED : "Show or hide the life of the last call"}
+        title={status.state === "loaded" ? UP_TO_LOADING : "Show or hide the life of the last call"}
         onClick={() => {
           ui.life.value = !ui.life.value;
           ui.call.value = null;
@@ -73,7 +74,7 @@ export function Header({ run, ui, status }: Props & { ui: UiState }) {
   );
 }
 
-/** The cell that it ran in, and what its user calls it. */
+/** The execution number of the run's cell, and the name that the user gave the run. */
 function Called({ run }: { run: RunStore }) {
   const row = run.table.rows.value.find(({ key }) => key === run.key);
   if (!row?.cell && !row?.name) return null;
@@ -85,13 +86,13 @@ function Called({ run }: { run: RunStore }) {
   );
 }
 
-/** When the last event came, by the clock. */
+/** Returns the time of day of the last event. */
 function lastTime(run: RunStore, { started }: StatusMessage): string {
   const at = new Date(1000 * (started + run.log.time(run.log.length - 1)));
   return at.toLocaleTimeString([], { hour12: false });
 }
 
-/** How much has arrived, and how fast. */
+/** Says how much has arrived, and how fast. */
 function amountsOf(run: RunStore): string {
   const { received } = run.watched;
   return [
@@ -103,13 +104,13 @@ function amountsOf(run: RunStore): string {
     .join(" · ");
 }
 
-/** Why nothing comes any more. */
+/** Says why no more events come; "" if they may. */
 function endOf(run: RunStore, status: StatusMessage): string {
   if (run.gone && !run.active) return "kernel gone";
   return status.state === "loaded" && run.log.length > 0 ? `last event ${lastTime(run, status)}` : "";
 }
 
-/** The kinds of the sites that the program itself has: a watched value is none of them. */
+/** Yields the kinds of the sites that are in the program itself, without watched values. */
 function* firedKinds(run: RunStore): Iterable<string> {
   for (const site of run.sites.values()) if (!isWatched(site)) yield site.kind;
 }
@@ -122,14 +123,14 @@ function stateOf(run: RunStore, { state }: StatusMessage): { name: string; words
   return { name: state, words: stateWords(state) };
 }
 
-/** Pausing and ending the program: both at its next event, where it can be held. At a stop, Code has the ways to go on. */
+/** The buttons that pause and end the program at its next event. At a stop, the Code view has buttons to continue. */
 function Control({ run, ui, status }: Props & { ui: UiState }) {
   run.watch();
   const { stop, resuming, wanted } = run.debugger;
   if (stop && !run.gone && tabOf(ui) === "source") return null;
   const held = status.stoppable || stop !== null;
-  // Of a run that is read from a file nobody can say how requests reach its program.
-  const running = status.commands ? ELSEWHERE : FOLLOWED;
+  // For a run that was loaded from a file, nobody knows how requests reach the program.
+  const running = status.commands ? ELSEWHERE : FROM_FILE;
   const elsewhere = status.state === "running" ? running : RETURNED;
   const why = run.over || (held ? "" : elsewhere);
   const can = !why && !resuming;

@@ -1,4 +1,4 @@
-/** What was NaN or infinite in the run: how much, and the way to where it began. */
+/** The number of NaNs and infinities in the run, and a button that goes to the first. */
 import { count } from "../../kit/format";
 import type { RunStore } from "../../store/run";
 import type { UiState } from "../../store/ui";
@@ -9,7 +9,7 @@ interface Props {
   ui: UiState;
 }
 
-/** To the line in the streams, or in the source, and the moment. */
+/** Goes to the first NaN or infinity: to its moment, and to its line in the streams or in the source. */
 export function goToNonFinite({ run, ui }: Props): void {
   const first = run.status?.first_nonfinite;
   if (!first || first.event < run.oldest) return;
@@ -35,7 +35,7 @@ export function NonFinite({ run, ui }: Props) {
   if (!first) return null;
   const { nan, inf } = run.status?.nonfinite ?? { nan: 0, inf: 0 };
   const words = [nan > 0 && `${count(nan)} NaN`, inf > 0 && `${count(inf)} ∞`].filter(Boolean).join(", ");
-  const told = words ? `${words} in prints and callbacks. ` : "";
+  const printed = words ? `${words} in prints and callbacks. ` : "";
   const isKept = first.event >= run.oldest;
   return (
     <button
@@ -44,7 +44,7 @@ export function NonFinite({ run, ui }: Props) {
       data-testid="non-finite"
       disabled={!isKept}
       title={
-        told +
+        printed +
         (isKept ? "Go to the first NaN or infinite value (!)" : "The first NaN or infinite value is no longer kept")
       }
       onClick={() => goToNonFinite({ run, ui })}

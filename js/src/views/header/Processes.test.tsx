@@ -12,7 +12,7 @@ const process = (number: number, sign = "") => ({
   last: "call 2 `step` ready",
 });
 
-/** `y` in two processes. */
+/** A batch in which `y` fires in two processes. */
 function batch(copies: Record<string, number> = {}) {
   const golden = goldenBatch("lanes");
   const [y, z] = golden.sites as [(typeof golden.sites)[0], (typeof golden.sites)[0]];

@@ -1,4 +1,4 @@
-/** The processes of a run of several, how each does, and which of them the streams show. */
+/** The processes of a run that has several: their states, and which of them the streams show. */
 import { stateWords } from "../../kit/states";
 import { toggleTerm } from "../../store/query";
 import type { UiState } from "../../store/ui";
@@ -10,23 +10,23 @@ export function Processes({ ui, status }: { ui: UiState; status: StatusMessage }
   return (
     // biome-ignore lint/a11y/useSemanticElements: a fieldset has a look of its own
     <div class="processes" role="group" aria-label="Processes" data-testid="processes">
-      {status.processes.map((one) => {
-        const term = `process:${one.number}`;
+      {status.processes.map((process) => {
+        const term = `process:${process.number}`;
         return (
           <button
-            key={one.number}
+            key={process.number}
             type="button"
-            class={`process ${one.sign ? "gone" : one.state}`}
-            data-process={one.number}
+            class={`process ${process.sign ? "gone" : process.state}`}
+            data-process={process.number}
             aria-pressed={words.includes(term)}
-            title={`${one.host}: ${told(one)}\nFilter by ${term}, or remove that filter`}
+            title={`${process.host}: ${stateText(process)}\nFilter by ${term}, or remove that filter`}
             onClick={() => {
               ui.filter.value = toggleTerm(ui.filter.value, term);
             }}
           >
             <span class="dot" aria-hidden="true" />
-            process {one.number}
-            <span class="muted">{one.sign || one.last}</span>
+            process {process.number}
+            <span class="muted">{process.sign || process.last}</span>
           </button>
         );
       })}
@@ -34,6 +34,6 @@ export function Processes({ ui, status }: { ui: UiState; status: StatusMessage }
   );
 }
 
-function told({ state, sign, last, events }: ProcessMessage): string {
+function stateText({ state, sign, last, events }: ProcessMessage): string {
   return `${sign || stateWords(state)}, ${events} prints, last ${last}`;
 }

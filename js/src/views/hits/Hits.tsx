@@ -1,4 +1,4 @@
-/** When the condition of `--when` held: each a way to that step. */
+/** The steps at which the condition of `--when` held, with links to them. */
 import { useState } from "preact/hooks";
 import { brief, count } from "../../kit/format";
 import { watchedSteps, whenOf } from "../../store/clock";
@@ -7,15 +7,15 @@ import type { UiState } from "../../store/ui";
 import { ITSELF, isWatched, type WatchSite, type WatchTable } from "../../store/watched";
 import { watchedName } from "../sites/name";
 
-/** Rows that are drawn at first. */
+/** The number of hits that are shown at first. */
 const SOME = 200;
-/** Names of the condition whose numbers stand beside a hit. */
+/** The number of names in the condition whose values are shown beside a hit. */
 const MOST_NAMES = 3;
 
 interface Props {
   run: RunStore;
   ui: UiState;
-  /** Changes with what is to be drawn. */
+  /** A number that changes when the list must be drawn again. */
   at: number;
 }
 
@@ -87,31 +87,36 @@ function Hit({
   );
 }
 
-/** Those that the condition names, the most telling first; where none of them is watched, what is. */
+/**
+ * Returns the sites that the condition names, the most relevant first. If none of them is watched, returns other
+ * watched sites.
+ */
 function sitesOf(run: RunStore, condition: string): WatchSite[] {
   const words = new Set(condition.match(/[\p{L}_][\p{L}\p{N}_]*/gu));
   const last = ({ watch: { name } }: WatchSite) => name.match(/[\p{L}_][\p{L}\p{N}_]*/u)?.[0] ?? "";
   const named = [...run.sites.values()].filter(isWatched).filter((site) => words.has(last(site)));
   const isGradient = (site: WatchSite) => Number(site.watch.role === "gradient");
   const wantsGradient = words.has("grad") ? 1 : 0;
-  const told = named
+  const recorded = named
     .filter((site) => (run.watched.tables.get(site.id)?.length ?? 0) > 0)
     .sort(
       (a, b) => Math.abs(isGradient(a) - wantsGradient) - Math.abs(isGradient(b) - wantsGradient) || a.order - b.order,
     );
-  if (told.length > 0) return told;
+  if (recorded.length > 0) return recorded;
   const clock = watchedSteps(run);
   return [...run.sites.values()].filter(isWatched).filter(({ id }) => run.watched.tables.get(id) === clock);
 }
 
-/** A row for each hit: that of a name of the condition that was taken most often, else of any. */
+/**
+ * Returns a table with a row for each hit: the longest table of a name in the condition, otherwise the longest of all.
+ */
 function tableOf(run: RunStore, sites: readonly WatchSite[]): WatchTable | undefined {
   const named = sites.flatMap(({ id }) => run.watched.tables.get(id) ?? []);
-  const most = named.reduce<WatchTable | undefined>(
-    (one, next) => (one && one.total >= next.total ? one : next),
+  const longest = named.reduce<WatchTable | undefined>(
+    (best, next) => (best && best.total >= next.total ? best : next),
     undefined,
   );
-  return most ?? watchedSteps(run);
+  return longest ?? watchedSteps(run);
 }
 
 function inWords(run: RunStore, site: WatchSite, hits: WatchTable, row: number): string {

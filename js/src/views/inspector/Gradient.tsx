@@ -1,4 +1,4 @@
-/** The size of the gradient of the value over the steps, and what it is at the step. */
+/** The norm of the value's gradient at the shown step and over the steps. */
 import { brief } from "../../kit/format";
 import type { RunStore } from "../../store/run";
 import type { UiState } from "../../store/ui";

@@ -1,4 +1,7 @@
-/** How the elements are spread, over the steps: by magnitude where `--histogram` counted them, else of the arrays taken. */
+/**
+ * Histograms of the elements over the steps: by magnitude if `--histogram` recorded them, otherwise of the recorded
+ * arrays.
+ */
 import type { RunStore } from "../../store/run";
 import type { WatchSite } from "../../store/watched";
 import { Spread } from "../arrays/Spread";

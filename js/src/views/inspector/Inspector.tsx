@@ -1,4 +1,4 @@
-/** Beside the code: the chosen value at the step that is looked at, over the steps, its gradient, its lanes. */
+/** The inspector beside the code: the selected value at the shown step and over the steps, its gradient, its lanes. */
 
 import { brief, count, value as exact } from "../../kit/format";
 import type { RunStore } from "../../store/run";
@@ -29,9 +29,9 @@ export function Inspector({ run, ui, value, look, dark }: Props) {
   run.watch();
   const { site, gradient } = value;
   const found = seen(run, value, look);
-  // Of a gradient that stands for itself nothing else is there.
+  // A gradient without a value is shown as a value.
   const beside = gradient && gradient !== site ? gradient : null;
-  // What is read of the frame has no row: neither array nor lanes.
+  // A value that is read from the frame of a stop has no row, so it has no array and no lanes.
   const all = { run, ui, site, found: found?.local ? null : found, dark };
   return (
     <aside class="inspector" aria-label="Inspector" data-testid="inspect" data-site={site.id}>
@@ -91,7 +91,7 @@ function Head({ run, ui, value, found }: Pick<Props, "run" | "ui" | "value"> & {
   );
 }
 
-/** All of its statistics, also those that are 0. */
+/** All statistics of the value, including those that are 0. */
 function Numbers({ found }: { found: SeenValue }) {
   const { table, row, rows, site, told, get } = found;
   const size = table.sizeAt(row) * rows.length;
@@ -116,7 +116,7 @@ function Numbers({ found }: { found: SeenValue }) {
   );
 }
 
-/** From now on, without compiling anew. */
+/** Starts or stops watching a value, from now on and without compiling again. */
 export function toggleWatch(run: RunStore, { id, watch }: WatchSite): void {
   if (!run.gone) run.askWatch([watch.name], run.status?.muted.includes(id) ?? false);
 }

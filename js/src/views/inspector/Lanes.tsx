@@ -1,4 +1,7 @@
-/** The lanes and devices of one step of a value: a bar each, the worst first if wanted; one can be picked. */
+/**
+ * The lanes and devices of a value at one step: a bar for each, on demand sorted with the worst first. One can be
+ * selected.
+ */
 import { signal } from "@preact/signals";
 import { brief, count } from "../../kit/format";
 import type { RunStore } from "../../store/run";
@@ -15,7 +18,7 @@ const MOST_LISTED = 200;
 const COLUMNS = ["value", "min", "mean", "max", "std", "nan"];
 const ABOUT_LANE = ["lane", "device"];
 
-/** Whether the worst lanes come first, in all panels of the page. */
+/** Whether panels of this page sort the worst lanes first. */
 const worstFirst = signal(false);
 
 interface Table {
@@ -68,7 +71,7 @@ interface Props {
   found: Seen;
 }
 
-/** Each lane of a `vmap`, where they were asked for. */
+/** The statistics of each lane of a `vmap`, if they are recorded. */
 function ByLane({ run, ui, found: { table, row, site } }: Props) {
   run.watch();
   const wanted = { event: table.event(row), value: site.values.indexOf("lanes"), index: [], image: false };
@@ -95,7 +98,7 @@ function ByLane({ run, ui, found: { table, row, site } }: Props) {
   );
 }
 
-/** Each lane, or device, that has come by itself. */
+/** The lanes or devices that have a row each. */
 function Firings({ ui, found: { table, rows, site } }: Omit<Props, "run">) {
   const shown = [...rows].reverse();
   const lanes = shown.map((row) =>
@@ -164,7 +167,7 @@ interface SpreadProps {
   pick: (lane: number) => void;
 }
 
-/** Side by side: a line from the least to the greatest of each lane, with a dot at its mean. */
+/** A chart of the lanes: a line from the least to the greatest number of each lane, with a dot at its mean. */
 function Spread({ lanes, name, at, pick }: SpreadProps) {
   const { range, mean, bad, words } = spreadOf(lanes);
   const label = `${name} by lane: ${words}`;
@@ -194,12 +197,12 @@ function isBad(lane: Lane): boolean {
   return ["nan", "posinf", "neginf"].some((name) => (lane[name] ?? 0) > 0) || !Number.isFinite(lane.value ?? 0);
 }
 
-/** Asks for the lanes of a value from the next run on, or no longer. */
+/** Starts or stops recording the lanes of a value, from the next run on. */
 function LaneSwitch({ run, site }: { run: RunStore; site: WatchSite }) {
   const { watch, transforms } = site;
   if (watch.lanes.length === 0 && !transforms.includes("vmap")) return null;
   const pattern = `lanes/${watch.name}`;
-  const isAdded = run.status?.added.some((one) => one === pattern || one.startsWith(`${pattern}@`)) ?? false;
+  const isAdded = run.status?.added.some((added) => added === pattern || added.startsWith(`${pattern}@`)) ?? false;
   const isShown = watch.lanes.length > 0;
   if (isShown && !isAdded) return null;
   return (

@@ -1,4 +1,4 @@
-/** The histograms of a watched value over the steps: a column a step, over an axis of magnitudes with their sign. */
+/** The histograms of a watched value over the steps: a column for each step, on an axis of signed magnitudes. */
 
 import { useLayoutEffect, useMemo, useRef } from "preact/hooks";
 import { brief, count, plural } from "../../kit/format";
@@ -10,7 +10,7 @@ import type { Seen } from "../source/reading";
 import { type Bar, barsOf, edgesOf, inWords, type Over, overSteps, usedOf } from "./histogram";
 
 const MOST_EDGES = 6;
-/** Shares of the axis. */
+/** The least distance between 0 and another label, as a share of the axis. */
 const LEAST_APART = 0.08;
 const MOST_STEPS = 4;
 
@@ -19,7 +19,7 @@ interface Props {
   ui: UiState;
   site: WatchSite;
   found: Seen;
-  /** Changes when it is to be drawn again. */
+  /** A number that changes when the picture must be drawn again. */
   newest: number;
   dark: boolean;
 }
@@ -66,15 +66,15 @@ export function Magnitudes({ ui, site, found: { table, row, get }, newest, dark 
   );
 }
 
-/** Where one magnitude ends and the next begins, as numbers. */
+/** The labels of the axis: the numbers at the edges between magnitudes. */
 function Edges({ bars }: { bars: readonly Bar[] }) {
   const edges = edgesOf(bars);
-  const apart = Math.ceil(edges.length / MOST_EDGES);
+  const interval = Math.ceil(edges.length / MOST_EDGES);
   const middle = edges.find(({ y }) => y === 0)?.at ?? Number.NaN;
   return (
     <div class="axis-up number muted" aria-hidden="true">
       {edges
-        .filter(({ y, at }, i) => y === 0 || (i % apart === 0 && !(Math.abs(at - middle) < LEAST_APART)))
+        .filter(({ y, at }, i) => y === 0 || (i % interval === 0 && !(Math.abs(at - middle) < LEAST_APART)))
         .map(({ y, at }) => (
           <small key={y} style={{ bottom: `${100 * at}%` }}>
             {brief(y)}
@@ -99,7 +99,7 @@ function draw(
     for (let bar = from; bar < to; bar++) {
       const share = shares[column * bars + bar] as number;
       if (share === 0) continue;
-      // One element of a thousand is to be seen as well.
+      // The square root makes one element of a thousand visible.
       context.globalAlpha = Math.min(1, 0.15 + 0.85 * Math.sqrt(share));
       context.fillRect(column, to - 1 - bar, 1, 1);
     }

@@ -4,7 +4,7 @@ import { TestRun } from "../../../test/fakes";
 import { goldenBatch } from "../../../test/golden";
 import { all, change, choose, click, find, press, showTab, status, texts, type } from "../../../test/screen";
 
-/** The prints of a batch in the tree of names, the first of them inspected. */
+/** Shows the prints of a batch in the tree of names and inspects the first. */
 function showFirst(batch: ReturnType<typeof goldenBatch>) {
   const shown = showTab("source", batch);
   click("[data-testid=name]");

@@ -1,4 +1,7 @@
-/** The course of a value over the steps: of what is watched the chosen statistic, and of all names that are ticked, together. */
+/**
+ * The curves of a value over the steps, together with those of all ticked names. For watched values, the selected
+ * statistic.
+ */
 import { plural } from "../../kit/format";
 import { Toggle } from "../../kit/Toggle";
 import { timeOfMoment } from "../../store/clock";
@@ -14,7 +17,7 @@ import { Section } from "./Section";
 interface Props {
   run: RunStore;
   ui: UiState;
-  /** The key of what is inspected, see `names/leaf.ts`; "" for nothing but what is ticked. */
+  /** The key of the inspected value, see `names/leaf.ts`; "" if only ticked names are shown. */
   own: string;
   dark: boolean;
 }
@@ -56,7 +59,10 @@ export function OverSteps({ run, ui, own, dark }: Props) {
   );
 }
 
-/** A step at which some elements were not finite has no number: the others would stand for all. */
+/**
+ * Returns the name of the statistic, with a note if some elements were not finite. Such a step has a mark instead of a
+ * number, because the other elements do not represent the value.
+ */
 function statisticOver(curves: readonly Curve[], statistic: string): string {
   const isPartial = curves.some(({ series, isPrinted }) => !isPrinted && series.marks.x.length > 0);
   return `${wordFor(statistic)}${isPartial ? ", × where not finite" : ""}`;

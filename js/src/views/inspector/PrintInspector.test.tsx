@@ -4,14 +4,14 @@ import { goldenArray, goldenBatch } from "../../../test/golden";
 import { all, choose, click, find, press, showTab, texts, type } from "../../../test/screen";
 import type { ArraySlice, Batch } from "../../transport/wire";
 
-/** `x` is an array of two 4x6 matrices. */
+/** A batch in which `x` is an array of two 4x6 matrices. */
 function batch(shape = [2, 4, 6], dtype = "float32"): Batch {
   const small = goldenBatch("small");
   const changes = { shapes: [shape], dtypes: [dtype] };
   return { ...small, sites: small.sites.map((site) => (site.id === 2 ? { ...site, ...changes } : site)) };
 }
 
-/** The print of `x`, inspected. */
+/** Inspects the print of `x` and answers the request for its slice. */
 function showSlice(answer: ArraySlice | string, shape?: number[], dtype?: string) {
   const shown = showTab("source", batch(shape, dtype));
   click("[data-of=x]");

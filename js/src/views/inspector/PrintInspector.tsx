@@ -1,4 +1,4 @@
-/** Beside the code: what a print or a callback said at the step that is looked at, over the steps, and how it was spread. */
+/** The inspector of a print or callback: its values at the shown step and over the steps, and their histograms. */
 import { inspect } from "../../store/cursor";
 import type { RunStore } from "../../store/run";
 import type { UiState } from "../../store/ui";
@@ -62,7 +62,7 @@ function Head({ run, ui, site, own }: Omit<Props, "dark"> & { own: string }) {
   );
 }
 
-/** Which of the values of one print. */
+/** Selects one of the values of the print. */
 function ValueChoice({ run, ui, site, value }: Omit<Props, "dark"> & { value: number }) {
   return (
     <select

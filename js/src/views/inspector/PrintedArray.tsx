@@ -1,4 +1,4 @@
-/** The array that a print or a callback had at the step that is looked at, in the lane that is picked. */
+/** The array of a print or callback at the shown step, in the selected lane. */
 import { useMemo } from "preact/hooks";
 import { whenAt } from "../../store/clock";
 import { FilteredStream } from "../../store/filter";
@@ -10,7 +10,7 @@ import { OneArray } from "../arrays/OneArray";
 import type { ArrayValue } from "../arrays/values";
 import { Section } from "./Section";
 
-/** To choose from. */
+/** The most lanes in the selection. */
 const MOST_LANES = 512;
 
 interface Props {
@@ -28,7 +28,7 @@ export function PrintedArray({ run, ui, array, dark }: Props) {
   const firings = useFirings(run, ui, site.id, lane);
   const at = firingAt(run, ui, firings);
   const position = at < 0 ? -1 : firings.at(at);
-  // As it was compiled for that firing.
+  // The shape with which the site was compiled for that firing.
   const shape = (at < 0 ? null : run.siteAt(position)?.shapes[value]) ?? array.shape;
   const when = at < 0 ? "" : whenAt((column) => run.log[column](position));
   return (
@@ -64,7 +64,7 @@ function LaneChoice({ ui, lanes, lane }: { ui: UiState; lanes: number; lane: str
   );
 }
 
-/** The firings of one site, in one lane or all. */
+/** Returns the firings of a site, in one lane or all. */
 function useFirings(run: RunStore, ui: UiState, site: number, lane: string): Positions {
   const call = ui.onlyCall.value;
   const firings = useMemo(
@@ -74,7 +74,7 @@ function useFirings(run: RunStore, ui: UiState, site: number, lane: string): Pos
   return firings.update();
 }
 
-/** The last one until the moment that is looked at; -1 for none. */
+/** Returns the index of the last firing until the shown moment; -1 if there is none. */
 function firingAt(run: RunStore, ui: UiState, firings: Positions): number {
   const moment = ui.moment.value;
   if (moment === null) return firings.length - 1;

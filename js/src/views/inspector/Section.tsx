@@ -1,13 +1,13 @@
-/** A part of the inspector that folds, and stays so. */
+/** A section of the inspector. It can be folded, and stays folded for other values. */
 import type { ComponentChildren } from "preact";
 import { toggled, type UiState } from "../../store/ui";
 
 interface Props {
   ui: UiState;
   name: string;
-  /** Told beside the name: of what, or when. */
+  /** Text beside the name, such as the step. */
   about?: ComponentChildren;
-  /** What else can be done with it. */
+  /** Buttons beside the name. */
   tools?: ComponentChildren;
   children: ComponentChildren;
 }

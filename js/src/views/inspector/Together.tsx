@@ -1,4 +1,4 @@
-/** Beside the code where names are ticked and none is inspected: their curves. */
+/** Beside the code, if names are ticked and nothing is inspected: their curves. */
 import type { RunStore } from "../../store/run";
 import type { UiState } from "../../store/ui";
 import { OverSteps } from "./OverSteps";

@@ -1,4 +1,4 @@
-/** The value itself at the step, where it was taken: two of its axes as a picture, its numbers, the array as a file. */
+/** The value itself at the shown step, if the array was recorded: two of its axes as a picture, its numbers, a file. */
 import { whenOf } from "../../store/clock";
 import type { RunStore } from "../../store/run";
 import type { UiState } from "../../store/ui";
@@ -26,7 +26,7 @@ export function Whole({ run, ui, site, found, dark }: PartProps) {
           Only its statistics were taken. With <code class="mono">--values</code> the array itself is kept at each step.
         </p>
       ) : found ? (
-        <Taken run={run} found={found} dark={dark} />
+        <RecordedArray run={run} found={found} dark={dark} />
       ) : (
         <p class="muted">It had not been computed at this step.</p>
       )}
@@ -34,7 +34,7 @@ export function Whole({ run, ui, site, found, dark }: PartProps) {
   );
 }
 
-function Taken({ run, found: { table, row, site }, dark }: { run: RunStore; found: Seen; dark: boolean }) {
+function RecordedArray({ run, found: { table, row, site }, dark }: { run: RunStore; found: Seen; dark: boolean }) {
   const { shape, dtype, name } = site.watch;
   const value = site.values.length - 1;
   return <OneArray run={run} event={table.event(row)} {...{ value, shape, dtype, name, dark }} />;

@@ -1,4 +1,4 @@
-/** Of a value that is not finite: what computes it, and what that was computed from at the step. */
+/** For a value that is not finite: the expression that computes it, and the operands of that expression at the step. */
 import { count, value as exact } from "../../kit/format";
 import type { RunStore } from "../../store/run";
 import type { UiState } from "../../store/ui";
@@ -24,11 +24,11 @@ export function Why({ run, ui, found, look }: Props) {
   const { site } = found;
   const first = found.local ? null : firstOfCall(run, found.table.event(found.row));
   const { derivatives } = site.watch;
-  const own = { text: expressionOf(run, site), file: site.file, line: site.line };
-  const makers = derivatives.length > 0 ? derivatives.slice(0, MOST_MAKERS) : [own];
+  const byItself = { text: expressionOf(run, site), file: site.file, line: site.line };
+  const makers = derivatives.length > 0 ? derivatives.slice(0, MOST_MAKERS) : [byItself];
   const all = makers.flatMap(({ text, file, line }) => operandsOf(run, { text, file, line, of: site }));
   const operands = all.filter(
-    (one, i) => all.findIndex(({ name, site: { id } }) => id === one.site.id && name === one.name) === i,
+    (operand, i) => all.findIndex(({ name, site: { id } }) => id === operand.site.id && name === operand.name) === i,
   );
   const go = (to: { file: string; line: number }) => {
     ui.place.value = { file: to.file, line: to.line, index: 0 };
@@ -37,9 +37,9 @@ export function Why({ run, ui, found, look }: Props) {
     <Section ui={ui} name="Why" about={badOf(found)}>
       <table class="why-table mono">
         <tbody>
-          {first && <Began run={run} ui={ui} site={first} look={look} />}
-          {operands.slice(0, MOST_OPERANDS).map((one) => (
-            <Operand key={one.name} ui={ui} operand={one} found={seenAs(run, one, found, look)} />
+          {first && <FirstInCall run={run} ui={ui} site={first} look={look} />}
+          {operands.slice(0, MOST_OPERANDS).map((operand) => (
+            <Operand key={operand.name} ui={ui} operand={operand} found={seenOperand(run, operand, found, look)} />
           ))}
           {makers.length > 1 && (
             <tr>
@@ -48,16 +48,16 @@ export function Why({ run, ui, found, look }: Props) {
               </td>
             </tr>
           )}
-          {makers.map((one, i) => (
+          {makers.map((maker, i) => (
             <tr key={i}>
               <td>
-                <button type="button" class="link" title="Show the line" onClick={() => go(one)}>
-                  line {one.line}
+                <button type="button" class="link" title="Show the line" onClick={() => go(maker)}>
+                  line {maker.line}
                 </button>
               </td>
               <td colSpan={2}>
                 {derivatives.length > 0 ? "derivative of " : ""}
-                {one.text} {i === makers.length - 1 && <span class="bad-text number">{badOf(found)}</span>}
+                {maker.text} {i === makers.length - 1 && <span class="bad-text number">{badOf(found)}</span>}
               </td>
             </tr>
           ))}
@@ -68,8 +68,8 @@ export function Why({ run, ui, found, look }: Props) {
   );
 }
 
-/** What was the first in the call that was not finite, the operation that computes it, and its operands. */
-function Began({ run, ui, site, look }: { run: RunStore; ui: UiState; site: WatchSite; look: LookAtStop }) {
+/** The first value of the call that was not finite, the operation that computes it, and its operands. */
+function FirstInCall({ run, ui, site, look }: { run: RunStore; ui: UiState; site: WatchSite; look: LookAtStop }) {
   const by = guilty(site);
   const text = by?.text ?? expressionOf(run, site);
   const [file, line] = [by?.file ?? site.file, by?.line ?? site.line];
@@ -84,24 +84,29 @@ function Began({ run, ui, site, look }: { run: RunStore; ui: UiState; site: Watc
       </tr>
       {operandsOf(run, { text, file, line, of: site })
         .slice(0, MOST_OPERANDS)
-        .map((one) => (
-          <Operand key={`first ${one.name}`} ui={ui} operand={one} found={found && seenAs(run, one, found, look)} />
+        .map((operand) => (
+          <Operand
+            key={`first ${operand.name}`}
+            ui={ui}
+            operand={operand}
+            found={found && seenOperand(run, operand, found, look)}
+          />
         ))}
       <Operand ui={ui} operand={{ site, name: watchedName(site), isBefore: false }} found={found} />
     </>
   );
 }
 
-/** A value that another is computed from, as the expression calls it; `isBefore`: the iteration before has made it. */
+/** An operand and its name in the expression. `isBefore` says whether its value is from the previous iteration. */
 export interface OperandOf {
   site: WatchSite;
   name: string;
   isBefore: boolean;
 }
 
-function seenAs(run: RunStore, { site, isBefore }: OperandOf, found: Seen, look: LookAtStop): Seen | null {
+function seenOperand(run: RunStore, { site, isBefore }: OperandOf, found: Seen, look: LookAtStop): Seen | null {
   if (!isBefore) return seenOf(run, site, look);
-  // A backward pass counts steps of its own.
+  // A backward pass counts its own steps.
   return found.site.watch.role === "value" ? seenBefore(run, site, found) : null;
 }
 
@@ -124,18 +129,18 @@ function Operand({ ui, operand, found }: { ui: UiState; operand: OperandOf; foun
         </button>
         {isBefore && <span class="muted"> {watchedName(site)}, an iteration before</span>}
       </td>
-      <td class={`number ${bad ? "bad-text" : ""}`}>{found ? bad || inShort(found) : "–"}</td>
+      <td class={`number ${bad ? "bad-text" : ""}`}>{found ? bad || summary(found) : "–"}</td>
     </tr>
   );
 }
 
-function inShort({ table, get }: Seen): string {
+function summary({ table, get }: Seen): string {
   if (table.isScalar) return exact(get("value"));
   const zeros = get("zeros") > 0 ? ` · ${exact(get("zeros"))} zero` : "";
   return `${exact(get("min"))} … ${exact(get("max"))}${zeros}`;
 }
 
-/** What computes it, as far as that stands in one line; the line, where the file is not here. */
+/** Returns the expression that computes a value if it is in one line; without the file, returns the whole line. */
 function expressionOf(run: RunStore, { file, source, line, end_line, column, end_column }: WatchSite): string {
   const known = run.sources.get(file, false);
   const text = typeof known === "object" ? known.lines[line - known.first_line] : undefined;
@@ -151,12 +156,12 @@ interface Wanted {
 }
 
 /**
- * The values whose names stand in `text`: of each name the one that was computed last before that line, else what the
- * iteration before has handed on under that name.
+ * Returns the values whose names are in `text`. For each name, it is the last value computed before the line, otherwise
+ * the value that the previous iteration passed on under that name.
  */
 export function operandsOf(run: RunStore, { text, file, line, of }: Wanted): OperandOf[] {
   const wanted = new Set(text.match(NAME));
-  const stands = (name: string) => {
+  const occurs = (name: string) => {
     const [root = ""] = /^[A-Za-z_]\w*/.exec(name) ?? [];
     return name === root ? wanted.has(name) : wanted.has(root) && text.includes(name);
   };
@@ -168,10 +173,10 @@ export function operandsOf(run: RunStore, { text, file, line, of }: Wanted): Ope
     const { name, given_on } = site.watch;
     const known = found.get(name);
     const isEarlier = site.line < line || (site.line === line && site.id !== of.id);
-    if (isEarlier && stands(name) && (!known || known.isBefore || known.site.line <= site.line))
+    if (isEarlier && occurs(name) && (!known || known.isBefore || known.site.line <= site.line))
       found.set(name, { site, name, isBefore: false });
     for (const other of given_on)
-      if (stands(other) && !found.has(other)) found.set(other, { site, name: other, isBefore: true });
+      if (occurs(other) && !found.has(other)) found.set(other, { site, name: other, isBefore: true });
   }
   return [...found.values()].sort((a, b) => a.site.line - b.site.line);
 }

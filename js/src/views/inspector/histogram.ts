@@ -1,32 +1,37 @@
-/** The counts of magnitudes of a watched value, see `watch/statistics/histogram.py`: `hist -2^12` … `hist -0`, `hist +0` … `hist +2^12`. */
+/**
+ * Counts of the magnitudes of a watched value, see `watch/statistics/histogram.py`. The statistics are `hist -2^12` …
+ * `hist -0`, `hist +0` … `hist +2^12`.
+ */
 import type { WatchTable } from "../../store/watched";
 
 const PREFIX = "hist ";
-/** Columns of the picture over steps: of more steps several share one. */
+/** The most columns in the picture over steps. If there are more steps, several share a column. */
 const MOST_COLUMNS = 480;
 
 export interface Bar {
-  /** The statistic. */
+  /** The name of the statistic. */
   name: string;
   /** The sign and the lower edge of the magnitude: `-2^-3`. */
   from: string;
   isNegative: boolean;
 }
 
-/** From the largest negative to the largest positive magnitude; none where no histogram was asked for. */
+/** Returns the bars from the largest negative to the largest positive magnitude; none if no histogram was recorded. */
 export function barsOf(values: readonly string[]): Bar[] {
   const names = values.filter((name) => name.startsWith(PREFIX));
   return names.map((name) => ({ name, from: name.slice(PREFIX.length), isNegative: name[PREFIX.length] === "-" }));
 }
 
-/** The bars with anything in them, and how much: `+2^-3 12 · +2^0 4`, most first. */
+/** Lists the bars that are not empty, the largest first: `+2^-3 12 · +2^0 4`. */
 export function inWords(bars: readonly Bar[], get: (statistic: string) => number): string {
-  const told = bars.map(({ name, from }) => ({ from, n: get(name) })).filter(({ n }) => n > 0);
-  told.sort((a, b) => b.n - a.n);
-  return told.map(({ from, n }) => `${from} ${n}`).join(" · ");
+  const filled = bars.map(({ name, from }) => ({ from, n: get(name) })).filter(({ n }) => n > 0);
+  filled.sort((a, b) => b.n - a.n);
+  return filled.map(({ from, n }) => `${from} ${n}`).join(" · ");
 }
 
-/** Where along the bars a number stands, from 0 below to 1 above: the ends of magnitudes, and 0 in the middle. */
+/**
+ * Returns the edges of the magnitudes and 0, each with its position along the bars, from 0 (first bar) to 1 (last bar).
+ */
 export function edgesOf(bars: readonly Bar[]): { y: number; at: number }[] {
   return bars.flatMap(({ from, isNegative }, i) => {
     const [, power] = from.split("^");
@@ -36,7 +41,7 @@ export function edgesOf(bars: readonly Bar[]): { y: number; at: number }[] {
   });
 }
 
-/** From which bar to before which there is anything at any step, and a bar of room on each side. */
+/** Returns the range of bars that are not empty at some step, with a margin of one bar; the end is exclusive. */
 export function usedOf({ shares, columns }: Pick<Over, "shares" | "columns">, bars: number): [number, number] {
   let [from, to] = [bars, 0];
   for (let column = 0; column < columns; column++) {
@@ -51,13 +56,13 @@ export function usedOf({ shares, columns }: Pick<Over, "shares" | "columns">, ba
 
 export interface Over {
   columns: number;
-  /** For each column, bar by bar, the share of the elements, 0 to 1. */
+  /** For each column and bar, the share of the elements, from 0 to 1. */
   shares: Float32Array;
-  /** Where row `at` is, 0 to 1; null where it is not there. */
+  /** The position of row `at`, from 0 to 1; null if there is none. */
   at: number | null;
 }
 
-/** The histograms of all rows, side by side. */
+/** Returns the histograms of all rows, side by side. */
 export function overSteps(table: WatchTable, bars: readonly Bar[], at: number | null): Over {
   const columns = Math.min(table.length, MOST_COLUMNS);
   const shares = new Float32Array(columns * bars.length);
@@ -69,9 +74,9 @@ export function overSteps(table: WatchTable, bars: readonly Bar[], at: number | 
     });
   });
   for (let column = 0; column < columns; column++) {
-    const own = shares.subarray(column * bars.length, (column + 1) * bars.length);
-    const all = own.reduce((sum, n) => sum + n, 0);
-    if (all > 0) own.set(own.map((n) => n / all));
+    const counts = shares.subarray(column * bars.length, (column + 1) * bars.length);
+    const all = counts.reduce((sum, n) => sum + n, 0);
+    if (all > 0) counts.set(counts.map((n) => n / all));
   }
   return { columns, shares, at: at === null || columns === 0 ? null : (columnOf(at) + 0.5) / columns };
 }

@@ -2,13 +2,13 @@
 import { brief } from "../../kit/format";
 import type { ArraySlice } from "../../transport/wire";
 
-/** By statistic; of single numbers `value` alone. */
+/** The statistics of a lane, by name. A single number has only `value`. */
 export type Lane = Readonly<Record<string, number>>;
 
-/** What a lane without a finite element does not have. */
+/** The statistics that need at least one finite element. */
 const OF_FINITE = new Set(["min", "max", "mean", "std"]);
 
-/** The rows of the table: `values` begin with what its columns are. */
+/** Returns a lane for each row of the slice. The first of `values` are the names of its columns. */
 export function lanesOf({ rows, columns, pixels }: ArraySlice, values: readonly string[]): Lane[] {
   const names = columns === 1 ? ["value"] : values.slice(0, columns);
   return Array.from({ length: rows }, (_, row) => {
@@ -20,7 +20,7 @@ export function lanesOf({ rows, columns, pixels }: ArraySlice, values: readonly 
   });
 }
 
-/** `0`, `1` …; of nested `vmap`s `0, 0`, `0, 1` …, the innermost varying first. */
+/** Returns the names `0`, `1`, …; for nested `vmap`s `0, 0`, `0, 1`, …, where the innermost index changes first. */
 export function laneNames(sizes: readonly number[], lanes: number): string[] {
   return Array.from({ length: lanes }, (_, lane) => {
     let rest = lane;
@@ -33,7 +33,7 @@ export function laneNames(sizes: readonly number[], lanes: number): string[] {
   });
 }
 
-/** As paths in a box one lane wide each and 1 high. */
+/** Returns the SVG paths of the chart. Each lane is one unit wide, and the chart is 1 high. */
 export function spreadOf(lanes: readonly Lane[]): { range: string; mean: string; bad: string; words: string } {
   const ends = lanes.map((lane) => [lane.min ?? lane.value, lane.max ?? lane.value] as [number, number]);
   const finite = ends.flat().filter(Number.isFinite);
@@ -57,7 +57,10 @@ export function spreadOf(lanes: readonly Lane[]): { range: string; mean: string;
 
 const COUNTS_BAD = ["nan", "posinf", "neginf"];
 
-/** The lanes, the worst first: by how many elements are not finite, then by how large the largest is. */
+/**
+ * Returns the indices of the lanes, the worst first: by the number of elements that are not finite, then by the
+ * greatest magnitude.
+ */
 export function ranked(lanes: readonly Lane[]): number[] {
   const bad = (lane: Lane) =>
     COUNTS_BAD.reduce((sum, name) => sum + (lane[name] ?? 0), Number(!Number.isFinite(lane.value ?? 0)));
@@ -67,8 +70,8 @@ export function ranked(lanes: readonly Lane[]): number[] {
   };
   const key = lanes.map((lane) => [bad(lane), size(lane)] as const);
   const compare = (a: number, b: number) => {
-    const [one, other] = [key[a] as readonly [number, number], key[b] as readonly [number, number]];
-    return other[0] - one[0] || other[1] - one[1] || a - b;
+    const [first, second] = [key[a] as readonly [number, number], key[b] as readonly [number, number]];
+    return second[0] - first[0] || second[1] - first[1] || a - b;
   };
   return lanes.map((_, i) => i).sort(compare);
 }

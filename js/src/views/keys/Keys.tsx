@@ -1,4 +1,4 @@
-/** The list of keys, over the panel. */
+/** The list of keyboard shortcuts, shown over the panel. */
 import { useEffect, useRef } from "preact/hooks";
 import type { UiState } from "../../store/ui";
 import { DEBUGGER_KEYS, DEBUGGER_KEYS_ELSEWHERE } from "../debugger/keys";

@@ -1,4 +1,4 @@
-/** What each key does while the panel is worked with, except where something is typed. */
+/** The keyboard shortcuts of the panel. They do not apply while the user types in a field. */
 import { TABS } from "../../store/ui";
 import { DEBUGGER_KEYS } from "../debugger/keys";
 import { goToNonFinite } from "../header/NonFinite";
@@ -65,7 +65,7 @@ export const KEYS: readonly Key[] = [
   },
 ];
 
-/** In lists and charts, told so that the list of keys is complete. */
+/** The shortcuts of lists and charts, which handle these keys themselves. They are here only to be listed. */
 export const KEYS_ELSEWHERE: readonly (readonly [string, string])[] = [
   ["↑ ↓", "in the prints: choose a line; with Shift, several"],
   ["↑ ↓ Enter w", "in the code: choose a line, inspect its value, watch it or not; with Shift, the next line with one"],
@@ -82,7 +82,7 @@ export const KEYS_ELSEWHERE: readonly (readonly [string, string])[] = [
   ["↑ ↓ ← →", "in an array: read out its elements"],
 ];
 
-/** Whether the key meant something. */
+/** Handles a key. Returns whether it is a shortcut. */
 export function pressed(context: Context, event: KeyboardEvent): boolean {
   if (event.ctrlKey || event.metaKey || event.altKey || isTyping(event)) return false;
   const { run, ui } = context;
@@ -95,7 +95,7 @@ export function pressed(context: Context, event: KeyboardEvent): boolean {
 
 function isTyping(event: KeyboardEvent): boolean {
   const target = event.target as HTMLElement;
-  // F8 is no text.
+  // Function keys and Escape type no text.
   if (/^(Escape|F\d+)$/.test(event.key)) return false;
   return target.matches("input:not([type=range], [type=checkbox]), select, textarea");
 }
@@ -106,7 +106,7 @@ function flip(state: { value: boolean }): void {
 
 function focusOn({ ui, root }: Context, selector: string): void {
   ui.tab.value = "streams";
-  // It is there once the view has been drawn.
+  // The element exists only after the view was drawn.
   requestAnimationFrame(() => root.querySelector<HTMLElement>(selector)?.focus());
 }
 

@@ -1,4 +1,4 @@
-/** One line of the list of keys, and what it does. */
+/** A keyboard shortcut, and the line that describes it. */
 import type { RunStore } from "../../store/run";
 import type { UiState } from "../../store/ui";
 
@@ -14,7 +14,7 @@ export interface Key {
   does(context: Context, key: string): unknown;
 }
 
-/** As if it were clicked; nothing where it is not there or disabled. */
+/** Clicks an element, unless it is missing or disabled. */
 export function press(root: HTMLElement, selector: string): void {
   root.querySelector<HTMLElement>(selector)?.click();
 }

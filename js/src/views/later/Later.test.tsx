@@ -17,7 +17,7 @@ afterEach(() => {
   }
 });
 
-/** Later views whose second bundle is `text`; the bundle "broken" cannot be run. */
+/** Returns lazy views whose bundle has the text `text`. A bundle with the text "broken" raises. */
 function someViews(): LaterViews {
   return new LaterViews(async (text) => {
     if (text === "broken") throw new SyntaxError("unexpected end");

@@ -1,4 +1,4 @@
-/** A view of a later bundle; until that is here, what is going on. */
+/** A view of a bundle that is loaded later. Until then, it shows the state of loading. */
 import type { ComponentType } from "preact";
 import { useEffect } from "preact/hooks";
 import type { RunStore } from "../../store/run";
@@ -11,7 +11,7 @@ type Props<View extends Name> = Parameters<AllViews[View]>[0] & { run: RunStore 
 
 interface LaterProps<View extends Name> {
   name: View;
-  /** What a person calls it. */
+  /** The name of the view for the user. */
   words?: string;
   props: Props<View>;
   from?: LaterViews;
@@ -19,13 +19,13 @@ interface LaterProps<View extends Name> {
 
 export const Source = (props: Props<"Source">) => <Later name="Source" words="Code" props={props} />;
 export const Findings = (props: Props<"Findings">) => <Later name="Findings" props={props} />;
-/** In the overview. */
+/** The hits in the overview. */
 export const Hits = (props: Props<"Hits">) => <Later name="Hits" props={props} from={laterLines} />;
 export const Runs = (props: Props<"Runs">) => <Later name="Runs" props={props} from={laterRuns} />;
 export function Program({ run, ui }: { run: RunStore; ui: UiState }) {
   return <Later name="Program" props={{ run, ask: useAsk(run), call: ui.program }} from={laterProgram} />;
 }
-/** In a line that is opened. */
+/** The arrays of an opened event. */
 export const EventArrays = (props: Props<"EventArrays">) => <Later name="EventArrays" words="Arrays" props={props} />;
 
 export function Later<View extends Name>({ name, words = name, props, from = later }: LaterProps<View>) {
@@ -69,7 +69,7 @@ function Failed({ name, problem, again }: { name: string; problem: string; again
   );
 }
 
-/** Their style sheet. */
+/** The style sheets of the bundles that are loaded. */
 export function LaterStyle() {
   return (
     <style>

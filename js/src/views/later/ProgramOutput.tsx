@@ -1,4 +1,6 @@
-/** Makes the output of a program live: its picture gives way to the views once the kernel that wrote it has answered. */
+/**
+ * Makes the output of a program live: replaces its picture with the views, once the kernel that wrote it has answered.
+ */
 import { render } from "preact";
 import { useEffect } from "preact/hooks";
 import { shieldKeys } from "../../kit/shortcuts";
@@ -8,7 +10,7 @@ import type { Ask } from "../program/scene";
 import { type Asked, laterProgram } from "./load";
 import { askOf } from "./program_ask";
 
-/** `done` is given what takes the views away again, once they are there. */
+/** When the views are shown, `done` gets a function that removes them. */
 export function showProgram(output: HTMLElement, key: string, asked: Asked, done: (remove: () => void) => void): void {
   const ask = askOf(asked);
   ask("about", { key }).then(
@@ -31,7 +33,7 @@ export function showProgram(output: HTMLElement, key: string, asked: Asked, done
         for (const child of picture) child.hidden = false;
       });
     },
-    () => {}, // Of another kernel: the picture stays.
+    () => {}, // The output is of another kernel: it keeps its picture.
   );
 }
 

@@ -1,4 +1,7 @@
-/** The fourth bundle, `static/lines.js`: what few lines need, their colours, the filter's terms, hits of a condition. `load.ts` brings it to the page. */
+/**
+ * The fourth bundle, `static/lines.js`: views that few runs need, such as colours of printed text, terms of the filter,
+ * and hits of a condition. `load.ts` loads it.
+ */
 import hitsCss from "../hits/hits.css";
 import termsCss from "../search/terms.css";
 import ansiCss from "../streams/ansi.css";

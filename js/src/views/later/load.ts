@@ -1,20 +1,20 @@
-/** Brings a later bundle (`views.ts`, `program.ts`, `lines.ts`, `runs.ts`) to the page, when one of its views is first shown. */
+/** Loads a bundle (`views.ts`, `program.ts`, `lines.ts`, `runs.ts`) when one of its views is first shown. */
 import { signal } from "@preact/signals";
 import type { RunStore } from "../../store/run";
 import type { Message } from "../../transport/wire";
 import * as shared from "./shared";
 
-/** The views of all later bundles; each brings some of them. */
+/** The views of all these bundles; each has some of them. */
 export type AllViews = typeof import("./views") &
   typeof import("./program") &
   typeof import("./lines") &
   typeof import("./runs");
 export type Views = Partial<AllViews>;
-/** Whom the bundle is had from: a run, or a kernel session. */
+/** Where to request a bundle: a run, or a kernel session. */
 export type Asked = Pick<RunStore, "gone" | "ask">;
 type MakeViews = (table: typeof shared) => Views;
 
-/** What the kernel sent as text, run as anywidget runs the first bundle. */
+/** Runs the text of a bundle as a module, as anywidget runs the first bundle. */
 async function evaluated(text: string): Promise<Views> {
   const url = URL.createObjectURL(new Blob([text], { type: "text/javascript" }));
   try {
@@ -35,17 +35,17 @@ export class LaterViews {
     private readonly name: "views" | "program" | "lines" | "runs" = "views",
   ) {}
 
-  /** The views, once they are here. */
+  /** The views; null until they are loaded. */
   get views(): Views | null {
     return this.loaded.value;
   }
 
-  /** Why they could not be had, "" as long as nothing went wrong. */
+  /** Why loading failed; "" if it has not failed. */
   get problem(): string {
     return this.failure.value;
   }
 
-  /** Asks the kernel of `run`, unless the views are here or a kernel that lives is asked already. */
+  /** Requests the bundle from the kernel of `run`, unless it is loaded or already requested from a living kernel. */
   want(run: Asked): void {
     if (this.loaded.peek() || run.gone || (this.asked && !this.asked.gone)) return;
     this.asked = run;
@@ -53,7 +53,7 @@ export class LaterViews {
     run.ask({ type: "module", name: this.name }, (answer) => void this.take(answer));
   }
 
-  /** The kernel of `run` is gone: what it was asked will not be answered. */
+  /** Notes that the kernel of `run` is gone and will not answer. */
   lose(run: Asked): void {
     if (this.asked === run) this.asked = null;
   }
@@ -74,7 +74,7 @@ export class LaterViews {
   }
 }
 
-/** Those of this page. */
+/** The bundles of this page. */
 export const later = new LaterViews();
 export const laterProgram = new LaterViews(evaluated, "program");
 export const laterLines = new LaterViews(evaluated, "lines");

@@ -1,4 +1,4 @@
-/** The third bundle, `static/program.js`: the views of programs. `load.ts` brings it to the page. */
+/** The third bundle, `static/program.js`: the views of programs. `load.ts` loads it. */
 import programCss from "../program/program.css";
 
 export { Program } from "../program/Program";

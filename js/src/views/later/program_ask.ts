@@ -1,4 +1,4 @@
-/** How the views of programs ask the kernel, whichever way they have to it. */
+/** Sends the requests of the views of programs to the kernel, through a run or a kernel session. */
 import { useMemo } from "preact/hooks";
 import type { Ask } from "../program/scene";
 import type { Asked } from "./load";

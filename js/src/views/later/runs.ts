@@ -1,4 +1,4 @@
-/** The fifth bundle, `static/runs.js`: the table of runs, and those that are compared. `load.ts` brings it to the page. */
+/** The fifth bundle, `static/runs.js`: the table of runs and the comparison. `load.ts` loads it. */
 import runsCss from "../runs/runs.raw.css";
 
 export { Runs } from "../runs/Runs";

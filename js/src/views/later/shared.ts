@@ -1,6 +1,6 @@
 /**
- * What the later bundles take from the first, by name: it holds no copy of any module of the first.
- * What is missing here stops the build, which says its name.
+ * What the later bundles use from the first one, so that they contain no copies of its modules. If a name is missing
+ * here, the build fails and says which.
  */
 export { signal } from "@preact/signals";
 export { Fragment, h } from "preact";

@@ -1,4 +1,7 @@
-/** The second bundle, `static/views.js`: what is large, not shown at first and, mostly, of no use without the kernel. `load.ts` brings it to the page. */
+/**
+ * The second bundle, `static/views.js`: large views that are not shown at first and mostly need the kernel. `load.ts`
+ * loads it.
+ */
 
 import arraysCss from "../arrays/arrays.css";
 import spreadCss from "../arrays/spread.css";

@@ -1,6 +1,6 @@
 /**
- * The life of one call as a strip, which is the status of its effects barrier, and the same in words. The strip is there where
- * something is pending, slow or wrong, or somebody asked for it.
+ * The stages of one call, with the state of its effects barrier, and the same in words for screen readers. The strip is
+ * shown if something is pending, slow or wrong, or if the user opened it.
  */
 
 import { useEffect, useState } from "preact/hooks";
@@ -26,14 +26,14 @@ export function Life({ run, ui, status }: Props) {
   const selected = calls.findIndex((call) => call.id === ui.call.value);
   const at = selected < 0 ? calls.length - 1 : selected;
   const call = calls[at];
-  const asked = ui.life.value || ui.call.value !== null;
-  if (!call) return asked || !status.captured ? <NoCall over={!run.active} status={status} /> : null;
+  const isChosen = ui.life.value || ui.call.value !== null;
+  if (!call) return isChosen || !status.captured ? <NoCall over={!run.active} status={status} /> : null;
   const now = elapsed(run, status);
   const stages = stagesOf(call, status.barrier, now, run.flights.ran(call), run.debugger.isHolding);
-  // At a stop the debugger says where the program is.
+  // At a stop, the debugger shows where the program is.
   const isOver = !run.active || run.gone || run.debugger.isHolding;
   const isOpen =
-    asked || (!isOver && needsLook(call, status.barrier, now, typicalOf(calls, call.name))) || failed(call);
+    isChosen || (!isOver && needsLook(call, status.barrier, now, typicalOf(calls, call.name))) || failed(call);
   if (!isOpen) return <Announcement state={status.state} call={call} stages={stages} />;
   return (
     <div class="life" data-testid="life" data-call={call.id}>
@@ -100,21 +100,21 @@ function Chooser({ calls, at, ui }: { calls: CallMessage[]; at: number; ui: UiSt
   );
 }
 
-/** Said when a stage changes, not at each tick of the clock, and no more often than one can listen. */
+/** Announces a stage when it changes, but not more often than one can listen. */
 function Announcement({ state, call, stages }: { state: string; call: CallMessage; stages: Stage[] }) {
-  const [said, say] = useState("");
+  const [announced, announce] = useState("");
   const states = stages.map((stage) => `${stage.name} ${stage.state}`).join();
   const news = `${state} ${call.id} ${states}`;
-  // The durations in the words are no news.
+  // A change of the durations alone is not announced.
   useEffect(() => {
     const reached = stages.filter((stage) => stage.state !== "todo");
     const words = `${stateWords(state)}. Call ${call.name}: ${reached.map(inWords).join(", ")}`;
-    const timer = setTimeout(() => say(words), ANNOUNCE_MS);
+    const timer = setTimeout(() => announce(words), ANNOUNCE_MS);
     return () => clearTimeout(timer);
   }, [news]);
   return (
     <span class="unseen" role="status" aria-live="polite">
-      {said}
+      {announced}
     </span>
   );
 }

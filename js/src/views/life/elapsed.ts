@@ -1,4 +1,4 @@
-/** Seconds since the run started, by the kernel's clock; they go on while it is alive. */
+/** Returns the seconds since the run started, by the kernel's clock. They advance while the run is active. */
 import { goesOn } from "../../kit/states";
 import type { RunStore } from "../../store/run";
 import type { StatusMessage } from "../../transport/wire";

@@ -1,4 +1,6 @@
-/** The names as a tree: a tick plots them together, a click inspects one, beside each its number at the step. */
+/**
+ * The tree of names with their numbers at the shown step. Ticked names are plotted together; a click inspects a name.
+ */
 import type { ComponentChildren } from "preact";
 import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { count, plural } from "../../kit/format";
@@ -16,7 +18,7 @@ import { toldOf } from "./told";
 import { leavesOf, type NameRow, rowsOf, treeOf } from "./tree";
 
 const ROW_HEIGHT = 22;
-/** Pixels for each depth. */
+/** The indentation of a level, in pixels. */
 const INDENT = 12;
 
 interface Props {
@@ -25,7 +27,7 @@ interface Props {
   look: LookAtStop;
 }
 
-/** `children` stand below them. */
+/** `children` are shown below the names. */
 export function Names({ run, ui, look, children }: Props & { children: ComponentChildren }) {
   run.watch();
   const [wanted, setWanted] = useState("");
@@ -33,7 +35,7 @@ export function Names({ run, ui, look, children }: Props & { children: Component
   const { height } = useSize(viewport);
   const { top, setTop, stay } = useScrolled(viewport, height);
   const [at, setAt] = useState<string | null>(null);
-  // Sites are only ever added.
+  // Sites are only added, never removed, so their number tells whether they have changed.
   const tree = useMemo(
     () => treeOf([...run.sites.values()].filter(isWatched), printedLeaves(run)),
     [run, run.sites.size, run.series.size, run.apart],
@@ -52,7 +54,7 @@ export function Names({ run, ui, look, children }: Props & { children: Component
   const choose = ({ site, value }: Leaf) => {
     inspect(ui, site, value);
     if (!ui.names.value) return;
-    // They lie over the code, and over what is inspected: they go, and the keys go on in the code.
+    // In a narrow panel, the names cover the code and the inspector. They are closed, and the code gets the focus.
     ui.names.value = false;
     viewport.current?.closest(".workspace")?.querySelector<HTMLElement>(".code-list .viewport")?.focus();
   };
@@ -71,7 +73,7 @@ export function Names({ run, ui, look, children }: Props & { children: Component
     element.scrollTop = scrollTo(to, rows.length, ROW_HEIGHT, height);
     setTop(element.scrollTop);
   };
-  // What is inspected from elsewhere is seen here, too.
+  // If something is inspected from another view, scrolls to its name.
   useLayoutEffect(() => {
     setAt(null);
     reveal(rows.findIndex(({ key }) => key === inspectedKey(run, ui)));

@@ -1,4 +1,4 @@
-/** One choice for the tree, the column beside the code, and the plot over steps. */
+/** Selects the statistic for the tree, the column beside the code, and the plot over steps. */
 import type { RunStore } from "../../store/run";
 import type { UiState } from "../../store/ui";
 import { choicesOf, wordFor } from "./statistic";

@@ -1,4 +1,6 @@
-/** The curves of names that are plotted together: of what is watched the chosen statistic, of a print its numbers. */
+/**
+ * The curves of the names that are plotted together: the selected statistic of watched values, the numbers of prints.
+ */
 import { lineOf } from "../../store/apart";
 import { sameIn } from "../../store/earlier";
 import { numbered } from "../../store/groups";
@@ -14,16 +16,16 @@ import { seriesKey } from "./statistic";
 export interface Curve {
   series: Series;
   name: string;
-  /** The same in earlier runs, where they are wanted. */
+  /** The same curve in earlier runs, if they are shown. */
   ghosts: Ghosts;
   isPrinted: boolean;
 }
 
-/** In the order of their sites; none of a name without that statistic. */
+/** Returns the curves, in the order of their sites. A name without that statistic has none. */
 export function curvesOf(run: RunStore, ui: UiState, keys: Iterable<string>): Curve[] {
   const leaves = [...new Set(keys)].flatMap((key) => leafOf(run, key) ?? []);
   leaves.sort((a, b) => a.site.id - b.site.id || a.value - b.value);
-  return toldApart(
+  return withUniqueNames(
     run,
     leaves.flatMap((leaf) => curvesOfLeaf(run, ui, leaf)),
   );
@@ -36,30 +38,30 @@ function curvesOfLeaf(run: RunStore, ui: UiState, { name, site, value }: Leaf): 
   }
   const earlier = ui.earlier.value ? run.earlier : [];
   return inEachProcess(run, site.id).flatMap((id) => {
-    const [own, series] = [run.sites.get(id), run.series.get(id, value)];
-    if (!own || !series) return [];
+    const [copy, series] = [run.sites.get(id), run.series.get(id, value)];
+    if (!copy || !series) return [];
     const ghosts = sameIn(earlier, run, series);
-    return [{ series, name: siteName(run, own, own.values[value]), ghosts, isPrinted: true }];
+    return [{ series, name: siteName(run, copy, copy.values[value]), ghosts, isPrinted: true }];
   });
 }
 
-/** The sites of one line in all processes of a job; what is the same in some of them is there once. */
+/** Returns the sites of one line in all processes of a job, without copies of the same values. */
 function inEachProcess(run: RunStore, id: number): number[] {
-  const own = run.sites.get(id);
-  if (!own || !run.status?.processes.length) return [id];
-  const key = (site: typeof own) => [lineOf(site), site.callers].join("\n");
-  return run.streamSites.filter((one) => !run.isCopy(one.id) && key(one) === key(own)).map((one) => one.id);
+  const wanted = run.sites.get(id);
+  if (!wanted || !run.status?.processes.length) return [id];
+  const key = (site: typeof wanted) => [lineOf(site), site.callers].join("\n");
+  return run.streamSites.filter((site) => !run.isCopy(site.id) && key(site) === key(wanted)).map((site) => site.id);
 }
 
-/** Each once, and with its line where several are called the same. */
-function toldApart(run: RunStore, all: readonly Curve[]): Curve[] {
+/** Removes duplicates, and adds the line to names that several curves have. */
+function withUniqueNames(run: RunStore, all: readonly Curve[]): Curve[] {
   const curves = all.filter(({ series }, i) => all.findIndex((other) => other.series === series) === i);
   const names = curves.map(({ name }) => name);
-  const told = numbered(
+  const labels = numbered(
     curves.map(({ name, series }) => {
       const isAlone = names.indexOf(name) === names.lastIndexOf(name);
       return isAlone ? name : `${name} :${run.sites.get(series.site)?.line}`;
     }),
   );
-  return curves.map((curve, i) => ({ ...curve, name: told[i] as string }));
+  return curves.map((curve, i) => ({ ...curve, name: labels[i] as string }));
 }

@@ -1,4 +1,7 @@
-/** The number beside a name: of what is watched the chosen statistic at the step, of a print what it said last until then. */
+/**
+ * The number beside a name: the selected statistic of a watched value at the step, or the last number that a print had
+ * by then.
+ */
 import { brief } from "../../kit/format";
 import { timeOfMoment } from "../../store/clock";
 import type { RunStore } from "../../store/run";
@@ -12,7 +15,7 @@ import { statisticOf } from "./statistic";
 export interface Told {
   text: string;
   isBad: boolean;
-  /** At a stop: the earlier call or step that it is of. */
+  /** At a stop: the earlier call or step to which the number belongs; "" for the current one. */
   earlier: string;
 }
 
@@ -27,8 +30,8 @@ function ofWatched(run: RunStore, ui: UiState, look: LookAtStop, { site }: Leaf)
   if (!found) return NOT_KNOWN;
   const { earlier } = found;
   const bad = badOf(found);
-  const told = statisticOf(found, ui.statistic.value);
-  return { text: bad || (told === undefined ? "–" : brief(told)), isBad: bad !== "" && !earlier, earlier };
+  const number = statisticOf(found, ui.statistic.value);
+  return { text: bad || (number === undefined ? "–" : brief(number)), isBad: bad !== "" && !earlier, earlier };
 }
 
 function ofPrinted(run: RunStore, ui: UiState, { site, value }: Leaf): Told {

@@ -1,38 +1,44 @@
-/** The names of a run as a tree: `grads` / `mlp` / `layers[0]`; names without a path by what they are, prints last. */
+/**
+ * The names of a run as a tree: `grads` / `mlp` / `layers[0]`. Names without a path are grouped by their role, prints
+ * are last.
+ */
 import { numbered } from "../../store/groups";
 import { isWatched, type WatchSite } from "../../store/watched";
 import { type Leaf, watchedLeaf } from "./leaf";
 
-/** So many names are seen at once when the tree is first drawn; of more, those with a path are folded. */
+/** If there are more names, those with a path are folded at first. */
 const MOST_OPEN = 40;
 const PRINTS = "Prints";
-/** The branches that are no paths. */
+/** The branches that are not paths. */
 const ROOTS = new Set(["/Values", "/Gradients", `/${PRINTS}`]);
 const PATH = /^[A-Za-z_]\w*(?=[.[])(?:\.[A-Za-z_]\w*|\[(?:"[^"]*"|'[^']*'|-?\d+)\])+$/;
 const PART = /\.?([A-Za-z_]\w*)|\["([^"]*)"\]|\['([^']*)'\]|\[(-?\d+)\]/g;
 
 export interface Branch {
-  /** What tells it from all others, `grads/mlp`. */
+  /** The unique key of the branch: `grads/mlp`. */
   key: string;
   label: string;
   branches: Map<string, Branch>;
   leaves: Leaf[];
 }
 
-/** A row of the list: a branch, or a name. */
+/** A row of the list: a branch or a name. */
 export interface NameRow {
   key: string;
   depth: number;
   label: string;
-  /** Null for a branch. */
+  /** The name of the row; null for a branch. */
   leaf: Leaf | null;
   branch: Branch | null;
   isOpen: boolean;
-  /** Where others of its branch are called the same, its place: `:6`, or with the file where theirs differ. */
+  /**
+   * If several names of the branch are equal, the place that distinguishes them: `:6`, or with the file if the files
+   * differ. Otherwise "".
+   */
   place: string;
 }
 
-/** `grads.mlp.layers[0]["w"]` as `grads`, `mlp`, `layers[0]`, `w`; a name that is no path stands alone. */
+/** Splits `grads.mlp.layers[0]["w"]` into `grads`, `mlp`, `layers[0]`, `w`. A name that is not a path is one part. */
 export function pathOf(name: string): string[] {
   if (!PATH.test(name)) return [name];
   const parts: string[] = [];
@@ -44,7 +50,7 @@ export function pathOf(name: string): string[] {
   return parts;
 }
 
-/** Those without a path first. */
+/** Returns the tree, with names without a path first. */
 export function treeOf(sites: readonly WatchSite[], printed: readonly Leaf[] = []): Branch[] {
   const top = branchOf("", "");
   for (const label of ["Values", "Gradients"]) inside(top, label);
@@ -75,7 +81,10 @@ export function leavesOf({ branches, leaves }: Branch): Leaf[] {
   return [...leaves, ...[...branches.values()].flatMap(leavesOf)];
 }
 
-/** What is seen: `turned` are the branches that somebody folded or opened; all that `wanted` finds is open. */
+/**
+ * Returns the visible rows. `turned` are the branches that the user has folded or opened. Branches with a match of
+ * `wanted` are open.
+ */
 export function rowsOf(tree: readonly Branch[], turned: ReadonlySet<string>, wanted = ""): NameRow[] {
   const all = tree.reduce((sum, branch) => sum + leavesOf(branch).length, 0);
   const search = wanted.trim().toLowerCase();
@@ -111,7 +120,7 @@ export function rowsOf(tree: readonly Branch[], turned: ReadonlySet<string>, wan
   return rows;
 }
 
-/** What tells a name from those that are called the same. */
+/** Returns the place that distinguishes a name from equal names. */
 function placeAmong(alike: readonly Leaf[], leaf: Leaf): string {
   if (alike.length < 2) return "";
   const isInOneFile = alike.every(({ site }) => site.file === leaf.site.file);

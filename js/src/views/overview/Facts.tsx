@@ -1,7 +1,7 @@
-/** The run in few facts; each leads to where it is seen. */
+/** The facts of the run. Each leads to the view with its details. */
 import type { Fact } from "../../store/headline";
 
-const GOES: Readonly<Record<Fact["id"], string>> = {
+const DESTINATIONS: Readonly<Record<Fact["id"], string>> = {
   steps: "Show them on the timeline",
   pace: "Show how long each call took",
   loss: "Show this value",
@@ -11,7 +11,7 @@ const GOES: Readonly<Record<Fact["id"], string>> = {
   compiled: "Show what was compiled, and why",
 };
 
-/** So many have room beside each other in a narrow panel. */
+/** The number of facts that fit into one row of a narrow panel. */
 const ONE_ROW = 4;
 
 export function Facts({ facts, go }: { facts: readonly Fact[]; go: (fact: Fact) => void }) {
@@ -28,7 +28,7 @@ export function Facts({ facts, go }: { facts: readonly Fact[]; go: (fact: Fact) 
           key={fact.id}
           class="fact"
           data-testid={`fact-${fact.id}`}
-          title={`${fact.label} ${fact.value} · ${fact.note}. ${GOES[fact.id]}`}
+          title={`${fact.label} ${fact.value} · ${fact.note}. ${DESTINATIONS[fact.id]}`}
           onClick={() => go(fact)}
         >
           <span class="fact-label">{fact.label}</span>

@@ -1,4 +1,4 @@
-/** The last lines printed, and what is wrong or slow: each a way to its place. */
+/** The last printed lines and the findings. Each leads to its place. */
 import { Words } from "../../kit/Words";
 import type { RunStore } from "../../store/run";
 import { firingOf, stepsOf } from "../../store/steps";
@@ -10,14 +10,14 @@ import { Styled } from "../streams/Styled";
 import { goToFinding, goToLine, worstOf } from "./go";
 
 const LINES = 5;
-/** Lines among which the last prints are looked for: breakpoints are none. */
+/** The number of lines in which to look for the last prints; breakpoints are skipped. */
 const LOOKED_AT = 50;
 const FINDINGS = 5;
 
 interface Props {
   run: RunStore;
   ui: UiState;
-  /** Changes with what is to be drawn. */
+  /** A number that changes when the lines must be drawn again. */
   at: number;
 }
 
@@ -73,10 +73,10 @@ interface FindingsProps {
   findings: readonly FindingMessage[];
 }
 
-/** From this severity on time or precision is lost, and no result is wrong. */
+/** From this severity on, only time or precision is lost, and no result is wrong. */
 const SLOW = 2;
 
-/** What is wrong, before all that is drawn. */
+/** The worst finding, above the charts. */
 export function Worst({ run, ui, findings, worst }: FindingsProps & { worst: FindingMessage }) {
   return (
     <section class="worst" data-testid="worst" aria-label="The worst finding">
@@ -86,7 +86,7 @@ export function Worst({ run, ui, findings, worst }: FindingsProps & { worst: Fin
   );
 }
 
-/** The worst of what is wrong; undefined where time or precision is lost alone. */
+/** Returns the worst finding; undefined if only time or precision is lost. */
 export function wrongOf(findings: readonly FindingMessage[]): FindingMessage | undefined {
   const worst = worstOf(findings);
   return worst && worst.severity < SLOW ? worst : undefined;

@@ -1,4 +1,4 @@
-/** Lines in one chart over the steps, and their names beside it with the numbers at the step that is looked at. */
+/** A chart of several lines over the steps, and a legend with their values at the shown step. */
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { brief, count, seconds, value } from "../../kit/format";
 import { colourAt } from "../../kit/theme";
@@ -13,7 +13,7 @@ import { momentAt } from "./go";
 
 export interface OneLine {
   series: Series;
-  /** What stands above those that belong together, "" for none. */
+  /** The heading of the lines that belong together; "" for none. */
   group: string;
   name: string;
   hue: number;
@@ -26,7 +26,7 @@ export interface Shared {
   dark: boolean;
   zoom: Range | null;
   onZoom: (zoom: Range | null) => void;
-  /** Where something was not finite first. */
+  /** The position on the x axis of the first value that was not finite; null if all were finite. */
   bad: number | null;
 }
 
@@ -81,7 +81,7 @@ export function Lines({ title, note, lines, logarithmic = false, open, ...shared
         )}
         <span class="muted lines-note">{hover === null ? note : onAxis(hover, ui.axis.value)}</span>
         <span class="grow" />
-        {single && <Told y={numberAt(0)} />}
+        {single && <ShownNumber y={numberAt(0)} />}
       </figcaption>
       <div class="lines-body">
         <div
@@ -107,7 +107,7 @@ export function Lines({ title, note, lines, logarithmic = false, open, ...shared
                 >
                   <span class={`swatch${line.dashed ? " dashed" : ""}`} style={{ color: `var(--hue-${line.hue})` }} />
                   <span class="mono legend-name">{line.name}</span>
-                  <Told y={numberAt(i)} />
+                  <ShownNumber y={numberAt(i)} />
                 </button>
               </li>
             ))}
@@ -122,7 +122,7 @@ function onAxis(x: number, axis: Axis): string {
   return axis === "seconds" ? seconds(x) : `${axis} ${count(Math.round(x))}`;
 }
 
-function Told({ y }: { y: number | undefined }) {
+function ShownNumber({ y }: { y: number | undefined }) {
   if (y === undefined) return <span class="mono number muted">–</span>;
   return (
     <span class={`mono number legend-value${Number.isFinite(y) ? "" : " bad-text"}`} title={value(y)}>
@@ -131,7 +131,7 @@ function Told({ y }: { y: number | undefined }) {
   );
 }
 
-/** The chart in the element, brought up to date when its points or how they are looked at change. */
+/** Draws the chart in the element, and again when its points or the zoom change. */
 function useLines(
   lines: readonly OneLine[],
   logarithmic: boolean,
@@ -145,7 +145,7 @@ function useLines(
   const pick = useRef<(x: number) => void>(() => {});
   pick.current = (x) => {
     const times = (drawn.current?.curves ?? []).flatMap(({ x: xs, time }) => {
-      const at = xs.findIndex((one) => one >= x - 0.5);
+      const at = xs.findIndex((place) => place >= x - 0.5);
       return at < 0 ? [] : [time[at] as number];
     });
     if (times.length > 0) ui.moment.value = momentAt(run, Math.max(...times));
@@ -164,34 +164,34 @@ function useLines(
   const smoothing = ui.smoothing.overview.value;
   const look = { axis: axis.value, smoothing, during: null, logarithmic, moment, zoom };
   const series = lines.map((line) => line.series);
-  const of = `${series.map((one) => `${one.site}/${one.value} ${one.total}`).join()} ${moment} ${zoom} ${logarithmic} ${bad} ${dark} ${axis.value} ${smoothing}`;
+  const key = `${series.map(({ site, value, total }) => `${site}/${value} ${total}`).join()} ${moment} ${zoom} ${logarithmic} ${bad} ${dark} ${axis.value} ${smoothing}`;
   const before = useRef("");
-  if (before.current !== of) {
-    before.current = of;
+  if (before.current !== key) {
+    before.current = key;
     drawn.current = drawnOf(series, look);
   }
   useLayoutEffect(() => {
     const element = target.current;
     if (!chart || !element || !drawn.current) return;
-    const worth = (name: string) => colourAt(element, name);
-    const each = <T,>(of: (line: OneLine) => T) => lines.flatMap((line) => line.series.traces.map(() => of(line)));
+    const colour = (name: string) => colourAt(element, name);
+    const each = <T,>(get: (line: OneLine) => T) => lines.flatMap((line) => line.series.traces.map(() => get(line)));
     chart.update(
       drawn.current,
       { logarithmic, axis: axis.value, bad: axis.value === "step" ? bad : null },
       {
-        text: worth("--fg2"),
-        grid: worth("--grid"),
-        mark: worth("--bad"),
-        moment: worth("--accent"),
-        lines: each(({ hue }) => worth(`--hue-${hue}`)),
+        text: colour("--fg2"),
+        grid: colour("--grid"),
+        mark: colour("--bad"),
+        moment: colour("--accent"),
+        lines: each(({ hue }) => colour(`--hue-${hue}`)),
         dashed: each(({ dashed }) => dashed),
       },
     );
-  }, [chart, of]);
+  }, [chart, key]);
   return { target, chart, drawn: drawn.current };
 }
 
-/** For who cannot see the chart: of a line its ends and its range, of several how many there are. */
+/** Describes the chart for a screen reader: the ends and the range of a single line, or the number of lines. */
 function inWords(title: string, lines: readonly OneLine[]): string {
   const keys = "Plus and minus zoom, the arrow keys move, 0 shows all";
   if (lines.length > 1) return `${title}: ${count(lines.length)} lines, in the list beside it. ${keys}`;
@@ -203,6 +203,6 @@ function inWords(title: string, lines: readonly OneLine[]): string {
   );
   const ends = y.length > 0 ? `first ${brief(y[0] as number)}, last ${brief(series.last)}` : "no finite number";
   const range = y.length > 0 ? `, least ${brief(least)}, greatest ${brief(greatest)}` : "";
-  const odd = series.marks.x.length > 0 ? `, ${count(series.marks.x.length)} not finite` : "";
-  return `${title}: ${ends}${range}${odd}. ${keys}`;
+  const nonFinite = series.marks.x.length > 0 ? `, ${count(series.marks.x.length)} not finite` : "";
+  return `${title}: ${ends}${range}${nonFinite}. ${keys}`;
 }

@@ -103,7 +103,7 @@ describe("the overview", () => {
       run.answer({ type: "findings", version: 1, run: "run-1", id: 1, findings: [finding, slow] as FindingMessage[] });
       run.draw();
     });
-    // What is wrong stands before the charts, the rest below them.
+    // Wrong results are above the charts, other findings below them.
     expect(texts("[data-testid=worst] .latest-text")).toEqual(["key k used twice"]);
     expect(find("[data-testid=worst]").nextElementSibling?.className).toBe("chart-tools");
     expect(texts("[data-testid=latest-findings] .latest-text")).toEqual(["9 operands"]);
@@ -149,7 +149,7 @@ describe("the overview", () => {
     Object.assign(lanes?.watch ?? {}, { name: "loss", shape: [8], vmapped: [8] });
     batch.sites.splice(1, 1);
     const shown = (nan: number) => {
-      // The number of NaN in the second step.
+      // The number of NaNs in the second step.
       batch.points.y.set([nan], 25);
       const { store } = show(batch);
       const [one] = scalarsOf(store);
@@ -169,7 +169,7 @@ describe("the overview", () => {
     const odd = shown(2);
     expect(odd.fact).toEqual(["loss", "0.125 → 0.25", "train.py:21, mean of 8 lanes, 2 not finite"]);
     expect([...odd.series.marks.y.view()]).toEqual([Number.NaN]);
-    // The line goes on: other lanes are finite.
+    // The line is not interrupted, because other lanes are finite.
     expect(drawnOf([odd.series], LOOK).curves.map(({ begins }) => begins.size)).toEqual([0]);
   });
 

@@ -1,4 +1,4 @@
-/** What a person would ask first: how far, how fast, how good, what is wrong; with pictures that nobody had to ask for. */
+/** The overview: how far the run is, how fast, how good, and what is wrong, with charts that are drawn by default. */
 import { useCallback, useMemo, useState } from "preact/hooks";
 import { count, plural } from "../../kit/format";
 import { copy } from "../../kit/give";
@@ -20,11 +20,11 @@ import { goToFact, goToValue } from "./go";
 import { LastPrints, LatestFindings, Worst, wrongOf } from "./Latest";
 import { Lines, type OneLine, type Shared } from "./Lines";
 
-/** Between two drawings while the run goes on. */
+/** Milliseconds between two updates while the run goes on. */
 const DRAWN_MS = 250;
-/** Charts of numbers that are drawn without asking. */
+/** The number of charts that are drawn by default. */
 const SCALARS = 3;
-/** See `rankOf`. */
+/** The rank of expressions, see `rankOf`. */
 const EXPRESSION = 4;
 
 interface Props {
@@ -36,7 +36,7 @@ interface Props {
 export function Overview({ run, ui, dark }: Props) {
   const watch = useCallback(() => run.watch(), [run]);
   const at = useSlowly(watch, DRAWN_MS);
-  // The same element is not drawn again; nor is one with the same properties, so that `at` is one of them.
+  // Preact skips an element that is the same as before, or has the same properties. So `at` is one of the properties.
   return useMemo(() => <Contents run={run} ui={ui} dark={dark} at={at} />, [run, ui, dark, at]);
 }
 
@@ -141,7 +141,7 @@ function GroupChart({ of: { lines, more }, note, ...props }: GroupProps) {
   return <Lines {...props} note={[note, left].filter(Boolean).join(", ")} lines={all} />;
 }
 
-/** The run as Markdown, in the clipboard. */
+/** Buttons that copy the run as Markdown. */
 function Report({ run, gone }: { run: RunStore; gone: boolean }) {
   const [done, setDone] = useState("");
   const ask = (picture: boolean) =>
@@ -170,7 +170,7 @@ function Report({ run, gone }: { run: RunStore; gone: boolean }) {
 
 const VERIFY = "%jaxdebug verify F(X)";
 
-/** What it costs to watch, a quiet line with the first of the sentences that say it; and how to know it better. */
+/** The expected cost of watching: its first sentence, and a command that measures it. */
 function Cost({ sentences }: { sentences: string }) {
   const [copied, setCopied] = useState(false);
   if (!sentences) return null;
@@ -196,16 +196,16 @@ interface NothingProps {
   ui: UiState;
   goesOn: boolean;
   failed: boolean;
-  /** No program has run: what it will show is not known yet. */
+  /** Whether no program has run yet, so that it is not known what there will be. */
   prepares: boolean;
   watched: number;
-  /** What JAX has compiled that is of no call. */
+  /** The programs that JAX has compiled outside calls. */
   apart: StatusMessage["apart"] | undefined;
-  /** The checks that ran and found nothing. */
+  /** The checks that ran and found nothing, in words. */
   checked: string;
 }
 
-/** What to do where nothing can be drawn. */
+/** Shown if there is no chart: what to do. */
 function Nothing({ ui, goesOn, failed, prepares, watched, apart, checked }: NothingProps) {
   if (failed && watched === 0) {
     return (
@@ -265,7 +265,7 @@ function Nothing({ ui, goesOn, failed, prepares, watched, apart, checked }: Noth
   );
 }
 
-/** The first line of a cell, and a button that copies it. */
+/** The first line of a cell, with a button that copies it. */
 function CellLine({ text }: { text: string }) {
   const [copied, setCopied] = useState(false);
   return (

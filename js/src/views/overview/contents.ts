@@ -1,4 +1,4 @@
-/** What the overview of a run draws and tells, by the rules of `store/headline.ts` and `store/groups.ts`. */
+/** What the overview of a run draws and says, by the rules of `store/headline.ts` and `store/groups.ts`. */
 
 import type { Band } from "../../store/band";
 import { activationLeaves, gradientLeaves, type Leaf, ratioLeaves } from "../../store/charted";
@@ -23,26 +23,26 @@ import type { FindingMessage } from "../../transport/wire";
 import { siteName, watchedName } from "../sites/name";
 import type { OneLine } from "./Lines";
 
-/** Events among which the last of a site is looked for. */
+/** The number of events in which to look for a site's last one. */
 const LOOKED_AT = 1000;
-/** Lines of one chart. */
+/** The most lines in one chart. */
 const MOST_LINES = 48;
-/** Statistics that are the same where two values are one. */
+/** The statistics by which two values are found to be the same. */
 const NEWEST = ["min", "max", "mean", "std"];
-/** A loop of more steps than that hands over its events while it runs. */
+/** A loop with more steps sends its events while it runs. */
 const STREAMED = 64;
 
 export interface Scalar extends Numbers {
   where: string;
   rank: Rank;
-  /** Where it is the mean over the lanes of a `vmap`. */
+  /** Set if the numbers are means over the lanes of a `vmap`. */
   lanes?: Lanes | undefined;
 }
 
-/** Numbers of one name: those of several places are lines of one chart. */
+/** The numbers with one name. If several places have that name, each is a line. */
 export interface Chart {
   name: string;
-  /** Of one line its place. */
+  /** The place of a single line; "" if there are several. */
   where: string;
   lines: OneLine[];
 }
@@ -57,11 +57,11 @@ export interface GroupLine {
 
 export interface Group {
   lines: GroupLine[];
-  /** How many more there are than can be drawn. */
+  /** The number of lines left out. */
   more: number;
 }
 
-/** The numbers that a chart is made of without asking, the most telling first. */
+/** Returns the numbers to draw by default, the most important first. */
 export function scalarsOf(run: RunStore): Scalar[] {
   const printed = run.series.all().flatMap((series): Scalar[] => {
     const site = run.sites.get(series.site);
@@ -86,24 +86,24 @@ export function scalarsOf(run: RunStore): Scalar[] {
   });
   const order = ({ series }: Scalar) => run.rank.get(series.site) ?? 0;
   const all = withoutCounters([...printed, ...watched]).sort((a, b) => a.rank - b.rank || order(a) - order(b));
-  return all.filter((one, i) => !all.slice(0, i).some((other) => isSame(one, other)));
+  return all.filter((scalar, i) => !all.slice(0, i).some((other) => isSame(scalar, other)));
 }
 
-/** In the order of the first of each name. */
+/** Returns a chart for each name, in the order of their first lines. */
 export function byName(scalars: readonly Scalar[]): Chart[] {
   const names = [...new Set(scalars.map(({ name }) => name))];
   return names.map((name) => {
-    const own = scalars.filter((one) => one.name === name);
-    const lines = own.map(({ series, where }, i): OneLine => {
-      return { series, group: "", name: own.length > 1 ? where : name, hue: Math.min(i, HUES), dashed: false };
+    const named = scalars.filter((scalar) => scalar.name === name);
+    const lines = named.map(({ series, where }, i): OneLine => {
+      return { series, group: "", name: named.length > 1 ? where : name, hue: Math.min(i, HUES), dashed: false };
     });
-    const [first] = own.length > 1 ? [] : own;
+    const [first] = named.length > 1 ? [] : named;
     const lanes = first?.lanes ? `, ${rangeWords(first.lanes)}` : "";
     return { name, where: `${first?.where ?? ""}${lanes}`, lines };
   });
 }
 
-/** A function and its caller often call what it returns by one name. */
+/** Whether two series are of one value: a function and its caller often use the same name for its result. */
 function isSame({ name, series: a }: Scalar, { name: other, series: b }: Scalar): boolean {
   return name === other && a.total === b.total && Object.is(a.last, b.last) && Object.is(a.newest, b.newest);
 }
@@ -117,7 +117,7 @@ function isTree({ watch }: WatchSite): boolean {
   return path !== null && path.leaf !== "" && kindOf(path.root) !== "";
 }
 
-/** The norm of what a row has, of a number its size; NaN where it was not finite, whatever its finite part is. */
+/** Returns the norm of an array or the absolute value of a number; NaN if any element was not finite. */
 function norm(table: WatchTable, row: number): number | undefined {
   const y = table.isBad(row) ? Number.NaN : table.at(row, table.isScalar ? "value" : "l2");
   return y === undefined ? undefined : Math.abs(y);
@@ -131,7 +131,7 @@ function normOf(run: RunStore, { id, values }: WatchSite): Series | undefined {
   return run.watched.derived(`norm ${id}`, id, Math.max(0, values.indexOf("l2")), norm);
 }
 
-/** The norms of the gradients of parameters; where none is known as such, of all named values. */
+/** Returns the norms of the parameters' gradients; if no parameter is known, of all named gradients. */
 export function gradientsOf(run: RunStore): Group {
   return groupOf(run, gradientLeaves(watchedSites(run)), (run, site) => {
     const series = normOf(run, site);
@@ -141,12 +141,12 @@ export function gradientsOf(run: RunStore): Group {
   });
 }
 
-/** The gradient of what is differentiated by itself is always 1. */
+/** Whether a series is constantly 1, as the gradient of a loss with respect to itself. */
 function isOne({ first, marks }: Series): boolean {
   return first instanceof Line && marks.x.length === 0 && first.y.view().every((y) => y === 1);
 }
 
-/** How large a step of each parameter is, compared with the parameter. */
+/** Returns the ratio of each update's norm to its parameter's norm. */
 export function ratiosOf(run: RunStore): Group {
   const both = ratioLeaves(watchedSites(run));
   const parameters = new Map(both.map(({ leaf, of }) => [leaf.site, of]));
@@ -157,24 +157,24 @@ export function ratiosOf(run: RunStore): Group {
       if (!beside || beside.length === 0) return undefined;
       const other = beside.rowBeside(table, row, { moment: null, call: table.at(row, "call") ?? null });
       const [step, size] = [norm(table, row), other < 0 ? undefined : norm(beside, other)];
-      // Of what is 0 nothing can be a share.
+      // There is no ratio to a parameter that is 0.
       return step === undefined || size === undefined || size === 0 ? undefined : step / size;
     });
   });
 }
 
-/** How widely the arrays are spread that the program computes on its way forward. */
+/** Returns the standard deviations of the arrays that the forward pass computes. */
 export function spreadsOf(run: RunStore): Group {
   const seen = new Set<string>();
   const found = activationLeaves(watchedSites(run)).filter(({ site }) => {
     const newest = run.watched.tables.get(site.id);
-    // A function and its caller often call what it returns by one name.
+    // A function and its caller often use the same name for its result.
     const last = NEWEST.map((name) => newest?.at(newest.length - 1, name));
     const same = `${site.watch.name} ${newest?.total} ${last}`;
     return !seen.has(same) && seen.add(same);
   });
   const names = found.map(({ site }) => site.watch.name);
-  const told = numbered(
+  const labels = numbered(
     found.map(({ site }) => {
       const { name } = site.watch;
       const isShared = names.indexOf(name) !== names.lastIndexOf(name);
@@ -182,7 +182,7 @@ export function spreadsOf(run: RunStore): Group {
       return [name, apart].filter(Boolean).join(" ");
     }),
   );
-  const leaves = found.map(({ site, path }, i) => ({ site, path: { ...path, group: told[i] as string } }));
+  const leaves = found.map(({ site, path }, i) => ({ site, path: { ...path, group: labels[i] as string } }));
   return groupOf(run, leaves, (run, { id, values }) =>
     run.watched.derived(`std ${id}`, id, values.indexOf("std"), spread),
   );
@@ -193,21 +193,21 @@ function groupOf(
   leaves: readonly Leaf<WatchSite>[],
   series: (run: RunStore, site: WatchSite) => Series | undefined,
 ): Group {
-  const told = inLoop(leaves, ({ site }) => run.watched.tables.get(site.id)?.total ?? 0);
-  const curves = told.slice(0, MOST_LINES).flatMap(({ site, path }) => {
-    const one = series(run, site);
-    if (!one || one.total === 0) return [];
+  const comparable = inLoop(leaves, ({ site }) => run.watched.tables.get(site.id)?.total ?? 0);
+  const curves = comparable.slice(0, MOST_LINES).flatMap(({ site, path }) => {
+    const curve = series(run, site);
+    if (!curve || curve.total === 0) return [];
     return [
       {
-        series: one,
+        series: curve,
         group: titleOf(path),
         leaf: path.group ? path.leaf : "",
         dashed: isBias(path.leaf),
-        size: one.last,
+        size: curve.last,
       },
     ];
   });
-  // What is of one group stands together; layers by their numbers, a bias last; other values in the order of the program.
+  // Lines of a group are adjacent: layers by number, biases last. Other values keep the order of the program.
   const byName = curves.some(({ leaf }) => leaf !== "");
   if (byName)
     curves.sort(
@@ -215,10 +215,10 @@ function groupOf(
     );
   const hues = huesOf(curves);
   const lines = curves.map(({ size: _, ...line }) => ({ ...line, hue: hues.get(line.group) ?? 0 }));
-  return { lines, more: Math.max(0, told.length - MOST_LINES) };
+  return { lines, more: Math.max(0, comparable.length - MOST_LINES) };
 }
 
-/** What the facts are made of. */
+/** Returns the input of the facts. */
 export function knownOf(run: RunStore, scalars: readonly Scalar[], findings: readonly FindingMessage[]): Known {
   const lead = scalars.find(({ series }) => series.elements.size === 1) ?? null;
   const series = lead?.series ?? longest(run);
@@ -236,13 +236,13 @@ export function knownOf(run: RunStore, scalars: readonly Scalar[], findings: rea
   };
 }
 
-/** How many steps a series has; what is not finite stands beside its line. */
+/** Returns the number of steps of a series, including steps at which the value was not finite. */
 function stepsOf({ first, marks }: Series): number {
   const ends = [first?.x, marks.x].flatMap((x) => (x && x.length > 0 ? [Math.floor(x.at(-1)) + 1] : []));
   return Math.max(0, ...ends);
 }
 
-/** By the calls; in a loop so long that its events come while it runs, by their times. */
+/** Returns the mean time of a step in seconds, from the times of calls or, in a long loop, of its events. */
 function paceAt(run: RunStore, site: number, { x, time }: Line | Band, steps: number): number | null {
   const { log } = run;
   let at = log.length - 1;
@@ -257,7 +257,7 @@ function paceAt(run: RunStore, site: number, { x, time }: Line | Band, steps: nu
   return x.length - from > STREAMED ? paceOf(x.view().subarray(from), time.view().subarray(from)) : null;
 }
 
-/** Where no number is drawn, a gradient or an array that came most often tells the steps. */
+/** Returns the watched series with the most rows, to count steps if no number is drawn. */
 function longest(run: RunStore) {
   const [site] = watchedSites(run)
     .filter(({ phase }) => phase === "forward")
@@ -266,7 +266,7 @@ function longest(run: RunStore) {
 }
 
 function courseOf(scalars: readonly Scalar[], rank: Rank): Course | null {
-  const found = scalars.find((one) => one.rank === rank && one.series.elements.size === 1);
+  const found = scalars.find((scalar) => scalar.rank === rank && scalar.series.elements.size === 1);
   if (!found) return null;
   const { series, name, where, lanes } = found;
   if (series.isOfLanes) return { name, where, ...laneCourse(series) };
@@ -285,14 +285,14 @@ function badOf(run: RunStore): Known["nan"] {
   const time = position < 0 ? Number.NaN : run.log.time(position);
   const all = isWatched(site)
     ? run.watched.plotted([`${site.id}/0`])
-    : run.series.all().filter((one) => one.site === site.id);
+    : run.series.all().filter((series) => series.site === site.id);
   const stepsOf = ({ marks: { x, time: at } }: Series) =>
-    [...at.view()].flatMap((one, i) => (one === time ? [x.at(i)] : []));
+    [...at.view()].flatMap((markTime, i) => (markTime === time ? [x.at(i)] : []));
   const steps = all.flatMap(stepsOf);
-  const odd = site.values.length === 1 ? 0 : all.find((one) => stepsOf(one).length > 0)?.value;
+  const badValue = site.values.length === 1 ? 0 : all.find((series) => stepsOf(series).length > 0)?.value;
   const name = isWatched(site)
     ? watchedName(site)
-    : siteName(run, site, odd === undefined ? undefined : site.values[odd]);
+    : siteName(run, site, badValue === undefined ? undefined : site.values[badValue]);
   const where = first.where || (isWatched(site) && guilty(site)?.where) || site.where;
   const step = steps.length > 0 ? Math.floor(Math.min(...steps)) : null;
   const device = run.devices[position < 0 ? -1 : run.log.device(position)] ?? "";

@@ -1,4 +1,4 @@
-/** Where a click in the overview leads. */
+/** The destinations of clicks in the overview. */
 
 import { inspect } from "../../store/cursor";
 import { type FactId, NONFINITE } from "../../store/headline";
@@ -9,7 +9,7 @@ import { guiltyPlace, isWatched, laneName } from "../../store/watched";
 import type { FindingMessage } from "../../transport/wire";
 import { goToNonFinite } from "../header/NonFinite";
 
-/** The kind of findings that say why something was compiled again. */
+/** The kind of findings that say why a function was compiled again. */
 const RETRACES = "retraces";
 
 /** Shows the value beside its line. */
@@ -20,7 +20,7 @@ export function goToValue(run: RunStore, ui: UiState, series: Series | undefined
   ui.tab.value = "source";
 }
 
-/** What a click on a fact can lead to. */
+/** The destinations of the facts. */
 export interface Known {
   loss: Series | undefined;
   quality: Series | undefined;
@@ -42,20 +42,20 @@ function goToNan(run: RunStore, ui: UiState, findings: readonly FindingMessage[]
   else goToNonFinite({ run, ui });
 }
 
-/** Goes to the first of the most severe findings; where the panel has none yet, to the view of all. */
+/** Goes to the first of the most severe findings. If the findings have not arrived, goes to the Findings view. */
 function goToWorst(run: RunStore, ui: UiState, findings: readonly FindingMessage[]): void {
   const worst = worstOf(findings);
   if (worst) goToFinding(run, ui, worst);
   else ui.tab.value = "findings";
 }
 
-/** The first of the most severe. */
+/** Returns the first of the most severe findings. */
 export function worstOf(findings: readonly FindingMessage[]): FindingMessage | undefined {
   const least = Math.min(...findings.map(({ severity }) => severity));
   return findings.find(({ severity }) => severity === least);
 }
 
-/** Goes to why it was compiled again, where that is known; else to the calls. */
+/** Goes to the reason for compiling again, if there is one; otherwise to the calls. */
 function goToCompiled(ui: UiState, findings: readonly FindingMessage[]): void {
   const isKnown = findings.some(({ kind }) => kind === RETRACES);
   if (isKnown) ui.finding.value = RETRACES;
@@ -69,12 +69,12 @@ export function goToLine(ui: UiState, event: number): void {
   ui.tab.value = "streams";
 }
 
-/** Whether Code has the file. */
+/** Whether the Code view has the file. */
 export function hasFile(run: RunStore, file: string): boolean {
   return file !== "" && [...run.sites.values()].some((site) => site.file === file);
 }
 
-/** Goes to the line of a finding, where Code has it; else to the finding among all. */
+/** Goes to the line of a finding if the Code view has it; otherwise to the finding in the Findings view. */
 export function goToFinding(run: RunStore, ui: UiState, finding: FindingMessage): void {
   if (!hasFile(run, finding.file)) {
     ui.finding.value = finding.kind;
@@ -85,7 +85,7 @@ export function goToFinding(run: RunStore, ui: UiState, finding: FindingMessage)
   goToPlace(ui, own && isWatched(own) ? { ...finding, ...guiltyPlace(own) } : finding);
 }
 
-/** A line, and of a value its site, event and lane; -1 for none. */
+/** A line and, for a value, its site, event and lane; -1 if there is none. */
 type Target = Pick<FindingMessage, "file" | "line" | "site" | "event"> & Partial<Pick<FindingMessage, "lane">>;
 
 export function goToPlace(ui: UiState, { file, line, site, event, lane }: Target): void {
@@ -96,7 +96,7 @@ export function goToPlace(ui: UiState, { file, line, site, event, lane }: Target
   ui.tab.value = "source";
 }
 
-/** The last event of what came at `time`: the moment at which all values of a step are there. */
+/** Returns the last event at `time`: then all values of the step are there. Returns null for the newest. */
 export function momentAt(run: RunStore, time: number): number | null {
   if (run.log.length === 0) return null;
   const event = run.log.endOf(run.log.number(run.log.atTime(time)));

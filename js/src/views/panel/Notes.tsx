@@ -1,4 +1,4 @@
-/** What the kernel, or this page, wants said about the run: each a line that opens, until it is dismissed. */
+/** Notes of the kernel or the page about the run. Each is a line that can be opened and dismissed. */
 import type { RunStore } from "../../store/run";
 import { toggled, type UiState } from "../../store/ui";
 
@@ -65,7 +65,10 @@ function Note({ text, tone = "", ui, dismiss }: { text: string; tone?: string; u
   );
 }
 
-/** Whoever dismisses by the keyboard stays here: at the next note, the one before, or the chosen view's tab. */
+/**
+ * Keeps the focus in the panel when a note is dismissed by keyboard: moves it to the next note, the previous one, or
+ * the selected tab.
+ */
 function focusBeside(button: HTMLElement): void {
   const note = button.closest("li");
   const beside = (note?.nextElementSibling ?? note?.previousElementSibling)?.querySelector<HTMLElement>(".close");

@@ -337,7 +337,7 @@ describe("the scrubber", () => {
     show(goldenBatch("small"), ui);
     expect(find("[data-testid=when]").textContent).toBe("call 1 · step 2 · 3 of 3");
     type(".track input", "1");
-    // With the print of `x` that follows in the same turn.
+    // The print of `x` in the same iteration is included.
     expect(ui.moment.value).toBe(3);
     expect(find(".track input").getAttribute("aria-valuetext")).toBe("call 1 · step 1 · 2 of 3");
     click("[data-testid=live]");

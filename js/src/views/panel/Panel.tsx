@@ -1,4 +1,4 @@
-/** The whole panel of one run: header, life of the call, tabs. Draws again with each change of the run. */
+/** The panel of one run: header, stages of the call, tabs. It is drawn again at each change of the run. */
 import type { Signal } from "@preact/signals";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { RunStore } from "../../store/run";
@@ -54,7 +54,7 @@ export function Panel({ run, ui, dark }: Props) {
   return (
     <section
       ref={root}
-      tabIndex={-1} // A click anywhere in it leaves the keys to it, and not to the notebook's cell.
+      tabIndex={-1} // A click focuses the panel, so that its shortcuts work and not those of the notebook.
       onKeyDown={(event) => {
         if (root.current && pressed({ run, ui, root: root.current }, event)) event.preventDefault();
       }}
@@ -89,7 +89,7 @@ export function Panel({ run, ui, dark }: Props) {
   );
 }
 
-/** What is scrolled away is drawn seldom. */
+/** Tells the run whether the panel is on the screen. A hidden panel is drawn rarely. */
 function useOnScreen(run: RunStore, root: { current: HTMLElement | null }): void {
   const isThere = run.status !== undefined;
   useEffect(() => {
@@ -104,7 +104,7 @@ function useOnScreen(run: RunStore, root: { current: HTMLElement | null }): void
   }, [run, isThere]);
 }
 
-/** Durations go on while no batch comes. */
+/** Draws the panel again at intervals, so that durations advance without a batch. */
 function useClock(run: RunStore): void {
   useEffect(() => {
     const timer = setInterval(() => {
@@ -114,7 +114,7 @@ function useClock(run: RunStore): void {
   }, [run]);
 }
 
-/** From the moment the newest event fired, by the kernel's clock, until it was drawn. */
+/** Measures the time from the newest event, by the kernel's clock, until it was drawn. */
 function useLatency(run: RunStore, root: { current: HTMLElement | null }): void {
   const [drawn] = useState({ next: -1 });
   useLayoutEffect(() => {

@@ -1,4 +1,4 @@
-/** Words that lead to another tab, and choose nothing in it. */
+/** Text that switches to another tab without selecting anything in it. */
 import type { ComponentChildren } from "preact";
 import type { Tab, UiState } from "../../store/ui";
 

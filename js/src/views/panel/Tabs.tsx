@@ -1,4 +1,4 @@
-/** The row of tabs, moved along with the arrow keys, and the filter. */
+/** The row of tabs, with arrow keys to move between them, and the filter. */
 import { useEffect, useRef } from "preact/hooks";
 import type { RunStore } from "../../store/run";
 import type { Tab, UiState } from "../../store/ui";
@@ -84,7 +84,7 @@ export function Tabs({ run, ui }: Props) {
   );
 }
 
-/** All views show one call only, until told otherwise. */
+/** Shows that all views are limited to one call, and removes the limit when clicked. */
 function OnlyCall({ run, ui }: Props) {
   run.watch();
   const id = ui.onlyCall.value;

@@ -1,8 +1,11 @@
-/** The views there are for a run. */
+/** The tabs of a run. */
 import type { RunStore } from "../../store/run";
 import { TABS, type Tab, type UiState } from "../../store/ui";
 
-/** That of findings only where there are any or checks have looked for some, that of runs where there are others. */
+/**
+ * Returns the tabs to show: Findings only if there are findings or checks have run, Runs only if there are several
+ * runs.
+ */
 export function tabsOf(run: RunStore): readonly Tab[] {
   const missing: Partial<Record<Tab, boolean>> = {
     findings: !run.status?.findings && !run.status?.checked,
@@ -11,7 +14,7 @@ export function tabsOf(run: RunStore): readonly Tab[] {
   return TABS.filter((tab) => !missing[tab]);
 }
 
-/** The one chosen, the overview until then. */
+/** Returns the selected tab; the overview if the user has selected none. */
 export function tabOf(ui: UiState): Tab {
   return ui.tab.value ?? "overview";
 }

@@ -1,18 +1,23 @@
-/** The focus stays in the panel when what has it goes away: elsewhere a notebook would take the next key for a command of its own. */
+/**
+ * Keeps the focus in the panel when the focused element is removed. Otherwise the notebook would take the next key as a
+ * command.
+ */
 import { useEffect } from "preact/hooks";
 
-/** It goes to what is left around it, at least to the view. */
+/** Moves the focus to the nearest remaining ancestor that is focusable, at least to the view. */
 export function useFocusKept(root: { current: HTMLElement | null }, isThere: boolean): void {
   useEffect(() => {
     const panel = root.current;
     if (!panel) return;
     let path: HTMLElement[] = [];
-    const come = ({ target }: FocusEvent) => {
+    const noteFocus = ({ target }: FocusEvent) => {
       path = [];
-      for (let one = target as HTMLElement | null; one && one !== panel; one = one.parentElement) path.push(one);
+      for (let element = target as HTMLElement | null; element && element !== panel; element = element.parentElement)
+        path.push(element);
     };
-    // Browsers differ in whether they tell of the focus of what is being removed: a moment later it is gone.
-    const leave = () => {
+    // Browsers differ in whether they send `focusout` for an element that is being removed, so its state is checked
+    // afterwards.
+    const forgetFocus = () => {
       const before = path;
       queueMicrotask(() => {
         if (path === before && path[0]?.isConnected) path = [];
@@ -20,16 +25,16 @@ export function useFocusKept(root: { current: HTMLElement | null }, isThere: boo
     };
     const observer = new MutationObserver(() => {
       if (path.length === 0 || path[0]?.isConnected) return;
-      const left = path.find((one) => one.isConnected && one.tabIndex >= 0);
+      const remaining = path.find((element) => element.isConnected && element.tabIndex >= 0);
       path = [];
-      (left ?? panel.querySelector<HTMLElement>("#body"))?.focus();
+      (remaining ?? panel.querySelector<HTMLElement>("#body"))?.focus();
     });
-    panel.addEventListener("focusin", come);
-    panel.addEventListener("focusout", leave);
+    panel.addEventListener("focusin", noteFocus);
+    panel.addEventListener("focusout", forgetFocus);
     observer.observe(panel, { childList: true, subtree: true });
     return () => {
-      panel.removeEventListener("focusin", come);
-      panel.removeEventListener("focusout", leave);
+      panel.removeEventListener("focusin", noteFocus);
+      panel.removeEventListener("focusout", forgetFocus);
       observer.disconnect();
     };
   }, [root, isThere]);

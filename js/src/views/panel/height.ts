@@ -1,11 +1,11 @@
-/** The height that somebody has dragged a panel to is that of the panels after it, on this page and on later ones. */
+/** Stores the height to which the user has dragged a panel, for later panels on this and other pages. */
 import { useEffect } from "preact/hooks";
 
 const KEY = "jaxdebug-height";
 const LOWEST = 200;
 const HIGHEST = 2400;
 
-/** Only where it can be dragged: in a split or at the side a panel fills its space. */
+/** Applies to a resizable panel only. In a split or a side bar, a panel fills its space. */
 export function useHeightKept(root: { current: HTMLElement | null }, isThere: boolean): void {
   useEffect(() => {
     const panel = root.current;
@@ -27,7 +27,7 @@ function write(height: number): void {
   if (height >= LOWEST && height <= HIGHEST) storage()?.setItem(KEY, String(Math.round(height)));
 }
 
-/** A page in a sandbox has none. */
+/** Returns null in a sandboxed page, which has no storage. */
 function storage(): Storage | null {
   try {
     return window.localStorage;

@@ -1,4 +1,4 @@
-/** Puts a panel into a shadow root on `host`. */
+/** Renders a panel into a shadow root of `host`. */
 import { render } from "preact";
 import listCss from "../../kit/list.css";
 import { shieldKeys } from "../../kit/shortcuts";

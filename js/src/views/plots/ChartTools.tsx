@@ -1,4 +1,4 @@
-/** What the charts of a view are drawn against, and how much they are smoothed. */
+/** The x axis and the smoothing of all charts of a view. */
 import { AXES, type Axis, type UiState } from "../../store/ui";
 
 const MOST_SMOOTHING = 0.99;

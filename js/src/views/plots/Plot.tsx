@@ -1,4 +1,4 @@
-/** One chart with its heading: names, place, last value or the one under the pointer, and what can be done with it. */
+/** A chart with its heading: names, place, the last value or the one under the pointer, and buttons. */
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { count, plural, seconds, value } from "../../kit/format";
 import { download } from "../../kit/give";
@@ -16,7 +16,7 @@ import { stepped } from "./zoom";
 interface Props {
   run: RunStore;
   ui: UiState;
-  /** Those drawn together. */
+  /** The curves that are drawn together. */
   curves: readonly Curve[];
   plotKey: string;
   look: Omit<Look, "zoom" | "logarithmic">;
@@ -27,13 +27,13 @@ export function Plot({ run, ui, curves, plotKey, look, dark }: Props) {
   run.watch();
   const canvas = useRef<HTMLDivElement>(null);
   const [hover, setHover] = useState<Reading | null>(null);
-  // What one chart is zoomed to, all are.
+  // All charts share one zoom.
   const zoom = ui.zoom.value;
   const setZoom = (next: Range | null) => {
     ui.zoom.value = next;
   };
-  const all = curves.map((one) => one.series);
-  const ghosts = curves.map((one) => one.ghosts);
+  const all = curves.map(({ series }) => series);
+  const ghosts = curves.map(({ ghosts }) => ghosts);
   const names = curves.map(({ name }) => name);
   const [series] = all as [Series];
   const together = all.length > 1;
@@ -86,7 +86,7 @@ export function Plot({ run, ui, curves, plotKey, look, dark }: Props) {
         )}
         {!hover &&
           earlier.map(([ago, name]) => (
-            <span key={ago} class="plot-ago" style={{ color: `var(${name})` }} title={whenWas(run, ago)}>
+            <span key={ago} class="plot-ago" style={{ color: `var(${name})` }} title={startTimeOf(run, ago)}>
               {inWords(ago)}
             </span>
           ))}
@@ -117,7 +117,7 @@ export function Plot({ run, ui, curves, plotKey, look, dark }: Props) {
   );
 }
 
-/** The chart in `canvas`, brought up to date when its points, or how they are looked at, change. */
+/** Creates the chart in `canvas`, and draws it again when its points or the look change. */
 function useChart(
   canvas: { current: HTMLDivElement | null },
   all: readonly Series[],
@@ -138,32 +138,32 @@ function useChart(
   const lines = lineCount(all) + Math.max(0, ...agoOf(ghosts));
   const names = Array.from({ length: lines }, (_, line) => colour(line)).join();
   const { zoom, during, moment, smoothing, logarithmic, axis } = look;
-  // The totals are what changes in the series.
+  // A series has changed if its total has.
   const totals = [...all, ...ghosts.flat()].map((series) => series?.total).join();
-  const colours = useRef({ of: "", worth: {} as ChartColours });
+  const colours = useRef({ key: "", computed: {} as ChartColours });
   useLayoutEffect(() => {
     const target = canvas.current;
     if (!chart || !visible || !target) return;
-    const of = `${names} ${dark}`;
-    if (colours.current.of !== of) colours.current = { of, worth: coloursAt(target, names.split(",")) };
-    chart.update(drawnOf(all, look, ghosts), look, colours.current.worth);
+    const key = `${names} ${dark}`;
+    if (colours.current.key !== key) colours.current = { key, computed: coloursAt(target, names.split(",")) };
+    chart.update(drawnOf(all, look, ghosts), look, colours.current.computed);
   }, [chart, visible, names, dark, totals, zoom, during?.from, during?.to, moment, smoothing, logarithmic, axis]);
   return chart;
 }
 
-/** What the colours are worth, in the theme of now. */
+/** Returns the computed colours in the current theme. */
 function coloursAt(target: HTMLElement, names: string[]): ChartColours {
-  const worth = (name: string) => colourAt(target, name);
+  const colour = (name: string) => colourAt(target, name);
   return {
-    text: worth("--fg2"),
-    grid: worth("--grid"),
-    mark: worth("--bad"),
-    moment: worth("--accent"),
-    lines: names.map(worth),
+    text: colour("--fg2"),
+    grid: colour("--grid"),
+    mark: colour("--bad"),
+    moment: colour("--accent"),
+    lines: names.map(colour),
   };
 }
 
-/** Charts that are scrolled away need not be drawn. */
+/** Whether the element is on the screen. A hidden chart is not drawn. */
 function useVisible(element: { current: HTMLElement | null }): boolean {
   const [visible, setVisible] = useState(true);
   useEffect(() => {
@@ -233,7 +233,7 @@ function lanesNote(series: Series): string {
   return strands > 1 ? `${elementsNote} · ${count(strands)} ${hasLanes ? "lanes" : "devices"}` : elementsNote;
 }
 
-/** How many runs ago those were that have a line. */
+/** Returns which earlier runs have a line: 1 for the previous run, 2 for the run before it, …. */
 function agoOf(ghosts: readonly Ghosts[]): number[] {
   return [...new Set(ghosts.flatMap((runs) => runs.flatMap((series, i) => (series ? i + 1 : []))))];
 }
@@ -242,7 +242,7 @@ function inWords(ago: number): string {
   return `${plural(ago, "run")} ago`;
 }
 
-function whenWas(run: RunStore, ago: number): string {
+function startTimeOf(run: RunStore, ago: number): string {
   const { started } = run.earlier[ago - 1]?.status ?? {};
   return started === undefined ? "" : `Ran at ${new Date(1000 * started).toLocaleTimeString()}`;
 }
@@ -253,7 +253,7 @@ interface ReadProps {
   colour: (line: number) => string;
 }
 
-/** Where the pointer is, and the values there: each in the colour of its line. */
+/** The position of the pointer, and the values there in the colours of their lines. */
 function Read({ reading: { x, time, values }, axis, colour }: ReadProps) {
   const at = { seconds: seconds(x), call: `call ${Math.floor(x)}`, step: count(x) }[axis];
   return (

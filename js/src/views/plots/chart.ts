@@ -1,4 +1,4 @@
-/** A chart on a canvas; what it draws comes from `drawn.ts`, how from `paint.ts`. Zoomed by dragging over it. */
+/** A chart on a canvas that the user zooms by dragging. `drawn.ts` computes what it draws, `paint.ts` draws it. */
 import { clearCanvas } from "../../kit/size";
 import type { Drawn, Range, Reading } from "./drawn";
 import { readingAt } from "./drawn";
@@ -19,9 +19,9 @@ const PNG_SCALE = 2;
 
 interface Listeners {
   onHover(reading: Reading | null): void;
-  /** Null for all there is. */
+  /** The user has zoomed; null shows all. */
   onZoom(zoom: Range | null): void;
-  /** A place of the axis was clicked. */
+  /** The user has clicked a position of the x axis. */
   onPick?(x: number): void;
 }
 
@@ -56,7 +56,7 @@ export class Chart {
   update(drawn: Drawn, style: ChartStyle, colours: ChartColours): void {
     [this.drawn, this.style, this.colours] = [drawn, style, colours];
     this.draw();
-    // JupyterLab hides the page while it changes its theme, too shortly for the observer to see.
+    // JupyterLab hides the page while it changes its theme, for too short a time for the observer to notice.
     if (this.target.clientWidth === 0) requestAnimationFrame(() => this.draw());
   }
 
@@ -66,12 +66,12 @@ export class Chart {
     this.canvas.remove();
   }
 
-  /** The part of the axis seen now. */
+  /** The visible part of the x axis. */
   get seen(): Range {
     return [this.drawn?.from ?? 0, this.drawn?.to ?? 1];
   }
 
-  /** The picture under a heading, on `ground`; twice as fine as the screen. */
+  /** Makes a PNG of the chart with a heading, on the background `ground`. It has twice the resolution of the screen. */
   toPng(heading: readonly Word[], ground: string, done: (png: Blob | null) => void): void {
     const copy = document.createElement("canvas");
     const { clientWidth, clientHeight } = this.target;

@@ -18,7 +18,7 @@ function series(name: string, site: number): Series {
   return found;
 }
 
-/** Of one site that has fired `steps` times in each of `lanes` lanes. */
+/** Returns the series of a site that fired `steps` times in each of `count` lanes. */
 function lanes(count: number, steps: number): Series {
   const found = series("lanes", 1);
   found.elements.clear();
@@ -117,7 +117,7 @@ describe("what is drawn", () => {
   it("are at the step that the newest of them has reached, also where it was not finite", () => {
     const odd = series("nonfinite", 3);
     expect(drawnOf([odd], { ...PLAIN, moment: 0.8 }).at).toBe(3);
-    // The first has not come by then.
+    // The first number came only after the moment.
     expect(drawnOf([series("small", 1), odd], { ...PLAIN, moment: 0.8 }).at).toBe(3);
   });
 

@@ -1,50 +1,50 @@
-/** What a chart draws: few enough points of each line, and where values were not finite. */
+/** Computes what a chart draws: a limited number of points of each line, and marks where values were not finite. */
 import { Band } from "../../store/band";
 import { decimate } from "../../store/decimate";
 import type { Line, Series } from "../../store/series";
 import type { Axis } from "../../store/ui";
 
 const MOST_DRAWN = 2000;
-/** The values of more lines are read as a range. */
+/** If there are more lines, the pointer shows the range of their values. */
 const MOST_READ = 4;
 
 export type Range = readonly [number, number];
 
-/** How the series are looked at. */
+/** How the series are shown. */
 export interface Look {
   logarithmic: boolean;
-  /** Seconds are those since the run started. */
+  /** The quantity on the x axis. Seconds are since the run started. */
   axis: Axis;
-  /** From 0, none, to nearly 1. */
+  /** From 0 (none) to nearly 1. */
   smoothing: number;
-  /** Only what happened then, in seconds. */
+  /** Shows only points in this range of time, in seconds; null for all. */
   during: { from: number; to: number } | null;
-  /** Only that part of the axis. */
+  /** Shows only this part of the x axis; null for all. */
   zoom: Range | null;
-  /** Up to which the run is looked at, in seconds. */
+  /** The shown moment, in seconds; null for the newest. */
   moment: number | null;
 }
 
 export interface Curve {
-  /** Which of the lines it is, counted over all series: what its colour is chosen by. */
+  /** The index of the line over all series. It decides the colour. */
   line: number;
-  /** How many runs ago it was; 0 for this run. All lines of an earlier run have one colour. */
+  /** How many runs ago the run was; 0 for this run. All lines of an earlier run have one colour. */
   ago: number;
   x: number[];
-  /** As it was. */
+  /** The values without smoothing. */
   y: number[];
   smooth: number[] | null;
-  /** The points where the line begins anew: before them something was not finite. */
+  /** The indices of points at which the line starts again, because a value before them was not finite. */
   begins: ReadonlySet<number>;
-  /** Of many lanes and devices the lowest and the highest; `y` is the mean. */
+  /** For many lanes and devices: the lowest and the highest value, while `y` is the mean. Otherwise null. */
   band: { low: number[]; high: number[] } | null;
-  /** When each point was, in seconds. */
+  /** The time of each point, in seconds. */
   time: number[];
 }
 
-/** A value that was not finite. */
+/** A mark at a value that was not finite. */
 export interface Mark {
-  /** The first line of its series. */
+  /** The index of the first line of its series. */
   line: number;
   x: number;
   y: number;
@@ -53,10 +53,10 @@ export interface Mark {
 export interface Drawn {
   curves: Curve[];
   marks: Mark[];
-  /** Of curves and marks together, or what was zoomed to. */
+  /** The range of the x axis: that of all curves and marks, or the zoom. */
   from: number;
   to: number;
-  /** Where on the axis the moment is. */
+  /** The position of the moment on the x axis; null for the newest. */
   at: number | null;
 }
 
@@ -67,28 +67,28 @@ export interface Reading {
   values: { line: number; ago: number; low: number; high: number }[];
 }
 
-/** Of each series the same one of earlier runs, the newest first. */
+/** The same series in earlier runs, the newest first; undefined if a run has none. */
 export type Ghosts = readonly (Series | undefined)[];
 
 export function drawnOf(all: readonly Series[], look: Look, ghosts: readonly Ghosts[] = []): Drawn {
   const curves: Curve[] = [];
   const behind: Curve[] = [];
   const marks: Mark[] = [];
-  const own = lineCount(all);
+  const ownLines = lineCount(all);
   for (const [i, series] of all.entries()) {
-    const odd = marksOf(series, look, curves.length);
-    marks.push(...odd);
+    const ownMarks = marksOf(series, look, curves.length);
+    marks.push(...ownMarks);
     const { traces } = series;
-    // Of several lanes only one may have been not finite.
-    const gaps = traces.length === 1 && !(traces[0] instanceof Band) ? odd.map(({ x }) => x) : [];
+    // With several lines, a mark does not tell which of them was not finite, so there are no gaps.
+    const gaps = traces.length === 1 && !(traces[0] instanceof Band) ? ownMarks.map(({ x }) => x) : [];
     for (const trace of traces) curves.push({ line: curves.length, ago: 0, ...curveOf(trace, look, gaps) });
     ghosts[i]?.forEach((ghost, k) => {
       for (const trace of ghost?.traces.slice(0, series.traces.length) ?? []) {
-        behind.push({ line: own + k, ago: k + 1, ...curveOf(trace, { ...look, during: null }) });
+        behind.push({ line: ownLines + k, ago: k + 1, ...curveOf(trace, { ...look, during: null }) });
       }
     });
   }
-  // The oldest farthest behind.
+  // Drawn first, and so behind the others: the oldest run.
   curves.unshift(...behind.sort((a, b) => b.ago - a.ago));
   const [from, to] = look.zoom ?? extentOf(curves, marks);
   return {
@@ -100,7 +100,7 @@ export function drawnOf(all: readonly Series[], look: Look, ghosts: readonly Gho
   };
 }
 
-/** How many lines are drawn: what has a colour of its own. */
+/** Returns the number of lines, each with its own colour. */
 export function lineCount(all: readonly Series[]): number {
   return all.reduce((sum, { traces }) => sum + traces.length, 0);
 }
@@ -117,7 +117,7 @@ function marksOf(series: Series, { axis, during }: Look, line: number): Mark[] {
 
 type Points = Pick<Line, "x" | "time" | "call">;
 
-/** Where the points stand on the axis; those of one call evenly over its room. */
+/** Returns the x coordinate of each point. On the axis of calls, the points of one call are spread evenly. */
 function xOf({ x, time, call }: Points, axis: Axis): Float64Array {
   if (axis !== "call") return (axis === "seconds" ? time : x).view();
   const calls = call.view();
@@ -129,14 +129,14 @@ function xOf({ x, time, call }: Points, axis: Axis): Float64Array {
   return places;
 }
 
-/** Of a value that is no point of a line: beside the point before it. */
+/** Returns the position of a mark on the axis of calls: that of the point before it. */
 function callAt({ first }: Series, step: number, call: number): number {
   if (!first) return call;
   const i = first.x.lowerBound(step) - 1;
   return i >= 0 && first.call.at(i) === call ? (xOf(first, "call")[i] as number) : call;
 }
 
-/** The part of a line that is looked at, in few enough points. */
+/** Returns the visible part of a line, reduced to a limited number of points. */
 function curveOf(
   trace: Line | Band,
   { axis, during, zoom, logarithmic, smoothing }: Look,
@@ -146,7 +146,7 @@ function curveOf(
   const rises = axis !== "seconds" || trace.risesInTime;
   let [start, end] = [0, trace.y.length];
   if (during) [start, end] = [trace.time.lowerBound(during.from), trace.time.lowerBound(during.to)];
-  // One point more on each side: the line goes on beyond the edge.
+  // One more point on each side, so that the line reaches the edge.
   if (zoom && rises) start = Math.max(start, lowerBound(places, zoom[0]) - 1);
   if (zoom && rises) end = Math.min(end, lowerBound(places, zoom[1]) + 1);
   const partOf = (column: Float64Array) => column.subarray(start, Math.max(start, end));
@@ -154,7 +154,7 @@ function curveOf(
   const keep = logarithmic ? (value: number) => value > 0 : () => true;
   const y = part(trace.y);
   const isBand = trace instanceof Band;
-  // The extremes of a band are kept, not those of its mean.
+  // For a band, the extremes of its upper edge are kept, not those of the mean.
   const kept = decimate(part(isBand ? trace.high : trace.y), MOST_DRAWN, keep);
   if (!rises) kept.sort((i, k) => trace.time.at(start + i) - trace.time.at(start + k));
   const at = (column: Float64Array) => kept.map((i) => column[i] as number);
@@ -170,7 +170,9 @@ function curveOf(
   };
 }
 
-/** The points that have one of `gaps` between them and the point before; both rise. */
+/**
+ * Returns the indices of the points that have one of `gaps` between them and the point before. Both lists are sorted.
+ */
 function beginsOf(x: readonly number[], gaps: readonly number[]): Set<number> {
   const begins = new Set<number>();
   const sorted = [...gaps].sort((a, b) => a - b);
@@ -183,7 +185,7 @@ function beginsOf(x: readonly number[], gaps: readonly number[]): Set<number> {
   return begins;
 }
 
-/** The exponential moving average, which starts at the first value and not at 0. */
+/** Returns the exponential moving average, corrected so that it starts at the first value and not at 0. */
 export function smoothed(y: Float64Array, smoothing: number): Float64Array {
   let sum = 0;
   let weight = 0;
@@ -203,7 +205,10 @@ function extentOf(curves: Curve[], marks: Mark[]): Range {
   return to > from ? [from, to] : [from - 1, to + 1];
 }
 
-/** The newest step of any of them by then: of one step some come later than others. Numbers that are not finite count, too. */
+/**
+ * Returns the greatest step that any series has reached by `time`; series of one step arrive at different times. Values
+ * that are not finite count.
+ */
 function whereAt(all: readonly Series[], time: number, axis: Axis): number | null {
   const reached = all.flatMap(({ first, marks }) =>
     [first, marks].flatMap((points) => (points ? (newestBy(points, time, axis) ?? []) : [])),
@@ -220,27 +225,30 @@ function newestBy(points: Points, until: number, axis: Axis): number | null {
   return last < 0 ? null : (xOf(points, axis)[last] as number);
 }
 
-/** Of each line its value nearest to `x`: NaN where it was not finite there, undefined where it has none near. */
+/**
+ * Returns the value of each line nearest to `x`: NaN or an infinity if it was not finite there, undefined if the line
+ * has no points.
+ */
 export function valuesAt({ curves, marks }: Drawn, x: number): (number | undefined)[] {
   const values: (number | undefined)[] = [];
   for (const { line, ago, x: xs, y } of curves) {
     const k = ago === 0 ? nearest(xs, x) : -1;
     if (k < 0) continue;
     const away = Math.abs((xs[k] as number) - x);
-    const mark = marks.find((one) => one.line === line && Math.abs(one.x - x) < away);
+    const mark = marks.find((candidate) => candidate.line === line && Math.abs(candidate.x - x) < away);
     values[line] = mark ? mark.y : y[k];
   }
   return values;
 }
 
-/** Of the points nearest to `x`. */
+/** Returns the values at the point nearest to `x`; null if there is none. */
 export function readingAt({ curves }: Drawn, x: number): Reading | null {
   const own = curves.filter(({ ago }) => ago === 0);
   const first = own.find((curve) => curve.x.length > 0);
   if (!first) return null;
   const i = nearest(first.x, x);
   const at = first.x[i] as number;
-  // This run's values are of one step; earlier runs may have ended before it.
+  // The values of this run are from one step. Earlier runs may have ended before it.
   const ofEarlier = curves.filter(
     ({ ago, x: [from = at + 1], x: xs }) => ago > 0 && from <= at && at <= (xs.at(-1) ?? 0),
   );
@@ -249,14 +257,14 @@ export function readingAt({ curves }: Drawn, x: number): Reading | null {
     const k = nearest(xs, at);
     if (k < 0 || (ago === 0 && xs[k] !== at)) continue;
     const [low, high] = [band?.low[k] ?? (y[k] as number), band?.high[k] ?? (y[k] as number)];
-    const same = values.find((one) => one.ago === ago && (ago > 0 || own.length > MOST_READ));
+    const same = values.find((other) => other.ago === ago && (ago > 0 || own.length > MOST_READ));
     if (same) Object.assign(same, { low: Math.min(same.low, low), high: Math.max(same.high, high) });
     else values.push({ line, ago, low, high });
   }
   return { x: at, time: own.length === 1 ? (first.time[i] as number) : null, values };
 }
 
-/** The first place that is not below `x`, the last one at most where `length` is that. */
+/** Returns the index of the first number that is not below `x`; `length` if there is none. */
 function lowerBound(xs: ArrayLike<number>, x: number, length = xs.length): number {
   let low = 0;
   let high = length;

@@ -1,6 +1,8 @@
-/** Draws a chart: axes, bands, lines, marks, the moment and the pointer.
+/**
+ * Draws a chart: axes, bands, lines, marks, the moment and the pointer.
  *
- * It has more than 300 lines because all of these are drawn on the same scales. */
+ * This file has more than 300 lines because all of these share the same scales.
+ */
 import { tick as axisTick, seconds, value } from "../../kit/format";
 import { logTicks, ticks, tickWords } from "../../kit/ticks";
 import type { Axis } from "../../store/ui";
@@ -8,7 +10,7 @@ import type { Curve, Drawn, Mark } from "./drawn";
 
 export interface ChartColours {
   lines: string[];
-  /** The lines that are broken. */
+  /** For each line, whether it is dashed. */
   dashed?: readonly boolean[];
   text: string;
   grid: string;
@@ -19,11 +21,11 @@ export interface ChartColours {
 export interface ChartStyle {
   logarithmic: boolean;
   axis: Axis;
-  /** Where on the axis something was not finite first, in this chart or in another. */
+  /** The position on the x axis where something was not finite first, in this chart or in another; null for none. */
   bad?: number | null;
 }
 
-/** Where the curves are, in pixels. */
+/** The area of the curves, in pixels. */
 export interface Frame {
   left: number;
   top: number;
@@ -31,7 +33,7 @@ export interface Frame {
   height: number;
 }
 
-/** A word of a heading, in its colour. */
+/** A word of a heading, with its colour. */
 export type Word = readonly [text: string, colour: string];
 
 interface Pointer {
@@ -41,7 +43,7 @@ interface Pointer {
 
 type To = (number: number) => number;
 
-/** What of a canvas is drawn with; `svg.ts` is another. */
+/** The part of a canvas context that is used. `svg.ts` implements it, too. */
 export type Pen = Pick<
   CanvasRenderingContext2D,
   | "beginPath"
@@ -69,11 +71,11 @@ export type Pen = Pick<
 const FONT = '10.5px system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", sans-serif';
 const MARK = 4;
 const DASHES = [5, 3];
-/** Of the words below the axis at its end. */
+/** The layout of the words below the x axis, in pixels: the gap between words, and the width of a character. */
 const WORD = { gap: 6, wide: 6 };
-/** How opaque a band is; of several each less, so that the lines stand out. */
+/** The opacity of a single band. Several bands are fainter, so that the lines stand out. */
 const BAND = 0.2;
-/** How high what stands above a saved chart is. */
+/** The height of the heading of a saved chart, in pixels. */
 export const HEADING = 20;
 const PIXELS_EACH = { x: 70, y: 30 };
 
@@ -81,7 +83,9 @@ export function frameOf({ clientWidth, clientHeight }: { clientWidth: number; cl
   return { left: 44, top: 8, width: Math.max(20, clientWidth - 54), height: Math.max(20, clientHeight - 28) };
 }
 
-/** What a saved chart is of, above it and on a ground; returns where the chart is then. `wide` measures text in our font. */
+/**
+ * Paints the background and the heading of a saved chart. Returns the area of the chart below it. `wide` measures text.
+ */
 export function paintHeading(
   context: Pen,
   frame: Frame,
@@ -104,7 +108,7 @@ export function paintHeading(
   return { ...frame, top: top + HEADING };
 }
 
-/** The last second, as fine as the ticks before it. */
+/** Formats the end of the time axis with as many digits as its ticks. */
 function endOf({ to }: Drawn, across: readonly number[]): string {
   const [coarse, digits] = [seconds(to), tickWords(across, value)[0]?.split(".")[1]?.length ?? 0];
   return to < 60 && to >= 1 && digits > 2 ? `${to.toFixed(digits)} s` : coarse;
@@ -182,7 +186,7 @@ function paintAxes(
   context.fillText(end, right + MARK, top + height + 5);
 }
 
-/** Broken, so that it is no moment even without its colour. */
+/** Paints a dashed line, so that it differs from that of the moment even without colour. */
 function paintBad(context: Pen, { top, height }: Frame, x: number, colour: string): void {
   context.strokeStyle = colour;
   context.lineWidth = 1;
@@ -221,7 +225,7 @@ function paintCurve(
   if (dashes.length > 0) context.setLineDash(dashes);
   stroke(context, x, smooth ?? y, toX, toY, 1.4, 1, begins);
   if (dashes.length > 0) context.setLineDash([]);
-  // A line of one point would not be seen.
+  // A very short line would be invisible, so its points are drawn as dots.
   for (let i = 0; i < (x.length < 3 ? x.length : 0); i++) {
     context.fillRect(toX(x[i] as number) - 2, toY(y[i] as number) - 2, 4, 4);
   }
@@ -253,7 +257,7 @@ function trace(context: Pen, x: number[], y: number[], toX: To, toY: To, begins?
   }
 }
 
-/** A cross for NaN, on the floor; an arrow towards the infinity that it was. */
+/** Paints a cross at the bottom for NaN, and an arrow in the direction of an infinity. */
 function paintMarks(context: Pen, marks: Mark[], { top, height }: Frame, toX: To, colour: string): void {
   context.strokeStyle = context.fillStyle = colour;
   context.lineWidth = 1.6;
@@ -295,7 +299,7 @@ function paintRule(context: Pen, { top, height }: Frame, x: number, colour: stri
   context.globalAlpha = 1;
 }
 
-/** Of what is seen, with some room. */
+/** Returns the range of the visible values, with a margin. */
 function rangeOf({ curves, from, to }: Drawn, logarithmic: boolean): [number, number] {
   let low = Number.POSITIVE_INFINITY;
   let high = Number.NEGATIVE_INFINITY;

@@ -4,7 +4,7 @@ import { NO_LOOPS } from "../../store/steps";
 import type { EventColumns } from "../../transport/wire";
 import { readoutOf } from "./readout";
 
-/** One event a second, of these lanes in turn. */
+/** Returns a series with one event a second, from each lane in turn. */
 function seriesOf(values: readonly number[], lanes = 1): Series {
   const series = new Series(1, 0);
   const events = Object.fromEntries(

@@ -1,17 +1,20 @@
-/** What the heading of a chart tells of a series: its values at the moment that is looked at, as they are drawn. */
+/** The values of a series at the shown moment, as the heading of its chart shows them. */
 import type { Band } from "../../store/band";
 import type { Line, Series } from "../../store/series";
 import type { Axis } from "../../store/ui";
 
-/** From the lowest to the highest of its lines; equal where it has one. Of many lanes the mean, which is what is drawn. */
+/**
+ * The range of the lines' values, equal for a single line. For many lanes, only the mean, which is what the chart
+ * draws.
+ */
 export interface Readout {
   low: number;
   high: number;
 }
 
 /**
- * `moment` in seconds, null for the newest; of a loop that runs from its end that is not what stands last on the axis.
- * Null where there was none yet.
+ * Returns the values at `moment`, in seconds; null for the newest. In a loop that runs in reverse, the newest point is
+ * not the last one on the x axis. Returns null if there is no value yet.
  */
 export function readoutOf(series: Series, moment: number | null, axis: Axis): Readout | null {
   const { traces, marks, last, newest } = series;
@@ -22,8 +25,8 @@ export function readoutOf(series: Series, moment: number | null, axis: Axis): Re
   }
   const found = traces.map((trace) => pointAt(trace, moment)).filter((point) => point !== null);
   const since = Math.max(Number.NEGATIVE_INFINITY, ...found.map(({ time }) => time));
-  const odd = markAt(marks, moment);
-  if (odd && (found.length === 0 || odd.time >= since)) return { low: odd.y, high: odd.y };
+  const mark = markAt(marks, moment);
+  if (mark && (found.length === 0 || mark.time >= since)) return { low: mark.y, high: mark.y };
   const values = found.map(({ y }) => y);
   if (values.length === 0) return null;
   return { low: Math.min(...values), high: Math.max(...values) };

@@ -1,4 +1,4 @@
-/** A pen that writes SVG instead of colouring a canvas, so that `paint.ts` draws both. */
+/** A drawing context that writes SVG, so that `paint.ts` can draw on a canvas and into a file. */
 import type { Pen } from "./paint";
 
 const ANCHORS: Readonly<Record<string, string>> = { right: "end", center: "middle" };
@@ -21,7 +21,7 @@ export class SvgPen implements Pen {
     private readonly height: number,
   ) {}
 
-  /** The picture as a file. */
+  /** Returns the content of the SVG file. */
   text(): string {
     const { width, height } = this;
     const size = `width="${width}" height="${height}" viewBox="0 0 ${width} ${height}"`;
@@ -80,13 +80,16 @@ export class SvgPen implements Pen {
     this.body += `<clipPath id="c"><path d="${this.path}"/></clipPath><g clip-path="url(#c)">`;
   }
 
-  /** Of what was saved, and clipped: `paint.ts` does both together. */
+  /** Closes the groups of `save` and `clip`, which `paint.ts` always calls together. */
   restore(): void {
     this.body += "</g></g>";
   }
 }
 
-/** What the browser computes of a mixed colour, `color(srgb …)`, only browsers understand. */
+/**
+ * Returns a colour as SVG attributes. Browsers compute mixed colours as `color(srgb …)`, which other programs do not
+ * read.
+ */
 function ink(property: string, colour: string): string {
   const [, ...parts] = /^color\(srgb (\S+) (\S+) (\S+?)(?: \/ (\S+))?\)$/.exec(colour) ?? [];
   if (parts.length === 0) return `${property}="${colour}"`;

@@ -1,10 +1,13 @@
-/** What a key does to the part of the axis that is seen. */
+/** Zooms and moves the visible part of the x axis by keys. */
 import type { Range } from "./drawn";
 
 const FACTORS: Readonly<Record<string, number>> = { "+": 0.6, "=": 0.6, "-": 1 / 0.6 };
 const SHARES: Readonly<Record<string, number>> = { ArrowLeft: -0.2, ArrowRight: 0.2 };
 
-/** False where the key means nothing here; only what was zoomed can be moved. */
+/**
+ * Returns the new zoom, null for all of the axis. Returns false if the key does nothing; without a zoom there is
+ * nothing to move.
+ */
 export function stepped(key: string, zoom: Range | null, [from, to]: Range): Range | null | false {
   if (key === "0") return null;
   const factor = FACTORS[key];

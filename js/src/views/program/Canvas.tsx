@@ -1,4 +1,4 @@
-/** The boxes and wires of a program as SVG. Its numbers come from the kernel, which lays it out. */
+/** The boxes and wires of a program as SVG. The kernel computes the layout. */
 import { useEffect, useRef } from "preact/hooks";
 import { plural } from "../../kit/format";
 import { cut, keyOf, neighbour, type Scene, type SceneBox, type SceneWire, titleOf } from "./scene";
@@ -17,7 +17,7 @@ export function Canvas({ scene, name, zoom, chosen, choose, turn }: Props) {
   const has = useRef(false);
   const focused = scene.boxes.find((one) => keyOf(one) === chosen) ?? scene.boxes[0];
   const reached = focused && keyOf(focused);
-  // A box that was opened is another element: the keys stay with it.
+  // An opened box is a new element, so the focus is moved to it.
   useEffect(() => {
     const element = root.current?.querySelector<SVGGElement>(`[data-key="${reached}"]`);
     if (has.current) element?.focus({ preventScroll: true });
@@ -35,8 +35,8 @@ export function Canvas({ scene, name, zoom, chosen, choose, turn }: Props) {
   };
   const hot = ({ start, end }: SceneWire) =>
     [start, end].some((at) => {
-      const one = scene.boxes[at];
-      return one !== undefined && !one.open && keyOf(one) === chosen;
+      const box = scene.boxes[at];
+      return box !== undefined && !box.open && keyOf(box) === chosen;
     });
   const lit = ({ start, end }: SceneWire) => Boolean(scene.boxes[start]?.lit && scene.boxes[end]?.lit);
   const wires = scene.wires.filter((wire) => wire.shown || hot(wire));

@@ -1,4 +1,4 @@
-/** The program as nested boxes: open and close them, search, colour, follow values. */
+/** The program as nested boxes that the user can open, close, search, colour and follow. */
 import { useEffect, useRef, useState } from "preact/hooks";
 import { Canvas } from "./Canvas";
 import { Side } from "./Side";
@@ -23,7 +23,10 @@ const FIRST: Wanted = { opened: null, colour: "role", find: "", way: "", box: 0,
 const COLOURS: Readonly<Record<string, string>> = { nan: "NaN" };
 const ZOOMS = [0.5, 0.7, 0.85, 1, 1.25, 1.6];
 
-/** The match `step` after match `from` of `count`, round and round; from -1 it is the first or the last, -1 if there is none. */
+/**
+ * Returns the index of the match `step` after match `from`, wrapping around. From -1, returns the first or the last
+ * match; -1 if there is none.
+ */
 function matchAfter(from: number, step: number, count: number): number {
   if (!count) return -1;
   if (from < 0) return step > 0 ? 0 : count - 1;
@@ -65,7 +68,7 @@ export function GraphView({ ask, about }: Props) {
       isNewest = false;
     };
   }, [ask, wanted]);
-  // What was looked for is brought into sight once it is drawn.
+  // Scrolls to the match after it was drawn.
   useEffect(() => {
     if (wanted.reveal === null) return;
     const box = plane.current?.querySelector(`[data-key="${chosen}"]`);
@@ -75,7 +78,7 @@ export function GraphView({ ask, about }: Props) {
   if (!scene) return <div class="plane loading" role="status" aria-label="Loading the graph" />;
 
   const change = (changes: Partial<Wanted>) => setWanted({ ...wanted, opened: scene.opened, reveal: null, ...changes });
-  const box = scene.boxes.find((one) => keyOf(one) === chosen);
+  const box = scene.boxes.find((candidate) => keyOf(candidate) === chosen);
   const turn = (one: SceneBox) => {
     if (!one.opens) return;
     setChosen(keyOf(one));
@@ -84,7 +87,7 @@ export function GraphView({ ask, about }: Props) {
   };
   const goTo = (step: number) => {
     if (answered === wanted.find) showMatch(scene, found, step);
-    else awaited.current = step; // The matches of these letters are still on their way.
+    else awaited.current = step; // The matches of these letters have not arrived.
   };
   const clear = () => {
     if (search.current) search.current.value = "";

@@ -1,4 +1,4 @@
-/** A view that the kernel writes as HTML: the table, the linked columns, the differences. */
+/** A view that the kernel renders as HTML: the table, the linked columns, the differences. */
 import { useEffect, useRef, useState } from "preact/hooks";
 import { Problem } from "./GraphView";
 import { linkColumns } from "./linked";
@@ -29,7 +29,7 @@ export function HtmlView({ ask, view }: Props) {
   }, [ask, view, by]);
   useEffect(() => {
     if (!body.current || !shown) return;
-    body.current.innerHTML = shown.html; // Of our kernel: what comes from the program is escaped there.
+    body.current.innerHTML = shown.html; // The kernel writes it and escapes text of the program.
     const columns = body.current.querySelector<HTMLElement>(".jaxdebug-linked");
     if (columns) return linkColumns(columns);
   }, [shown]);

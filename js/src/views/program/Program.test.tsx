@@ -49,7 +49,7 @@ const SCENE: Scene = {
 };
 const ABOUT = { key: "p1", name: "step", first: "graph", equations: 4, has_diff: false };
 
-/** A program whose kernel answers with `SCENE`; `asked` is what it was asked. */
+/** Shows a program whose kernel answers with `SCENE`. `asked` collects the requests. */
 async function show(answers: Record<string, unknown> = {}, call?: Signal<number | null>) {
   const asked: [string, object | undefined][] = [];
   const known: Record<string, unknown> = {
@@ -80,7 +80,7 @@ const press = (element: HTMLElement, event: Event) =>
   act(async () => {
     element.dispatchEvent(event);
   });
-/** What is asked after something was drawn has been answered. */
+/** Waits for the answers to requests that were made after drawing. */
 const settled = () => act(async () => {});
 
 it("opens a box by Enter and asks for the scene with it open", async () => {

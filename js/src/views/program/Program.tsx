@@ -1,4 +1,4 @@
-/** A program as Table | Linked | Graph | Diff; of several programs one is chosen. */
+/** A program as Table, Linked, Graph or Diff, and a selection if there are several programs. */
 import type { Signal } from "@preact/signals";
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { plural } from "../../kit/format";
@@ -13,7 +13,7 @@ const VIEWS: readonly (readonly [View, string])[] = [
   ["diff", "Diff"],
 ];
 
-const SHOWING: Readonly<Record<View, string>> = {
+const DESCRIPTIONS: Readonly<Record<View, string>> = {
   table: "Its equations as rows: type, times, operations, bytes, source",
   linked: "Source, jaxpr, StableHLO and optimised HLO side by side: a row lights up what belongs to it",
   graph: "Functions as boxes, the backward pass beside the forward pass",
@@ -22,9 +22,9 @@ const SHOWING: Readonly<Record<View, string>> = {
 
 interface Props {
   ask: Ask;
-  /** The only one that is shown; without it those that this kernel has shown. */
+  /** The key of the only program to show. If absent, the programs that this kernel has shown. */
   program?: string;
-  /** The call whose traced programs are shown; null for those that this kernel has shown. */
+  /** The call with the traced programs to show; null for the programs that this kernel has shown. */
   call?: Signal<number | null>;
 }
 
@@ -39,7 +39,7 @@ export function Program({ ask, program, call }: Props) {
     let isNewest = true;
     setAll(null);
     setProblem("");
-    asked(ask, program, ofCall).then(
+    requestPrograms(ask, program, ofCall).then(
       (answer) => {
         if (!isNewest) return;
         setAll(answer.programs);
@@ -87,7 +87,7 @@ export function Program({ ask, program, call }: Props) {
               aria-pressed={shown === name}
               disabled={name !== "diff" && about.equations === 0}
               data-testid={`program-${name}`}
-              title={SHOWING[name]}
+              title={DESCRIPTIONS[name]}
               onClick={() => setView(name)}
             >
               {words}
@@ -128,7 +128,7 @@ export function Program({ ask, program, call }: Props) {
   );
 }
 
-/** `step · 45 equations`; a number tells it from those before it with the same words. */
+/** Returns `step · 45 equations`, with a number if an earlier program has the same text. */
 function labelAmong(all: readonly About[], position: number): string {
   const words = all.map(({ name, equations }) => (equations ? `${name} · ${plural(equations, "equation")}` : name));
   const same = words.slice(0, position).filter((one) => one === words[position]).length;
@@ -140,8 +140,8 @@ interface Programs {
   told?: string;
 }
 
-function asked(ask: Ask, program: string | undefined, call: number | null): Promise<Programs> {
-  if (program) return ask<About>("about", { key: program }).then((one) => ({ programs: [one] }));
+function requestPrograms(ask: Ask, program: string | undefined, call: number | null): Promise<Programs> {
+  if (program) return ask<About>("about", { key: program }).then((about) => ({ programs: [about] }));
   return call === null ? ask<Programs>("programs") : ask<Programs>("call", { call });
 }
 

@@ -1,4 +1,4 @@
-/** What is known of the chosen box: where it is written, what it gives, and the ways from it. */
+/** Details of the selected box: its source, its result, and its neighbours. */
 import { useEffect, useRef, useState } from "preact/hooks";
 import { plural } from "../../kit/format";
 import { type Ask, type Excerpt, type SceneBox, titleOf } from "./scene";
@@ -29,7 +29,7 @@ export function Side({ ask, box, way, follow }: Props) {
     };
   }, [ask, box.box]);
   const root = useRef<HTMLElement>(null);
-  // The line is in sight where there is little room.
+  // Scrolls to the line if there is little space.
   useEffect(() => {
     const here = root.current?.querySelector<HTMLElement>(".here");
     if (root.current && here) root.current.scrollTop = here.offsetTop - root.current.clientHeight + 60;

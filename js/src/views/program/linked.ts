@@ -1,4 +1,7 @@
-/** Rows of columns that stand for the same equations light up together; a click keeps it. The twin of `linked_html.py`. */
+/**
+ * Highlights all rows that stand for the same equations as the row under the pointer; a click keeps the highlight. The
+ * twin of `linked_html.py`.
+ */
 export function linkColumns(root: HTMLElement): () => void {
   const rows = [...root.querySelectorAll<HTMLElement>(".jd-row")];
   const numbers = new Map(rows.map((row) => [row, (row.dataset.e ?? "").split(" ").filter(Boolean)]));
@@ -9,13 +12,13 @@ export function linkColumns(root: HTMLElement): () => void {
   const light = (row: HTMLElement | null) => {
     const wanted = new Set(row ? numbers.get(row) : []);
     const first = new Set<Element>();
-    for (const one of rows) {
-      const lit = numbers.get(one)?.some((number) => wanted.has(number)) ?? false;
-      one.classList.toggle("jd-lit", lit);
-      const column = one.parentElement;
+    for (const other of rows) {
+      const lit = numbers.get(other)?.some((number) => wanted.has(number)) ?? false;
+      other.classList.toggle("jd-lit", lit);
+      const column = other.parentElement;
       if (!lit || !pinned || !column || column === row?.parentElement || first.has(column)) continue;
       first.add(column);
-      column.scrollTop = one.offsetTop - column.clientHeight / 3;
+      column.scrollTop = other.offsetTop - column.clientHeight / 3;
     }
   };
   const pin = (row: HTMLElement | null) => {

@@ -1,4 +1,7 @@
-/** What the kernel says of a program (`ProgramViews.answer`, `scene_data.py`), and where the arrow keys go in it. */
+/**
+ * The kernel's answers about a program (`ProgramViews.answer`, `scene_data.py`), and the movement between boxes by
+ * arrow keys.
+ */
 export type Side = "forward" | "backward";
 
 export interface SceneBox {
@@ -6,7 +9,7 @@ export interface SceneBox {
   side: Side;
   at: [x: number, y: number, width: number, height: number];
   open: boolean;
-  /** Whether there are boxes in it. */
+  /** Whether the box contains boxes. */
   opens: boolean;
   title: string;
   what: string;
@@ -45,10 +48,10 @@ export interface Scene {
   legend: [tone: string, words: string][];
   colours: string[];
   told: string;
-  /** How many equations have given NaN or infinities in the newest run. */
+  /** The number of equations that made a NaN or infinity in the newest run. */
   spoilt: number;
   found: Found[];
-  /** Of the equation that was to be seen, the place of its box. */
+  /** The index of the box with the requested equation; null if there is none. */
   shown: number | null;
 }
 
@@ -69,12 +72,12 @@ export interface About {
 
 export type View = "table" | "linked" | "graph" | "diff";
 
-/** Asks the kernel; what goes wrong is an error with its words. */
+/** Sends a request to the kernel. A problem rejects the promise with an error. */
 export type Ask = <Answer>(what: string, body?: object) => Promise<Answer>;
 
 export const keyOf = ({ box, side }: { box: number; side: Side }): string => `${box}:${side}`;
 
-/** `∂` for the derivative of a line. */
+/** Returns the title of a box, with `∂` for the derivative of a line. */
 export function titleOf({ title, side, open }: SceneBox): string {
   return side === "backward" && !open ? `∂ ${title}` : title;
 }
@@ -83,17 +86,17 @@ export function cut(words: string, most: number): string {
   return words.length <= most ? words : `${words.slice(0, Math.max(1, most - 1))}…`;
 }
 
-/** The box that an arrow key goes to: the next in its column, or the other half of its line. */
+/** Returns the box in the direction of an arrow key: the next in its column, or the other half of its line. */
 export function neighbour(boxes: readonly SceneBox[], from: SceneBox, key: string): SceneBox | undefined {
   const middle = ({ at: [x, y, width] }: SceneBox) => [x + width / 2, y] as const;
   const [x, y] = middle(from);
-  const others = boxes.filter((one) => one !== from);
+  const others = boxes.filter((box) => box !== from);
   const nearest = (fits: (dx: number, dy: number) => boolean, cost: (dx: number, dy: number) => number) => {
     let [best, least]: [SceneBox | undefined, number] = [undefined, Number.POSITIVE_INFINITY];
-    for (const one of others) {
-      const [otherX, otherY] = middle(one);
+    for (const other of others) {
+      const [otherX, otherY] = middle(other);
       const [dx, dy] = [otherX - x, otherY - y];
-      if (fits(dx, dy) && cost(dx, dy) < least) [best, least] = [one, cost(dx, dy)];
+      if (fits(dx, dy) && cost(dx, dy) < least) [best, least] = [other, cost(dx, dy)];
     }
     return best;
   };

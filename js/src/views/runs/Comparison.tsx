@@ -1,4 +1,4 @@
-/** What several runs have in common and in what they differ: their curves over each other, their config, where they part. */
+/** The comparison of several runs: their curves in shared charts, their configurations, and the values that differ. */
 import { useState } from "preact/hooks";
 import { plural, value } from "../../kit/format";
 import { siteColour } from "../../kit/theme";
@@ -17,10 +17,10 @@ interface Props {
 
 export function Charts({ compared, rows, dark }: Props) {
   const [byTime, setByTime] = useState(false);
-  // What one chart is zoomed to, all are.
+  // All charts share one zoom.
   const [zoom, setZoom] = useState<Range | null>(null);
   const twins = apart(rows);
-  // A run is called as it is below: by what the runs differ in, or by its name.
+  // A run has the same name as in the table below: the settings that differ, or its own name.
   const labels = compared.groups.map(({ label, runs: [only = -1, ...others] }) =>
     compared.config.length > 0 || others.length > 0 ? label : shortOf(compared.runs[only] ?? label, rows, twins),
   );
@@ -95,11 +95,11 @@ export function WhatDiffers({ compared, rows }: Omit<Props, "dark">) {
           </tr>
         </thead>
         <tbody>
-          {config.map(({ name, values: told }) => (
+          {config.map(({ name, values: sent }) => (
             <tr key={`config ${name}`} class="config">
               <th>{name}</th>
               <td />
-              {told.map((one, i) => (
+              {sent.map((one, i) => (
                 <td key={i} class="number mono of-run" title={one}>
                   {one}
                 </td>
@@ -128,9 +128,9 @@ export function WhatDiffers({ compared, rows }: Omit<Props, "dark">) {
               <td class="number" title={`They differ from step ${one.first} on`}>
                 {one.at}
               </td>
-              {one.values.map((told, k) => (
-                <td key={k} class={`number mono${isOdd(told) ? " bad-text" : ""}`}>
-                  {shown(told)}
+              {one.values.map((sent, k) => (
+                <td key={k} class={`number mono${isNonFinite(sent) ? " bad-text" : ""}`}>
+                  {shown(sent)}
                 </td>
               ))}
             </tr>
@@ -162,13 +162,13 @@ function Place({ of: { name, where } }: { of: Difference }) {
   );
 }
 
-function isOdd(told: Sent | null): boolean {
-  return told !== null && !Number.isFinite(Number(told));
+function isNonFinite(sent: Sent | null): boolean {
+  return sent !== null && !Number.isFinite(Number(sent));
 }
 
-function shown(told: Sent | null): string {
-  if (told === null) return "–";
-  const number = Number(told);
+function shown(sent: Sent | null): string {
+  if (sent === null) return "–";
+  const number = Number(sent);
   return Number.isNaN(number) ? "NaN" : Number.isFinite(number) ? value(number) : number > 0 ? "∞" : "−∞";
 }
 
@@ -177,9 +177,9 @@ function cellOf(place: number, { runs }: Compared, rows: readonly RunRow[]): str
   return row?.cell ? `In [${row.cell}]` : "";
 }
 
-/** Its name, if it has one, else its cell; of several the how-maniest. */
+/** Returns the name of a run or its cell, with a number if several runs share it. */
 function shortOf(key: string, rows: readonly RunRow[], twins: ReadonlyMap<string, number>): string {
-  const row = rows.find((one) => one.key === key);
+  const row = rows.find((row) => row.key === key);
   if (!row) return key;
   const twin = twins.get(key);
   return `${row.name || (row.cell ? `In [${row.cell}]` : calledOf(row))}${twin ? ` #${twin}` : ""}`;

@@ -1,4 +1,4 @@
-/** One value of several runs in one chart; a run, or those that differ in a seed alone, is a colour. */
+/** A chart of one value of several runs. Each run has a colour; runs that differ only in a seed share one. */
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { seconds, value } from "../../kit/format";
 import { colourAt, siteColour } from "../../kit/theme";
@@ -10,11 +10,11 @@ import { drawnOf, oddOf } from "./overlay";
 
 interface Props {
   chart: SentChart;
-  /** By group. */
+  /** The label of each group. */
   labels: readonly string[];
   byTime: boolean;
   dark: boolean;
-  /** That of all charts. */
+  /** The zoom that all charts share; null for all of the axis. */
   zoom: Range | null;
   onZoom: (zoom: Range | null) => void;
 }
@@ -33,20 +33,20 @@ export function OverlayChart({ chart, labels, byTime, dark, zoom, onZoom }: Prop
   useLayoutEffect(() => {
     const element = target.current;
     if (!drawing || !element) return;
-    const worth = (name: string) => colourAt(element, name);
+    const colour = (name: string) => colourAt(element, name);
     drawing.update(
       drawnOf(chart, byTime, zoom),
       { logarithmic, axis: byTime ? "seconds" : "step" },
       {
-        text: worth("--fg2"),
-        grid: worth("--grid"),
-        mark: worth("--bad"),
-        moment: worth("--accent"),
-        lines: labels.map((_, group) => worth(siteColour(group))),
+        text: colour("--fg2"),
+        grid: colour("--grid"),
+        mark: colour("--bad"),
+        moment: colour("--accent"),
+        lines: labels.map((_, group) => colour(siteColour(group))),
       },
     );
   }, [drawing, chart, byTime, zoom, logarithmic, dark, labels.join()]);
-  const odd = oddOf(chart);
+  const nonFinite = oddOf(chart);
   const onKeyDown = (event: KeyboardEvent) => {
     const next = drawing && stepped(event.key, zoom, drawing.seen);
     if (next === null ? zoom === null : !next) return;
@@ -62,7 +62,7 @@ export function OverlayChart({ chart, labels, byTime, dark, zoom, onZoom }: Prop
         </b>
         {chart.where && <span class="muted">{chart.where}</span>}
         {!hover &&
-          odd.map(({ group, from, words }) => (
+          nonFinite.map(({ group, from, words }) => (
             <span key={group} class="bad-text">
               {labels[group]} is {words} from step {from}
             </span>
@@ -104,7 +104,7 @@ export function OverlayChart({ chart, labels, byTime, dark, zoom, onZoom }: Prop
   );
 }
 
-/** What the picture shows, for those who do not see it. */
+/** Describes the chart for a screen reader. */
 function summaryOf({ name, lines }: SentChart, labels: readonly string[]): string {
   const ends = lines.map(({ group, y }) => `${labels[group]} from ${y[0]} to ${y.at(-1)}`);
   return `${name}: ${ends.join("; ")}`;

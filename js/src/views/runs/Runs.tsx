@@ -1,4 +1,4 @@
-/** The runs of this kernel, in the panel of one of them: for front ends without a side panel. */
+/** The runs of this kernel, shown in the panel of one of them for front ends without a side panel. */
 
 import { useEffect } from "preact/hooks";
 import { goesOn } from "../../kit/states";
@@ -6,7 +6,7 @@ import type { RunStore } from "../../store/run";
 import type { UiState } from "../../store/ui";
 import { RunsView } from "./RunsView";
 
-const AGAIN_MS = 1500;
+const REFRESH_MS = 1500;
 
 interface Props {
   run: RunStore;
@@ -21,10 +21,10 @@ export function Runs({ run, ui, dark }: Props) {
   useEffect(() => run.table.refresh(run.key), [run]);
   useEffect(() => {
     if (!someGoOn) return;
-    const timer = setInterval(() => run.table.refresh(run.key), AGAIN_MS);
+    const timer = setInterval(() => run.table.refresh(run.key), REFRESH_MS);
     return () => clearInterval(timer);
   }, [run, someGoOn]);
-  // With this run ticked, one more tick compares it with another.
+  // This run is ticked by default, so that one more tick compares it with another run.
   const ticked = (ui.compared.value ?? [run.key]).filter((key) => rows.some((row) => row.key === key));
   return (
     <RunsView

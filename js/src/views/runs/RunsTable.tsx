@@ -1,7 +1,7 @@
 /**
- * The table of runs: sorted by its heads, names edited in place, ticked to be laid over each other.
+ * The table of runs. The user can sort it by its columns, edit names, and tick runs to compare.
  *
- * It has more than 300 lines because the cells of the table share its state.
+ * This file has more than 300 lines because the cells of the table share its state.
  */
 import { useEffect, useRef, useState } from "preact/hooks";
 import { count, plural, value } from "../../kit/format";
@@ -10,10 +10,10 @@ import { siteColour } from "../../kit/theme";
 import type { RunRow } from "../../store/rows";
 import { apart, COLUMNS, type Column, calledOf, inOrder, NEWEST, number, type Order, orderedBy } from "./order";
 
-/** So many are drawn; the rest is one click away. */
+/** The number of rows that are drawn until the user asks for all. */
 const MOST_ROWS = 200;
 
-/** Runs that are compared at once. */
+/** The most runs to compare at once. */
 export const MOST_COMPARED = 8;
 
 const HEADS: Record<Column, string> = {
@@ -34,15 +34,15 @@ const TITLES: Partial<Record<Column, string>> = {
 
 interface Props {
   rows: readonly RunRow[];
-  /** In the order in which they were ticked. */
+  /** The keys of the ticked runs, in the order of ticking. */
   ticked: readonly string[];
   onTick(key: string): void;
   onRename(key: string, name: string): void;
-  /** By key, the number of its colour, of those that are ticked. */
+  /** For each ticked run, the index of its colour. */
   colours: ReadonlyMap<string, number>;
-  /** The run whose panel is open. */
+  /** The key of the run whose panel is open. */
   open?: string | undefined;
-  /** Undefined where no panel can be opened. */
+  /** Opens the panel of a run. Undefined if there is no place for one. */
   onOpen?: ((row: RunRow) => void) | undefined;
   onOpenBeside?: ((row: RunRow) => void) | undefined;
 }
@@ -82,7 +82,7 @@ export function RunsTable({ rows, ...props }: Props) {
   );
 }
 
-/** The head of the values says what they are of, where that is the same for all. */
+/** Returns the text of a column's head. If all values have one name, the head has that name. */
 function headOf(column: Column, rows: readonly RunRow[]): string {
   if (column !== "last") return HEADS[column];
   const values = [...new Set(rows.flatMap(({ value: name }) => name || []))];
@@ -114,7 +114,7 @@ function Head({ column, words, order, onSort }: HeadProps) {
 
 interface RowProps extends Omit<Props, "rows"> {
   row: RunRow;
-  /** The how-maniest it is of those called alike. */
+  /** Its number among the runs with the same name; undefined if the name is unique. */
   twin: number | undefined;
 }
 
@@ -178,7 +178,7 @@ function Row({ row, twin, ticked, onTick, onRename, colours, open, onOpen, onOpe
   );
 }
 
-/** Cut where there is no room for it. */
+/** Text that is cut if there is no space for it. */
 function Detail({ class: look, words, title = words }: { class: string; words: string; title?: string }) {
   return (
     <span class={look} title={title}>
@@ -197,7 +197,9 @@ interface NameProps {
   onOpenBeside: ((row: RunRow) => void) | undefined;
 }
 
-/** A click opens the run, the pen beside it makes the name a field: Enter keeps what is typed, Escape does not. */
+/**
+ * The name of a run. A click opens the run, the pen button edits the name. Enter keeps the edit, Escape discards it.
+ */
 function Name({ row, twin, called, onRename, isOpen, onOpen, onOpenBeside }: NameProps) {
   const [isEdited, setEdited] = useState(false);
   const pen = useRef<HTMLButtonElement>(null);
@@ -286,7 +288,7 @@ function Field({ row, called, onKeep, onLeave }: FieldProps) {
       placeholder={row.title}
       defaultValue={row.name ?? ""}
       onKeyDown={(event) => {
-        // The panel's keys, and the notebook's, are not meant.
+        // The keys must not reach the shortcuts of the panel and the notebook.
         event.stopPropagation();
         if (event.key !== "Enter" && event.key !== "Escape") return;
         isLeft.current = true;
@@ -300,7 +302,7 @@ function Field({ row, called, onKeep, onLeave }: FieldProps) {
   );
 }
 
-/** What is not simply done. */
+/** The state of the run, except if it is simply done. */
 function State({ row: { state, barrier } }: { row: RunRow }) {
   const words = barrier === "timeout" ? "Effects are late" : state === "done" ? "" : stateWords(state);
   if (!words) return null;
@@ -318,15 +320,16 @@ function Last({ row }: { row: RunRow }) {
   );
 }
 
-/** `lr=0.003 seed=1`. */
+/** Returns the configuration as text: `lr=0.003 seed=1`. */
 function configWords(config: NonNullable<RunRow["config"]>): string {
-  const told = (it: unknown) => (typeof it === "number" ? brief(it) : typeof it === "string" ? it : JSON.stringify(it));
+  const text = (value: unknown) =>
+    typeof value === "number" ? brief(value) : typeof value === "string" ? value : JSON.stringify(value);
   return Object.entries(config)
-    .map(([name, it]) => `${name}=${told(it)}`)
+    .map(([name, value]) => `${name}=${text(value)}`)
     .join(" ");
 }
 
-/** Three digits: rows are compared at a glance. */
+/** Formats a number in three digits, so that rows are easy to compare. */
 function brief(y: number): string {
   const size = Math.abs(y);
   if (y !== 0 && (size >= 1e5 || size < 1e-3)) return y.toExponential(1);

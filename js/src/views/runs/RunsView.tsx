@@ -1,4 +1,4 @@
-/** The table of runs, and those that are ticked side by side: in the panel, and beside the notebook. */
+/** The table of runs and the comparison of the ticked ones, for the panel and for JupyterLab's side panel. */
 import { useEffect, useState } from "preact/hooks";
 import { plural } from "../../kit/format";
 import type { Compared, RunRow, RunsPorts } from "../../store/rows";
@@ -21,7 +21,7 @@ interface Props {
 export function RunsView({ rows, ports, dark, ticked, onTicked, ...opening }: Props) {
   const { compared, problem, awaited } = useCompared(rows, ports, ticked);
   const tick = (key: string) => {
-    onTicked(ticked.includes(key) ? ticked.filter((one) => one !== key) : [...ticked, key]);
+    onTicked(ticked.includes(key) ? ticked.filter((other) => other !== key) : [...ticked, key]);
   };
   const hint = (rows.length > 1 && HINTS[ticked.length]) || "";
   return (
@@ -62,7 +62,10 @@ function headOf(ticked: number, all: number, awaited: number): string {
   return `${ticked} of ${all} ${awaited > 0 ? "ticked" : "compared"}`;
 }
 
-/** Asks for it whenever other runs are ticked, or one of them has gone on; `awaited` runs are in no answer yet. */
+/**
+ * Requests the comparison when the ticks change, or a ticked run has new events. `awaited` is the number of runs that
+ * no answer has yet.
+ */
 function useCompared(rows: readonly RunRow[], ports: RunsPorts, ticked: readonly string[]) {
   const [compared, setCompared] = useState<Compared | null>(null);
   const [problem, setProblem] = useState("");
@@ -90,7 +93,7 @@ function useCompared(rows: readonly RunRow[], ports: RunsPorts, ticked: readonly
   return { compared: ticked.length < 2 ? null : compared, problem, awaited };
 }
 
-/** The order of the ticks; runs that differ in a seed alone have one colour. */
+/** Returns the colour of each run, in the order of ticking. Runs that differ only in a seed share one. */
 function coloursOf(ticked: readonly string[], compared: Compared | null): Map<string, number> {
   return new Map(
     ticked.map((key, i) => {
@@ -101,7 +104,7 @@ function coloursOf(ticked: readonly string[], compared: Compared | null): Map<st
   );
 }
 
-/** Reads the runs in a file. */
+/** A field that loads the runs in a file. */
 function Open({ ports }: { ports: RunsPorts }) {
   const [isAsked, setAsked] = useState(false);
   const [problem, setProblem] = useState("");
@@ -130,7 +133,7 @@ function Open({ ports }: { ports: RunsPorts }) {
           event.stopPropagation();
           if (event.key === "Escape") setAsked(false);
           const path = event.key === "Enter" && event.currentTarget.value.trim();
-          // JupyterLab keeps a form from being submitted by Enter.
+          // In JupyterLab, Enter does not submit a form.
           if (path) ports.load(path, (why) => (why ? setProblem(why) : setAsked(false)));
         }}
       />

@@ -1,4 +1,4 @@
-/** The order of a table of runs, and what each is called. */
+/** The order and the names of the runs in the table. */
 import type { RunRow, Sent } from "../../store/rows";
 
 export const COLUMNS = ["run", "time", "steps", "last", "ms", "findings"] as const;
@@ -9,10 +9,10 @@ export interface Order {
   descending: boolean;
 }
 
-/** The newest first. */
+/** The default order: newest first. */
 export const NEWEST: Order = { by: "time", descending: true };
 
-/** What a person reads for a run: its name, else what was run. */
+/** Returns the text that identifies a run for the user: its name, otherwise its code. */
 export const calledOf = ({ name, title }: RunRow): string => name || title;
 
 const KEYS: Record<Column, (row: RunRow) => string | number> = {
@@ -24,12 +24,12 @@ const KEYS: Record<Column, (row: RunRow) => string | number> = {
   findings: ({ findings }) => findings ?? 0,
 };
 
-/** As a number: NaN where there is none. */
+/** Converts a sent number; NaN if there is none. */
 export function number(sent: Sent | null | undefined): number {
   return sent === null || sent === undefined ? Number.NaN : Number(sent);
 }
 
-/** What cannot be compared, such as a loss that is NaN, comes last in either order. */
+/** Returns the rows in order. Rows without a comparable value, such as a NaN loss, are last in either direction. */
 export function inOrder(rows: readonly RunRow[], { by, descending }: Order): RunRow[] {
   const key = KEYS[by];
   const sign = descending ? -1 : 1;
@@ -42,12 +42,15 @@ export function inOrder(rows: readonly RunRow[], { by, descending }: Order): Run
   });
 }
 
-/** The other way round by the same column; by another one what is largest first, but for names. */
+/**
+ * Returns the order after a click on a column: reversed for the same column, otherwise the largest first, or A to Z for
+ * names.
+ */
 export function orderedBy(by: Column, before: Order): Order {
   return before.by === by ? { by, descending: !before.descending } : { by, descending: by !== "run" };
 }
 
-/** By key, the how-maniest it is of those with the same cell and name: what tells them apart. */
+/** Numbers the runs with the same cell and name; the other runs have no entry. */
 export function apart(rows: readonly RunRow[]): Map<string, number> {
   const same = new Map<string, RunRow[]>();
   for (const row of rows) {

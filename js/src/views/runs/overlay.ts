@@ -1,15 +1,15 @@
-/** Lines of several runs as a chart draws them. */
+/** Converts lines of several runs into what a chart draws. */
 import type { SentChart } from "../../store/rows";
 import type { Curve, Drawn, Mark, Range } from "../plots/drawn";
 
 export interface Odd {
   group: number;
-  /** From where on the axis it is not finite. */
+  /** The position on the x axis from which on it is not finite. */
   from: number;
   words: string;
 }
 
-/** Finite values as curves, the others as marks. */
+/** Returns finite values as curves, the others as marks. */
 export function drawnOf({ lines }: SentChart, byTime: boolean, zoom: Range | null): Drawn {
   const curves: Curve[] = [];
   const marks: Mark[] = [];
@@ -27,7 +27,7 @@ export function drawnOf({ lines }: SentChart, byTime: boolean, zoom: Range | nul
       x: at(axis),
       y: at(values),
       smooth: null,
-      // A line has a gap where it was not finite.
+      // A line has a gap where a value was not finite.
       begins: new Set(kept.flatMap((i, place) => (place > 0 && kept[place - 1] !== i - 1 ? [place] : []))),
       band: low && high ? { low: at(low), high: at(high) } : null,
       time: at(seconds),
@@ -42,7 +42,7 @@ export function drawnOf({ lines }: SentChart, byTime: boolean, zoom: Range | nul
   return { curves, marks, from, to: to > from ? to : from + 1, at: null };
 }
 
-/** Of each line that becomes NaN or infinite, where it does. */
+/** Returns, for each line that becomes NaN or infinite, where it does. */
 export function oddOf({ lines }: SentChart): Odd[] {
   return lines.flatMap(({ group, x, y }) => {
     const i = y.findIndex((value) => !Number.isFinite(Number(value)));

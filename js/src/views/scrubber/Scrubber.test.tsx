@@ -31,7 +31,7 @@ describe("beside the code", () => {
 
   it("the red marks stand under the thumb at their steps", () => {
     showTab("source", watched);
-    // The second of two steps: at the end.
+    // The mark of the second of two steps is at the end.
     expect(find(".bad-steps path").getAttribute("d")).toBe("M399 0h1v1h-1z");
   });
 

@@ -1,11 +1,11 @@
-/** Goes back through the run, in all views together, from step to step; red where something was not finite. */
+/** The slider of the steps, for all views together. Steps at which something was not finite are red. */
 import { count } from "../../kit/format";
 import { atStop, earlier, endedAt } from "../../store/atStop";
 import { type Clock, clockOf, moveTo, whenOf } from "../../store/clock";
 import type { RunStore } from "../../store/run";
 import type { UiState } from "../../store/ui";
 
-/** Of steps that were not finite: of more several share one. */
+/** The most red marks. If there are more steps, several share a mark. */
 const MOST_MARKS = 400;
 
 interface Props {
@@ -52,7 +52,7 @@ export function Scrubber({ run, ui }: Props) {
   );
 }
 
-/** A mark for each step in which something was not finite that is watched or printed. */
+/** Returns a path with a mark for each step at which a watched or printed value was not finite. */
 function badSteps(run: RunStore, clock: Clock): string {
   const all = [run.watched.bad, run.series.bad].filter(({ length }) => length > 0);
   const bins = all.length > 0 ? Math.min(clock.length, MOST_MARKS) : 0;
@@ -67,7 +67,10 @@ function badSteps(run: RunStore, clock: Clock): string {
   return path;
 }
 
-/** Under the middle of the thumb at that row: the first stands at the one end, the last at the other. */
+/**
+ * Returns the position of a mark below the middle of the slider's thumb: the first row is at one end, the last row at
+ * the other.
+ */
 function markAt(row: number, rows: number): number {
   return Number((((MOST_MARKS - 1) * row) / Math.max(1, rows - 1)).toFixed(2));
 }

@@ -1,4 +1,4 @@
-/** A menu: copies the selected lines, and exports the rows shown. */
+/** The menu that copies the selected lines and exports the shown events. */
 import { useEffect, useRef, useState } from "preact/hooks";
 import { plural } from "../../kit/format";
 import { copy, download } from "../../kit/give";
@@ -7,7 +7,7 @@ import { asPython, records, toCsv } from "../../store/table";
 import type { UiState } from "../../store/ui";
 import { selectedEvents, useShown } from "./shown";
 
-const LOOK_AGAIN_MS = 30;
+const POLL_MS = 30;
 
 interface Props {
   run: RunStore;
@@ -60,7 +60,7 @@ function Choices({ run, ui }: Props) {
   const lines = plural(selectedEvents(run, ui).length, "selected line");
   const write = async (kind: "csv" | "json") => {
     setDoing("Loading lines …");
-    while (run.wantAllLines()) await new Promise((resolve) => setTimeout(resolve, LOOK_AGAIN_MS));
+    while (run.wantAllLines()) await new Promise((resolve) => setTimeout(resolve, POLL_MS));
     const rows = records(run, shown);
     const text = kind === "csv" ? toCsv(rows) : JSON.stringify([...rows], null, 1);
     download(fileName(run, kind), new Blob([text], { type: kind === "csv" ? "text/csv" : "application/json" }));

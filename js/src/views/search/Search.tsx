@@ -1,4 +1,4 @@
-/** What belongs to the streams in the row of tabs: one stream or two, find, filter, and what to do with the lines. */
+/** The controls of the streams in the row of tabs: one stream or two, search, filter, export. */
 import { useEffect, useRef, useState } from "preact/hooks";
 import { count, plural } from "../../kit/format";
 import { Toggle } from "../../kit/Toggle";

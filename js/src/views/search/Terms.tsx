@@ -1,4 +1,6 @@
-/** The terms of the filter as chips, and below the field what may come next; ↑ ↓ choose, Enter or Tab takes it. */
+/**
+ * The terms of the filter as chips, and completions below the field. ↑ ↓ select a completion, Enter or Tab inserts it.
+ */
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { Query } from "../../store/query";
 import type { RunStore } from "../../store/run";
@@ -8,9 +10,9 @@ interface Props {
   run: RunStore;
   input: { current: HTMLInputElement | null };
   chips: readonly string[];
-  /** What stands beside the chips. */
+  /** The text beside the chips. */
   text: string;
-  /** The field has the focus. */
+  /** Whether the field has the focus. */
   typing: boolean;
   set: (text: string, chips?: string[]) => void;
 }
@@ -22,20 +24,20 @@ export function Terms({ run, input, chips, text, typing, set }: Props) {
   const { hint, problem } = new Query(text);
   const found = typing && !closed && !problem ? completionsOf(run, text) : [];
   const take = (i: number) => {
-    const one = found[i];
-    if (!one) return;
-    set(completed(text, one.term) + (one.isField ? "" : " "));
+    const completion = found[i];
+    if (!completion) return;
+    set(completed(text, completion.term) + (completion.isField ? "" : " "));
     input.current?.focus();
     setAt(-1);
   };
   const without = (chip: string) => {
     set(
       text,
-      chips.filter((one) => one !== chip),
+      chips.filter((other) => other !== chip),
     );
     input.current?.focus();
   };
-  // They have one row, which is scrolled to the last of them.
+  // The chips are in one row, which is scrolled to its end.
   const row = useRef<HTMLSpanElement>(null);
   useLayoutEffect(() => {
     if (row.current) row.current.scrollLeft = row.current.scrollWidth;

@@ -1,14 +1,14 @@
-/** What may come next in the filter: the terms that this run has something for, and what stands after them. */
+/** The completions of the filter: fields and values that occur in this run. */
 import { plain } from "../../kit/escapes";
 import { FIELDS } from "../../store/query";
 import type { RunStore } from "../../store/run";
 
-/** A word that may be put in place of the one that is typed. */
+/** A term that can replace the word being typed. */
 export interface Completion {
   term: string;
-  /** What it leaves. */
+  /** Describes the events that the term leaves. */
   words: string;
-  /** Something is to be typed after it. */
+  /** Whether the term is a field that needs a value. */
   isField: boolean;
 }
 
@@ -26,7 +26,7 @@ const WORDS: Readonly<Record<(typeof FIELDS)[number], string>> = {
 const MOST = 12;
 const TYPED = /(-?)([\w<>.]*)(?::(\S*))?$/;
 
-/** Of the word at the end of `text`. */
+/** Returns the completions of the last word of `text`. */
 export function completionsOf(run: RunStore, text: string): Completion[] {
   const [, minus = "", word = "", after] = TYPED.exec(text) ?? [];
   const values = valuesOf(run);
@@ -41,11 +41,11 @@ export function completionsOf(run: RunStore, text: string): Completion[] {
   const fields = FIELDS.filter((field) => field.startsWith(word) && (values.get(field)?.size ?? 0) > 0);
   const named =
     word === "" ? [] : [...values.keys()].flatMap((field) => (field === "step" ? [] : valueTerms(field, word)));
-  const own = fields.map((field) => ({ term: `${minus}${field}:`, words: WORDS[field], isField: true }));
-  return [...own, ...named].slice(0, MOST);
+  const fieldTerms = fields.map((field) => ({ term: `${minus}${field}:`, words: WORDS[field], isField: true }));
+  return [...fieldTerms, ...named].slice(0, MOST);
 }
 
-/** The text with its last word replaced. */
+/** Returns the text with its last word replaced. */
 export function completed(text: string, term: string): string {
   return text.replace(TYPED, term);
 }
@@ -60,7 +60,7 @@ function stepTerms(minus: string, typed: string): Completion[] {
   ];
 }
 
-/** For each field the values in this run, and some words on each. */
+/** Returns, for each field, the values in this run, each with a description. */
 function valuesOf(run: RunStore): Map<string, Map<string, string>> {
   const found = new Map<string, Map<string, string>>(FIELDS.map((field) => [field, new Map()]));
   const add = (field: string, value: string, words = "") => {
@@ -75,7 +75,7 @@ function valuesOf(run: RunStore): Map<string, Map<string, string>> {
     for (const transform of site.transforms) add("in", transform);
     for (let lane = 0; lane < Math.min(run.lanes.get(site.id) ?? 0, MOST); lane++) add("lane", String(lane));
   }
-  // One that all lines have leaves nothing out.
+  // A value that all lines have would filter nothing.
   for (const field of ["phase", "kind"]) if (found.get(field)?.size === 1) found.get(field)?.clear();
   const first = run.log.length > 0 ? steps(run) : null;
   if (first) {
@@ -88,7 +88,7 @@ function valuesOf(run: RunStore): Map<string, Map<string, string>> {
   return found;
 }
 
-/** The step of the newest line that has one. */
+/** Returns the step of the newest line that has one. */
 function steps({ log, merged: { positions } }: RunStore): { last: number } | null {
   for (let i = positions.length - 1; i >= 0 && positions.length - i < 1000; i--) {
     const last = log.step(positions.at(i));

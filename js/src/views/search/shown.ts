@@ -1,4 +1,4 @@
-/** Which events of a stream a view shows, of those that were searched for, and which of them are selected. */
+/** Computes which events of a stream a view shows, and which of them are selected. */
 import { useEffect, useMemo } from "preact/hooks";
 import { FilteredStream } from "../../store/filter";
 import { Query } from "../../store/query";
@@ -10,7 +10,7 @@ export function useQuery(text: string): Query {
   return useMemo(() => new Query(text), [text]);
 }
 
-/** What of `stream` passes the filter; with `find`, of that what was found. */
+/** Returns the events of `stream` that pass the filter and, if there is one, the search `find`. */
 export function useShown(run: RunStore, ui: UiState, stream: Stream, find = ""): Positions {
   run.watch();
   const filter = useQuery(ui.filter.value);
@@ -26,7 +26,7 @@ export function useShown(run: RunStore, ui: UiState, stream: Stream, find = ""):
   return filtered.update();
 }
 
-/** The numbers of the shown events from `ui.anchor` to `ui.event`. */
+/** Returns the numbers of the shown events from `ui.anchor` to `ui.event`. */
 export function selectedEvents(run: RunStore, { event, anchor, filter, site, onlyCall, phantoms }: UiState): number[] {
   if (event.value === null) return [];
   const only = { site: site.value, call: onlyCall.value, noPhantoms: !phantoms.value };

@@ -1,9 +1,9 @@
-/** The phases, processes and devices that events come from: each a word of the filter, put there and taken away by a click. */
+/** The phases, processes and devices of the events. A click adds one to the filter or removes it. */
 import { toggleTerm } from "../../store/query";
 import type { RunStore } from "../../store/run";
 import type { UiState } from "../../store/ui";
 
-/** More are found by typing. */
+/** The most chips. The user can type other terms. */
 const MOST_CHIPS = 16;
 
 export function Chips({ run, ui }: { run: RunStore; ui: UiState }) {

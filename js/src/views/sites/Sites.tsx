@@ -1,4 +1,4 @@
-/** Where the prints come from. Choosing a place leaves only its prints. */
+/** The sites of the prints. Selecting a site shows only its prints. */
 import { count, shortFunction } from "../../kit/format";
 import { siteColour } from "../../kit/theme";
 import type { RunStore } from "../../store/run";
@@ -73,7 +73,7 @@ function Site({ run, ui, site, dropped, muted, every, dark }: SiteProps) {
   const name = siteName(run, site);
   const lost = dropped > 0 && `${count(dropped)} dropped`;
   const marks = [muted && "muted", ...traits(run, site)].filter(Boolean);
-  // A site is the program's, which may run again.
+  // The site belongs to the program, which may run again.
   const later = run.over && " in later runs of its program";
   return (
     <div class={`site-row${muted ? " off" : ""}`}>
@@ -138,7 +138,7 @@ function Site({ run, ui, site, dropped, muted, every, dark }: SiteProps) {
   );
 }
 
-/** What is usual, a print in the forward pass, needs no word. */
+/** Names what is special about a site. A print in the forward pass is the usual case. */
 function traits(run: RunStore, site: SiteMessage): string[] {
   const { kind, phase, ordered } = site;
   const arrays = arraysOf(run, site).map(({ dtype, shape }) => typeName(dtype, shape));

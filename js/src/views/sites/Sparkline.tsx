@@ -1,4 +1,4 @@
-/** The shape of a line in a few pixels. */
+/** A small chart of the shape of a line. */
 import { useLayoutEffect, useRef } from "preact/hooks";
 import { clearCanvas } from "../../kit/size";
 import { colourAt } from "../../kit/theme";
@@ -18,7 +18,7 @@ interface Props {
 
 export function Sparkline({ line, colour, dark }: Props) {
   const canvas = useRef<HTMLCanvasElement>(null);
-  // `dark` changes what the colour is worth.
+  // `dark` changes the computed colours.
   useLayoutEffect(() => {
     if (canvas.current) draw(canvas.current, line, colour);
   }, [line, line.total, colour, dark]);

@@ -1,4 +1,4 @@
-/** What a site is called in the panel. */
+/** The names of sites in the panel. */
 import { plain } from "../../kit/escapes";
 import type { RunStore } from "../../store/run";
 import { ITSELF, isWatched, LANES, type WatchSite } from "../../store/watched";
@@ -6,19 +6,19 @@ import type { SiteMessage } from "../../transport/wire";
 
 export function siteName(run: RunStore, site: SiteMessage, value?: string): string {
   const caller = run.apart.get(site.id);
-  const said = value || plain(site.label) || site.source.trim() || site.where;
-  const name = isWatched(site) ? ofWatched(site, value) : said;
+  const printed = value || plain(site.label) || site.source.trim() || site.where;
+  const name = isWatched(site) ? ofWatched(site, value) : printed;
   return `${name}${caller ? ` · ${caller}` : ""}`;
 }
 
-/** The value itself by its name alone; what was made of it besides, with that. */
+/** Returns the name of a watched value, followed by the name of its statistic, if there is one. */
 function ofWatched(site: WatchSite, value: string | undefined): string {
   const name = watchedName(site);
   if (value === undefined || value === ITSELF) return name;
   return value === LANES ? `${name} by lane` : `${name} ${value}`;
 }
 
-/** Of a watched value: its variable, or the expression that computes it. */
+/** Returns the variable of a watched value, or the expression that computes it. */
 export function watchedName({ watch, phase }: WatchSite): string {
   return `${watch.role === "gradient" ? "∂ " : ""}${watch.name}${phase === "recompute" ? " (recompute)" : ""}`;
 }

@@ -1,4 +1,4 @@
-/** A histogram in a few pixels: of magnitudes, the negative ones on the left. */
+/** A small histogram of magnitudes, with the negative values on the left. */
 import type { WatchSite } from "../../store/watched";
 import { barsOf, inWords } from "../inspector/histogram";
 import type { Seen } from "./reading";

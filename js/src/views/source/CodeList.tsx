@@ -1,4 +1,4 @@
-/** The rows of a file; only the visible ones exist; an expression under the pointer is read out. */
+/** The rows of a file; only visible rows are rendered. It shows the facts of the expression under the pointer. */
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { Moved } from "../../kit/moved";
 import { useScrolled } from "../../kit/scrolled";
@@ -31,17 +31,17 @@ interface Props {
   rows: readonly Row[];
   values: readonly Value[];
   look: LookAtStop;
-  /** The event up to which a live line is drawn. */
+  /** The number of the newest event, for rows that show the newest value. */
   newest: number;
   over: ReadonlyMap<number, Value[]>;
-  /** By line. */
+  /** The prints and callbacks of each line. */
   prints: ReadonlyMap<number, readonly SiteMessage[]>;
   names: readonly SourceName[];
-  /** The line where the program stands. */
+  /** The line at which the program is stopped; null if it is in no line of this file. */
   now: number | null;
-  /** What the lines of the frame have assigned, in words. */
+  /** For each line of the frame, the variables that it has assigned, as text. */
   assigned: ReadonlyMap<number, string> | undefined;
-  /** A line may be run to. */
+  /** Whether the program is stopped and can run to a line. */
   stepping: boolean;
   isOpen: (line: number) => boolean;
   open: (line: number) => void;
@@ -61,7 +61,8 @@ export function CodeList(props: Props) {
   const current = place ? indexOf(rows, place.line, place.index) : -1;
   const brought = useRef({ place, to: 0 });
 
-  // Where nothing was chosen, it begins where there is something to see; whoever has scrolled since stays there.
+  // If no line is selected, the list starts at the first line with a value. If the user has scrolled since, it stays
+  // there.
   useLayoutEffect(() => {
     const isLeft = Math.abs(top - brought.current.to) > 1;
     if (place === brought.current.place && isLeft) return;
@@ -109,7 +110,7 @@ export function CodeList(props: Props) {
     event.preventDefault();
     event.stopPropagation();
   };
-  /** Long lines, all together. */
+  /** Scrolls all long lines horizontally. */
   const shift = (by: number) => {
     for (const code of viewport.current?.querySelectorAll("code") ?? []) code.scrollLeft += by;
   };
@@ -221,7 +222,10 @@ function nextWithValue(rows: readonly Row[], from: number, step: number): number
   return from;
 }
 
-/** What a row without a value offers, or says of the names of its line that have none: a leaf, or all but the leaves. */
+/**
+ * Returns the names of a row without a value that explain why, or can be watched: its leaf, or the names of the line
+ * that are not leaves.
+ */
 function unseen(names: readonly SourceName[], { value, leaf, code }: Row): readonly SourceName[] {
   if (value) return NOTHING;
   return leaf ? [leaf] : names.filter((one) => one.line === code.line && one.why && !one.root);

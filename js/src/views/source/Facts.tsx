@@ -1,4 +1,4 @@
-/** All that is known of a value at the step, in few lines: what is read out under the pointer. */
+/** What is known of a value at the shown step, in a few lines. It is shown for the expression under the pointer. */
 import { Bars } from "./Bars";
 import { factsOf, type SeenValue } from "./reading";
 import type { Value } from "./rows";

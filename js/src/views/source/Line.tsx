@@ -1,4 +1,4 @@
-/** One row: the line of code, or room below it, and beside it what one of its values was. */
+/** One row of the list: a line of code, or an empty place below it, and beside it one of the line's values. */
 import type { ComponentChildren } from "preact";
 import { useMemo } from "preact/hooks";
 import { brief } from "../../kit/format";
@@ -19,24 +19,24 @@ interface Props {
   run: RunStore;
   row: Row;
   found: SeenValue | null;
-  /** All values that reach over this line: what can be pointed at. */
+  /** All values whose expressions include a part of this line. The pointer can select them. */
   over: readonly Value[];
-  /** The statistic that is shown. */
+  /** The statistic that is shown beside the code. */
   statistic: string;
   isLive: boolean;
   newest: number;
   isCurrent: boolean;
-  /** Where it has no watched value. */
+  /** The prints of a line that has no watched value. */
   prints: readonly SiteMessage[];
-  /** Names of this line that have no value. */
+  /** The names of this line that have no value. */
   unseen: readonly SourceName[];
-  /** The program stands here. */
+  /** Whether the program is stopped at this line. */
   isNow: boolean;
-  /** What it has assigned in the frame, in words. */
+  /** The variables that the line has assigned in the frame, as text. */
   assigned: string | undefined;
-  /** Where a line may be run to. */
+  /** Runs the program to a line; null if it cannot. */
   runTo: ((line: number) => void) | null;
-  /** The line as the kernel names it. */
+  /** The line in the kernel's notation: `train.py:41`. */
   place: string;
   isOpen: boolean;
   choose: (event: Event) => void;
@@ -103,7 +103,7 @@ export function Line(props: Props) {
   );
 }
 
-/** What is printed here; a click on the line inspects it. */
+/** The prints of the line. A click on the line inspects them. */
 function Printed({ run, prints }: { run: RunStore; prints: readonly SiteMessage[] }) {
   return (
     <span class="why muted" data-testid="printed">
@@ -112,7 +112,7 @@ function Printed({ run, prints }: { run: RunStore; prints: readonly SiteMessage[
   );
 }
 
-/** The number of the line; a click on it sets or removes a breakpoint. */
+/** The line number. A click sets or removes a breakpoint. */
 function Gutter({ run, place, line }: { run: RunStore; place: string; line: number }) {
   const breakpoint = breakpointAt(run, place);
   const words =
@@ -195,7 +195,7 @@ function Cells({ run, value, found, statistic, isLive, newest }: Props & { value
   );
 }
 
-/** A stripe in the gutter; none near 1, where there is nothing to see. */
+/** Returns the stripe in the gutter for a heat. It is invisible at 0. */
 function striped(heat: number) {
   const colour = heat < 0 ? "--accent" : "--bad";
   const strength = Math.round(100 * Math.abs(heat));

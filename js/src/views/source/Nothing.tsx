@@ -1,4 +1,4 @@
-/** No value, and no stop: what shows values beside the code, and what makes the program stop. */
+/** Shown if there is no value and no stop: how to watch values, and how to stop the program. */
 import type { StatusMessage } from "../../transport/wire";
 
 const VALUES = [

@@ -15,7 +15,7 @@ const CODE = [
   "    loss = w.dot(x) + b",
 ];
 
-/** The golden run, whose lines 21 and 22 are of a file that is here. */
+/** Shows the golden run. Its lines 21 and 22 are in a file that has arrived. */
 function open(batch = goldenBatch("watch")) {
   const shown = showTab("source", batch);
   const { content } = golden("source");
@@ -34,7 +34,7 @@ function open(batch = goldenBatch("watch")) {
   return shown;
 }
 
-/** happy-dom lays nothing out: the list is as high as it says. */
+/** Gives elements a height, because happy-dom does no layout. */
 function withHeight<T>(height: number, run: () => T): T {
   const own = Object.getOwnPropertyDescriptor(HTMLElement.prototype, "clientHeight");
   Object.defineProperty(HTMLElement.prototype, "clientHeight", { configurable: true, get: () => height });
@@ -60,7 +60,7 @@ describe("the source", () => {
   describe("begins in a long file", () => {
     const LONG = Array.from({ length: 90 }, (_, i) => `line ${i + 1}`);
     const seen = () => all(".source-row[data-line]").map(({ dataset }) => Number(dataset.line));
-    /** Its lines that have something are 61 and 62; of a hidden view the list has no height. */
+    /** Shows a long file in which only lines 61 and 62 have values. A hidden view has the height 0. */
     const openLong = (name: string, height: number, ui = createUi()) => {
       const batch = goldenBatch(name);
       const [{ file = "" } = {}] = batch.sites;
@@ -226,7 +226,7 @@ describe("the source", () => {
 
   it("says of what is outside of a running loop which call it is of", () => {
     const batch = goldenBatch("watch");
-    // `logits` is in a loop, which is in call 2; `loss` of call 2 has not come yet.
+    // `logits` is in a loop of call 2; `loss` of call 2 has not arrived yet.
     for (const event of [0, 3]) batch.events.step[event] = event;
     batch.events.call[4] = 1;
     withHeight(600, () => {

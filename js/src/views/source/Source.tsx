@@ -1,4 +1,7 @@
-/** The code with, beside each line, what it computed at the moment that is looked at; where the program stands, that line. */
+/**
+ * The Code view: beside each line of code the values that it computed at the shown moment. At a stop, it marks the
+ * current line.
+ */
 import { useLayoutEffect, useMemo } from "preact/hooks";
 import type { RunStore } from "../../store/run";
 import type { UiState } from "../../store/ui";
@@ -25,7 +28,7 @@ export function Source({ run, ui, status, dark }: Props) {
   const stop = shownStop(run, ui);
   const frame = stop?.frames[stop.frame] ?? null;
   const stands = standsAt(run);
-  // Sites are only ever added.
+  // Sites are added and never removed, so their number tells whether they have changed.
   const known = useMemo(() => filesOf(run), [run, run.sites.size]);
   useLayoutEffect(() => {
     if (frame && stands) ui.place.value = { file: frame.file, line: frame.line, index: 0 };

@@ -1,4 +1,4 @@
-/** A statistic over the steps in a few pixels, with the moment and where something was not finite. */
+/** A small chart of a statistic over the steps, with the shown moment and marks where something was not finite. */
 import { useMemo } from "preact/hooks";
 import { decimate } from "../../store/decimate";
 import type { WatchTable } from "../../store/watched";
@@ -9,10 +9,10 @@ const HEIGHT = 16;
 interface Props {
   table: WatchTable;
   statistic: string;
-  /** Changes when it is to be drawn again. */
+  /** A number that changes when the chart must be drawn again. */
   newest: number;
   colour: string;
-  /** The row that is looked at; null where that is the newest. */
+  /** The selected row; null for the newest. */
   at: number | null;
 }
 
@@ -43,7 +43,7 @@ export function pathsOf(table: WatchTable, statistic: string): { line: string; b
     const isBad = table.anyBad(row, Math.min(row + stretch, table.length) - 1);
     if (isBad) bad += `M${across(row, table)} 0v${HEIGHT}`;
   }
-  // One point alone is drawn as a dot.
+  // A single point is drawn as a dot.
   const line = points.length > 0 ? `M${points.join("L")}${points.length === 1 ? "h1" : ""}` : "";
   return { line, bad };
 }

@@ -1,4 +1,4 @@
-/** Above the source: which function, which statistic, and where a value was not finite first. */
+/** The toolbar above the code: the function, the statistic, and the first value that was not finite. */
 import { count } from "../../kit/format";
 import { Toggle } from "../../kit/Toggle";
 import type { RunStore } from "../../store/run";

@@ -1,4 +1,4 @@
-/** Beside a line without values: why its names have none, and what watches those that could have one. */
+/** Beside a line without values: why its names have none, and buttons that watch the names that can be watched. */
 import type { RunStore } from "../../store/run";
 import type { SourceName } from "../../transport/wire";
 
@@ -17,7 +17,7 @@ export function Unseen({ run, names }: Props) {
   );
 }
 
-/** Each reason once, after the names that it holds for. */
+/** Returns each reason once, after the names with that reason. */
 function reasonsOf(names: readonly SourceName[]): string[] {
   const reasons = new Map<string, string[]>();
   for (const { name, why, pattern } of names) if (!pattern) reasons.set(why, [...(reasons.get(why) ?? []), name]);
@@ -49,7 +49,7 @@ function Add({ run, name: { name, pattern } }: { run: RunStore; name: SourceName
   );
 }
 
-/** Adds all that can be, or takes them back if they are. */
+/** Watches all names that can be watched. If all of them are watched already, stops watching them. */
 export function addAll(run: RunStore, names: readonly SourceName[]): void {
   const patterns = [...new Set(names.map(({ pattern }) => pattern).filter(Boolean))];
   const areAdded = patterns.every((pattern) => run.status?.added.includes(pattern));

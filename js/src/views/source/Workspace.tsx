@@ -1,4 +1,4 @@
-/** One file: names, code, inspector side by side; of a stop why it is, its variables and a console as well. */
+/** One file: names, code and inspector side by side. At a stop also the reason, the variables and a console. */
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { RunStore } from "../../store/run";
 import type { UiState } from "../../store/ui";
@@ -33,7 +33,7 @@ interface Props {
   dark: boolean;
   file: CodeFile;
   files: CodeFile[];
-  /** It has values, so that the kernel has its source. */
+  /** Whether the file has values, so that the kernel can send its source. */
   isKnown: boolean;
   stop: StopBody | null;
   frame: FrameMessage | null;
@@ -128,7 +128,7 @@ function SourceNote({ run, answer }: { run: RunStore; answer: unknown }) {
   );
 }
 
-/** What would show more than what the code says by itself. */
+/** Says how to see more than prints. */
 function PrintsAlone() {
   return (
     <p class="source-note muted">
@@ -138,21 +138,21 @@ function PrintsAlone() {
   );
 }
 
-/** The value that is inspected, of whichever file it is; a gradient by itself. */
+/** Returns the inspected value, in any file. A gradient without a value is returned by itself. */
 function useChosen(run: RunStore, ui: UiState, sites: number): Value | undefined {
   const site = ui.value.value === null ? undefined : run.sites.get(ui.value.value);
   return useMemo(() => {
     if (!site || !isWatched(site)) return undefined;
     const all = [...valuesOf(run, site.file).lines.values()].flat();
-    return all.find((one) => one.site.id === site.id) ?? alone(site);
+    return all.find((one) => one.site.id === site.id) ?? withoutGradient(site);
   }, [run, site, sites]);
 }
 
-function alone(site: WatchSite): Value {
+function withoutGradient(site: WatchSite): Value {
   return { site, gradient: null, isPart: false, nth: "" };
 }
 
-/** The newest event, at a pace that eyes can follow while the run goes on. */
+/** Returns the newest event, updated slowly enough to be readable while the run goes on. */
 function useNewest(run: RunStore): number {
   const kept = useRef({ event: 0, until: 0 });
   const [, again] = useState(0);
@@ -161,7 +161,7 @@ function useNewest(run: RunStore): number {
     kept.current = { event: run.next - 1, until: now + LIVE_MS };
   }
   const { event, until } = kept.current;
-  // Nothing else may come that would draw the last of them.
+  // The last event must be drawn even if no further event causes a draw.
   const isBehind = event < run.next - 1;
   useEffect(() => {
     if (!isBehind) return;

@@ -1,8 +1,8 @@
-/** What else was not finite in one call: where it began there, and whether anything of it reaches a result. */
+/** The other values that were not finite in one call: the first of them, and whether one certainly reaches a result. */
 import type { RunStore } from "../../store/run";
 import { isWatched, type WatchSite } from "../../store/watched";
 
-/** Of the events that were not finite, so many before and after are looked at. */
+/** The number of events to search before and after, among those that were not finite. */
 const MOST = 2048;
 
 interface Bad {
@@ -10,35 +10,35 @@ interface Bad {
   site: WatchSite;
 }
 
-/** The watched values that were not finite in the call of event `of`, in the order in which they came. */
-function* badWith(run: RunStore, of: number): Generator<Bad> {
+/** Yields the watched values that were not finite in the call of event `event`, in order of arrival. */
+function* badWith(run: RunStore, event: number): Generator<Bad> {
   const { log, watched, sites } = run;
-  const position = log.find(of);
+  const position = log.find(event);
   if (position < 0) return;
   const [call, time] = [log.call(position), log.time(position)];
-  const at = watched.bad.lowerBound(of);
+  const at = watched.bad.lowerBound(event);
   for (let i = Math.max(0, at - MOST); i < Math.min(watched.bad.length, at + MOST); i++) {
-    const event = watched.bad.at(i);
-    const other = log.find(event);
+    const candidate = watched.bad.at(i);
+    const other = log.find(candidate);
     if (other < 0 || (call >= 0 ? log.call(other) !== call : log.time(other) !== time)) continue;
     const site = sites.of(log.site(other), log.type(other));
-    if (site && isWatched(site)) yield { event, site };
+    if (site && isWatched(site)) yield { event: candidate, site };
   }
 }
 
-/** The first of the call; null where it is the value of event `of` itself. */
-export function firstOfCall(run: RunStore, of: number): WatchSite | null {
+/** Returns the first such value of the call; null if it is the value of event `event` itself. */
+export function firstOfCall(run: RunStore, event: number): WatchSite | null {
   let first: Bad | undefined;
-  for (const one of badWith(run, of)) {
-    // What a choice may leave out is the first only where nothing else is.
-    if (!first || (first.site.watch.choice && !one.site.watch.choice)) first = one;
+  for (const bad of badWith(run, event)) {
+    // A value that a choice such as `where` may leave out is the first only if there is no other.
+    if (!first || (first.site.watch.choice && !bad.site.watch.choice)) first = bad;
   }
-  return !first || first.event >= of ? null : first.site;
+  return !first || first.event >= event ? null : first.site;
 }
 
-/** Whether a choice may leave out a value that was not finite: not where its call has one that no choice leaves out. */
-export function isMasked(run: RunStore, { watch }: WatchSite, of: number): boolean {
+/** Whether a choice may leave the value out. If its call has a value that no choice leaves out, the answer is no. */
+export function isMasked(run: RunStore, { watch }: WatchSite, event: number): boolean {
   if (!watch.choice) return false;
-  for (const { site } of badWith(run, of)) if (!site.watch.choice) return false;
+  for (const { site } of badWith(run, event)) if (!site.watch.choice) return false;
   return true;
 }

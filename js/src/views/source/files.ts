@@ -1,17 +1,20 @@
-/** The files that have values and the functions in them: those that are watched, then those that only print; of each the notebook's cells first. */
+/**
+ * The files with values, and the functions in them. Files with watched values come first, then files that only print.
+ * In each group, the notebook's cells come first.
+ */
 import type { RunStore } from "../../store/run";
 import { isWatched } from "../../store/watched";
 import type { SiteMessage } from "../../transport/wire";
 
 export interface CodeFunction {
   name: string;
-  /** The first line with a value. */
+  /** The first line of the function that has a value. */
   line: number;
 }
 
 export interface CodeFile {
   file: string;
-  /** What a person calls it: `In [7]`, `model.py`. */
+  /** The short name of the file: `In [7]`, `model.py`. */
   name: string;
   functions: CodeFunction[];
 }
@@ -47,7 +50,7 @@ function isCell({ name }: CodeFile): boolean {
   return name.startsWith("In [");
 }
 
-/** The last one that has a value at `line` or before. */
+/** Returns the index of the last function that has a value at `line` or before. */
 export function functionAt({ functions }: CodeFile, line: number): number {
   return Math.max(0, functions.filter((one) => one.line <= line).length - 1);
 }

@@ -1,10 +1,13 @@
-/** Breakpoints at lines of a file, set and taken away beside the code. */
+/** Sets and removes breakpoints at lines of a file. */
 import type { RunStore } from "../../store/run";
 
-/** `on`: it has stopped this run; `next`: it will stop the next one, or this one when its program gets there. */
+/**
+ * `on`: the breakpoint has stopped this run. `next`: it will stop the next run, or this one when its program gets
+ * there.
+ */
 export type Breakpoint = "on" | "next" | null;
 
-/** The line as the kernel names it, `train.py:41`: by a place that it has named in the file. */
+/** Returns the kernel's name of a line, such as `train.py:41`. The name of the file comes from a site in it. */
 export function nameOf(run: RunStore, file: string, line: number): string {
   const known = [...run.sites.values()].find((site) => site.file === file && site.where.endsWith(`:${site.line}`));
   const name = known ? known.where.slice(0, -`:${known.line}`.length) : (file.split("/").at(-1) ?? file);

@@ -1,9 +1,9 @@
-/** The prints and callbacks in the code: each is inspected at its line. */
+/** The prints and callbacks in the code. Each can be inspected at its line. */
 import type { RunStore } from "../../store/run";
 import { isWatched } from "../../store/watched";
 import type { SiteMessage } from "../../transport/wire";
 
-/** Of a file those that have values, by line. */
+/** Maps each line of a file to its sites that have values. */
 export function printsOf(run: RunStore, file: string): ReadonlyMap<number, readonly SiteMessage[]> {
   const lines = new Map<number, SiteMessage[]>();
   for (const site of run.sites.values()) {

@@ -1,4 +1,4 @@
-/** What a watched value was at the moment that is looked at, in words and numbers. */
+/** What a watched value was at the shown moment, in words and numbers. */
 import { brief, value as exact } from "../../kit/format";
 import { type AtStop, atStop, earlier, endedAt } from "../../store/atStop";
 import { clockOf, whenOf } from "../../store/clock";
@@ -16,21 +16,21 @@ import type { Value } from "./rows";
 export interface Seen {
   table: WatchTable;
   row: number;
-  /** As it was compiled for that row. */
+  /** The site as it was compiled for the row. */
   site: WatchSite;
-  /** Those of all its lanes and devices. */
+  /** `row` and the rows of the other lanes and devices of the same execution. */
   rows: number[];
-  /** `call 3 · step 12`. */
+  /** The call and step as text: `call 3 · step 12`. */
   when: string;
-  /** The earlier call, or at a stop the earlier step, that it is of; "" where it is of the one that is looked at. */
+  /** If the row is of an earlier call, or at a stop of an earlier step: which; "" otherwise. */
   earlier: string;
-  /** At a stop whose step has no row yet: the variable of the frame, which has its value. */
+  /** At a stop whose step has no row yet: the variable of the frame that has the value. Otherwise null. */
   local: LocalMessage | null;
-  /** Not finite, the expression that may leave it out; "" where it may not, or all is finite. */
+  /** Returns the expression that may leave out the NaN or infinity; "" if there is none, or if all is finite. */
   mask(): string;
-  /** undefined where nobody knows it. */
+  /** Returns a statistic; undefined if it is not known. */
   told(statistic: string): number | undefined;
-  /** NaN where there is no such statistic. */
+  /** Returns a statistic; NaN if it is not known. */
   get(statistic: string): number;
 }
 
@@ -38,14 +38,16 @@ export interface SeenValue extends Seen {
   gradient: Seen | null;
 }
 
-/** What is looked at: a moment, and where that is live and the program stands or was ended at a stop, the stop. */
+/**
+ * What the view shows: a moment; or, if the view is live and the program is stopped or was ended at a stop, that stop.
+ */
 export interface LookAtStop extends Look {
   stop?: AtStop | null;
-  /** The call whose loop is looked at. */
+  /** The call of the shown step, if the step is in a loop. */
   inLoopOf?: number;
 }
 
-/** Where the panel is live that is `newest`. */
+/** Returns what the view shows. If the view is live, that is the event `newest`. */
 export function lookOf(run: RunStore, ui: UiState, newest: number): LookAtStop {
   const [moment, call] = [ui.moment.value, ui.onlyCall.value];
   const standing = standsAt(run) ? run.debugger.stop : endedAt(run, ui);
@@ -60,25 +62,25 @@ export function lookOf(run: RunStore, ui: UiState, newest: number): LookAtStop {
   return moment === null ? inLoop : { ...inLoop, during, loop, isLast: after !== during };
 }
 
-/** Of one site; null where it had not been computed. */
+/** Returns the value of one site; null if it was not computed by then. */
 export function seenOf(run: RunStore, { id }: WatchSite, look: LookAtStop): Seen | null {
   const table = run.watched.tables.get(id);
   const found = table ? seenAt(run, table, table.rowAt(look), look) : null;
   const local = look.stop && found?.earlier ? localOf(run, found.site, look.stop.stop) : null;
-  return local && found && look.stop ? { ...found, rows: [found.row], ...asTold(local, look.stop) } : found;
+  return local && found && look.stop ? { ...found, rows: [found.row], ...fromLocal(local, look.stop) } : found;
 }
 
-/** null where it had not been computed. */
+/** Returns a value with its gradient; null if it was not computed by then. */
 export function seen(run: RunStore, { site, gradient }: Value, look: LookAtStop): SeenValue | null {
   const found = seenOf(run, site, look);
   if (!found) return null;
   const beside = gradient && gradient !== site && run.watched.tables.get(gradient.id);
   const other = beside ? seenAt(run, beside, beside.rowBeside(found.table, found.row, look), look) : null;
-  // Of an earlier step than the value it would be taken for that of the value.
+  // A gradient of an earlier step is left out, because it would look like the gradient of this value.
   return { ...found, gradient: other?.earlier === found.earlier ? other : null };
 }
 
-/** What a site's value was an iteration before that of `of`; null where there was none, or nobody knows it. */
+/** Returns the value of a site one iteration earlier; null if there is none or it is not known. */
 export function seenBefore(run: RunStore, { id }: WatchSite, { table, row }: Seen): Seen | null {
   const other = run.watched.tables.get(id);
   return other ? seenAt(run, other, other.rowBefore(table, row)) : null;
@@ -94,7 +96,7 @@ function seenAt(run: RunStore, table: WatchTable, row: number, look: Partial<Loo
   return { table, row, site, rows, ...about, mask, told, get: (statistic) => told(statistic) ?? Number.NaN };
 }
 
-/** While a loop runs, what is outside of it is still that of the call before: it comes when the loop is over. */
+/** Returns `call 3` if a row is of an earlier call. While a loop runs, values outside the loop come only after it. */
 function earlierThan(run: RunStore, { stop, inLoopOf }: Partial<LookAtStop>, table: WatchTable, row: number): string {
   if (stop) return earlier(table, row, stop);
   const call = table.at(row, "call") as number;
@@ -102,7 +104,7 @@ function earlierThan(run: RunStore, { stop, inLoopOf }: Partial<LookAtStop>, tab
   return before && now && call < now.id && before.name === now.name ? `call ${call}` : "";
 }
 
-function asTold(local: LocalMessage, { when, stop: { lanes } }: AtStop) {
+function fromLocal(local: LocalMessage, { when, stop: { lanes } }: AtStop) {
   const told = (statistic: string) => statisticOfLocal(local, statistic);
   const lane = lanes.sizes.length > 0 ? `, lane ${lanes.chosen.join(", ")}` : "";
   return {
@@ -114,14 +116,14 @@ function asTold(local: LocalMessage, { when, stop: { lanes } }: AtStop) {
   };
 }
 
-/** The norm; of a number its size. */
+/** Returns the norm of an array, or the absolute value of a number. */
 export function norm({ table, get }: Seen): number {
   return table.isScalar ? Math.abs(get("value")) : get("l2");
 }
 
 /**
- * How far the size of the elements is from 1, as a stripe beside the line: -1 vanishing (10^-6 and less), 0, 1 exploding (10^6
- * and more); of gradients as well.
+ * Returns how far the typical size of the elements is from 1, for the stripe beside the line: from -1 (vanishing, at
+ * most 10^-6) through 0 to 1 (exploding, at least 10^6). Works for gradients as well.
  */
 export function heatOf(found: Seen): number {
   const magnitude = norm(found) / Math.sqrt(found.table.sizeAt(found.row) * found.rows.length);
@@ -129,11 +131,11 @@ export function heatOf(found: Seen): number {
   return magnitude === 0 ? 0 : Math.max(-1, Math.min(1, Math.log10(magnitude) / 6));
 }
 
-/** Which are left out where they are 0. */
+/** The statistics that are left out if they are 0. */
 const COUNTS = new Set(["zeros", "nan", "posinf", "neginf"]);
 const BAD = { nan: "nan", posinf: "inf", neginf: "-inf" };
 
-/** What was not finite and is not meant, in words: `3 nan · 1 inf`. */
+/** Counts what was not finite, without intended infinities: `3 nan · 1 inf`. */
 export function badOf({ table, row, get, local }: Seen): string {
   if (local && !table.isScalar) {
     const { nan = 0, inf = 0 } = local.stats ?? {};
@@ -144,7 +146,7 @@ export function badOf({ table, row, get, local }: Seen): string {
   return found.map(([name, word]) => `${get(name)} ${word}`).join(" · ");
 }
 
-/** The gradient's norm and how many times the value's norm that is, each "" where there is none. */
+/** Returns the gradient's norm and its ratio to the value's norm; "" for each that is not known. */
 export function gradientOf(found: SeenValue): { size: string; ratio: string } {
   const size = found.gradient ? norm(found.gradient) : Number.NaN;
   const ratio = size / norm(found);
@@ -155,19 +157,19 @@ export function gradientOf(found: SeenValue): { size: string; ratio: string } {
   };
 }
 
-/** As a jaxpr writes it: `f32[64,128]`. */
+/** Returns the type in the notation of a jaxpr: `f32[64,128]`. */
 export function typeOf({ watch }: WatchSite): string {
   return `${watch.dtype.replace(/^(bf|f|u|i|c)[a-z]+(?=\d)/, "$1")}[${watch.shape.join()}]`;
 }
 
-/** What has to be known of it beside its numbers. */
+/** Returns what to know about a value besides its numbers. */
 export function notesOf(found: SeenValue): string[] {
   const mask = found.mask() || found.gradient?.mask();
   const ended = found.site.watch.has_ended_lanes && "lanes that have already left the while_loop are included";
   return [mask && `${mask} may mask it`, ended].filter((note) => typeof note === "string" && note !== "") as string[];
 }
 
-/** All that is known of it, in few lines. */
+/** Returns all that is known of a value, in a few lines. */
 export function factsOf({ site: newest, nth }: Value, found: SeenValue | null): string[] {
   const site = found?.site ?? newest;
   const { scope, primitive } = site.watch;
@@ -179,7 +181,7 @@ export function factsOf({ site: newest, nth }: Value, found: SeenValue | null): 
   const known = table.statistics.filter((name) => (get(name) !== 0 || !COUNTS.has(name)) && told(name) !== undefined);
   const numbers = known.map((name) => `${labelOf(found, name)} ${exact(get(name))}`);
   const { size, ratio } = gradientOf(found);
-  const left = found.earlier && " (this step's has not come yet)";
-  const lines = [head, found.when + left + lanes, numbers.join(" · "), ...notesOf(found)];
+  const missing = found.earlier && " (this step's has not come yet)";
+  const lines = [head, found.when + missing + lanes, numbers.join(" · "), ...notesOf(found)];
   return size ? [...lines, `‖gradient‖ ${size}${ratio && ` · ${ratio} of the value's`}`] : lines;
 }

@@ -18,7 +18,7 @@ interface Made {
   site?: Partial<SiteMessage>;
 }
 
-/** A run that watched the parts of `LINE`, which is line 21. */
+/** Returns a run that watched the parts of `LINE`, which is line 21. */
 function watching(...made: Made[]): TestRun {
   const run = new TestRun();
   const batch = goldenBatch("watch");

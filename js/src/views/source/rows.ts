@@ -4,19 +4,19 @@ import type { RunStore } from "../../store/run";
 import { isWatched, type WatchSite } from "../../store/watched";
 import type { Source, SourceName } from "../../transport/wire";
 
-/** So many values of a line are shown before it is opened. */
+/** The number of values that a line shows before it is opened. */
 const MOST_OF_A_LINE = 3;
-/** An expression over more lines is marked in the first of them only so far. */
+/** The number of lines in which a long expression is marked. */
 const LONGEST = 200;
 
-/** What one expression computes, with its gradient. */
+/** The value of an expression, with its gradient. */
 export interface Value {
-  /** The gradient's where only that is watched. */
+  /** The site of the value; the site of the gradient if only that is watched. */
   site: WatchSite;
   gradient: WatchSite | null;
-  /** It is a part of what another value of its line is computed by. */
+  /** Whether its expression is a part of the expression of another value in its line. */
   isPart: boolean;
-  /** Which of those that a loop in Python unrolled it is, `2/4`; "" where there is one. */
+  /** Its number among the copies that an unrolled Python loop makes: `2/4`; "" if there is one. */
   nth: string;
 }
 
@@ -28,24 +28,24 @@ export interface CodeLine {
 
 export interface Row {
   code: CodeLine;
-  /** Of the rows of its line, the first shows the code. */
+  /** The index of the row among the rows of its line. Row 0 shows the code. */
   index: number;
   value: Value | null;
-  /** A leaf that could be watched too, where the row is for it alone. */
+  /** A leaf that could be watched, if the row is only for this leaf. */
   leaf: SourceName | null;
   isLast: boolean;
-  /** How many more values and leaves the line has. */
+  /** The number of hidden values and leaves of the line. */
   more: number;
 }
 
 export interface FileValues {
-  /** By the line where each begins, in the order of the source. */
+  /** The values by the line where their expression begins, in source order. */
   lines: ReadonlyMap<number, Value[]>;
-  /** By each line that they reach over. */
+  /** The values by each line that their expression includes. */
   over: ReadonlyMap<number, Value[]>;
 }
 
-/** The values that the code of `file` computes. */
+/** Returns the values that the code of `file` computes. */
 export function valuesOf(run: RunStore, file: string): FileValues {
   const groups = new Map<string, WatchSite[]>();
   for (const id of run.watched.tables.keys()) {
@@ -74,19 +74,22 @@ function add(lines: Map<number, Value[]>, line: number, value: Value): void {
   else lines.set(line, [value]);
 }
 
-/** Each value with its gradient; a gradient without a value stands for itself. `session/run/gradients.py` is its twin. */
+/**
+ * Pairs each value with its gradient. A gradient without a value stands for itself. `session/run/gradients.py` is its
+ * twin.
+ */
 export function paired(sites: WatchSite[]): Value[] {
   const byOrder = [...sites].sort((a, b) => a.order - b.order || a.id - b.id);
   const values = byOrder.filter(({ watch }) => watch.role === "value");
   const gradients = byOrder.filter(({ watch }) => watch.role === "gradient");
   const found = values.map((site, i) => {
-    // Of several derivatives the first.
-    const own = gradients.find(({ id, watch }) => watch.value === site.id || id === site.watch.gradient) ?? null;
+    // If there are several derivatives, the first one.
+    const partner = gradients.find(({ id, watch }) => watch.value === site.id || id === site.watch.gradient) ?? null;
     const nth = values.length > 1 ? `${i + 1}/${values.length}` : "";
-    return { site, gradient: own, isPart: false, nth };
+    return { site, gradient: partner, isPart: false, nth };
   });
-  const left = gradients.filter((site) => found.every(({ gradient }) => gradient !== site));
-  return [...found, ...left.map((site) => ({ site, gradient: site, isPart: false, nth: "" }))];
+  const unpaired = gradients.filter((site) => found.every(({ gradient }) => gradient !== site));
+  return [...found, ...unpaired.map((site) => ({ site, gradient: site, isPart: false, nth: "" }))];
 }
 
 function bySource({ site: a }: Value, { site: b }: Value): number {
@@ -99,14 +102,14 @@ function contains(a: WatchSite, b: WatchSite): boolean {
   return !same && a.column <= b.column && ends >= 0;
 }
 
-/** Lines as they were typed, in colours. */
+/** Returns the lines as the user typed them, with their colours. */
 export function linesOf(source: readonly string[], first: number): CodeLine[] {
   const lines = source.map(asTyped);
   const spans = highlighted(lines);
   return lines.map((text, i) => ({ line: first + i, text, spans: spans[i] ?? [] }));
 }
 
-/** The lines of `source`; where it is not to be had, those that the sites remember. */
+/** Returns the lines of `source`. Without a source, returns the lines that the sites know. */
 export function codeOf(run: RunStore, file: string, source: Source | null): CodeLine[] {
   if (source) {
     return linesOf(source.lines, source.first_line);
@@ -117,7 +120,10 @@ export function codeOf(run: RunStore, file: string, source: Source | null): Code
   return sorted.map(([line, text]) => ({ line, text, spans: highlighted([text])[0] ?? [] }));
 }
 
-/** `open` are the lines that show all their values; beside values, `names` that could be watched too have a row. */
+/**
+ * Returns the rows of the list. `open` has the lines that show all their values. A name in `names` that could be
+ * watched also gets a row.
+ */
 export function rowsOf(
   code: readonly CodeLine[],
   values: ReadonlyMap<number, Value[]>,
@@ -140,7 +146,7 @@ export function rowsOf(
   });
 }
 
-/** A part of a line that a value is computed by; `null` where it is only coloured. */
+/** A part of a line. `value` is the value that it computes; null if the part is only coloured. */
 export interface Piece {
   text: string;
   kind: SpanKind;
@@ -154,7 +160,9 @@ interface Marked {
   value: Value;
 }
 
-/** The line cut into what is coloured and what can be pointed at, the smaller ranges within the larger. */
+/**
+ * Splits a line into coloured pieces and pieces that the pointer can select, with smaller ranges inside larger ones.
+ */
 export function piecesOf({ line, text, spans }: CodeLine, values: readonly Value[]): Piece[] {
   const seen = new Set<string>();
   const marks = values.flatMap((value): Marked[] => {
@@ -172,7 +180,7 @@ export function piecesOf({ line, text, spans }: CodeLine, values: readonly Value
   return cut(spans, marks, 0, text.length);
 }
 
-/** Where `name` is assigned to before its value, -1 if it is not. */
+/** Returns where `name` is assigned in the text before its value; -1 if it is not. */
 function targetOf(before: string, name: string): number {
   const at = before.lastIndexOf(name);
   const isWord = /^\W*$/.test(`${before[at - 1] ?? ""}${before[at + name.length] ?? ""}`);
@@ -197,7 +205,7 @@ function cut(spans: readonly Span[], marks: readonly Marked[], from: number, to:
   return [...pieces, ...coloured(spans, at, to)];
 }
 
-/** The spans from `from` to `to`. */
+/** Returns the pieces of the columns from `from` up to `to`. */
 function coloured(spans: readonly Span[], from: number, to: number): Piece[] {
   let at = 0;
   return spans.flatMap(([kind, text]): Piece[] => {

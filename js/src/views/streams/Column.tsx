@@ -1,4 +1,4 @@
-/** One stream: its heading and its rows. */
+/** One stream: its heading and its list of events. */
 import { count } from "../../kit/format";
 import { VirtualList } from "../../kit/VirtualList";
 import type { RunStore } from "../../store/run";
@@ -13,7 +13,7 @@ interface Props {
   run: RunStore;
   stream: Stream;
   ui: UiState;
-  /** There is nothing of this kind: leave the room to the other one. */
+  /** Whether the stream is empty, so that the other one gets the space. */
   slim: boolean;
   dark: boolean;
 }
@@ -78,7 +78,7 @@ export function Column({ name, run, stream, ui, slim, dark }: Props) {
   );
 }
 
-/** How often two unordered events of one step came in another order than in the program. */
+/** The number of unordered events that arrived in another order than that of the program. */
 function Inversions({ run }: { run: RunStore }) {
   run.watch();
   const { inversions } = run.order;
@@ -104,7 +104,7 @@ function requestTexts(run: RunStore, positions: Positions, first: number, end: n
   run.texts.request(missing, run.next);
 }
 
-/** Where event `number` stands in the list, -1 if it does not. */
+/** Returns the index of event `number` in the list, or -1. */
 function indexOf(run: RunStore, positions: Positions, number: number | null): number {
   const position = number === null ? -1 : run.log.find(number);
   return position < 0 ? -1 : positions.find(position);

@@ -1,4 +1,4 @@
-/** An event in full, opened below its line; below the streams, the source line of the selected site. */
+/** An event in full, opened below its line; and below the streams, the source line of the selected site. */
 import { seconds, shortFunction } from "../../kit/format";
 import type { RunStore } from "../../store/run";
 import { stepsOf } from "../../store/steps";
@@ -21,7 +21,7 @@ interface EventProps extends Props {
   number: number;
 }
 
-/** How many rows of the list an event takes in full. */
+/** Returns the height of an opened event, in rows of the list. */
 export function detailRows(run: RunStore, number: number): number {
   const site = run.siteAt(run.log.find(number));
   const lines = Math.min(MOST_LINES, run.texts.get(number)?.split("\n").length ?? 1);

@@ -1,4 +1,4 @@
-/** One event as a line: the colour of its site, which firing it was, the text as printed, where it comes from. */
+/** One event as a line: the colour of its site, its step, its text, and its source line. */
 import type { ComponentChildren } from "preact";
 import { plural } from "../../kit/format";
 import { siteColour } from "../../kit/theme";
@@ -10,7 +10,6 @@ import type { UiState } from "../../store/ui";
 import type { SiteMessage } from "../../transport/wire";
 import { Styled } from "./Styled";
 
-/** The site says where a callback was defined: the line has its name and what it was given. */
 const NON_FINITE = /([-+]?\b(?:nan|inf)\b)/i;
 const ORDER_WORDS: Readonly<Record<OrderMark, string>> = {
   early: "Arrived before a print of the same step that is earlier in the program",
@@ -18,14 +17,14 @@ const ORDER_WORDS: Readonly<Record<OrderMark, string>> = {
 };
 const PHANTOM =
   "Printed only because vmap runs every branch of a cond, and a while loop until its last lane has finished";
-/** Longer lines are cut here; the detail shows all. */
+/** The length at which a line is cut. The opened event shows all of it. */
 export const MOST_CHARACTERS = 400;
 
 interface Props {
   run: RunStore;
   ui: UiState;
   position: number;
-  /** What is looked for. */
+  /** The search, whose matches are marked; null for none. */
   find: RegExp | null;
 }
 
@@ -86,10 +85,11 @@ export function Row({ run, ui, position, find }: Props) {
   );
 }
 
-/** As class names: selected, or later than the moment that is looked at. */
+/** Returns CSS classes: selected, or later than the shown moment. */
 function stateOf({ event, anchor, moment }: UiState, number: number): string {
-  const [one, other] = [event.value, anchor.value ?? event.value];
-  const selected = one !== null && other !== null && number >= Math.min(one, other) && number <= Math.max(one, other);
+  const [last, first] = [event.value, anchor.value ?? event.value];
+  const selected =
+    last !== null && first !== null && number >= Math.min(first, last) && number <= Math.max(first, last);
   const later = moment.value !== null && number > moment.value;
   return `${selected ? " selected" : ""}${later ? " later" : ""}`;
 }
@@ -97,7 +97,7 @@ function stateOf({ event, anchor, moment }: UiState, number: number): string {
 interface TextProps {
   run: RunStore;
   text: string;
-  /** The same with the escape codes of its colours. */
+  /** The text with its escape codes of colours; undefined if it has none. */
   colours: string | undefined;
   scalar: boolean;
   find: RegExp | null;
@@ -105,7 +105,7 @@ interface TextProps {
   select: () => void;
 }
 
-/** By keyboard a line is opened by choosing it. */
+/** The text of the line. By keyboard, selecting a line opens it. */
 function Text({ run, text, colours, scalar, find, expanded, select }: TextProps) {
   const lines = text.split("\n");
   const line = (lines[0] as string).slice(0, MOST_CHARACTERS);
@@ -144,7 +144,7 @@ function Text({ run, text, colours, scalar, find, expanded, select }: TextProps)
 interface TagsProps {
   ui: UiState;
   site: SiteMessage | undefined;
-  /** The run is of several processes. */
+  /** Whether the run has several processes. */
   process: boolean;
   lane: number;
   device: string | undefined;
@@ -175,7 +175,10 @@ function Tags({ ui, site, process, lane, device, phantom, order }: TagsProps) {
   );
 }
 
-/** Leaves only what has it too. By keyboard the filter is typed, and the chips beside the sites are reached. */
+/**
+ * A tag that filters by its term when clicked. By keyboard, the user types the filter or uses the chips beside the
+ * sites.
+ */
 function Tag({ ui, term, words, kind = "" }: { ui: UiState; term: string; words: string; kind?: string }) {
   return (
     <button
@@ -196,7 +199,7 @@ function Tag({ ui, term, words, kind = "" }: { ui: UiState; term: string; words:
 function markNonFinite(line: string): ComponentChildren {
   const parts = line.split(NON_FINITE);
   if (parts.length === 1) return line;
-  // `split` puts what the group caught at the odd places.
+  // `split` puts the captured groups at the odd indices.
   return parts.map((part, i) => (i % 2 ? <mark key={i}>{part}</mark> : part));
 }
 

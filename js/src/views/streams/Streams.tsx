@@ -1,4 +1,4 @@
-/** Ordered and unordered events side by side, the sites they come from, and the one selected in full. */
+/** Ordered and unordered events side by side, the sites that they come from, and the selected site. */
 import { goesOn } from "../../kit/states";
 import type { RunStore } from "../../store/run";
 import type { UiState } from "../../store/ui";

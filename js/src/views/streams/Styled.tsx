@@ -1,4 +1,4 @@
-/** A text in the colours that its program gave it by escape codes; plain until what reads them is here. */
+/** Text in the colours that its escape codes give it; plain until the bundle that parses them is loaded. */
 import { useEffect } from "preact/hooks";
 import { plain } from "../../kit/escapes";
 import type { RunStore } from "../../store/run";
@@ -7,7 +7,7 @@ import { laterLines } from "../later/load";
 interface Props {
   run: RunStore;
   text: string;
-  /** Of the first line so many characters; all, where it is not there. */
+  /** Shows only the first line, cut after this many characters. If absent, all of the text is shown. */
   most?: number;
 }
 

@@ -1,17 +1,17 @@
-/** A call as a bar, by what it was doing. */
+/** A call as a bar that is divided into its stages. */
 import { seconds } from "../../kit/format";
 import { callStateWords, wasEnded } from "../../kit/states";
 import type { Bar, Span } from "../../store/spans";
 import { NAMES } from "./Totals";
 
 export const CALL_ROW = 22;
-/** In narrower bars there is no room for a name, and only one of their parts is seen. */
+/** A narrower bar has no name, and only one of its parts is visible. */
 const NARROW = 0.015;
 
 interface Props {
   bar: Bar;
   chosen: boolean;
-  /** Of the width of what is seen. */
+  /** Its share of the visible width. */
   share: number;
   percent: (time: number) => string;
   choose: (bar: Bar) => void;

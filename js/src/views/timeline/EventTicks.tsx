@@ -1,4 +1,6 @@
-/** The events of each site, or of each device, as ticks, the denser the darker, with the moment that is looked at. */
+/**
+ * The events of each site or device as ticks, with the shown moment. Where there are more events, the tick is darker.
+ */
 import { useLayoutEffect, useRef } from "preact/hooks";
 import { plural } from "../../kit/format";
 import { clearCanvas, useSize } from "../../kit/size";
@@ -30,7 +32,7 @@ export function EventTicks({ run, ui, by, rows, seen, dark }: Props) {
   const selected = ui.event.value;
   const moment = ui.moment.value;
 
-  // `dark` changes what the colours are worth.
+  // `dark` changes the computed colours.
   useLayoutEffect(() => {
     const context = clearCanvas(canvas.current, width, height);
     if (!context) return;

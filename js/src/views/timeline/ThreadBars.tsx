@@ -1,4 +1,6 @@
-/** The host functions that each thread ran, as bars on one canvas: too many to be elements. */
+/**
+ * The host functions that each thread ran, as bars. They are on one canvas, because there are too many for elements.
+ */
 import { useLayoutEffect, useRef } from "preact/hooks";
 import { plural, seconds } from "../../kit/format";
 import { clearCanvas, useSize } from "../../kit/size";
@@ -11,13 +13,13 @@ import type { Stretch } from "./axis";
 
 const ROW = 20;
 const BAR = 14;
-/** Pixels that a name needs. */
+/** The width that a name needs, in pixels. */
 const LEAST_FOR_NAME = 34;
 
 interface Props {
   run: RunStore;
   ui: UiState;
-  /** Which threads, from top to bottom. */
+  /** The indices of the threads, from top to bottom. */
   rows: number[];
   seen: Stretch;
   dark: boolean;
@@ -30,13 +32,13 @@ export function ThreadBars({ run, ui, rows, seen, dark }: Props) {
   const height = rows.length * ROW;
   const scale = width / (seen.to - seen.from);
 
-  // `dark` changes what the colours are worth.
+  // `dark` changes the computed colours.
   useLayoutEffect(() => {
     const context = clearCanvas(canvas.current, width, height);
     if (context) draw(context, run, rows, seen, scale);
   }, [run.threads.next, rows.length, seen.from, seen.to, width, dark]);
 
-  /** What is under the pointer. */
+  /** Returns the span under the pointer. */
   const found = (event: PointerEvent | MouseEvent): ThreadSpan | undefined => {
     const { left, top } = (event.currentTarget as HTMLElement).getBoundingClientRect();
     const [time, row] = [seen.from + (event.clientX - left) / scale, Math.floor((event.clientY - top) / ROW)];
@@ -70,7 +72,7 @@ function nameOf(run: RunStore, { site }: ThreadSpan): string {
   return message ? siteName(run, message) : "";
 }
 
-/** The functions that have something within the stretch. */
+/** Yields the spans of host functions that overlap the range. */
 function* spansIn(run: RunStore, { from, to }: Stretch): Generator<ThreadSpan> {
   for (let i = run.threads.endedBefore(from); i < run.threads.length; i++) {
     const span = run.threads.at(i);
@@ -87,7 +89,7 @@ function draw(context: CanvasRenderingContext2D, run: RunStore, rows: number[], 
   for (const span of spansIn(run, seen)) {
     const row = rows.indexOf(span.thread);
     const [left, right] = [(span.from - seen.from) * scale, (span.to - seen.from) * scale];
-    // Those within a pixel that has been drawn would not be seen.
+    // A bar within a pixel that is already drawn would be invisible.
     if (right < (ends.get(row) ?? -1)) continue;
     const length = Math.max(1, right - left - 0.5);
     ends.set(row, Math.ceil(left + length));

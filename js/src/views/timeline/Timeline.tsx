@@ -1,4 +1,7 @@
-/** When things happened: calls and waits as bars, by thread, events as ticks by site and device. Choosing a call narrows all views. */
+/**
+ * The timeline: calls and waits as bars by thread, events as ticks by site or device. Selecting a call limits all views
+ * to it.
+ */
 import { useRef } from "preact/hooks";
 import { plural, seconds } from "../../kit/format";
 import { useSize } from "../../kit/size";
@@ -17,12 +20,12 @@ import { useNavigation } from "./navigate";
 import { ThreadBars } from "./ThreadBars";
 import { Totals } from "./Totals";
 
-/** From this share of the width on a number stands before its tick: behind it there may be no room. */
+/** From this share of the width on, a number is left of its tick, because there may be no space on the right. */
 const NEAR_END = 0.88;
 const MOST_TICKS = 8;
-/** Pixels that a tick and its number need. */
+/** The pixels that a tick and its number need. */
 const TICK_ROOM = 70;
-/** Seconds, so that a run that has just begun has an axis. */
+/** In seconds, so that a run that has just begun has an axis. */
 const SHORTEST_RUN = 1e-3;
 
 interface Props {

@@ -7,7 +7,7 @@ interface Props {
   threads: readonly ThreadOfCalls[];
   waits: readonly WaitSpan[];
   seen: Stretch;
-  /** The end of the run so far: later than that nothing is known. */
+  /** The present end of the run, in seconds since it started. */
   now: number;
 }
 
@@ -27,7 +27,7 @@ const WORDS: Readonly<Record<string, string>> = {
   "outside JAX": "no call was in progress: Python did something else",
 };
 
-/** Those that are drawn in a colour of their own. */
+/** The stages that have a colour of their own. */
 const STAGES: readonly string[] = ["trace", "numba", "lower", "compile", "flight", "drain"];
 
 export function Totals({ threads, waits, seen, now }: Props) {

@@ -1,4 +1,4 @@
-/** A stretch of time on the screen: what is seen of the run, moved and zoomed. */
+/** The visible range of the timeline: moving and zooming it. */
 
 export interface Stretch {
   from: number;
@@ -7,15 +7,18 @@ export interface Stretch {
 
 const SHORTEST_S = 1e-6;
 const ROOM = 1.15;
-/** Of the width: bars that add less are not drawn. */
+/** A share of the width. A bar that adds less is not drawn. */
 const THINNEST = 1 / 300;
 
-/** An end of the axis for a run that goes on: it stays for a while, so that what was drawn stays where it is. */
+/** Returns the end of the axis for an active run. It changes rarely, so that the bars do not move all the time. */
 export function roomy(now: number): number {
   return ROOM ** Math.ceil(Math.log(now * 1.02) / Math.log(ROOM));
 }
 
-/** Of spans by time, those that are seen and no less than a line beyond the one before in their row; `always` those that must not be missed. */
+/**
+ * Returns the visible spans in order of time. A very short span that ends hardly later than the spans before it in its
+ * row is left out, unless `always` is true for it.
+ */
 export function distinct<Span extends Stretch & { row?: number }>(
   spans: readonly Span[],
   seen: Stretch,
@@ -33,7 +36,7 @@ export function distinct<Span extends Stretch & { row?: number }>(
   });
 }
 
-/** `factor` < 1 shows less; the time at `share` of the width stays where it is. */
+/** Zooms: a `factor` below 1 shows less. The time at `share` of the width stays where it is. */
 export function zoomed({ from, to }: Stretch, factor: number, share: number): Stretch {
   const length = Math.max(SHORTEST_S, (to - from) * factor);
   const start = from + (to - from - length) * share;
@@ -45,7 +48,7 @@ export function moved({ from, to }: Stretch, share: number): Stretch {
   return { from: from + by, to: to + by };
 }
 
-/** The stretch within `whole`, as long as it was where that fits. */
+/** Moves a range into `whole`, and shortens it if it does not fit. */
 export function within({ from, to }: Stretch, whole: Stretch): Stretch {
   const length = Math.min(to - from, whole.to - whole.from);
   const start = Math.min(Math.max(from, whole.from), whole.to - length);

@@ -1,11 +1,11 @@
-/** How many events of each site or device fall into each pixel of the timeline. */
+/** Counts the events of each site or device in each pixel of the timeline. */
 import type { EventLog } from "../../store/events";
 import type { Stretch } from "./axis";
 
-/** More would take longer than a frame; then every n-th is looked at. */
+/** The most events to count. If there are more, every n-th is counted. */
 const MOST_LOOKED_AT = 200_000;
 
-/** By id; each `width` long. */
+/** Returns the counts by id; each array has `width` elements. */
 export function densityOf(
   log: EventLog,
   by: "site" | "device",

@@ -1,4 +1,4 @@
-/** Moves and zooms what is seen of the timeline: by wheel, by dragging, by keys. */
+/** Moves and zooms the timeline by wheel, dragging and keys. */
 import type { RefObject } from "preact";
 import { useRef, useState } from "preact/hooks";
 import { moved, type Stretch, within, zoomed } from "./axis";
@@ -10,10 +10,10 @@ const STEPS: Readonly<Record<string, (stretch: Stretch) => Stretch>> = {
   "=": (stretch) => zoomed(stretch, 0.6, 0.5),
   "-": (stretch) => zoomed(stretch, 1 / 0.6, 0.5),
 };
-/** Pixels of the wheel for a zoom of e. */
+/** The distance of the wheel that zooms by a factor of e, in pixels. */
 const WHEEL = 300;
 
-/** What is seen of `whole`, all of it at first, and the listeners that change it. */
+/** Returns the visible range of `whole`, which is all of it at first, and the listeners that change it. */
 export function useNavigation(whole: Stretch, section: RefObject<HTMLElement>) {
   const [chosen, choose] = useState<Stretch | null>(null);
   const dragged = useRef<number | null>(null);
@@ -21,7 +21,7 @@ export function useNavigation(whole: Stretch, section: RefObject<HTMLElement>) {
   const see = (next: Stretch) => choose(next.to - next.from >= whole.to - whole.from ? null : within(next, whole));
 
   const onWheel = (event: WheelEvent) => {
-    // Without a modifier the notebook scrolls, unless the timeline is what is worked with.
+    // Without a modifier key the notebook scrolls, unless the timeline has the focus.
     const inUse = section.current?.matches(":focus-within");
     if (!inUse && !event.ctrlKey && !event.metaKey && !event.shiftKey) return;
     event.preventDefault();
