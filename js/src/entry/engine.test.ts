@@ -21,22 +21,22 @@ describe("what the page asks of engines by itself", () => {
   it("waits until the runs of all engines are over; what the user asks does not", () => {
     const { first, second, sent } = engines();
     first.request(SYNC);
-    first.told(true);
-    second.told(true);
+    first.setActive(true);
+    second.setActive(true);
     second.request(SYNC);
     second.request(ROWS);
     vi.advanceTimersByTime(60_000);
     expect(sent).toEqual([[], [ROWS]]);
-    first.told(false);
+    first.setActive(false);
     vi.advanceTimersByTime(60_000);
     expect(sent[0]).toEqual([]);
-    second.told(false);
+    second.setActive(false);
     vi.advanceTimersByTime(2900);
     expect(sent[0]).toEqual([]);
     vi.advanceTimersByTime(200);
     expect(sent).toEqual([[SYNC], [ROWS, SYNC]]);
     first.request(SYNC);
-    first.told(true); // The next cell.
+    first.setActive(true); // The next cell.
     vi.advanceTimersByTime(60_000);
     expect(sent[0]).toEqual([SYNC]);
     first.end();
@@ -56,7 +56,7 @@ describe("what the page asks of engines by itself", () => {
 
   it("is asked of one engine when the other is gone", () => {
     const { first, second, sent } = engines();
-    second.told(true);
+    second.setActive(true);
     vi.advanceTimersByTime(60_000);
     first.request(SYNC);
     expect(sent[0]).toEqual([]);

@@ -37,7 +37,7 @@ export class EngineRequests {
   }
 
   /** Notes whether a run of this engine is active. */
-  told(goesOn: boolean): void {
+  setActive(goesOn: boolean): void {
     if (this.goesOn && !goesOn) this.wait();
     this.goesOn = goesOn;
   }

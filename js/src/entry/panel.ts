@@ -29,14 +29,14 @@ function initialize({ model }: { model: Model }): () => void {
   let isLost = false;
   const receive = (content: unknown, buffers: DataView[]) => {
     client.receive(content, buffers);
-    engine?.told(client.goesOn);
+    engine?.setActive(client.goesOn);
     if (isLost) registry.offerFiles();
     isLost = false;
   };
   const lose = () => {
     isLost = true;
     client.lose();
-    engine?.told(false);
+    engine?.setActive(false);
     registry.offerFiles();
   };
   const loseUntilAnswered = () => {

@@ -33,7 +33,7 @@ export interface Lanes {
 /** Returns the lanes of the newest row. */
 export function lanesOf(table: WatchTable): Lanes {
   const row = table.length - 1;
-  const intended = table.meantAt(row);
+  const intended = table.intendedAt(row);
   const bad = COUNTS.filter((name) => !intended.includes(name)).reduce(
     (all, name) => all + (table.at(row, name) ?? 0),
     0,

@@ -47,7 +47,7 @@ const COUNTS_BAD = /(nan|inf)$/;
  * The only statistic of a scalar. For an array that is kept, the last statistic: the array itself, which cannot be
  * plotted.
  */
-export const ITSELF = "value";
+export const SCALAR = "value";
 /** The statistics of each lane, which are requested only when they are shown. */
 export const LANES = "lanes";
 /** The first lane that is not finite. It cannot be plotted. */
@@ -75,7 +75,7 @@ export function isWatched(site: SiteMessage): site is WatchSite {
  * Returns the line with the derivative that computes a gradient. Returns undefined for a value, and if there are
  * several lines.
  */
-export function guilty({ watch }: WatchSite): DerivativeMessage | undefined {
+export function derivativeOf({ watch }: WatchSite): DerivativeMessage | undefined {
   return watch.derivatives.length === 1 ? watch.derivatives[0] : undefined;
 }
 
@@ -95,12 +95,12 @@ export function firstPlace(
   first: FirstNonFiniteMessage,
   site: WatchSite,
 ): { file: string; line: number; index: number } {
-  return first.line ? { file: first.file, line: first.line, index: 0 } : guiltyPlace(site);
+  return first.line ? { file: first.file, line: first.line, index: 0 } : causeOf(site);
 }
 
 /** Returns the line that makes a value NaN or infinite. */
-export function guiltyPlace(site: WatchSite): { file: string; line: number; index: number } {
-  const { file, line } = guilty(site) ?? site;
+export function causeOf(site: WatchSite): { file: string; line: number; index: number } {
+  const { file, line } = derivativeOf(site) ?? site;
   return { file, line, index: 0 };
 }
 
@@ -124,7 +124,7 @@ export class WatchTable {
     /** Returns the site as it was compiled for one of its types. */
     private readonly siteOf: (type: number) => SiteMessage | undefined = () => undefined,
   ) {
-    const columns = values.filter((name, i) => (name !== ITSELF && name !== LANES) || i === 0);
+    const columns = values.filter((name, i) => (name !== SCALAR && name !== LANES) || i === 0);
     this.statistics = columns.filter((name) => name !== BAD_LANE && !name.startsWith("hist "));
     for (const name of [EVENT, ...EXECUTION_COLUMNS, ...columns])
       this.columns.set(name, new Growable(Float64Array, FIRST_ROWS));
@@ -135,7 +135,7 @@ export class WatchTable {
   }
 
   get isScalar(): boolean {
-    return this.values.length === 1 && this.values[0] === ITSELF;
+    return this.values.length === 1 && this.values[0] === SCALAR;
   }
 
   /** Returns a statistic, the event number, or a column about the execution; undefined if there is no such column. */
@@ -157,7 +157,7 @@ export class WatchTable {
   }
 
   /** Returns the infinities that the source puts there on purpose, such as those of a mask. */
-  meantAt(row: number): readonly string[] {
+  intendedAt(row: number): readonly string[] {
     return this.siteAt(row)?.watch?.meant ?? [];
   }
 
@@ -187,15 +187,15 @@ export class WatchTable {
     const name = this.values[value] ?? "";
     this.columns.get(name)?.set(row, y);
     const isBad = COUNTS_BAD.test(name)
-      ? y > 0 && !this.meantAt(row).includes(name)
-      : this.isScalar && this.isOdd(row, y);
+      ? y > 0 && !this.intendedAt(row).includes(name)
+      : this.isScalar && this.isUnintended(row, y);
     if (isBad && (this.bad.length === 0 || this.bad.at(-1) < this.event(row))) this.bad.push(this.event(row));
     return isBad;
   }
 
   /** Whether a number is NaN or infinite, except for an infinity that is intended. */
-  isOdd(row: number, y: number): boolean {
-    return !Number.isFinite(y) && !this.meantAt(row).includes(y > 0 ? "posinf" : y < 0 ? "neginf" : "nan");
+  isUnintended(row: number, y: number): boolean {
+    return !Number.isFinite(y) && !this.intendedAt(row).includes(y > 0 ? "posinf" : y < 0 ? "neginf" : "nan");
   }
 
   /**

@@ -4,7 +4,7 @@ import { brief, count } from "../../kit/format";
 import { watchedSteps, whenOf } from "../../store/clock";
 import type { RunStore } from "../../store/run";
 import type { UiState } from "../../store/ui";
-import { ITSELF, isWatched, type WatchSite, type WatchTable } from "../../store/watched";
+import { isWatched, SCALAR, type WatchSite, type WatchTable } from "../../store/watched";
 import { watchedName } from "../sites/name";
 
 /** The number of hits that are shown at first. */
@@ -125,5 +125,5 @@ function inWords(run: RunStore, site: WatchSite, hits: WatchTable, row: number):
   const own = table === hits ? row : table.rowBeside(hits, row, { moment: hits.event(row), call: null });
   if (own < 0) return "";
   const get = (name: string) => brief(table.at(own, name) ?? Number.NaN);
-  return `${watchedName(site)} ${table.isScalar ? get(ITSELF) : `${get("min")} … ${get("max")}`}`;
+  return `${watchedName(site)} ${table.isScalar ? get(SCALAR) : `${get("min")} … ${get("max")}`}`;
 }

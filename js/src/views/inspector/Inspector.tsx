@@ -93,7 +93,7 @@ function Head({ run, ui, value, found }: Pick<Props, "run" | "ui" | "value"> & {
 
 /** All statistics of the value, including those that are 0. */
 function Numbers({ found }: { found: SeenValue }) {
-  const { table, row, rows, site, told, get } = found;
+  const { table, row, rows, site, lookup, get } = found;
   const size = table.sizeAt(row) * rows.length;
   const inWords = (name: string) => {
     const share = name === "zeros" && size > 1 ? ` of ${count(size)}, ${brief((100 * get(name)) / size)} %` : "";
@@ -101,14 +101,14 @@ function Numbers({ found }: { found: SeenValue }) {
   };
   const isOfFinite = labelOf(found, "min").endsWith("finite");
   const isBad = (name: string) =>
-    /nan|inf/.test(name) ? get(name) > 0 && !site.watch.meant.includes(name) : Number.isNaN(told(name));
+    /nan|inf/.test(name) ? get(name) > 0 && !site.watch.meant.includes(name) : Number.isNaN(lookup(name));
   return (
     <dl class={`statistics number${isOfFinite ? " of-finite" : ""}`} data-testid="statistics">
       {table.statistics.map((name) => (
         <div key={name}>
           <dt class="muted">{labelOf(found, name)}</dt>
           <dd class={isBad(name) ? "bad-text mono" : "mono"} title={inWords(name)}>
-            {told(name) === undefined ? "–" : brief(get(name))}
+            {lookup(name) === undefined ? "–" : brief(get(name))}
           </dd>
         </div>
       ))}

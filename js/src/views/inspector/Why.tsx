@@ -2,7 +2,7 @@
 import { count, value as exact } from "../../kit/format";
 import type { RunStore } from "../../store/run";
 import type { UiState } from "../../store/ui";
-import { guilty, isWatched, type WatchSite } from "../../store/watched";
+import { derivativeOf, isWatched, type WatchSite } from "../../store/watched";
 import { watchedName } from "../sites/name";
 import { firstOfCall } from "../source/badOfCall";
 import { badOf, type LookAtStop, type Seen, type SeenValue, seenBefore, seenOf } from "../source/reading";
@@ -70,7 +70,7 @@ export function Why({ run, ui, found, look }: Props) {
 
 /** The first value of the call that was not finite, the operation that computes it, and its operands. */
 function FirstInCall({ run, ui, site, look }: { run: RunStore; ui: UiState; site: WatchSite; look: LookAtStop }) {
-  const by = guilty(site);
+  const by = derivativeOf(site);
   const text = by?.text ?? expressionOf(run, site);
   const [file, line] = [by?.file ?? site.file, by?.line ?? site.line];
   const found = seenOf(run, site, look);

@@ -28,7 +28,7 @@ export { numbered } from "../../store/groups";
 export { FIELDS, Query } from "../../store/query";
 export { timeOf } from "../../store/spans";
 export { toggled } from "../../store/ui";
-export { firstPlace, guilty, guiltyPlace, ITSELF, isWatched, laneName, laneWords } from "../../store/watched";
+export { causeOf, derivativeOf, firstPlace, isWatched, laneName, laneWords, SCALAR } from "../../store/watched";
 export { arraysOf, canBeImage, typeName } from "../arrays/values";
 export { meanwhile, STEPS, WAYS } from "../debugger/ways";
 export { useFindings } from "../findings/useFindings";

@@ -14,7 +14,7 @@ import { toggled, type UiState } from "../../store/ui";
 import { isWatched } from "../../store/watched";
 import type { LookAtStop } from "../source/reading";
 import { inspectedKey, type Leaf, printedLeaves } from "./leaf";
-import { toldOf } from "./told";
+import { shownOf } from "./shown";
 import { leavesOf, type NameRow, rowsOf, treeOf } from "./tree";
 
 const ROW_HEIGHT = 22;
@@ -171,7 +171,7 @@ interface NameProps extends Props {
 }
 
 function Name({ run, ui, look, row, leaf, isAt, choose, tick }: NameProps) {
-  const { text, isBad, earlier } = toldOf(run, ui, look, leaf);
+  const { text, isBad, earlier } = shownOf(run, ui, look, leaf);
   const { key, name, site } = leaf;
   return (
     // biome-ignore lint/a11y/useKeyWithClickEvents: the tree has the keys

@@ -1,13 +1,13 @@
 /** The statistic that tree, column and plot show. A value may not have it. */
 import type { RunStore } from "../../store/run";
-import { ITSELF, type WatchSite } from "../../store/watched";
+import { SCALAR, type WatchSite } from "../../store/watched";
 import type { Seen } from "../source/reading";
 
 const WORDS: Readonly<Record<string, string>> = { nan: "NaN", posinf: "+∞", neginf: "−∞" };
 
 /** Returns the statistics to choose from: those of an array. Before any array has arrived, only `chosen`. */
 export function choicesOf(run: RunStore, chosen: string): readonly string[] {
-  for (const { statistics } of run.watched.tables.values()) if (statistics[0] !== ITSELF) return statistics;
+  for (const { statistics } of run.watched.tables.values()) if (statistics[0] !== SCALAR) return statistics;
   return [chosen];
 }
 
@@ -24,8 +24,8 @@ export function labelOf({ get }: Seen, statistic: string): string {
 }
 
 /** Returns the statistic, or the number itself for a scalar; undefined if it is not known. */
-export function statisticOf({ table, told }: Seen, statistic: string): number | undefined {
-  return told(table.isScalar ? ITSELF : statistic);
+export function statisticOf({ table, lookup }: Seen, statistic: string): number | undefined {
+  return lookup(table.isScalar ? SCALAR : statistic);
 }
 
 /**
@@ -33,7 +33,7 @@ export function statisticOf({ table, told }: Seen, statistic: string): number | 
  * statistic.
  */
 export function seriesKey(run: RunStore, site: WatchSite, statistic: string): string {
-  const name = run.watched.tables.get(site.id)?.isScalar ? ITSELF : statistic;
+  const name = run.watched.tables.get(site.id)?.isScalar ? SCALAR : statistic;
   const value = site.values.indexOf(name);
   return value < 0 ? "" : `${site.id}/${value}`;
 }

@@ -18,7 +18,7 @@ import {
 import { type Lanes, laneCount, laneCourse, laneSeries, lanesOf, rangeWords } from "../../store/lanes";
 import type { RunStore } from "../../store/run";
 import { Line, type Series } from "../../store/series";
-import { guilty, isWatched, type WatchSite, type WatchTable } from "../../store/watched";
+import { derivativeOf, isWatched, type WatchSite, type WatchTable } from "../../store/watched";
 import type { FindingMessage } from "../../transport/wire";
 import { siteName, watchedName } from "../sites/name";
 import type { OneLine } from "./Lines";
@@ -293,7 +293,7 @@ function badOf(run: RunStore): Known["nan"] {
   const name = isWatched(site)
     ? watchedName(site)
     : siteName(run, site, badValue === undefined ? undefined : site.values[badValue]);
-  const where = first.where || (isWatched(site) && guilty(site)?.where) || site.where;
+  const where = first.where || (isWatched(site) && derivativeOf(site)?.where) || site.where;
   const step = steps.length > 0 ? Math.floor(Math.min(...steps)) : null;
   const device = run.devices[position < 0 ? -1 : run.log.device(position)] ?? "";
   return { name, where, step, lane: first.lane ?? [], device, nan: first.nan };

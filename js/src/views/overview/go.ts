@@ -5,7 +5,7 @@ import { type FactId, NONFINITE } from "../../store/headline";
 import type { RunStore } from "../../store/run";
 import type { Series } from "../../store/series";
 import type { UiState } from "../../store/ui";
-import { guiltyPlace, isWatched, laneName } from "../../store/watched";
+import { causeOf, isWatched, laneName } from "../../store/watched";
 import type { FindingMessage } from "../../transport/wire";
 import { goToNonFinite } from "../header/NonFinite";
 
@@ -82,7 +82,7 @@ export function goToFinding(run: RunStore, ui: UiState, finding: FindingMessage)
     return;
   }
   const own = run.sites.get(finding.site);
-  goToPlace(ui, own && isWatched(own) ? { ...finding, ...guiltyPlace(own) } : finding);
+  goToPlace(ui, own && isWatched(own) ? { ...finding, ...causeOf(own) } : finding);
 }
 
 /** A line and, for a value, its site, event and lane; -1 if there is none. */

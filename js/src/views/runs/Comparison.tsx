@@ -5,7 +5,7 @@ import { siteColour } from "../../kit/theme";
 import type { Compared, Difference, RunRow, Sent } from "../../store/rows";
 import type { Range } from "../plots/drawn";
 import { OverlayChart } from "./OverlayChart";
-import { apart, calledOf } from "./order";
+import { numbersOfSame, runLabel } from "./order";
 
 const MOST_VALUES = 40;
 
@@ -19,7 +19,7 @@ export function Charts({ compared, rows, dark }: Props) {
   const [byTime, setByTime] = useState(false);
   // All charts share one zoom.
   const [zoom, setZoom] = useState<Range | null>(null);
-  const twins = apart(rows);
+  const twins = numbersOfSame(rows);
   // A run has the same name as in the table below: the settings that differ, or its own name.
   const labels = compared.groups.map(({ label, runs: [only = -1, ...others] }) =>
     compared.config.length > 0 || others.length > 0 ? label : shortOf(compared.runs[only] ?? label, rows, twins),
@@ -74,7 +74,7 @@ export function Charts({ compared, rows, dark }: Props) {
 export function WhatDiffers({ compared, rows }: Omit<Props, "dark">) {
   const [most, setMost] = useState(MOST_VALUES);
   const { runs, groups, config, parted, values } = compared;
-  const twins = apart(rows);
+  const twins = numbersOfSame(rows);
   const different = values.filter(({ first }) => first !== null);
   const same = values.length - different.length;
   const colours = runs.map((_, place) => groups.findIndex((group) => group.runs.includes(place)));
@@ -182,12 +182,12 @@ function shortOf(key: string, rows: readonly RunRow[], twins: ReadonlyMap<string
   const row = rows.find((row) => row.key === key);
   if (!row) return key;
   const twin = twins.get(key);
-  return `${row.name || (row.cell ? `In [${row.cell}]` : calledOf(row))}${twin ? ` #${twin}` : ""}`;
+  return `${row.name || (row.cell ? `In [${row.cell}]` : runLabel(row))}${twin ? ` #${twin}` : ""}`;
 }
 
 function namesOf(places: readonly number[], { runs }: Compared, rows: readonly RunRow[]): string[] {
   return places.flatMap((place) => {
     const row = rows.find(({ key }) => key === runs[place]);
-    return row ? [`${row.cell ? `In [${row.cell}] ` : ""}${calledOf(row)}`] : [];
+    return row ? [`${row.cell ? `In [${row.cell}] ` : ""}${runLabel(row)}`] : [];
   });
 }

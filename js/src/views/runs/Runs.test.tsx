@@ -2,7 +2,7 @@ import { render } from "preact";
 import { act } from "preact/test-utils";
 import { afterEach, describe, expect, it } from "vitest";
 import type { Compared, Difference, RunRow, RunsPorts } from "../../store/rows";
-import { apart, inOrder, NEWEST, orderedBy } from "./order";
+import { inOrder, NEWEST, numbersOfSame, orderedBy } from "./order";
 import { drawnOf, oddOf } from "./overlay";
 import { RunsView } from "./RunsView";
 
@@ -110,7 +110,7 @@ describe("the order of runs", () => {
 
   it("counts those with the same name and cell, the oldest first", () => {
     const alike = [row("x", { started: 2, cell: 3 }), row("y", { started: 1, cell: 3 }), row("z", { cell: 4 })];
-    expect([...apart(alike)]).toEqual([
+    expect([...numbersOfSame(alike)]).toEqual([
       ["y", 1],
       ["x", 2],
     ]);

@@ -8,7 +8,7 @@ import { count, plural, value } from "../../kit/format";
 import { stateWords } from "../../kit/states";
 import { siteColour } from "../../kit/theme";
 import type { RunRow } from "../../store/rows";
-import { apart, COLUMNS, type Column, calledOf, inOrder, NEWEST, number, type Order, orderedBy } from "./order";
+import { COLUMNS, type Column, inOrder, NEWEST, number, numbersOfSame, type Order, orderedBy, runLabel } from "./order";
 
 /** The number of rows that are drawn until the user asks for all. */
 const MOST_ROWS = 200;
@@ -51,7 +51,7 @@ export function RunsTable({ rows, ...props }: Props) {
   const [order, setOrder] = useState<Order>(NEWEST);
   const [most, setMost] = useState(MOST_ROWS);
   const sorted = inOrder(rows, order);
-  const numbers = apart(rows);
+  const numbers = numbersOfSame(rows);
   return (
     <table class="runs-table" data-testid="runs-table">
       <thead>
@@ -119,7 +119,7 @@ interface RowProps extends Omit<Props, "rows"> {
 }
 
 function Row({ row, twin, ticked, onTick, onRename, colours, open, onOpen, onOpenBeside }: RowProps) {
-  const called = `${row.cell ? `In [${row.cell}] ` : ""}${calledOf(row)}${twin ? ` #${twin}` : ""}`;
+  const called = `${row.cell ? `In [${row.cell}] ` : ""}${runLabel(row)}${twin ? ` #${twin}` : ""}`;
   const isTicked = ticked.includes(row.key);
   const colour = colours.get(row.key);
   const isFull = ticked.length >= MOST_COMPARED && !isTicked;
@@ -224,7 +224,7 @@ function Name({ row, twin, called, onRename, isOpen, onOpen, onOpenBeside }: Nam
   const words = (
     <>
       {cell}
-      <bdi class={row.name ? "" : "mono"}>{calledOf(row)}</bdi>
+      <bdi class={row.name ? "" : "mono"}>{runLabel(row)}</bdi>
       {twin && <span class="muted">#{twin}</span>}
     </>
   );

@@ -13,10 +13,10 @@ export interface Order {
 export const NEWEST: Order = { by: "time", descending: true };
 
 /** Returns the text that identifies a run for the user: its name, otherwise its code. */
-export const calledOf = ({ name, title }: RunRow): string => name || title;
+export const runLabel = ({ name, title }: RunRow): string => name || title;
 
 const KEYS: Record<Column, (row: RunRow) => string | number> = {
-  run: calledOf,
+  run: runLabel,
   time: ({ started }) => started,
   steps: ({ steps }) => steps ?? 0,
   last: ({ last }) => number(last),
@@ -51,10 +51,10 @@ export function orderedBy(by: Column, before: Order): Order {
 }
 
 /** Numbers the runs with the same cell and name; the other runs have no entry. */
-export function apart(rows: readonly RunRow[]): Map<string, number> {
+export function numbersOfSame(rows: readonly RunRow[]): Map<string, number> {
   const same = new Map<string, RunRow[]>();
   for (const row of rows) {
-    const called = `${row.cell ?? ""} ${calledOf(row)}`;
+    const called = `${row.cell ?? ""} ${runLabel(row)}`;
     same.set(called, [...(same.get(called) ?? []), row]);
   }
   const several = [...same.values()].filter(({ length }) => length > 1);

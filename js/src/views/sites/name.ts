@@ -1,7 +1,7 @@
 /** The names of sites in the panel. */
 import { plain } from "../../kit/escapes";
 import type { RunStore } from "../../store/run";
-import { ITSELF, isWatched, LANES, type WatchSite } from "../../store/watched";
+import { isWatched, LANES, SCALAR, type WatchSite } from "../../store/watched";
 import type { SiteMessage } from "../../transport/wire";
 
 export function siteName(run: RunStore, site: SiteMessage, value?: string): string {
@@ -14,7 +14,7 @@ export function siteName(run: RunStore, site: SiteMessage, value?: string): stri
 /** Returns the name of a watched value, followed by the name of its statistic, if there is one. */
 function ofWatched(site: WatchSite, value: string | undefined): string {
   const name = watchedName(site);
-  if (value === undefined || value === ITSELF) return name;
+  if (value === undefined || value === SCALAR) return name;
   return value === LANES ? `${name} by lane` : `${name} ${value}`;
 }
 

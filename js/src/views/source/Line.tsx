@@ -4,7 +4,7 @@ import { useMemo } from "preact/hooks";
 import { brief } from "../../kit/format";
 import { siteColour } from "../../kit/theme";
 import type { RunStore } from "../../store/run";
-import { ITSELF } from "../../store/watched";
+import { SCALAR } from "../../store/watched";
 import type { SiteMessage, SourceName } from "../../transport/wire";
 import { pathOf } from "../names/tree";
 import { siteName, watchedName } from "../sites/name";
@@ -148,7 +148,7 @@ function Cells({ run, value, found, statistic, isLive, newest }: Props & { value
   const { size, ratio } = found ? gradientOf(found) : { size: "", ratio: "" };
   const get = (name: string) => brief(found?.get(name) ?? Number.NaN);
   const table = found?.table;
-  const shown = table?.isScalar ? ITSELF : statistic;
+  const shown = table?.isScalar ? SCALAR : statistic;
   const number = found && table?.has(shown) ? get(shown) : "";
   const range = Number.isNaN(found?.get("min")) ? "none finite" : `${get("min")} … ${get("max")}`;
   return (
@@ -176,7 +176,7 @@ function Cells({ run, value, found, statistic, isLive, newest }: Props & { value
       <span class="value-type muted">{typeOf(found?.site ?? site)}</span>
       <span class="value-range" title={table && !table.isScalar ? range : ""}>
         {found?.earlier && <small class="of-earlier">{found.earlier} </small>}
-        {!found ? "not yet" : bad ? <b class="bad-text">{bad}</b> : table?.isScalar ? <b>{get(ITSELF)}</b> : range}
+        {!found ? "not yet" : bad ? <b class="bad-text">{bad}</b> : table?.isScalar ? <b>{get(SCALAR)}</b> : range}
       </span>
       <span class="value-mean">
         {found && <Bars site={site} found={found} />}

@@ -3,7 +3,7 @@ import { count } from "../../kit/format";
 import { Toggle } from "../../kit/Toggle";
 import type { RunStore } from "../../store/run";
 import type { UiState } from "../../store/ui";
-import { firstPlace, guilty, isWatched, laneName, laneWords } from "../../store/watched";
+import { derivativeOf, firstPlace, isWatched, laneName, laneWords } from "../../store/watched";
 import type { FirstNonFiniteMessage, StatusMessage } from "../../transport/wire";
 import { printedLeaves } from "../names/leaf";
 import { StatisticChoice } from "../names/StatisticChoice";
@@ -82,7 +82,7 @@ function FirstBad({ run, ui, first }: BadProps) {
     ui.value.value = site.id;
     ui.lane.value = laneName(first.lane);
   };
-  const by = guilty(site);
+  const by = derivativeOf(site);
   const title =
     by?.line === place.line ? `The derivative of ${by.text} at ${by.where} computes it` : first.where || site.where;
   return (

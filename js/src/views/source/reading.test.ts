@@ -9,8 +9,8 @@ function seenWith(l2: number): Seen {
   const table = new WatchTable(["l2"], () => ({ ...site, watch: { ...site.watch, shape: [4, 4] } }));
   const row = table.push(goldenBatch("watch"), 0);
   table.set(row, 0, l2);
-  const told = (name: string) => table.at(row, name);
-  return { table, row, site, rows: [row], ...ABOUT, told, get: (name) => told(name) ?? Number.NaN };
+  const lookup = (name: string) => table.at(row, name);
+  return { table, row, site, rows: [row], ...ABOUT, lookup, get: (name) => lookup(name) ?? Number.NaN };
 }
 
 const ABOUT = { when: "", earlier: "", local: null, mask: () => "" };
@@ -33,8 +33,8 @@ describe("what is not finite", () => {
     numbers.forEach((number, i) => {
       table.set(row, i, number);
     });
-    const told = (name: string) => table.at(row, name);
-    return { table, row, site, rows: [row], ...ABOUT, told, get: (name) => told(name) ?? Number.NaN };
+    const lookup = (name: string) => table.at(row, name);
+    return { table, row, site, rows: [row], ...ABOUT, lookup, get: (name) => lookup(name) ?? Number.NaN };
   };
 
   it("is counted, without the infinities of a mask", () => {

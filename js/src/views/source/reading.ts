@@ -29,7 +29,7 @@ export interface Seen {
   /** Returns the expression that may leave out the NaN or infinity; "" if there is none, or if all is finite. */
   mask(): string;
   /** Returns a statistic; undefined if it is not known. */
-  told(statistic: string): number | undefined;
+  lookup(statistic: string): number | undefined;
   /** Returns a statistic; NaN if it is not known. */
   get(statistic: string): number;
 }
@@ -90,10 +90,10 @@ function seenAt(run: RunStore, table: WatchTable, row: number, look: Partial<Loo
   if (row < 0) return null;
   const rows = table.together(row);
   const site = table.siteAt(row) as WatchSite;
-  const told = (statistic: string) => table.combined(rows, statistic);
+  const lookup = (statistic: string) => table.combined(rows, statistic);
   const about = { when: whenOf(table, row), earlier: earlierThan(run, look, table, row), local: null };
   const mask = () => (table.isBad(row) && isMasked(run, site, table.event(row)) ? site.watch.choice : "");
-  return { table, row, site, rows, ...about, mask, told, get: (statistic) => told(statistic) ?? Number.NaN };
+  return { table, row, site, rows, ...about, mask, lookup, get: (statistic) => lookup(statistic) ?? Number.NaN };
 }
 
 /** Returns `call 3` if a row is of an earlier call. While a loop runs, values outside the loop come only after it. */
@@ -105,12 +105,12 @@ function earlierThan(run: RunStore, { stop, inLoopOf }: Partial<LookAtStop>, tab
 }
 
 function fromLocal(local: LocalMessage, { when, stop: { lanes } }: AtStop) {
-  const told = (statistic: string) => statisticOfLocal(local, statistic);
+  const lookup = (statistic: string) => statisticOfLocal(local, statistic);
   const lane = lanes.sizes.length > 0 ? `, lane ${lanes.chosen.join(", ")}` : "";
   return {
     local,
-    told,
-    get: (name: string) => told(name) ?? Number.NaN,
+    lookup,
+    get: (name: string) => lookup(name) ?? Number.NaN,
     earlier: "",
     when: `at the stop${lane}: ${when}`,
   };
@@ -141,8 +141,8 @@ export function badOf({ table, row, get, local }: Seen): string {
     const { nan = 0, inf = 0 } = local.stats ?? {};
     return [nan > 0 && `${nan} nan`, inf > 0 && `${inf} infinite`].filter(Boolean).join(" · ");
   }
-  if (table.isScalar) return table.isOdd(row, get("value")) ? exact(get("value")) : "";
-  const found = Object.entries(BAD).filter(([name]) => get(name) > 0 && !table.meantAt(row).includes(name));
+  if (table.isScalar) return table.isUnintended(row, get("value")) ? exact(get("value")) : "";
+  const found = Object.entries(BAD).filter(([name]) => get(name) > 0 && !table.intendedAt(row).includes(name));
   return found.map(([name, word]) => `${get(name)} ${word}`).join(" · ");
 }
 
@@ -176,9 +176,9 @@ export function factsOf({ site: newest, nth }: Value, found: SeenValue | null): 
   const place = [nth, scope && `in ${scope}`, primitive].filter(Boolean).join(" · ");
   const head = `${watchedName(site)} ${typeOf(site)} · ${place}`;
   if (!found) return [head, "not computed yet"];
-  const { table, rows, get, told } = found;
+  const { table, rows, get, lookup } = found;
   const lanes = rows.length > 1 ? ` · ${rows.length} lanes` : "";
-  const known = table.statistics.filter((name) => (get(name) !== 0 || !COUNTS.has(name)) && told(name) !== undefined);
+  const known = table.statistics.filter((name) => (get(name) !== 0 || !COUNTS.has(name)) && lookup(name) !== undefined);
   const numbers = known.map((name) => `${labelOf(found, name)} ${exact(get(name))}`);
   const { size, ratio } = gradientOf(found);
   const missing = found.earlier && " (this step's has not come yet)";

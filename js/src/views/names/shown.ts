@@ -12,20 +12,20 @@ import { badOf, type LookAtStop, seenOf } from "../source/reading";
 import type { Leaf } from "./leaf";
 import { statisticOf } from "./statistic";
 
-export interface Told {
+export interface Shown {
   text: string;
   isBad: boolean;
   /** At a stop: the earlier call or step to which the number belongs; "" for the current one. */
   earlier: string;
 }
 
-const NOT_KNOWN: Told = { text: "–", isBad: false, earlier: "" };
+const NOT_KNOWN: Shown = { text: "–", isBad: false, earlier: "" };
 
-export function toldOf(run: RunStore, ui: UiState, look: LookAtStop, leaf: Leaf): Told {
+export function shownOf(run: RunStore, ui: UiState, look: LookAtStop, leaf: Leaf): Shown {
   return isWatched(leaf.site) ? ofWatched(run, ui, look, leaf) : ofPrinted(run, ui, leaf);
 }
 
-function ofWatched(run: RunStore, ui: UiState, look: LookAtStop, { site }: Leaf): Told {
+function ofWatched(run: RunStore, ui: UiState, look: LookAtStop, { site }: Leaf): Shown {
   const found = isWatched(site) ? seenOf(run, site, look) : null;
   if (!found) return NOT_KNOWN;
   const { earlier } = found;
@@ -34,7 +34,7 @@ function ofWatched(run: RunStore, ui: UiState, look: LookAtStop, { site }: Leaf)
   return { text: bad || (number === undefined ? "–" : brief(number)), isBad: bad !== "" && !earlier, earlier };
 }
 
-function ofPrinted(run: RunStore, ui: UiState, { site, value }: Leaf): Told {
+function ofPrinted(run: RunStore, ui: UiState, { site, value }: Leaf): Shown {
   const series = run.series.get(site.id, value);
   const found = series && readoutOf(series, timeOfMoment(run, ui), "seconds");
   if (!found) return { ...NOT_KNOWN, text: site.shapes[value]?.length ? "array" : "–" };
