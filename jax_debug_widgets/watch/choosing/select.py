@@ -195,7 +195,7 @@ class Pattern:
         return self._is_name(one) or ("/" in self._name and not one.is_alias and self._is_scope(one.stack))
 
     def matches_value(self, one: Named) -> bool:
-        """Whether the pattern matches this value in any way: also by its scope, or as a regular expression for its primitive."""
+        """Whether the pattern matches this value by name, line, scope, or a regular expression for its primitive."""
         try:
             is_primitive = not (self._file or self._role) and re.fullmatch(self._name, one.primitive) is not None
         except re.error:
