@@ -119,7 +119,7 @@ _here = _Here()
 
 
 def staged(leaf: Any) -> Any:
-    """Return the tracer of a value in the program that is being traced, also inside tracers of derivatives; None without one."""
+    """Return the tracer of a value in the program being traced, also inside tracers of derivatives; None without one."""
     while isinstance(leaf, core.Tracer) and not isinstance(leaf, pe.DynamicJaxprTracer):
         leaf = getattr(leaf, "val", getattr(leaf, "primal", None))
     return leaf if isinstance(leaf, pe.DynamicJaxprTracer) and isinstance(leaf.val, core.Var) else None
