@@ -21,7 +21,7 @@ class Event:
       site: the call site that fired.
       seq: the number of events of the run that arrived before this one.
       occurrence: the number of firings of its site before this one in this run; all lanes of a `vmap` share it. Firings
-        that `--every` left out count if the program's text says how many they are. Firings of a muted site do not
+        that `--every` left out count if the program's text shows how many they are. Firings of a muted site do not
         count.
       time_ns: nanoseconds since the run started.
       step: iteration of each loop around it, outermost first. In a loop that runs from the end (a backward pass, a

@@ -81,7 +81,7 @@ class Capture:
     """Holds the taps of this process, the boxes that their recorders fill, and the gate that each firing passes.
 
     Attributes:
-      boxes: the firings of each capture that nobody has taken yet, by the number of the box (`Settings.box`).
+      boxes: number of a box (`Settings.box`) -> the firings of a capture that were not taken yet.
       lanes: records which axes of the traced values are lanes, if `tells_lanes` or a check asks for it.
       tells_lanes: whether a `Settings.watch` needs the lanes. The room `watch` sets it.
       lines_of: which variables to look up at which lines of a function that is traced. The room `watch` sets it.

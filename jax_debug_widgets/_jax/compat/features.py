@@ -1,4 +1,4 @@
-"""Find out which features work with the installed JAX; for each that does not, give a sentence that says why.
+"""Find out which features work with the installed JAX; for each that does not, return a sentence with the reason.
 
 `NEEDED` says which names each feature needs. If JAX renames one of them, or changes its parameters, that feature is off
 and the others work. Without `CAPTURE` nothing is captured at all.

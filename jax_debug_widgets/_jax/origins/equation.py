@@ -127,8 +127,8 @@ class DebugCall:
       groups: how many groups of devices there are, if one device of each fires, see `Place.groups`.
       numbered: whether the last value of each firing is its number among the lanes that are called one by one.
       version: the version of the program that it is in, see `Place`; a call runs one version.
-      in_python: whether the loops are Python's (`python_loops`): each firing hands over their iterations, and what the
-        program's text says of how often it fires is not known.
+      in_python: whether the loops are Python's (`python_loops`): each firing hands over their iterations, and the
+        program's text does not show how often it fires.
       format: the format string of a print; the callback's name otherwise.
       text: values `(args, kwargs)` -> the text that JAX would write, under `text_options`; None for callbacks.
       text_options: NumPy's print options when the program was traced, as items; empty if they do not matter.

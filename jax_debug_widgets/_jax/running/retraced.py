@@ -78,7 +78,7 @@ class RetracedHooks(Replacing):
 
     @cached_property
     def _first(self) -> Callable[..., list[Any]]:
-        """A cache by function and JAX's context without ours: a list with the program of the first capture."""
+        """Return a cache by function and by JAX's context without ours: a list with the program of the first capture."""
         return util.weakref_lru_cache(lambda *_signature, **_options: [], maxsize=8192)
 
     def _known(self, theirs: Callable[..., Any], *signature: Any) -> Any:

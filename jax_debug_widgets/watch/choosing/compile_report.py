@@ -18,7 +18,7 @@ class Failure:
     """A program that runs unwatched.
 
     Attributes:
-      why: a sentence.
+      why: the reason, as a sentence.
       program: the program, while JAX keeps it.
     """
 

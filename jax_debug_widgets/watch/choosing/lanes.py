@@ -25,12 +25,12 @@ MOST_LANES = 512
 
 
 class ProgramLanes:
-    """Which axes of the values of one program are lanes.
+    """Finds which axes of the values of one program are lanes.
 
     Args:
-      batched: what JAX was seen to batch.
-      wanted: whether a value is wanted by lane.
-      laneless: takes the names of those that are, and have no lanes that are known.
+      batched: the notes of what JAX has batched.
+      wanted: returns whether a value is wanted by lane.
+      laneless: collects the labels of values that are wanted by lane and have no known lanes.
     """
 
     def __init__(self, batched: LaneHooks, wanted: Callable[[Named], bool], laneless: dict[str, None]) -> None:

@@ -201,8 +201,8 @@ class WatchedTaps:
 def orders(chosen: Sequence[Named], body: int, place: Place) -> list[int]:
     """Return the order of the sites of body number `body`: its values first, then recomputed values, then gradients.
 
-    Gradients come in the order in which the backward pass computes them. If a body has values and gradients, the
-    gradients of a body with a higher number come first; in a body of the backward pass they come last.
+    Gradients come in the order in which the backward pass computes them: in transposed bodies that of the bodies'
+    numbers, in other bodies the reverse.
     """
     is_backward = "transpose(" in str(place.stack)
     first = {"value": body * _MOST, "gradient": _LATE + (body if is_backward else -body) * _MOST}

@@ -57,7 +57,7 @@ def gradients(body: BodyWithFrames) -> Iterator[Gradient]:
 
 
 def gradients_of_arguments(body: BodyWithFrames, known: Container[VariableNote]) -> Iterator[Gradient]:
-    """Yield the gradients of the arguments of the function that the body is the program of.
+    """Yield the gradients of the arguments of the body's function.
 
     Args:
       known: the notes of values whose gradients are found otherwise.

@@ -1,4 +1,4 @@
-"""A value of a program with its name in the source."""
+"""Define a value of a program with its name in the source."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Find the values of a program that the variables of its source stand for.
+"""Find the values of a program that belong to the variables of its source.
 
 Each equation knows the range of the source that made it, and the ranges of the calls around it. The equations from the
 right side of an assignment compute the assigned values. Several equations may do so: `h = jax.nn.gelu(x @ w)` is a
@@ -43,7 +43,7 @@ class Assignment:
     Attributes:
       values: each name with its variable, of all executions.
       function: the name of the function that the statement is in.
-      is_run: whether any of its equations is of the forward pass.
+      is_run: whether any of its equations is in the forward pass.
     """
 
     body: BodyWithFrames
