@@ -1,8 +1,9 @@
 """Find the values of a program by the names of its source, and choose which of them are watched.
 
-In: the user's options; the bodies of programs that are about to be compiled. Out: for each body the computation from
-its variables, and the taps that take the results. The user's code is not edited. May know: _jax, taps, events. Must not
-know: store, transport, widgets, IPython.
+In:   the user's options; the bodies of programs that are about to be compiled.
+Out:  for each body the computation from its variables, and the taps that take the results. The user's code is
+      not edited.
+May know: _jax, taps, events.   Must not know: store, transport, widgets, IPython.
 """
 
 from jax_debug_widgets._jax.origins.libraries import is_library
