@@ -248,7 +248,7 @@ def missing() -> dict[str, str]:
 def names_of(text: str) -> Iterator[Mapping[str, str | None]]:
     """Yield the names in a text of `NEEDED`.
 
-    For each the `path`, and the `key`, `variable` and `parameters` if it has them, else None.
+    Each mapping has `path`, `key`, `variable` and `parameters`; those that the name does not have are None.
     """
     yield from (found.groupdict() for found in _NAME.finditer(text))
 

@@ -99,7 +99,7 @@ def before_loop(
 def _computing(inner: core.Jaxpr, operands: Sequence[Any], inputs: set[Any]) -> list[core.JaxprEqn] | None:
     """Return the equations that compute these variables from inputs of a loop.
 
-    None if they need other variables or costly equations.
+    Return None if they need other variables or costly equations.
     """
     wanted, steps = {one for one in operands if isinstance(one, core.Var)}, list[core.JaxprEqn]()
     for equation in reversed(inner.eqns):

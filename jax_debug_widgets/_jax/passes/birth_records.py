@@ -63,7 +63,7 @@ def _native() -> Any:
 def _any_odd(array: Any) -> Any:
     """Whether an element is not finite.
 
-    The sum of `x - x` is then NaN; XLA computes a sum in half the time of an `or`.
+    In that case the sum of `x - x` is NaN. XLA computes a sum in half the time of an `or`.
     """
     if array.dtype.itemsize == 1:  # Not all one-byte types have infinities.
         return lax.reduce_or(odd(array), tuple(range(array.ndim)))

@@ -103,7 +103,7 @@ def is_narrowing(old: Any, new: Any) -> bool:
 class NanArguments:
     """See `Checker`: `jnp.nanargmin` of NaNs alone, where NumPy raises (S15).
 
-    The record: the number of such slices, and the first.
+    The record has the number of such slices, and the first of them.
     """
 
     def is_for(self, equation: Any) -> bool:

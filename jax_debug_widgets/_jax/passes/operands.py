@@ -152,7 +152,7 @@ def with_counter(equation: core.JaxprEqn, counter: Any) -> core.JaxprEqn:
 def _with_opaque_outcome(condition: core.Jaxpr, counter: Any) -> core.Jaxpr:
     """Return the condition of a `while` in a form that hides the number of iterations from XLA.
 
-    XLA could remove the loop, with its prints.
+    If XLA knew the number, it could remove the loop with its prints.
 
     XLA looks for that in loops with several operands only: not in the user's, and so not in that with a counter either.
     """

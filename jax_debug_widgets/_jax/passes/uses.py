@@ -157,7 +157,7 @@ class VariableUses:
         return pushed_at(self._frames_of(equation), traceback_of(equation.source_info)) is not None
 
     def _is_moved(self, equation: core.JaxprEqn) -> bool:
-        """Whether a jitted call was moved out of one of this body's loops, whose body it was, or was called by."""
+        """Whether a jitted call was moved out of a loop of this body: the loop ran that function, or its caller."""
         if equation.primitive.name not in JITS:
             return False
         frames = self._frames_of(equation)
@@ -212,7 +212,7 @@ class VariableUses:
 def seen_from_rules(derived: tuple[bool, ...], levels: Sequence[Level], depth: int | None = None) -> tuple[bool, ...]:
     """Drop from `derived` the derivatives that run backward rules around frame `depth`.
 
-    None means around the innermost frame.
+    If `depth` is None, it is the innermost frame.
     """
     for at, level in enumerate(levels[:depth]):
         if level.runs_rule == "backward":

@@ -193,7 +193,7 @@ class WatchPass:
     def _sampled_by_switch(self, place: Place, around: BodyContext) -> Sampled | None:
         """Return the loop whose iterations a switch selects; under a condition, the outermost one.
 
-        None if there is no switch.
+        Return None if there is no switch.
         """
         if self._watcher.conditional():
             return Sampled(self._every, 0) if self._every > 1 and place.loops else None

@@ -140,7 +140,7 @@ def tangents_given(program: core.Jaxpr) -> frozenset[int]:
 def _given_to_scan(program: core.Jaxpr, scan: core.JaxprEqn) -> frozenset[int]:
     """Return the positions of the tangents in a program that is one `scan`.
 
-    Some of its carried values, and some of its `xs`.
+    These are some of its carried values, and some of its `xs`.
     """
     (first, carried), inner = versions.scan_counts(scan.params), scan.params["jaxpr"].jaxpr
     made, stacked = inner.outvars[:carried], inner.outvars[carried:]

@@ -57,7 +57,7 @@ class CostEstimate:
 
         Args:
           taken: the body's variables that are watched.
-          every: the body is watched in each n-th execution.
+          every: the body is watched in each `every`-th execution.
         """
         times = math.prod(loop.length or 1 for loop in place.loops)
         self.plain += times * sum(map(_of_equation, jaxpr.eqns))

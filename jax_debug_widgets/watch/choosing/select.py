@@ -257,7 +257,7 @@ def unmatched(
 ) -> Iterator[str]:
     """Yield sentences for patterns that matched nothing, with similar names, scopes and primitives.
 
-    A list of all names comes once.
+    A list of what could be matched comes once, after all the sentences that it belongs to.
     """
     known, scopes = sorted(set(names)), sorted(set(scopes))
     lists: dict[str, str] = {}

@@ -67,7 +67,7 @@ class BodyBindings:
     def aliases(self) -> Iterator[tuple[Any, str, str, Statement]]:
         """Yield each variable with the further names that statements without a computation give it.
 
-        The name, file and statement.
+        Each item has the variable, the name, the file and the statement.
         """
         for variable, names in self._names.items():
             yield from ((variable, *alias) for alias in aliases(self.body, names))
@@ -75,7 +75,7 @@ class BodyBindings:
     def given_to_calls(self) -> Iterator[tuple[Any, str, CallPlace, str]]:
         """Yield the variables that are arguments of calls.
 
-        The variable, the function's file, the call, and the argument's name.
+        Each item has the variable, the function's file, the call, and the argument's name.
         """
         for variable, names in self._names.items():
             for (file, place), own in names.items():

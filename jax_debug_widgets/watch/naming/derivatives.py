@@ -62,7 +62,7 @@ def derivatives_of(
 def _line_of(body: BodyWithFrames, number: int) -> Level | None:
     """Return the line of the forward pass that a backward equation belongs to.
 
-    For a rule (`defvjp`) the line that calls its function.
+    For a rule (`defvjp`) return the line that calls its function.
     """
     called = [one for one in body.levels[number] if one.runs_rule == "backward" and not is_library(one.file)]
     place = place_of(body, number)

@@ -65,7 +65,7 @@ def instances(body: BodyWithFrames, call: SourceSite, members: list[int], *, rep
 def _by_what_comes_out(body: BodyWithFrames, call: SourceSite, members: list[int]) -> list[list[int]]:
     """Return the executions of a statement that asks for tangents: each ends with the values that it returns.
 
-    Empty for other statements.
+    Return [] for other statements.
     """
     if not any(body.levels[number][call.depth].differentiates in PUSHES for number in members):
         return []

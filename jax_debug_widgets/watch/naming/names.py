@@ -212,7 +212,7 @@ def every_value(body: BodyWithFrames, named: Sequence[Named], is_asked: Callable
 def place_of(body: BodyWithFrames, number: int) -> tuple[Level, bool] | None:
     """Return the user's innermost frame of an equation, else a library's, and whether the equation makes a cotangent.
 
-    None without frames.
+    Return None if the equation has no frames.
     """
     levels = body.levels[number]
     if not levels:

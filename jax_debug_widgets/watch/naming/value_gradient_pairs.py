@@ -27,7 +27,7 @@ class ValueGradientPairs:
     def of(self, one: Named, *, is_pass: bool) -> CallSite | None:
         """Return the site of the value that a gradient belongs to, or of a gradient that came before this value.
 
-        None if unknown.
+        Return None if it is unknown.
 
         Args:
           is_pass: whether the forward pass may be in another program.

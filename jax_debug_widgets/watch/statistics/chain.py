@@ -49,7 +49,7 @@ class Chain:
     def evaluate(self, *arrays: Any) -> list[Any]:
         """Compute the watched values, as flat arrays, with JAX from the numbers and the sources.
 
-        For machines without `native`.
+        This is for machines without `native`.
         """
         registers: dict[int, Any] = {}
         results: dict[int, Any] = {}

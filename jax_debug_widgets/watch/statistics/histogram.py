@@ -26,7 +26,7 @@ def counts(array: jax.Array) -> jax.Array:
 def beside(table: jax.Array, arrays: Sequence[jax.Array], rows: Sequence[int]) -> jax.Array:
     """Return the table of statistics with the counts of each array appended, in the order of `rows`.
 
-    Zeros for single numbers.
+    Single numbers have zeros.
     """
     none = jnp.zeros(len(HISTOGRAM), jnp.float32)
     counted = [counts(array) if array.size > 1 else none for array in arrays]
