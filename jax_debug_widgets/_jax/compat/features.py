@@ -1,6 +1,6 @@
 """Find out which features work with the installed JAX; for each that does not, return a sentence with the reason.
 
-`NEEDED` says which names each feature needs. If JAX renames one of them, or changes its parameters, that feature is off
+`NEEDED` lists the names that each feature needs. If JAX renames one of them, or changes its parameters, that feature is off
 and the others work. Without `CAPTURE` nothing is captured at all.
 """
 

@@ -36,8 +36,9 @@ def worst(array: Any) -> Any:
 _WORD = np.dtype(np.float32).itemsize
 
 _FEW, _MANY = 256, 4096
-"""On a CPU a library computes sums of this many numbers or more. XLA takes 1 ms to compile such a sum, and 45 ms for
-one of fewer.
+"""On a CPU an array of `_FEW` numbers or more is padded to `_MANY`, from where on a library computes its sum.
+
+XLA takes 1 ms to compile such a sum, and 45 ms to compile a sum of fewer numbers.
 """
 
 

@@ -204,7 +204,7 @@ def _of_indices(
         return [one.moved(array) for one, array in zip(written, arrays, strict=True)]
 
     def taken(taken: Any, array: Any, *others: Any) -> Sequence[Any]:
-        """An index counts as taken if an element that it reads is taken."""
+        """Return the arrays with zeros for each index that reads no taken element."""
         each = lax.reduce_or(taken, offsets)
         arrays = [array, *moved(others)]
         masks = [lax.broadcast_in_dim(each, one.shape, tuple(range(each.ndim))) for one in arrays]

@@ -210,7 +210,7 @@ class ProgramWatcher:
         values = [one for one in chosen if one.role == "value"]
         told = {one.name for one in values if not self._partners.is_carried(one)}
         loop = id(body.around.equation)
-        if body.place.in_condition:  # The pass visits the condition after the body, but the program evaluates it before.
+        if body.place.in_condition:  # The pass visits it after the body, but it runs before.
             told |= self._told_in_loops.get(loop, set())
         else:
             self._told_in_loops[loop] = {one.name for one in values}
