@@ -85,7 +85,7 @@ class Capture:
       lanes: records which axes of the traced values are lanes, if `tells_lanes` or a check asks for it.
       tells_lanes: whether a `Settings.watch` needs the lanes. The room `watch` sets it.
       lines_of: which variables to look up at which lines of a function that is traced. The room `watch` sets it.
-      breakpoint_recorder: makes the recorder of a breakpoint. The room `breakpoints` sets it.
+      breakpoint_recorder: makes the recorder of a breakpoint. The session sets it.
     """
 
     def __init__(self, sites: SiteBook | None = None) -> None:

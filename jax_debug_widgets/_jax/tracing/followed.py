@@ -75,13 +75,13 @@ class FollowedCall:
         self._lines, self._note, self._line = lines, note, 0
 
     def go_on(self, frame: FrameType, line: int) -> None:
-        """Handle that the frame comes to a line."""
+        """Note the expressions of the line that has run; the frame comes to line `line`."""
         if expressions := self._lines.get(self._line):
             self._note(frame, expressions, line, None)
         self._line = line
 
     def end(self, frame: FrameType, returned: Any) -> None:
-        """Handle that the frame returns, yields, or ends by an exception; then `returned` is None."""
+        """Note the expressions of the last line. `returned` is None if the frame ends by an exception."""
         if expressions := self._lines.get(self._line):
             self._note(frame, expressions, frame.f_lineno, returned)
 
